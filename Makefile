@@ -1,0 +1,38 @@
+.DEFAULT_GOAL := help
+# uv comes from the package registry into a folder of its own, so that nothing but Python 3.11+ is needed.
+PYTHON ?= python3
+UV := .uv/bin/uv
+BIN := .venv/bin
+
+.PHONY: help install run test check format lint types imports bench demo kafka clean
+
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(UV):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "recollect needs Python 3.11 or newer: make run PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv .uv
+	@.uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<1'
+
+.venv/.installed: $(UV) pyproject.toml uv.lock
+	@$(UV) sync --frozen --quiet --python $(PYTHON)
+	@touch $@
+
+install: .venv/.installed ## Install everything into .venv
+
+run: install ## Start the service on its embedded default
+	@$(BIN)/recollect serve
+
+test: install ## Run all tests
+	@$(BIN)/pytest
+
+check: install ## What CI runs: format, lint, types, imports, tests
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(MAKE) --no-print-directory test
+
+format: install ## Format the code and fix what can be fixed
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .

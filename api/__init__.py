@@ -1,0 +1,1 @@
+"""The HTTP read and write layer over the v5 memory interface."""

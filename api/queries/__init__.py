@@ -1,0 +1,1 @@
+"""Questions the interface asks, as functions of ports; no framework here."""

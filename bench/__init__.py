@@ -1,0 +1,1 @@
+"""Benchmarks: medians and ratios against a baseline of the same run."""

@@ -1,0 +1,1 @@
+"""Pollers and webhook receivers that publish documents to the bus."""

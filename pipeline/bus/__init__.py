@@ -1,0 +1,1 @@
+"""The bus: one port, an embedded log and (beyond one machine) Kafka."""

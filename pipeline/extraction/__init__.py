@@ -1,0 +1,1 @@
+"""From files and URLs to canonical text."""

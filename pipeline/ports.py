@@ -1,0 +1,185 @@
+"""What the program needs from the outside, as small abilities. Adapters live in bus, store, inference, extraction."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from pipeline.rows import (
+    ChunkRow,
+    DocumentRow,
+    MemoryRow,
+    NamespaceRow,
+    OperationRow,
+    OrganizationRow,
+    Vector,
+)
+from schemas.base import Event
+from schemas.events import BlobRef, ChunkSpan, Content, SettingsChanged, Upload
+from schemas.topics import Topic
+
+E = TypeVar("E", bound=Event)
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where the log holds a record."""
+
+    partition: int
+    offset: int
+
+
+class Publisher(Protocol):
+    """Writes events to the log. Returning means that the log has them durably."""
+
+    async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
+        """Append (key, event) pairs; the same key always lands in the same partition, in order."""
+        ...
+
+
+class Blobs(Protocol):
+    """Large values by SHA-256, stored and synced before anything points to them."""
+
+    async def put(self, data: bytes, media_type: str) -> BlobRef: ...
+
+    async def get(self, ref: BlobRef) -> bytes:
+        """The bytes; RejectedError when they are missing or their hash differs."""
+        ...
+
+    async def pack(self, text: str) -> Content:
+        """A text inline, or as a claim check above INLINE_BYTES."""
+        ...
+
+    async def text(self, content: Content) -> str:
+        """The text of either."""
+        ...
+
+
+class Clock(Protocol):
+    """The time, so that tests and replays can say what it is."""
+
+    def now(self) -> datetime: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What an extractor made of a file or text: canonical text, what kind it was, and a title if it has one."""
+
+    text: str
+    type: str
+    title: str | None = None
+
+
+class Extractor(Protocol):
+    """Files to text. Raises ExtractionError with a reason for people."""
+
+    async def file(self, data: bytes, upload: Upload) -> Extracted: ...
+
+    async def text(self, text: str) -> Extracted:
+        """A text as submitted: plain, Markdown, HTML, JSON, CSV, e-mail or source code."""
+        ...
+
+
+class Fetcher(Protocol):
+    """URLs to bytes, guarded. Raises ExtractionError (never works) or RetryableError (may work later)."""
+
+    async def fetch(self, url: str) -> tuple[bytes, Upload]:
+        """The body and how it describes itself (mime type, filename); `upload.blob` describes the bytes."""
+        ...
+
+
+class Splitter(Protocol):
+    """Canonical text to passages, with exact character offsets."""
+
+    def split(self, text: str, kind: str) -> list[ChunkSpan]: ...
+
+
+class Embedder(Protocol):
+    """Texts to unit vectors."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def dimensions(self) -> int: ...
+
+    async def documents(self, texts: Sequence[str]) -> list[Vector]: ...
+
+    async def query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
+        """`weight` gives each word's weight, usually its inverse document frequency in the namespace."""
+        ...
+
+
+class Table(Protocol[Row]):
+    """Rows by group: a document by its key, chunks by their document, a memory by its id.
+
+    Changes are visible to every reader of this process when the call returns; `durable` waits until they
+    are also in LanceDB and on disk, and only then may a stage let its offsets be committed.
+    """
+
+    async def get(self, groups: Collection[str]) -> dict[str, list[Row]]: ...
+
+    async def update(
+        self, groups: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+    ) -> dict[str, list[Row]]:
+        """Read-modify-write, atomic per group: `change` gets the rows and returns new ones (None: unchanged).
+
+        Returns the rows of each group afterwards. An empty sequence removes the group.
+        """
+        ...
+
+    async def durable(self) -> None:
+        """Wait until every change made so far is on disk."""
+        ...
+
+    async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
+        """Every row of these spaces, newest state. For one namespace at a time; may be large."""
+        ...
+
+
+class Documents(Table[DocumentRow], Protocol):
+    """The documents table."""
+
+    async def find(self, spaces: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
+        """By public id, within these spaces."""
+        ...
+
+    async def unfinished(self) -> list[DocumentRow]:
+        """Rows whose memories are still to be formed (`dreaming`), e.g. after a restart."""
+        ...
+
+
+class Catalog(Protocol):
+    """Namespaces, organization and keys: small, in memory, read without waiting."""
+
+    def namespace(self, name: str) -> NamespaceRow | None:
+        """The namespace if it exists (has spaces)."""
+        ...
+
+    def owner(self, space: str) -> NamespaceRow | None:
+        """The namespace that owns a space now; None: nobody does, drop what belongs to it."""
+        ...
+
+    def organization(self) -> OrganizationRow: ...
+
+    def apply(self, event: SettingsChanged) -> None: ...
+
+    async def durable(self) -> None: ...
+
+
+class Operations(Protocol):
+    """Operations on whole namespaces, and whether they are done."""
+
+    async def record(self, row: OperationRow) -> None: ...
+
+
+class MemoryIndex(Protocol):
+    """What memory formation asks of the hot cache."""
+
+    async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
+        """Latest, not forgotten memories of a namespace with their cosine, best first."""
+        ...
+
+
+Tables = Mapping[str, Table[DocumentRow] | Table[ChunkRow] | Table[MemoryRow]]

@@ -1,0 +1,90 @@
+"""What a submission does to a document's row: one pure rule, used by the API at once and by the log later."""
+
+from dataclasses import replace
+from datetime import datetime
+
+from pipeline.rows import DocumentRow
+from schemas.base import Metadata
+from schemas.events import DocumentSubmitted
+
+
+def submitted(row: DocumentRow | None, event: DocumentSubmitted, seq: int) -> DocumentRow | None:
+    """The row after a submission at log position `seq`; None: the document is gone.
+
+    A submission at or before the row's own `seq` changes nothing, so it may be applied any number of times.
+    """
+    if row is not None and seq <= row.seq:
+        return row
+    if event.operation == "delete":
+        return None
+    if row is None:
+        return _created(event, seq)
+    if event.operation == "replace":
+        return _replaced(row, event, seq)
+    return _merged(row, event, seq)
+
+
+def touches_content(event: DocumentSubmitted) -> bool:
+    """Whether the text has to be worked on."""
+    return event.content is not None or event.upload is not None
+
+
+def _created(event: DocumentSubmitted, seq: int) -> DocumentRow:
+    return DocumentRow(
+        key=event.document,
+        space=event.space,
+        id=event.id,
+        seq=seq,
+        content_seq=seq,
+        created_at=event.at,
+        updated_at=event.at,
+        status="queued",
+        dreaming=event.task_type != "superrag",
+        source=event.content,
+        upload=event.upload,
+        metadata=event.metadata or {},
+        group=event.group,
+        supporting_context=event.supporting_context,
+        date=event.date,
+        task_type=event.task_type or "memory",
+        dreaming_mode=event.dreaming or "dynamic",
+    )
+
+
+def _replaced(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow:
+    fresh = _created(event, seq)
+    return replace(fresh, created_at=row.created_at, text=row.text, text_seq=row.text_seq, title=row.title)
+
+
+def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow:
+    task_type = event.task_type or row.task_type
+    kept = replace(
+        row,
+        seq=seq,
+        updated_at=_later(row.updated_at, event.at),
+        metadata=_merge(row.metadata, event.metadata),
+        group=row.group if event.group is None else event.group,
+        supporting_context=event.supporting_context or row.supporting_context,
+        date=event.date or row.date,
+        task_type=task_type,
+        dreaming_mode=event.dreaming or row.dreaming_mode,
+    )
+    if not touches_content(event):
+        return kept
+    return replace(
+        kept,
+        content_seq=seq,
+        status="queued",
+        error=None,
+        dreaming=task_type != "superrag",
+        source=event.content,
+        upload=event.upload,
+    )
+
+
+def _merge(old: Metadata, new: Metadata | None) -> Metadata:
+    return {**old, **new} if new else old
+
+
+def _later(one: datetime, other: datetime) -> datetime:
+    return max(one, other)

@@ -1,0 +1,149 @@
+"""The rows of the tables, as the rest of the program sees them. Arrow stays in pipeline.store."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from schemas.base import Metadata
+from schemas.events import Content, Dreaming, Relation, TaskType, Upload
+
+Vector = NDArray[np.float32]
+Terms = NDArray[np.uint32]
+Status = Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """A document as of the newest submission that was applied to it.
+
+    `seq` is the log position (offset in documents.submitted) of that submission, `content_seq` that of the
+    newest one that touched the content, `text_seq` that of the submission `text` stands for: while
+    `text_seq < content_seq`, the text is still being worked on. `error` is for people.
+    """
+
+    key: str
+    space: str
+    id: str
+    seq: int
+    content_seq: int
+    created_at: datetime
+    updated_at: datetime
+    status: Status = "queued"
+    dreaming: bool = False
+    error: str | None = None
+    title: str | None = None
+    type: str = "text"
+    summary: str | None = None
+    url: str | None = None
+    text: str | None = None
+    text_seq: int = -1
+    source: Content | None = None
+    upload: Upload | None = None
+    metadata: Metadata = field(default_factory=dict)
+    group: Metadata | None = None
+    supporting_context: str | None = None
+    date: str | None = None
+    task_type: TaskType = "memory"
+    dreaming_mode: Dreaming = "dynamic"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A passage of a document, ready to be searched. Its metadata is its document's."""
+
+    id: str
+    space: str
+    document: str
+    position: int
+    text: str
+    start: int
+    end: int
+    seq: int
+    created_at: datetime
+    vector: Vector
+    """float32, unit length (or zero where the embedder found nothing)."""
+    terms: Terms
+    """Hashes of the stemmed terms in order, with repetition: what BM25 counts."""
+    type: str = "text"
+    heading: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryRow:
+    """One atomic fact. Its metadata is that of its first source; no source left means it is gone.
+
+    `sources` are document keys. `versions`: 1 is the first of an updates chain; `is_latest` its head.
+    """
+
+    id: str
+    space: str
+    text: str
+    sources: tuple[str, ...]
+    seq: int
+    created_at: datetime
+    updated_at: datetime
+    vector: Vector
+    terms: Terms
+    is_static: bool = False
+    is_inference: bool = False
+    is_latest: bool = True
+    forgotten_at: datetime | None = None
+    forget_reason: str | None = None
+    version: int = 1
+    date: str | None = None
+    start: int | None = None
+    end: int | None = None
+    relations: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceRow:
+    """A namespace: the name, and the spaces whose rows it owns now (the first is where new rows go)."""
+
+    name: str
+    generation: int
+    spaces: tuple[str, ...]
+    created_at: datetime
+    updated_at: datetime
+    supporting_context: str | None = None
+    description: str | None = None
+    buckets: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OrganizationRow:
+    """The organization's settings."""
+
+    context: str | None = None
+    buckets: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """An API key; only the SHA-256 of its secret is kept. `namespaces`: names or prefixes (`team-a:*`)."""
+
+    id: str
+    name: str
+    sha256: str
+    role: Literal["admin", "write", "read"]
+    created_at: datetime
+    namespaces: tuple[str, ...] | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationRow:
+    """Work on a whole namespace that was asked for over the interface."""
+
+    id: str
+    kind: Literal["move", "purge"]
+    source: str
+    target: str | None
+    status: Literal["queued", "done", "failed"]
+    created_at: datetime
+    updated_at: datetime
+    error: str | None = None

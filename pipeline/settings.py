@@ -1,0 +1,53 @@
+"""Everything an operator may set: one frozen class, built once, passed on as values."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Environment variables with the prefix RECOLLECT_ (or a .env file). The defaults run with no services."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="RECOLLECT_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True
+    )
+
+    data_dir: Path = Path(".recollect")
+    host: str = "127.0.0.1"
+    port: int = Field(default=8787, ge=0, le=65535)
+    public_url: str | None = None
+    admin_key: SecretStr | None = None
+
+    kafka_bootstrap: str | None = None
+    lance_uri: str | None = None
+    blob_uri: str | None = None
+
+    partitions: int = Field(default=4, ge=1, le=1024)
+    shards: int = Field(default=4, ge=1, le=1024)
+    cache_bytes: int = Field(default=256 * 1024 * 1024, ge=1024 * 1024)
+    """The bound of the hot cache of namespaces."""
+
+    embedder: Literal["wordllama", "openai", "none"] = "wordllama"
+    embedder_base_url: str | None = None
+    embedder_api_key: SecretStr | None = None
+    embedder_model: str = "text-embedding-3-small"
+    embedder_dimensions: int = Field(default=256, ge=1, le=8192)
+
+    llm_base_url: str | None = None
+    llm_api_key: SecretStr | None = None
+    llm_model: str | None = None
+
+    chunk_size: int = Field(default=800, ge=100, le=8000)
+    """Characters of a chunk, at most."""
+    dreaming_quiet_seconds: float = Field(default=10.0, ge=0)
+    """How long a namespace must be quiet before dynamic memories are formed."""
+
+    extract_workers: int = Field(default=1, ge=1, le=32)
+    extract_seconds: float = Field(default=60.0, gt=0)
+    extract_memory_mb: int = Field(default=1536, ge=128)
+    fetch_private_addresses: bool = False
+    """Let URLs given as content reach private addresses. Off: only public ones."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1,0 +1,1 @@
+"""The consumer stages. Each imports ports only."""

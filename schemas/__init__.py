@@ -1,0 +1,1 @@
+"""Contracts only: events, topics, ids, filters and HTTP bodies. Imports pydantic and nothing of ours."""

@@ -1,0 +1,206 @@
+"""What is written to topics. New fields are optional; a breaking change is a new topic version."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from schemas.base import Event, Metadata
+
+TaskType = Literal["memory", "superrag"]
+Dreaming = Literal["dynamic", "instant"]
+RelationKind = Literal["updates", "extends", "derives"]
+
+
+class BlobRef(Event):
+    """A claim check: where a large value really is. `sha256` in hex, `size` in bytes."""
+
+    sha256: str
+    size: int
+    media_type: str = "text/plain; charset=utf-8"
+
+
+class Content(Event):
+    """A text, inline or as a claim check: exactly one of the two is set."""
+
+    text: str | None = None
+    blob: BlobRef | None = None
+
+
+class Upload(Event):
+    """A file as the caller sent it; `file_type` and `mime_type` are the caller's hints."""
+
+    blob: BlobRef
+    filename: str | None = None
+    file_type: str | None = None
+    mime_type: str | None = None
+
+
+class DocumentSubmitted(Event):
+    """Somebody wrote, changed or deleted a document. Kept for ever; key `space/document`.
+
+    add: new, or appended to what is there. patch: content replaced where given, metadata merged key by key,
+    the rest kept. replace: everything as given, what is omitted is cleared. delete: the document goes.
+    """
+
+    operation: Literal["add", "patch", "replace", "delete"]
+    space: str
+    document: str
+    id: str
+    at: datetime
+    content: Content | None = None
+    upload: Upload | None = None
+    metadata: Metadata | None = None
+    group: Metadata | None = None
+    supporting_context: str | None = None
+    date: str | None = None
+    task_type: TaskType | None = None
+    dreaming: Dreaming | None = None
+
+
+class DocumentExtracted(Event):
+    """The canonical text of a document as of one submission (`seq`). Kept for ever; key `space/document`."""
+
+    space: str
+    document: str
+    id: str
+    seq: int
+    at: datetime
+    text: Content
+    type: str
+    title: str | None = None
+    summary: str | None = None
+    url: str | None = None
+    date: str | None = None
+    group: Metadata | None = None
+    supporting_context: str | None = None
+    task_type: TaskType = "memory"
+    dreaming: Dreaming = "dynamic"
+
+
+class DocumentChunked(Event):
+    """The chunks of a document: `chunks` is a JSON list of `ChunkSpan`. Key `space/document`."""
+
+    space: str
+    document: str
+    id: str
+    seq: int
+    at: datetime
+    title: str | None = None
+    chunks: Content
+
+
+class ChunkSpan(Event):
+    """A passage of the canonical text; `start` and `end` are character offsets into it."""
+
+    start: int
+    end: int
+    text: str
+    heading: str | None = None
+
+
+class Relation(Event):
+    """A directed relation from a memory to an earlier one, and the reason it was drawn."""
+
+    kind: RelationKind
+    target: str
+    why: str = ""
+
+
+class FormedMemory(Event):
+    """One atomic fact. `date` is the time of its source, `start`/`end` its span in the canonical text."""
+
+    id: str
+    text: str
+    is_static: bool = False
+    is_inference: bool = False
+    date: str | None = None
+    start: int | None = None
+    end: int | None = None
+    relations: tuple[Relation, ...] = ()
+
+
+class MemoriesFormed(Event):
+    """All memories that a document's text supports as of `seq`. Kept for ever; key = space."""
+
+    space: str
+    document: str
+    seq: int
+    at: datetime
+    memories: tuple[FormedMemory, ...]
+
+
+class MemoriesForgotten(Event):
+    """Memories to hide from recall; their history stays. Key = space."""
+
+    space: str
+    ids: tuple[str, ...]
+    at: datetime
+    reason: str = ""
+
+
+class NamespaceChanged(Event):
+    """The whole state of a namespace (compacted; key `namespace/<name>`). No spaces: it does not exist."""
+
+    kind: Literal["namespace"] = "namespace"
+    name: str
+    generation: int
+    spaces: tuple[str, ...]
+    supporting_context: str | None = None
+    description: str | None = None
+    buckets: dict[str, str] = Field(default_factory=dict)
+    created_at: datetime
+    updated_at: datetime
+
+
+class OrganizationChanged(Event):
+    """The organization's settings (compacted; key `organization`)."""
+
+    kind: Literal["organization"] = "organization"
+    context: str | None = None
+    buckets: dict[str, str] = Field(default_factory=dict)
+    updated_at: datetime
+
+
+class KeyChanged(Event):
+    """An API key (compacted; key `key/<id>`). The secret is stored as SHA-256 in hex, never itself."""
+
+    kind: Literal["key"] = "key"
+    id: str
+    name: str
+    sha256: str
+    role: Literal["admin", "write", "read"]
+    namespaces: tuple[str, ...] | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class SettingsChanged(Event):
+    """One change of settings; the newest per key is the truth."""
+
+    change: Annotated[NamespaceChanged | OrganizationChanged | KeyChanged, Field(discriminator="kind")]
+
+
+class OperationRequested(Event):
+    """Work on a namespace: hand its spaces to another name, or remove rows nobody owns. Key = source."""
+
+    id: str
+    kind: Literal["move", "purge"]
+    source: str
+    spaces: tuple[str, ...]
+    target: str | None = None
+    at: datetime
+
+
+class FeedbackSubmitted(Event):
+    """What a user wrote to the operators of this deployment. Key = id."""
+
+    id: str
+    at: datetime
+    sender: str
+    keyed: bool
+    type: str
+    title: str
+    description: str
+    details: dict[str, str] = Field(default_factory=dict)

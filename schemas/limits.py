@@ -1,0 +1,29 @@
+"""Every number of the interface, once. Source: the v5 contract unless a line says otherwise."""
+
+NAMESPACE_PATTERN = r"^[a-zA-Z0-9_:-]+$"
+NAMESPACE_LENGTH = 100
+DOCUMENT_ID_LENGTH = 255
+SUPPORTING_CONTEXT_LENGTH = 1500
+BATCH_DOCUMENTS = 600
+DELETE_DOCUMENTS = 100
+FORGET_MEMORIES = 500
+FORGET_QUERY_LENGTH = 2000
+PAGE_LIMIT = 100
+PAGE_MAXIMUM = 2**53 - 1
+SEARCH_LIMIT = 100
+RELATED_LIMIT = 100
+FILTER_OPERANDS = 200
+FILTER_DEPTH = 5
+FILTER_FIELD_PATTERN = r"^[a-zA-Z0-9_.-]+$"
+BUCKETS = 50
+BUCKET_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
+BUCKET_NAME_LENGTH = 64
+BUCKET_DESCRIPTION_LENGTH = 2000
+
+# Ours, where the contract names no number.
+CONTENT_BYTES = 10 * 1024 * 1024
+FILE_BYTES = 50 * 1024 * 1024
+FETCH_BYTES = 10 * 1024 * 1024
+FETCH_SECONDS = 20.0
+INLINE_BYTES = 256 * 1024
+"""Event values above this are claim checks: the blob is stored first, the event carries its hash."""

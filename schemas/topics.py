@@ -1,0 +1,48 @@
+"""The topics: `<entity>.<fact>.v1`, what they carry, and how long the bus keeps them."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from schemas import events
+from schemas.base import Event
+
+E = TypeVar("E", bound=Event)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic(Generic[E]):
+    """A named stream of one event type. `keep` None: for ever. `compacted`: only the newest per key stays."""
+
+    name: str
+    event: type[E]
+    keep: timedelta | None = None
+    compacted: bool = False
+
+    @property
+    def dead_letters(self) -> str:
+        """Where records go that can't be handled, with error and origin in their headers."""
+        return f"{self.name}.dlq"
+
+
+TRANSIENT = timedelta(days=7)
+
+DOCUMENTS_SUBMITTED = Topic("documents.submitted.v1", events.DocumentSubmitted)
+DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
+DOCUMENTS_CHUNKED = Topic("documents.chunked.v1", events.DocumentChunked, keep=TRANSIENT)
+MEMORIES_FORMED = Topic("memories.formed.v1", events.MemoriesFormed)
+MEMORIES_FORGOTTEN = Topic("memories.forgotten.v1", events.MemoriesForgotten)
+SETTINGS_CHANGED = Topic("settings.changed.v1", events.SettingsChanged, compacted=True)
+OPERATIONS_REQUESTED = Topic("operations.requested.v1", events.OperationRequested)
+FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
+
+ALL: tuple[Topic[Any], ...] = (
+    DOCUMENTS_SUBMITTED,
+    DOCUMENTS_EXTRACTED,
+    DOCUMENTS_CHUNKED,
+    MEMORIES_FORMED,
+    MEMORIES_FORGOTTEN,
+    SETTINGS_CHANGED,
+    OPERATIONS_REQUESTED,
+    FEEDBACK_SUBMITTED,
+)
