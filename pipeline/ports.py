@@ -1,4 +1,4 @@
-"""What the program needs from the outside, as small abilities. Adapters live in bus, store, inference, extraction."""
+"""What the program needs from outside, as small abilities; adapters live beside this module."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Clock(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What an extractor made of a file or text: canonical text, what kind it was, and a title if it has one."""
+    """What an extractor made of a file or text: canonical text, its kind, and a title if it has one."""
 
     text: str
     type: str
@@ -133,6 +133,10 @@ class Table(Protocol[Row]):
         """Wait until every change made so far is on disk."""
         ...
 
+    def subscribe(self, listener: Callable[[Mapping[str, list[Row]]], None]) -> None:
+        """Call `listener` with the new rows of each changed group, in the same instant as the change."""
+        ...
+
     async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
         """Every row of these spaces, newest state. For one namespace at a time; may be large."""
         ...
@@ -147,6 +151,18 @@ class Documents(Table[DocumentRow], Protocol):
 
     async def unfinished(self) -> list[DocumentRow]:
         """Rows whose memories are still to be formed (`dreaming`), e.g. after a restart."""
+        ...
+
+
+class Chunks(Table[ChunkRow], Protocol):
+    """The chunks table; a group is a document's key."""
+
+
+class Memories(Table[MemoryRow], Protocol):
+    """The memories table; a group is a memory's id."""
+
+    async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
+        """Memories that have any of these document keys among their sources."""
         ...
 
 
@@ -180,6 +196,3 @@ class MemoryIndex(Protocol):
     async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
         """Latest, not forgotten memories of a namespace with their cosine, best first."""
         ...
-
-
-Tables = Mapping[str, Table[DocumentRow] | Table[ChunkRow] | Table[MemoryRow]]

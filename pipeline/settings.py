@@ -8,7 +8,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class Settings(BaseSettings):
-    """Environment variables with the prefix RECOLLECT_ (or a .env file). The defaults run with no services."""
+    """Environment variables prefixed RECOLLECT_ (or a .env file). The defaults run with no services."""
 
     model_config = SettingsConfigDict(
         env_prefix="RECOLLECT_", env_file=".env", env_ignore_empty=True, extra="ignore", frozen=True

@@ -1,0 +1,1 @@
+"""Text analysis that writing and reading must share."""
