@@ -1,13 +1,16 @@
 """What the program needs from outside, as small abilities; adapters live beside this module."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar
 
 from pipeline.rows import (
+    ChunkColumns,
     ChunkRow,
+    DocumentColumns,
     DocumentRow,
+    MemoryColumns,
     MemoryRow,
     NamespaceRow,
     OperationRow,
@@ -149,6 +152,10 @@ class Documents(Table[DocumentRow], Protocol):
         """By public id, within these spaces."""
         ...
 
+    async def columns(self, spaces: Sequence[str]) -> DocumentColumns:
+        """Every document of these spaces, newest state, side by side and without texts."""
+        ...
+
     async def unfinished(self) -> list[DocumentRow]:
         """Rows whose memories are still to be formed (`dreaming`), e.g. after a restart."""
         ...
@@ -157,9 +164,20 @@ class Documents(Table[DocumentRow], Protocol):
 class Chunks(Table[ChunkRow], Protocol):
     """The chunks table; a group is a document's key."""
 
+    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
+        """Every chunk of these spaces, newest state, in batches of some thousand rows, each row once.
+
+        Without `vectors` the batches hold a matrix of shape (rows, 0): statistics need no more.
+        """
+        ...
+
 
 class Memories(Table[MemoryRow], Protocol):
     """The memories table; a group is a memory's id."""
+
+    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
+        """As `Chunks.stream`."""
+        ...
 
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
         """Memories that have any of these document keys among their sources."""

@@ -1,5 +1,6 @@
 """The rows of the tables, as the rest of the program sees them. Arrow stays in pipeline.store."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -97,6 +98,83 @@ class MemoryRow:
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """Many strings end to end in one UTF-8 buffer: what Arrow holds, without a Python object for each.
+
+    `offsets` has one entry more than there are strings. A missing value is an empty string.
+    """
+
+    data: memoryview
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> str:
+        return str(self.data[self.offsets[row] : self.offsets[row + 1]], "utf-8", "surrogatepass")
+
+    def __iter__(self) -> Iterator[str]:
+        return (self[row] for row in range(len(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentColumns:
+    """Documents side by side, without their texts: what a search shows and filters by.
+
+    `metadata` is JSON; times are microseconds since 1970 UTC. Arrays have one entry per document.
+    """
+
+    keys: Texts
+    ids: Texts
+    titles: Texts
+    types: Texts
+    summaries: Texts
+    metadata: Texts
+    created_at: NDArray[np.int64]
+    updated_at: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkColumns:
+    """Chunks side by side. `vectors` is (rows, dimensions) float32; row i has
+    `terms[term_offsets[i]:term_offsets[i + 1]]`. Times are microseconds since 1970 UTC.
+    """
+
+    ids: Texts
+    documents: Texts
+    texts: Texts
+    positions: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    created_at: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    terms: NDArray[np.uint32]
+    term_offsets: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryColumns:
+    """Memories side by side, as `ChunkColumns`. `sources` are document keys joined by a space;
+    `relations` is a JSON list of {kind, target, why}, empty for none.
+    """
+
+    ids: Texts
+    sources: Texts
+    texts: Texts
+    relations: Texts
+    versions: NDArray[np.int32]
+    is_static: NDArray[np.bool_]
+    is_inference: NDArray[np.bool_]
+    is_latest: NDArray[np.bool_]
+    forgotten: NDArray[np.bool_]
+    created_at: NDArray[np.int64]
+    updated_at: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    terms: NDArray[np.uint32]
+    term_offsets: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
