@@ -1,0 +1,251 @@
+"""Hand-written fakes of our own ports: real enough to trust, small enough to read."""
+
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from pipeline.errors import RejectedError
+from pipeline.ports import Position
+from pipeline.rows import (
+    ChunkColumns,
+    ChunkRow,
+    DocumentColumns,
+    DocumentRow,
+    MemoryColumns,
+    MemoryRow,
+    NamespaceRow,
+    OrganizationRow,
+    Terms,
+    Vector,
+)
+from pipeline.stage import Record
+from schemas.base import Event
+from schemas.events import BlobRef, Content, NamespaceChanged, OrganizationChanged, SettingsChanged
+from schemas.ids import space
+from schemas.limits import INLINE_BYTES
+from schemas.topics import Topic
+
+E = TypeVar("E", bound=Event)
+Row = TypeVar("Row", DocumentRow, ChunkRow, MemoryRow)
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class FakeTable(Generic[Row]):
+    """`ports.Table` over a dict. `pending` counts updates not yet made durable."""
+
+    def __init__(self) -> None:
+        self.groups: dict[str, list[Row]] = {}
+        self.listeners: list[Callable[[Mapping[str, list[Row]]], None]] = []
+        self.pending = 0
+        self.updates = 0
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for rows in self.groups.values() for row in rows]
+
+    async def get(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        return {group: list(self.groups[group]) for group in groups if group in self.groups}
+
+    async def update(
+        self, groups: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+    ) -> dict[str, list[Row]]:
+        changed: dict[str, list[Row]] = {}
+        for group in dict.fromkeys(groups):
+            after = change(group, list(self.groups.get(group, [])))
+            if after is not None:
+                changed[group] = list(after)
+        for group, rows in changed.items():
+            if rows:
+                self.groups[group] = rows
+            else:
+                self.groups.pop(group, None)
+        self.pending += bool(changed)
+        self.updates += 1
+        for listener in self.listeners:
+            listener(changed)
+        return {group: list(self.groups.get(group, [])) for group in groups}
+
+    async def durable(self) -> None:
+        self.pending = 0
+
+    def subscribe(self, listener: Callable[[Mapping[str, list[Row]]], None]) -> None:
+        self.listeners.append(listener)
+
+    async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
+        return [row for row in self.rows if row.space in spaces]
+
+
+class FakeDocuments(FakeTable[DocumentRow]):
+    """`ports.Documents`."""
+
+    async def find(self, spaces: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
+        return {row.id: row for row in self.rows if row.space in spaces and row.id in ids}
+
+    async def unfinished(self) -> list[DocumentRow]:
+        return [row for row in self.rows if row.dreaming]
+
+    async def columns(self, spaces: Sequence[str]) -> DocumentColumns:
+        raise NotImplementedError("The index is tested on the real store.")
+
+
+class FakeChunks(FakeTable[ChunkRow]):
+    """`ports.Chunks`."""
+
+    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
+        raise NotImplementedError("The index is tested on the real store.")
+
+
+class FakeMemories(FakeTable[MemoryRow]):
+    """`ports.Memories`."""
+
+    async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
+        return [row for row in self.rows if set(row.sources) & set(documents)]
+
+    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
+        raise NotImplementedError("The index is tested on the real store.")
+
+
+class RecordingPublisher:
+    """`ports.Publisher` that keeps what was published, one offset sequence per topic."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str, list[tuple[str, Event]]] = {}
+
+    async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
+        log = self.topics.setdefault(topic.name, [])
+        first = len(log)
+        log.extend(entries)
+        return [Position(partition=0, offset=first + index) for index in range(len(entries))]
+
+    def events(self, topic: Topic[E]) -> list[E]:
+        return [event for _, event in self.topics.get(topic.name, []) if isinstance(event, topic.event)]
+
+    def records(self, topic: Topic[E], since: int = 0) -> list[Record[E]]:
+        """The topic as a stage would be given it, from offset `since`."""
+        return [
+            record(topic, key, event, offset)
+            for offset, (key, event) in enumerate(self.topics.get(topic.name, []))
+            if isinstance(event, topic.event) and offset >= since
+        ]
+
+
+def record(topic: Topic[E], key: str, event: E, offset: int) -> Record[E]:
+    """An event as the bus would hand it over."""
+    return Record(topic=topic.name, partition=0, offset=offset, key=key, event=event, at=EPOCH, headers={})
+
+
+@dataclass
+class FakeCatalog:
+    """`ports.Catalog` in a dict; `create` makes a namespace with its first space."""
+
+    names: dict[str, NamespaceRow] = field(default_factory=dict)
+    org: OrganizationRow = field(default_factory=OrganizationRow)
+
+    def create(self, name: str, **fields: Any) -> NamespaceRow:
+        row = NamespaceRow(
+            name=name, generation=0, spaces=(space(name, 0),), created_at=EPOCH, updated_at=EPOCH, **fields
+        )
+        self.names[name] = row
+        return row
+
+    def namespace(self, name: str) -> NamespaceRow | None:
+        row = self.names.get(name)
+        return row if row is not None and row.spaces else None
+
+    def owner(self, space: str) -> NamespaceRow | None:
+        return next((row for row in self.names.values() if space in row.spaces), None)
+
+    def organization(self) -> OrganizationRow:
+        return self.org
+
+    def apply(self, event: SettingsChanged) -> None:
+        match event.change:
+            case NamespaceChanged() as change:
+                self.names[change.name] = NamespaceRow(
+                    **{name: getattr(change, name) for name in NamespaceRow.__dataclass_fields__}
+                )
+            case OrganizationChanged() as change:
+                self.org = OrganizationRow(context=change.context, buckets=change.buckets)
+
+    async def durable(self) -> None:
+        return None
+
+
+class FakeBlobs:
+    """`ports.Blobs` in a dict; `inline` is the size above which a text becomes a claim check."""
+
+    def __init__(self, inline: int = INLINE_BYTES) -> None:
+        self.inline = inline
+        self.data: dict[str, bytes] = {}
+
+    async def put(self, data: bytes, media_type: str) -> BlobRef:
+        digest = sha256(data).hexdigest()
+        self.data[digest] = data
+        return BlobRef(sha256=digest, size=len(data), media_type=media_type)
+
+    async def get(self, ref: BlobRef) -> bytes:
+        if ref.sha256 not in self.data:
+            raise RejectedError(f"Blob {ref.sha256} is missing.")
+        return self.data[ref.sha256]
+
+    async def pack(self, text: str) -> Content:
+        data = text.encode()
+        if len(data) <= self.inline:
+            return Content(text=text)
+        return Content(blob=await self.put(data, "text/plain; charset=utf-8"))
+
+    async def text(self, content: Content) -> str:
+        if content.text is not None:
+            return content.text
+        if content.blob is None:
+            raise RejectedError("A content without text and without blob.")
+        return (await self.get(content.blob)).decode()
+
+
+class FixedClock:
+    """`ports.Clock` that stands still until it is moved."""
+
+    def __init__(self, moment: datetime = EPOCH) -> None:
+        self.moment = moment
+
+    def now(self) -> datetime:
+        return self.moment
+
+    def advance(self, seconds: float) -> None:
+        self.moment += timedelta(seconds=seconds)
+
+
+class HashingEmbedder:
+    """`ports.Embedder`: words hashed into 64 dimensions; texts that share words are near."""
+
+    name = "hashing"
+    dimensions = 64
+
+    def __init__(self) -> None:
+        self.calls: list[list[str]] = []
+
+    async def documents(self, texts: Sequence[str]) -> list[Vector]:
+        self.calls.append(list(texts))
+        return [self._vector(text) for text in texts]
+
+    async def query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
+        return self._vector(text, weight)
+
+    def _vector(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
+        vector = np.zeros(self.dimensions, dtype=np.float32)
+        for word in text.lower().split():
+            place = int.from_bytes(sha256(word.encode()).digest()[:2]) % self.dimensions
+            vector[place] += 1.0 if weight is None else weight(word)
+        length = float(np.linalg.norm(vector))
+        return vector / np.float32(length) if length else vector
+
+
+def hashed_terms(text: str) -> Terms:
+    """A stand-in for the real term hashing: one number per lower-case word."""
+    words = text.lower().split()
+    return np.array([int.from_bytes(sha256(word.encode()).digest()[:4]) for word in words], dtype=np.uint32)
