@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test check format lint types imports bench demo kafka clean
+.PHONY: help install run test check format lint types imports bench demo hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -26,13 +26,31 @@ run: install ## Start the service on its embedded default
 test: install ## Run all tests
 	@$(BIN)/pytest
 
-check: install ## What CI runs: format, lint, types, imports, tests
+check: lint types imports test ## What CI runs: format, lint, types, imports, tests
+
+lint: install ## Check the format and the rules of ruff
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+
+types: install ## Check the types (mypy, strict)
 	@$(BIN)/mypy
+
+imports: install ## Check who may import whom
 	@$(BIN)/lint-imports
-	@$(MAKE) --no-print-directory test
 
 format: install ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+bench: install ## Measure the service beside plain LanceDB (ARGS=--quick for a tenth of the size)
+	@$(BIN)/python -m bench $(ARGS)
+
+demo: install ## Remember the installed packages, then ask five questions
+	@$(BIN)/recollect demo
+
+hooks: install ## Run the checks before every commit
+	@$(BIN)/pre-commit install
+
+clean: ## Remove everything the other commands made, except the data
+	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
