@@ -23,6 +23,10 @@ BUCKET_DESCRIPTION_LENGTH = 2000
 # Ours, where the contract names no number.
 CONTENT_BYTES = 10 * 1024 * 1024
 FILE_BYTES = 50 * 1024 * 1024
+JSON_BYTES = 64 * 1024 * 1024
+"""The largest JSON body, so that a batch of 600 documents of 100 KB fits."""
+METADATA_BYTES = 64 * 1024
+"""Characters of all keys and values of one metadata object."""
 FETCH_BYTES = 10 * 1024 * 1024
 FETCH_SECONDS = 20.0
 INLINE_BYTES = 256 * 1024

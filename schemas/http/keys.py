@@ -1,0 +1,53 @@
+"""API keys: the administration interface, which is ours and outside the contract."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictInt
+
+from schemas.base import Answer, Body
+from schemas.http.parts import WHOLE, Maybe, Text, Timestamp
+from schemas.limits import NAMESPACE_LENGTH
+
+Role = Literal["admin", "write", "read"]
+Scope = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_:-]*\*?$", min_length=1, max_length=NAMESPACE_LENGTH + 1)]
+"""A namespace, or a prefix of namespaces: `team-a:*`."""
+
+
+class KeyBody(Body):
+    """A key to issue. Without `namespaces` it opens all of them."""
+
+    name: Annotated[Text, Field(min_length=1, max_length=200)]
+    role: Role = "write"
+    namespaces: Maybe[Annotated[list[Scope], Field(min_length=1, max_length=1000)]] = None
+    expires_in_days: Maybe[Annotated[StrictInt, Field(ge=1, le=3650), WHOLE]] = None
+
+
+class KeyAnswer(Answer):
+    """A key without its secret."""
+
+    id: str
+    name: str
+    role: Role
+    namespaces: list[str] | None
+    created_at: Timestamp
+    expires_at: Timestamp | None
+    revoked_at: Timestamp | None
+
+
+class KeyIssued(KeyAnswer):
+    """A new key with its secret, which is shown only now."""
+
+    key: str
+
+
+class KeysAnswer(Answer):
+    """All keys, newest first."""
+
+    keys: list[KeyAnswer]
+
+
+class KeyRevoked(Answer):
+    """The key opens nothing from now on."""
+
+    id: str
+    revoked: Literal[True] = True
