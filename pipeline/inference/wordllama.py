@@ -1,0 +1,153 @@
+"""The default embedder: the static token vectors that the wordllama package carries (256 numbers each).
+
+Its two files are read as they are: importing the package would configure the root logger, and its own
+offline loader looks in a folder that its wheel does not have. A text is the mean of its tokens' vectors,
+so it needs no model run, no network and no other hardware to give the same numbers.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from tokenizers import Tokenizer
+
+from pipeline.rows import Vector
+
+TOKENIZER = "l2_supercat_tokenizer_config.json"
+WEIGHTS = "l2_supercat_256.safetensors"
+TENSOR = "embedding.weight"
+BATCH = 64
+PIECE_CACHE = 65_536
+_LONGEST_PIECE = 256
+"""Characters of one run without spaces that are tokenized together; longer runs are cut."""
+_INLINE_QUERY = 2_000
+_WORD = re.compile(r"\w+")
+
+Table = NDArray[np.float16]
+
+
+class WordLlamaEmbedder:
+    """Static vectors; float32 and of unit length, or zero for a text without tokens."""
+
+    def __init__(self, table: Table, tokenizer: Tokenizer) -> None:
+        self._table = table
+        self._tokenizer = tokenizer
+        self._ids = lru_cache(maxsize=PIECE_CACHE)(self._tokenize)
+        self.name = f"wordllama-{table.shape[1]}"
+        self.dimensions: int = table.shape[1]
+
+    @classmethod
+    def packaged(cls) -> "WordLlamaEmbedder":
+        """From the installed wordllama package; FileNotFoundError says what is missing."""
+        files = _packaged_files()
+        return cls(_map_table(files[WEIGHTS]), Tokenizer.from_file(str(files[TOKENIZER])))
+
+    async def documents(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector per text, in threads of BATCH texts so that the loop stays free."""
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), BATCH):
+            vectors += await asyncio.to_thread(self.embed, texts[start : start + BATCH])
+        return vectors
+
+    async def query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
+        """The query's vector; each token counts with the weight of the word it belongs to."""
+        if len(text) <= _INLINE_QUERY:
+            return self.embed_query(text, weight)
+        return await asyncio.to_thread(self.embed_query, text, weight)
+
+    def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """The vectors of a batch. Each depends on its own text only."""
+        tokens = [self._tokens(text) for text in texts]
+        used, places = np.unique(np.concatenate([np.zeros(0, np.int64), *tokens]), return_inverse=True)
+        rows = self._table[used].astype(np.float32)
+        vectors: list[Vector] = []
+        start = 0
+        for own in tokens:
+            vectors.append(_unit(rows[places[start : start + len(own)]].sum(axis=0)))
+            start += len(own)
+        return vectors
+
+    def embed_query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
+        """As `embed` for one text, weighted by word; without any weight left, plain."""
+        tokens: list[int] = []
+        weights: list[float] = []
+        for piece in _pieces(text) if weight is not None else ():
+            ids = self._ids(piece)
+            tokens.extend(ids)
+            weights.extend(self._piece_weights(piece, weight) if weight is not None else ())
+        if not any(weights):
+            return self.embed([text])[0]
+        rows = self._table[np.array(tokens)].astype(np.float32)
+        return _unit(np.array(weights, np.float32) @ rows)
+
+    def _piece_weights(self, piece: str, weight: Callable[[str], float]) -> list[float]:
+        spans = [(found.start(), found.end(), weight(found.group())) for found in _WORD.finditer(piece)]
+        offsets = self._tokenizer.encode(piece, add_special_tokens=False).offsets
+        return [
+            max((value for begin, finish, value in spans if begin < end and start < finish), default=0.0)
+            for start, end in offsets
+        ]
+
+    def _tokens(self, text: str) -> NDArray[np.int64]:
+        found: list[int] = []
+        for piece in _pieces(text):
+            found.extend(self._ids(piece))
+        return np.array(found, np.int64)
+
+    def _tokenize(self, piece: str) -> tuple[int, ...]:
+        return tuple(self._tokenizer.encode(piece, add_special_tokens=False).ids)
+
+
+def _pieces(text: str) -> list[str]:
+    """Runs without spaces, lower-cased: tokens never span a space, so each can be tokenized by itself."""
+    runs = _encodable(text).lower().split()
+    if all(len(run) <= _LONGEST_PIECE for run in runs):
+        return runs
+    return [run[at : at + _LONGEST_PIECE] for run in runs for at in range(0, len(run), _LONGEST_PIECE)]
+
+
+def _encodable(text: str) -> str:
+    """Half a surrogate pair is no character: the tokenizer would refuse the whole text for it."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _unit(vector: Vector) -> Vector:
+    length = float(np.sqrt(vector @ vector))
+    return vector / np.float32(length) if length > 0 else vector
+
+
+def _packaged_files() -> dict[str, Path]:
+    try:
+        listed = distribution("wordllama").files or []
+    except PackageNotFoundError:
+        listed = []
+    found = {file.name: Path(str(file.locate())) for file in listed if file.name in (TOKENIZER, WEIGHTS)}
+    for name in (TOKENIZER, WEIGHTS):
+        if name not in found or not found[name].is_file():
+            raise FileNotFoundError(
+                f"The wordllama package has no file {name}. Install wordllama again, "
+                "or set RECOLLECT_EMBEDDER to openai or none."
+            )
+    return found
+
+
+def _map_table(path: Path) -> Table:
+    """The table as a read-only map of the file: only the rows in use are ever in memory.
+
+    safetensors: 8 bytes of little-endian header length, a JSON header, then the numbers.
+    """
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        tensor = json.loads(file.read(length))[TENSOR]
+    if tensor["dtype"] != "F16":
+        raise ValueError(f"{path.name} holds {tensor['dtype']} numbers, not F16: another wordllama version.")
+    offset = 8 + length + tensor["data_offsets"][0]
+    return np.memmap(path, np.float16, "r", offset, tuple(tensor["shape"]))

@@ -1,0 +1,116 @@
+"""What every embedder promises, and what each adds."""
+
+import json
+from collections.abc import Callable
+
+import httpx2
+import numpy as np
+import pytest
+
+from pipeline.errors import RejectedError, RetryableError
+from pipeline.inference import open_embedder
+from pipeline.inference.openai import OpenAIEmbedder
+from pipeline.inference.wordllama import WordLlamaEmbedder
+from pipeline.ports import Embedder
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(scope="module")
+def wordllama() -> WordLlamaEmbedder:
+    return WordLlamaEmbedder.packaged()
+
+
+def _answering(status: int = 200) -> Callable[[httpx2.Request], httpx2.Response]:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        asked = json.loads(request.content)
+        if status != 200:
+            return httpx2.Response(status, json={"error": "no"})
+        size = asked.get("dimensions", 3)
+        data = [
+            {"index": at, "embedding": [float(len(text))] * size} for at, text in enumerate(asked["input"])
+        ]
+        return httpx2.Response(200, json={"data": data[::-1]})
+
+    return answer
+
+
+def _endpoint(answer: Callable[[httpx2.Request], httpx2.Response], dimensions: int = 3) -> OpenAIEmbedder:
+    transport = httpx2.MockTransport(answer)
+    return OpenAIEmbedder(base_url="http://x/v1/", model="m", dimensions=dimensions, transport=transport)
+
+
+@pytest.fixture(params=["wordllama", "openai", "none"])
+def embedder(request: pytest.FixtureRequest, wordllama: WordLlamaEmbedder) -> Embedder:
+    if request.param == "wordllama":
+        return wordllama
+    return _endpoint(_answering()) if request.param == "openai" else open_embedder("none")
+
+
+async def test_vectors_are_float32_of_unit_length_or_zero(embedder: Embedder) -> None:
+    vectors = await embedder.documents(["A dog barks.", "", "   ", "猫が好き"])
+    assert [vector.shape for vector in vectors] == [(embedder.dimensions,)] * 4
+    assert all(vector.dtype == np.float32 for vector in vectors)
+    assert all(abs(float(np.linalg.norm(vector)) - 1) < 1e-5 or not vector.any() for vector in vectors)
+    assert not vectors[1].any()
+
+
+async def test_a_text_has_the_same_vector_in_any_company(embedder: Embedder) -> None:
+    alone = (await embedder.documents(["A dog barks."]))[0]
+    company = await embedder.documents([f"filler {at}" for at in range(70)] + ["A dog barks."])
+    assert (alone == company[-1]).all()
+
+
+async def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
+    assert await embedder.documents([]) == []
+
+
+async def test_similar_texts_are_near_and_case_does_not_matter(wordllama: WordLlamaEmbedder) -> None:
+    dog, puppy, tax, shout = await wordllama.documents(
+        ["a dog barks", "the puppy is barking", "annual tax return", "A DOG BARKS"]
+    )
+    assert dog @ puppy > dog @ tax
+    assert (dog == shout).all()
+
+
+async def test_a_query_leans_to_its_heavy_words(wordllama: WordLlamaEmbedder) -> None:
+    guitar = (await wordllama.documents(["guitar"]))[0]
+    plain = await wordllama.query("caroline guitar")
+    heavy = await wordllama.query("caroline guitar", lambda word: 5.0 if word == "guitar" else 0.5)
+    assert heavy @ guitar > plain @ guitar
+    assert (await wordllama.query("caroline guitar", lambda _: 0.0) == plain).all()
+
+
+async def test_strange_queries_are_harmless(wordllama: WordLlamaEmbedder) -> None:
+    for text in ["", "\0", "\ud800 lone", "x" * 50_000, "word " * 10_000, "?!"]:
+        assert np.isfinite(await wordllama.query(text, lambda _: 1.0)).all()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(429, RetryableError), (503, RetryableError), (401, RejectedError)]
+)
+async def test_an_endpoint_that_fails_says_whether_to_try_again(status: int, error: type[Exception]) -> None:
+    with pytest.raises(error, match=str(status)):
+        await _endpoint(_answering(status)).query("hello")
+
+
+async def test_an_endpoint_that_does_not_answer_is_tried_again_later() -> None:
+    def refuse(request: httpx2.Request) -> httpx2.Response:
+        raise httpx2.ConnectError("refused", request=request)
+
+    with pytest.raises(RetryableError, match="did not answer"):
+        await _endpoint(refuse).query("hello")
+
+
+async def test_an_endpoint_that_refuses_dimensions_is_asked_without() -> None:
+    def strict(request: httpx2.Request) -> httpx2.Response:
+        return _answering(400 if "dimensions" in json.loads(request.content) else 200)(request)
+
+    assert (await _endpoint(strict).query("hello")).shape == (3,)
+    with pytest.raises(RejectedError, match="RECOLLECT_EMBEDDER_DIMENSIONS to 3"):
+        await _endpoint(strict, dimensions=5).query("hello")
+
+
+def test_an_endpoint_without_an_address_names_the_setting() -> None:
+    with pytest.raises(ValueError, match="RECOLLECT_EMBEDDER_BASE_URL"):
+        open_embedder("openai")
