@@ -1,0 +1,200 @@
+"""The bus on one machine: a partitioned log in SQLite, in the process that uses it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pipeline.bus.consumers import Consumers, Places
+from pipeline.bus.journal import Journal, Reader, Stream, Transaction
+from pipeline.bus.lock import DirectoryLock
+from pipeline.bus.upkeep import CHUNK, Upkeep
+from pipeline.bus.writer import Writer
+from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord
+from pipeline.ports import Clock, Position
+from pipeline.stage import Stage
+from schemas.base import Event
+from schemas.topics import Topic
+
+E = TypeVar("E", bound=Event)
+T = TypeVar("T")
+
+
+class LogBus:
+    """Publisher, runner and keeper of a log. One process at a time; a topic by name where bytes are meant."""
+
+    def __init__(
+        self, *, lock: DirectoryLock, journal: Journal, reader: Reader, clock: Clock, patience: Patience
+    ) -> None:
+        self._lock = lock
+        self._journal = journal
+        self._reader = reader
+        self._clock = clock
+        self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recollect-log-reader")
+        self._writer = Writer(journal, self._arrived)
+        self._places = Places(dict(journal.heads), journal.positions(), self._writer.move)
+        self._delivery = Delivery(self, clock, patience)
+        self._consumers = Consumers(self._places, self._delivery, self._fetch, journal.partitions)
+        self._redriving = asyncio.Lock()
+        self._closed = False
+
+    @classmethod
+    async def open(
+        cls, directory: Path, *, partitions: int, clock: Clock, patience: Patience | None = None
+    ) -> "LogBus":
+        """The log in this directory, made if missing.
+
+        Raises DataDirectoryLockedError while another process has it, PartitionsFixedError when it was made
+        with another number of partitions.
+        """
+        lock, journal, reader = await asyncio.to_thread(_open, directory, partitions)
+        return cls(lock=lock, journal=journal, reader=reader, clock=clock, patience=patience or Patience())
+
+    @property
+    def partitions(self) -> int:
+        return self._journal.partitions
+
+    @property
+    def transactions(self) -> int:
+        """How many transactions were committed since the log was opened."""
+        return self._writer.transactions
+
+    async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
+        """Append events; on disk and synced on return. LogWriteError when the log can't be written."""
+        raw = [Entry(key.encode(), event.model_dump_json().encode(), {}) for key, event in entries]
+        return await self.append(topic.name, raw)
+
+    async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
+        """Append raw bytes, as `publish` does."""
+        if not entries:
+            return []
+        at = self._now()
+        places: list[Position] = await self._writer.submit(lambda log: log.append(topic, at, entries))
+        return places
+
+    async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None:
+        """Feed the stages until cancelled, or until every one has consumed all there is.
+
+        An unforeseen error of a stage ends the run with that error.
+        """
+        await self._consumers.run(stages, until_idle=until_idle)
+
+    async def reached(self, group: str, topic: str, partition: int, offset: int) -> None:
+        """Wait until the group has handled (or parked) the record at this offset."""
+        await self._places.reached((group, topic, partition), offset)
+
+    async def lag(self) -> dict[str, dict[Stream, int]]:
+        """Offsets not yet consumed, per group and (topic, partition); 0 where it is up to date."""
+        lag: dict[str, dict[Stream, int]] = {}
+        for (group, topic, partition), offset in self._places.positions.items():
+            lag.setdefault(group, {})[topic, partition] = self._places.head((topic, partition)) - offset
+        return lag
+
+    async def depth(self, topic: str) -> int:
+        """How many records the topic holds now."""
+        return await self._read(lambda reader: reader.count(topic))
+
+    async def rewind(self, group: str, topic: str) -> None:
+        """Let the group read the topic again from its start. Durable on return."""
+        for partition in range(self.partitions):
+            self._places.place((group, topic, partition), 0)
+        await self._flush()
+
+    async def forget(self, group: str) -> None:
+        """Drop a group that will not come back; retention no longer waits for it."""
+        self._consumers.forget(group)
+        # A position that still waits to be saved would bring the group back.
+        await self._flush()
+        await self._writer.submit(lambda log: log.forget(group))
+
+    async def read(
+        self, topic: str, partition: int | None = None, start: int = 0
+    ) -> AsyncIterator[RawRecord]:
+        """The records as they were when asked for, partition by partition, from offset `start` of each."""
+        partitions = range(self.partitions) if partition is None else [partition]
+        ends = {one: self._places.head((topic, one)) for one in partitions}
+        for one, end in ends.items():
+            after = start
+            while after < end:
+                records = await self._fetch((topic, one), after, CHUNK)
+                for record in records:
+                    if record.offset < end:
+                        yield record
+                after = records[-1].offset + 1 if records else end
+
+    async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
+        """Parked records of a topic (its own name, not the `.dlq`), or of all; oldest first per topic."""
+        letters: list[DeadLetter] = []
+        for name in await self._parked(topic):
+            async for record in self.read(name):
+                if len(letters) == limit:
+                    return letters
+                letters.append(DeadLetter.read(record))
+        return letters
+
+    async def redrive(self, topic: str | None = None, limit: int = 1000) -> int:
+        """Give parked records back to their topic, in one transaction; how many there were.
+
+        Each keeps its first place in the log: stages see it as a late redelivery, not as something new.
+        """
+        async with self._redriving:
+            letters = await self.dead_letters(topic, limit)
+            at = self._now()
+
+            def move(log: Transaction) -> None:
+                for letter in letters:
+                    log.append(letter.origin[0], at, [letter.redriven()])
+                    log.remove(letter.record.topic, letter.record.partition, [letter.record.offset])
+
+            await self._writer.submit(move)
+        return len(letters)
+
+    async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
+        """Apply retention and compaction and give space back; how many records went."""
+        return await Upkeep(self._journal, self._writer, self._places, self._read).run(topics, self._now())
+
+    async def close(self) -> None:
+        """Write what waits, positions included, and release the directory. Stop `run` first."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._writer.close()
+        await asyncio.to_thread(self._threads.shutdown)
+        self._reader.close()
+        await asyncio.to_thread(self._journal.close)
+        self._lock.release()
+
+    def _arrived(self, heads: Mapping[Stream, int]) -> None:
+        self._places.arrived(heads)
+
+    async def _fetch(self, stream: Stream, start: int, limit: int) -> list[RawRecord]:
+        topic, partition = stream
+        return await self._read(lambda reader: reader.read(topic, partition, start, limit))
+
+    async def _read(self, query: Callable[[Reader], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, query, self._reader)
+
+    async def _parked(self, topic: str | None) -> list[str]:
+        if topic is not None:
+            return [f"{topic}.dlq"]
+        return [name for name in await self._read(Reader.topics) if name.endswith(".dlq")]
+
+    async def _flush(self) -> None:
+        await self._writer.submit(lambda _: None)
+
+    def _now(self) -> int:
+        return round(self._clock.now().timestamp() * 1000)
+
+
+def _open(directory: Path, partitions: int) -> tuple[DirectoryLock, Journal, Reader]:
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / "log.db"
+    with ExitStack() as undo:
+        lock = DirectoryLock(directory)
+        undo.callback(lock.release)
+        journal = Journal(path, partitions)
+        reader = Reader(path)
+        undo.pop_all()
+    return lock, journal, reader
