@@ -1,0 +1,73 @@
+"""`python -m bench`: the service and plain LanceDB on the same texts, as a Markdown table."""
+
+import argparse
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import lance
+from bench.figures import machine, table, write
+from bench.load import Figures, Sizes, measure
+from bench.server import Server
+from bench.texts import Writer
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+
+def main() -> None:
+    """Measure, print, and with --write put the table into docs/benchmarks.md."""
+    options = _options()
+    sizes = Sizes.quick() if options.quick else Sizes()
+    note = _note(sizes)
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        ours = _service(Path(folder) / "data", sizes)
+        plain = {} if options.alone else _plain(Path(folder) / "lance", sizes)
+    result = table(ours, plain, note)
+    print(result)
+    if options.write:
+        write(PAGE, result)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the size")
+    parser.add_argument("--alone", action="store_true", help="without plain LanceDB")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    return parser.parse_args()
+
+
+def _note(sizes: Sizes) -> str:
+    total = sizes.namespaces * sizes.chunks
+    return (
+        f"{sizes.namespaces} namespaces of {sizes.chunks:,} chunks each ({total:,} in all); {machine()}. "
+        "The target is the design target; plain LanceDB runs in one process, without HTTP and without a log."
+    )
+
+
+def _service(data: Path, sizes: Sizes) -> Figures:
+    # Memories are formed soon after each part, so that a part never runs beside the work of the one before.
+    with Server(data, {"RECOLLECT_DREAMING_QUIET_SECONDS": "1"}) as server:
+        return asyncio.run(measure(server, Writer(), sizes, _say))
+
+
+def _plain(folder: Path, sizes: Sizes) -> Figures:
+    _say("plain LanceDB")
+    folder.mkdir()
+    command = lance.arguments(folder, sizes)
+    # LanceDB warns about a default of its next version with every query.
+    quiet = {**os.environ, "LANCEDB_LOG": "error"}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=quiet)  # noqa: S603 - our own module
+    figures: Figures = json.loads(done.stdout)
+    return figures
+
+
+def _say(what: str) -> None:
+    print(f"… {what}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+"""Figures and the Markdown table they end in."""
+
+import os
+import platform
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table: what was measured, in which unit, and the target it is held against.
+
+    `more`: a larger figure is the better one.
+    """
+
+    key: str
+    what: str
+    unit: str
+    target: float | None = None
+    more: bool = False
+
+
+LINES = (
+    Line("add_alone_p50", "add acknowledged, one client, p50", "ms", 15),
+    Line("add_alone_p99", "add acknowledged, one client, p99", "ms"),
+    Line("adds_32", "adds acknowledged, 32 clients", "/s", 300, more=True),
+    Line("adds_32_p50", "add acknowledged, 32 clients, p50", "ms"),
+    Line("batch_600", "batch of 600 small documents acknowledged, median", "ms", 1000),
+    Line("found_p50", "added → found, idle service, p50", "ms", 400),
+    Line("ingest", "ingest of 1 KB documents end to end, without memories", "documents/s", 300, more=True),
+    Line("load", "chunks stored and ready, filling the namespaces", "chunks/s", more=True),
+    Line("search_first", "first search of a cold namespace, median", "ms"),
+    Line("search_p50", "search, p50", "ms", 12),
+    Line("search_p99", "search, p99", "ms", 40),
+    Line("filtered_p50", "search with a metadata filter, p50", "ms", 12),
+    Line("filtered_p99", "search with a metadata filter, p99", "ms", 40),
+    Line("searches_8", "searches, 8 clients", "/s", more=True),
+    Line("start", "start to /health, warm, median", "s", 6),
+    Line("rss", "resident memory with all chunks stored and searched", "MB", 600),
+    Line("disk", "data directory", "MB"),
+    Line("client", "the measuring client itself, a request that costs nothing, p50", "ms"),
+    Line("health", "GET /health, p50", "ms"),
+)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` of the values lie (nearest rank)."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def milliseconds(seconds: Sequence[float], share: float = 0.5) -> float:
+    """A percentile of seconds, in milliseconds; the median where no share is given."""
+    return 1000 * (statistics.median(seconds) if share == 0.5 else percentile(seconds, share))
+
+
+def table(ours: Mapping[str, float], plain: Mapping[str, float], note: str) -> str:
+    """The figures as Markdown, beside those of plain LanceDB."""
+    head = ["| | recollect | target | | plain LanceDB |", "|---|---:|---:|---|---:|"]
+    rows = [_row(line, ours[line.key], plain.get(line.key)) for line in LINES if line.key in ours]
+    return "\n".join([note, "", *head, *rows])
+
+
+def _row(line: Line, value: float, beside: float | None) -> str:
+    target = "" if line.target is None else f"{'≥' if line.more else '≤'} {line.target:g} {line.unit}"
+    other = "" if beside is None else f"{_number(beside)} {line.unit}"
+    return (
+        f"| {line.what} | **{_number(value)} {line.unit}** | {target} | {_verdict(line, value)} | {other} |"
+    )
+
+
+def _verdict(line: Line, value: float) -> str:
+    if line.target is None:
+        return ""
+    met = value >= line.target if line.more else value <= line.target
+    if met:
+        return "met"
+    apart = line.target / value if line.more else value / line.target
+    return f"missed, {apart:.1f} times off"
+
+
+def _number(value: float) -> str:
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def machine() -> str:
+    """What the figures were measured on, without naming the machine."""
+    load = os.getloadavg()[0]
+    return (
+        f"{os.cpu_count()} cores ({platform.machine()}), {platform.system()}, "
+        f"Python {platform.python_version()}; load average at the start {load:.1f}"
+    )
+
+
+def write(path: Path, content: str) -> None:
+    """Replace what stands between the markers of a page."""
+    page = path.read_text()
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    path.write_text(f"{before}{BEGIN}\n\n{content}\n\n{END}{after}")

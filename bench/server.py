@@ -1,0 +1,123 @@
+"""A server of its own: `recollect serve` as a process on a free port of loopback."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import httpx2
+
+START_SECONDS = 90.0
+"""Generous: a first start reads some hundred megabytes of libraries from a cold disk."""
+
+
+class ServerDiedError(Exception):
+    """The process ended or never answered; the message holds the end of its output."""
+
+
+class Server:
+    """Starts, stops and kills one server on one data directory; it may be started again.
+
+    `environment` adds settings; those of the caller's own environment are not passed on.
+    """
+
+    def __init__(self, data_dir: Path, environment: Mapping[str, str] | None = None) -> None:
+        self.data_dir = data_dir
+        self.key = f"rk_{secrets.token_hex(16)}"
+        self.port = _free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._environment = dict(environment or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The process id of the running server."""
+        if self._process is None:
+            raise ServerDiedError("the server was not started")
+        return self._process.pid
+
+    @property
+    def output(self) -> Path:
+        """Where the server's standard output and error go."""
+        return self.data_dir.parent / f"{self.data_dir.name}.log"
+
+    def start(self) -> float:
+        """Start and wait until /health answers; the seconds it took."""
+        began = time.perf_counter()
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        with self.output.open("ab") as output:
+            self._process = subprocess.Popen(  # noqa: S603 - our own command with arguments of our own
+                self._command(), cwd=self.data_dir, env=self._variables(), stdout=output, stderr=output
+            )
+        self._wait_until_healthy(began + START_SECONDS)
+        return time.perf_counter() - began
+
+    def stop(self) -> None:
+        """Ask it to end and wait; what does not end within 30 seconds is killed."""
+        self._end(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye, nothing flushed."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None or process.poll() is not None:
+            return
+        process.send_signal(how)
+        try:
+            process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _command(self) -> list[str]:
+        recollect = str(Path(sys.executable).with_name("recollect"))
+        address = ["--host", "127.0.0.1", "--port", str(self.port)]
+        return [recollect, "serve", *address, "--data-dir", str(self.data_dir)]
+
+    def _variables(self) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+        return {**own, "RECOLLECT_ADMIN_KEY": self.key, **self._environment}
+
+    def _wait_until_healthy(self, deadline: float) -> None:
+        with httpx2.Client(base_url=self.url, timeout=5.0) as client:
+            while not _healthy(client):
+                if self._process is None or self._process.poll() is not None:
+                    raise ServerDiedError(f"the server ended at its start:\n{self._last_words()}")
+                if time.perf_counter() > deadline:
+                    self.kill()
+                    raise ServerDiedError(f"no answer within {START_SECONDS:.0f} s:\n{self._last_words()}")
+                time.sleep(0.02)
+
+    def _last_words(self) -> str:
+        return self.output.read_text(errors="replace")[-4000:]
+
+
+def _healthy(client: httpx2.Client) -> bool:
+    try:
+        return client.get("/health").status_code == httpx2.codes.OK
+    except httpx2.TransportError:
+        return False
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
