@@ -1,0 +1,166 @@
+"""One LanceDB table as the durable half of a shard: reads, atomic commits, upkeep."""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+from lancedb import AsyncConnection, AsyncTable
+from lancedb.index import BTree
+
+from pipeline.store.codec import Codec, among
+from pipeline.store.disk import Disk
+from pipeline.store.keyset import KeySet
+
+Row = TypeVar("Row")
+
+_KEEP = timedelta(minutes=10)
+_COMMIT_BYTES = 48 * 1024 * 1024
+_INDEX_ROWS = 50_000
+_FRAGMENTS = 16
+_MANY_FRAGMENTS = 64
+_SHORTEST_UPKEEP = 0.05
+_REST = 10
+"""Upkeep may take one part in this many of the time, until there are very many fragments."""
+
+_log = logging.getLogger(__name__)
+
+
+async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Schema) -> AsyncTable:
+    """The table of this name. (LanceDB's own `exist_ok` refuses every schema that has a JSON column.)"""
+    try:
+        return await connection.open_table(name)
+    except ValueError as error:
+        if "was not found" not in str(error):
+            raise
+    return await connection.create_table(name, schema=schema)
+
+
+class Base(Generic[Row]):
+    """Rows that are in LanceDB. One writer at a time: what changes the table never overlaps."""
+
+    def __init__(self, table: AsyncTable, codec: Codec[Row], disk: Disk | None, groups: KeySet) -> None:
+        self._table = table
+        self._codec = codec
+        self._disk = disk
+        self._groups = groups
+        self._commits = _FRAGMENTS  # whatever an earlier process left is looked after once
+        self._rested_at = 0.0
+        self._last_upkeep = 0.0
+
+    @classmethod
+    async def open(
+        cls, connection: AsyncConnection, folder: Path | None, name: str, codec: Codec[Row]
+    ) -> "Base[Row]":
+        """Open or create. `folder` is the database's local folder, None for an object store."""
+        table = await open_or_create(connection, name, codec.schema)
+        column = await table.query().select([codec.group]).to_arrow()
+        groups = await asyncio.to_thread(lambda: KeySet(column.column(0).to_pylist()))
+        disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
+        if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
+            _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
+        return cls(table, codec, disk, groups)
+
+    async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        """The rows of these groups; a group that is not here is absent. Strangers cost nothing."""
+        known = self._groups.known(groups)
+        if not known:
+            return {}
+        return self._codec.grouped(self._codec.decode(await self.scan(among(self._codec.group, known))))
+
+    async def scan(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """One consistent read."""
+        return await self._query(where, columns).to_arrow()
+
+    async def stream(self, where: str, columns: Sequence[str], size: int) -> AsyncIterator[pa.Table]:
+        """One consistent read in batches of at most `size` rows."""
+        async for batch in await self._query(where, columns).to_batches(max_batch_length=size):
+            yield pa.Table.from_batches([batch])
+
+    async def commit(self, changed: Mapping[str, Sequence[Row]]) -> None:
+        """Make these the rows of their groups (none: gone), each group at once or not at all; sync."""
+        known = set(self._groups.known(changed))
+        # Known before the commit: should it fail half-way, the next try must not take them for new.
+        self._groups.add(group for group, rows in changed.items() if rows)
+        for part in self._parts(changed):
+            await self._commit_part(part, known)
+        await self._sync()
+
+    async def remove_spaces(self, spaces: Collection[str]) -> None:
+        """Delete every row of these spaces and sync."""
+        await self._table.delete(among("space", sorted(spaces)))
+        self._commits += 1
+        await self._sync()
+
+    def upkeep_in(self, *, idle: bool) -> float | None:
+        """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""
+        if self._commits < (_FRAGMENTS if idle else _MANY_FRAGMENTS):
+            return None
+        return max(0.0, self._rested_at + _REST * self._last_upkeep - time.monotonic())
+
+    async def maintain(self) -> None:
+        """Merge small fragments, bring indices up to date, drop versions older than ten minutes."""
+        started = time.monotonic()
+        try:
+            await self._table.optimize(cleanup_older_than=_KEEP)
+            if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
+                await self._table.create_index(self._codec.group, config=BTree())
+            self._commits = 0
+        finally:
+            self._rested_at = time.monotonic()
+            self._last_upkeep = max(_SHORTEST_UPKEEP, self._rested_at - started)
+        await self._sync()
+
+    async def _commit_part(self, changed: Mapping[str, Sequence[Row]], known: set[str]) -> None:
+        rows = self._unique(changed)
+        gone = [group for group, members in changed.items() if not members and group in known]
+        updated = [group for group, members in changed.items() if members and group in known]
+        self._commits += 1
+        if not rows and gone:
+            await self._table.delete(among(self._codec.group, gone))
+        elif rows and not updated and not gone:
+            await self._table.add(await asyncio.to_thread(self._codec.encode, rows))
+        elif rows:
+            await self._merge(rows, updated, gone)
+
+    async def _merge(self, rows: list[Row], updated: list[str], gone: list[str]) -> None:
+        merge = (
+            self._table.merge_insert(self._codec.id).when_matched_update_all().when_not_matched_insert_all()
+        )
+        if not self._codec.single:
+            # Rows of these groups that are no longer among their rows. LanceDB reads the whole table for it.
+            merge = merge.when_not_matched_by_source_delete(among(self._codec.group, [*updated, *gone]))
+        await merge.execute(await asyncio.to_thread(self._codec.encode, rows))
+        if self._codec.single and gone:
+            await self._table.delete(among(self._codec.group, gone))
+
+    def _unique(self, changed: Mapping[str, Sequence[Row]]) -> list[Row]:
+        # Two rows with one id in a source would both be inserted.
+        rows = {self._codec.id_of(row): row for members in changed.values() for row in members}
+        return sorted(rows.values(), key=self._codec.space_of)
+
+    def _parts(self, changed: Mapping[str, Sequence[Row]]) -> list[dict[str, Sequence[Row]]]:
+        parts: list[dict[str, Sequence[Row]]] = [{}]
+        weight = 0
+        for group, rows in changed.items():
+            size = 512 + sum(self._codec.weight(row) for row in rows)
+            if weight + size > _COMMIT_BYTES and parts[-1]:
+                parts.append({})
+                weight = 0
+            parts[-1][group] = rows
+            weight += size
+        return parts
+
+    def _query(self, where: str | None, columns: Sequence[str] | None) -> Any:
+        query = self._table.query()
+        if columns is not None:
+            query = query.select(list(columns))
+        return query if where is None else query.where(where)
+
+    async def _sync(self) -> None:
+        if self._disk is not None:
+            await asyncio.to_thread(self._disk.sync)

@@ -1,0 +1,119 @@
+"""Namespaces, organization and keys: all in memory, read without waiting, flushed like every table."""
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from dataclasses import fields
+
+from pipeline.rows import KeyRow, NamespaceRow, OrganizationRow
+from pipeline.store.settings_tables import OrganizationState
+from pipeline.store.table import Table
+from schemas.events import KeyChanged, NamespaceChanged, OrganizationChanged, SettingsChanged
+
+
+class Catalog:
+    """`ports.Catalog`, and what the API asks. An event older than what is known changes nothing."""
+
+    def __init__(
+        self,
+        namespaces: Table[NamespaceRow],
+        organization: Table[OrganizationState],
+        keys: Table[KeyRow],
+    ) -> None:
+        self._tables = (namespaces, organization, keys)
+        self._names: dict[str, NamespaceRow] = {}
+        self._owners: dict[str, str] = {}
+        self._organization = OrganizationState()
+        self._keys: dict[str, KeyRow] = {}
+
+    async def load(self) -> None:
+        """Read everything; once, before the first question."""
+        namespaces, organization, keys = self._tables
+        for row in await namespaces.in_spaces([""]):
+            self._names[row.name] = row
+            self._owners.update(dict.fromkeys(row.spaces, row.name))
+        for state in await organization.in_spaces([""]):
+            self._organization = state
+        self._keys = {row.id: row for row in await keys.in_spaces([""])}
+
+    def namespace(self, name: str) -> NamespaceRow | None:
+        """The namespace if it exists (has spaces)."""
+        row = self._names.get(name)
+        return row if row is not None and row.spaces else None
+
+    def generation(self, name: str) -> int:
+        """The generation that a namespace's next life would have had so far: 0 for a name never seen."""
+        row = self._names.get(name)
+        return 0 if row is None else row.generation
+
+    def owner(self, space: str) -> NamespaceRow | None:
+        """The namespace that owns a space now."""
+        name = self._owners.get(space)
+        return None if name is None else self.namespace(name)
+
+    def namespaces(self, readable: Callable[[str], bool] = lambda _: True) -> list[NamespaceRow]:
+        """Every namespace that exists and whose name is readable, newest first."""
+        rows = [row for row in self._names.values() if row.spaces and readable(row.name)]
+        return sorted(rows, key=lambda row: (-row.created_at.timestamp(), row.name))
+
+    def organization(self) -> OrganizationRow:
+        """The organization's settings."""
+        return self._organization.row
+
+    def keys(self) -> list[KeyRow]:
+        """Every key, revoked ones included, oldest first."""
+        return sorted(self._keys.values(), key=lambda row: (row.created_at, row.id))
+
+    def key(self, id: str) -> KeyRow | None:  # noqa: A002 - a key's own word
+        """A key by its id, revoked ones included."""
+        return self._keys.get(id)
+
+    def key_by_hash(self, sha256: str) -> KeyRow | None:
+        """The key whose secret has this SHA-256 (hex). Takes as long whether and where it is found."""
+        found = None
+        for row in self._keys.values():
+            if hmac.compare_digest(row.sha256.encode(), sha256.encode()):
+                found = row
+        return found
+
+    def apply(self, event: SettingsChanged) -> None:
+        """Take a change over at once; it is flushed in the background."""
+        match event.change:
+            case NamespaceChanged() as change:
+                self._apply_namespace(change)
+            case OrganizationChanged() as change:
+                self._apply_organization(change)
+            case KeyChanged() as change:
+                self._apply_key(change)
+
+    async def durable(self) -> None:
+        """Wait until every change so far is on disk."""
+        await asyncio.gather(*(table.durable() for table in self._tables))
+
+    def _apply_namespace(self, change: NamespaceChanged) -> None:
+        row = NamespaceRow(**{one.name: getattr(change, one.name) for one in fields(NamespaceRow)})
+        old = self._names.get(row.name)
+        if old is not None and (old.generation, old.updated_at) > (row.generation, row.updated_at):
+            return
+        for space in old.spaces if old is not None else ():
+            if self._owners.get(space) == row.name:
+                del self._owners[space]
+        self._owners.update(dict.fromkeys(row.spaces, row.name))
+        self._names[row.name] = row
+        self._tables[0].put({row.name: [row]}, {row.name: [] if old is None else [old]})
+
+    def _apply_organization(self, change: OrganizationChanged) -> None:
+        old = self._organization
+        if old.updated_at > change.updated_at:
+            return
+        row = OrganizationRow(context=change.context, buckets=change.buckets)
+        self._organization = OrganizationState(row, change.updated_at)
+        self._tables[1].put({"organization": [self._organization]}, {"organization": [old]})
+
+    def _apply_key(self, change: KeyChanged) -> None:
+        old = self._keys.get(change.id)
+        if old is not None and old.revoked_at is not None and change.revoked_at is None:
+            return  # an older event, read again: a revoked key stays revoked
+        row = KeyRow(**{one.name: getattr(change, one.name) for one in fields(KeyRow)})
+        self._keys[row.id] = row
+        self._tables[2].put({row.id: [row]}, {row.id: [] if old is None else [old]})

@@ -1,0 +1,65 @@
+"""What LanceDB leaves undone on a local disk: it neither syncs what it writes nor sweeps what it dropped."""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_STRAY_SECONDS = 24 * 3600
+_UNSURE_SECONDS = 3600
+
+
+class Disk:
+    """The folder of one table. Methods block: call them in a thread."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._synced: dict[str, set[str]] = {}
+        self._remember_old()
+
+    def sync(self) -> None:
+        """Force every file that came since the last call to disk, then the folders that name them."""
+        for folder in _folders(self._folder):
+            names = set(os.listdir(folder))  # noqa: PTH208 - thousands of names after every commit
+            fresh = names - self._synced.get(folder, set())
+            for name in fresh:
+                _fsync(f"{folder}/{name}")
+            if fresh:
+                _fsync(folder)
+            self._synced[folder] = names
+
+    def sweep(self) -> int:
+        """Remove temporary files older than a day that a killed writer left; returns how many."""
+        limit = time.time() - _STRAY_SECONDS
+        stray = [path for path in self._folder.rglob(".tmp*") if path.is_file() and _changed(path) < limit]
+        for path in stray:
+            path.unlink(missing_ok=True)
+        return len(stray)
+
+    def _remember_old(self) -> None:
+        # A process killed a moment ago may have left files that only the page cache has.
+        limit = time.time() - _UNSURE_SECONDS
+        for folder in _folders(self._folder):
+            self._synced[folder] = {
+                entry.name for entry in os.scandir(folder) if entry.stat().st_mtime < limit
+            }
+
+
+def _folders(root: Path) -> Iterator[str]:
+    for folder, _, _ in os.walk(root):
+        yield folder
+
+
+def _changed(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _fsync(path: str) -> None:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return  # compacted away since it was listed: nothing of it is needed
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,187 @@
+"""The documents table: one row per document, its group is its own key."""
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from operator import attrgetter
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from pipeline.columns import metadata_json
+from pipeline.rows import DocumentColumns, DocumentRow
+from pipeline.store.codec import (
+    TIME,
+    Codec,
+    among,
+    column_values,
+    number_column,
+    objects,
+    strings,
+    text_column,
+    times,
+)
+from pipeline.store.filters import condition
+from pipeline.store.metadata import facts, tokens
+from pipeline.store.pages import Page, Question, page
+from pipeline.store.table import Table
+from pipeline.store.values import metadata_of, model_json, model_of
+from schemas.events import Content, Upload
+from schemas.filters import FilterExpression, matches
+from schemas.ids import document_key
+
+DocumentSort = Literal["createdAt", "updatedAt"]
+
+_SORTS = {"createdAt": "created_at", "updatedAt": "updated_at"}
+_PLAIN = (
+    "key", "space", "id", "status", "error", "title", "type", "summary", "url", "text",
+    "supporting_context", "date", "task_type", "dreaming_mode",
+)  # fmt: skip
+_NUMBERS = ("seq", "content_seq", "text_seq")
+_TIMES = ("created_at", "updated_at")
+_REQUIRED = frozenset({"key", "space", "id", "status", "type", "task_type", "dreaming_mode"})
+_JSON: dict[str, Callable[[DocumentRow], str | None]] = {
+    "source": lambda row: model_json(row.source),
+    "upload": lambda row: model_json(row.upload),
+    "metadata": lambda row: metadata_json(row.metadata),
+    "group_metadata": lambda row: None if row.group is None else json.dumps(row.group),
+}
+_SEARCH_ONLY = frozenset({"tokens", "facts"})
+_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", *_TIMES]
+
+
+def schema() -> pa.Schema:
+    """The columns of a document."""
+    return pa.schema(
+        [
+            *(pa.field(name, pa.string(), nullable=name not in _REQUIRED) for name in _PLAIN),
+            *(pa.field(name, pa.int64(), nullable=False) for name in _NUMBERS),
+            *(pa.field(name, TIME, nullable=False) for name in _TIMES),
+            pa.field("dreaming", pa.bool_(), nullable=False),
+            *(pa.field(name, pa.string()) for name in _JSON),
+            pa.field("tokens", pa.list_(pa.string())),
+            pa.field("facts", pa.json_()),
+        ]
+    )
+
+
+def encode(rows: Sequence[DocumentRow]) -> pa.Table:
+    """Rows to Arrow."""
+    arrays = [
+        *(strings(map(attrgetter(name), rows)) for name in _PLAIN),
+        *(pa.array(list(map(attrgetter(name), rows)), pa.int64()) for name in _NUMBERS),
+        *(times(map(attrgetter(name), rows)) for name in _TIMES),
+        pa.array([row.dreaming for row in rows], pa.bool_()),
+        *(strings(map(write, rows)) for write in _JSON.values()),
+        pa.array([tokens(row.metadata) for row in rows], pa.list_(pa.string())),
+        objects(facts(row.metadata) for row in rows),
+    ]
+    return pa.table(arrays, schema=schema())
+
+
+def decode(table: pa.Table) -> list[DocumentRow]:
+    """Arrow to rows; the text and its source may be left out."""
+    plain = (*_PLAIN, *_NUMBERS, *_TIMES, "dreaming")
+    columns = zip(*(column_values(table, name) for name in plain), strict=True)
+    nested = zip(*(column_values(table, name) for name in _JSON), strict=True)
+    return [
+        _row(dict(zip(plain, values, strict=True)), dict(zip(_JSON, texts, strict=True)))
+        for values, texts in zip(columns, nested, strict=True)
+    ]
+
+
+def _row(values: dict[str, Any], texts: dict[str, str | None]) -> DocumentRow:
+    group = texts["group_metadata"]
+    return DocumentRow(
+        **values,
+        source=model_of(Content, texts["source"]),
+        upload=model_of(Upload, texts["upload"]),
+        metadata=metadata_of(texts["metadata"]),
+        group=None if group is None else metadata_of(group),
+    )
+
+
+def codec() -> Codec[DocumentRow]:
+    """How documents are kept."""
+    return Codec(
+        table="documents",
+        schema=schema(),
+        group="key",
+        id="key",
+        group_of=attrgetter("key"),
+        id_of=attrgetter("key"),
+        space_of=attrgetter("space"),
+        encode=encode,
+        decode=decode,
+        weight=lambda row: len(row.text or "") + len((row.source and row.source.text) or "") + 512,
+        order=attrgetter("key"),
+    )
+
+
+class Documents(Table[DocumentRow]):
+    """`ports.Documents`, and what lists ask."""
+
+    async def find(self, spaces: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
+        """By public id; of two spaces that both have it, the first wins."""
+        keys = {document_key(space, one): one for space in reversed(spaces) for one in ids}
+        found = await self.get(keys)
+        return {keys[key]: found[key][0] for key in keys if key in found}
+
+    async def unfinished(self) -> list[DocumentRow]:
+        """Rows whose memories are still to be formed."""
+        overlay, base = await self.scan(None, "dreaming", None)
+        fresh = [row for row in self.unflushed(overlay, None) if row.dreaming]
+        return self.codec.decode(base) + fresh
+
+    async def columns(self, spaces: Sequence[str]) -> DocumentColumns:
+        """Every document of these spaces, side by side and without texts."""
+        overlay, base = await self.scan(spaces, among("space", spaces), _COLUMNS)
+        fresh = encode(self.unflushed(overlay, spaces)).select(_COLUMNS)
+        return _columns(pa.concat_tables([base, fresh]))
+
+    async def keys(self, spaces: Sequence[str], filter: FilterExpression | None = None) -> set[str]:  # noqa: A002 - the interface's own word
+        """The keys of the documents that pass the filter."""
+        where = "true" if filter is None else condition(filter)
+        overlay, base = await self.scan(spaces, f"{among('space', spaces)} AND {where}", ["key"])
+        fresh = {row.key for row in self.unflushed(overlay, spaces) if _passes(filter, row)}
+        return fresh.union(base.column("key").to_pylist())
+
+    async def page(
+        self,
+        spaces: Sequence[str],
+        *,
+        filter: FilterExpression | None = None,  # noqa: A002 - the interface's own word
+        sort: DocumentSort = "createdAt",
+        descending: bool = True,
+        offset: int = 0,
+        limit: int = 10,
+        with_text: bool = False,
+    ) -> Page[DocumentRow]:
+        """A page of documents; without text, `text` and `source` are not read and may be None."""
+        hidden = _SEARCH_ONLY if with_text else _SEARCH_ONLY | {"text", "source"}
+        question: Question[DocumentRow] = Question(
+            spaces=spaces,
+            where="true" if filter is None else condition(filter),
+            keep=lambda row: _passes(filter, row),
+            columns=[name for name in self.codec.schema.names if name not in hidden],
+        )
+        return await page(
+            self, question, sort=_SORTS[sort], descending=descending, offset=offset, limit=limit
+        )
+
+
+def _passes(filter_: FilterExpression | None, row: DocumentRow) -> bool:
+    return filter_ is None or matches(filter_, row.metadata)
+
+
+def _columns(table: pa.Table) -> DocumentColumns:
+    return DocumentColumns(
+        keys=text_column(table.column("key")),
+        ids=text_column(table.column("id")),
+        titles=text_column(table.column("title")),
+        types=text_column(table.column("type")),
+        summaries=text_column(table.column("summary")),
+        metadata=text_column(table.column("metadata")),
+        created_at=number_column(table.column("created_at"), np.int64),
+        updated_at=number_column(table.column("updated_at"), np.int64),
+    )

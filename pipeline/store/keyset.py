@@ -1,0 +1,40 @@
+"""Which groups a table may hold, in memory: eight bytes each, no false negatives."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+_RECENT = 8192
+
+
+class KeySet:
+    """A set of key hashes. A key that was added is always found; a stranger is found once in 10^13 asks."""
+
+    def __init__(self, keys: Iterable[str] = ()) -> None:
+        self._sorted = np.unique(_hashes(keys))
+        self._recent: set[int] = set()
+
+    def add(self, keys: Iterable[str]) -> None:
+        """Remember keys. There is no way to forget one: a key too many only costs a question."""
+        self._recent.update(map(hash, keys))
+        if len(self._recent) > max(_RECENT, len(self._sorted) // 16):
+            fresh = np.fromiter(self._recent, np.int64, len(self._recent))
+            self._sorted = np.union1d(self._sorted, fresh)
+            self._recent = set()
+
+    def known(self, keys: Iterable[str]) -> list[str]:
+        """Those of the keys that may be in the table, in order."""
+        wanted = list(keys)
+        hashes = _hashes(wanted)
+        places = np.searchsorted(self._sorted, hashes)
+        places[places == len(self._sorted)] = 0
+        found = self._sorted[places] == hashes if len(self._sorted) else np.zeros(len(wanted), np.bool_)
+        return [
+            key
+            for key, number, old in zip(wanted, hashes.tolist(), found.tolist(), strict=True)
+            if old or number in self._recent
+        ]
+
+
+def _hashes(keys: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array([hash(key) for key in keys], np.int64)

@@ -1,0 +1,223 @@
+"""The memories table: atomic facts; a group is a memory's own id."""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from operator import attrgetter
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.columns import memory_columns, relations_json
+from pipeline.rows import MemoryColumns, MemoryRow
+from pipeline.store.codec import (
+    TIME,
+    Codec,
+    column_values,
+    joined_column,
+    number_column,
+    quoted,
+    strings,
+    term_column,
+    term_values,
+    terms,
+    text_column,
+    times,
+    vector_column,
+    vector_values,
+    vectors,
+)
+from pipeline.store.pages import Page, Question, page
+from pipeline.store.table import Table
+from pipeline.store.values import relations_of
+
+MemorySort = Literal["createdAt", "updatedAt"]
+
+_SORTS = {"createdAt": "created_at", "updatedAt": "updated_at"}
+_REQUIRED_TEXT = ("id", "space", "text")
+_TEXT = (*_REQUIRED_TEXT, "forget_reason", "date")
+_NUMBERS = ("seq", "version", "start", "end")
+_FLAGS = ("is_static", "is_inference", "is_latest")
+_TIMES = ("created_at", "updated_at", "forgotten_at")
+_PLAIN = (*_TEXT, *_NUMBERS, *_FLAGS, *_TIMES)
+_OPTIONAL = frozenset({"start", "end", "forgotten_at"})
+_RECALLABLE = "is_latest AND forgotten_at IS NULL"
+_FEW = 100
+
+
+def schema(dimensions: int) -> pa.Schema:
+    """The columns of a memory."""
+    return pa.schema(
+        [
+            *(pa.field(name, pa.string(), nullable=name not in _REQUIRED_TEXT) for name in _TEXT),
+            *(pa.field(name, pa.int64(), nullable=name in _OPTIONAL) for name in _NUMBERS),
+            *(pa.field(name, pa.bool_(), nullable=False) for name in _FLAGS),
+            *(pa.field(name, TIME, nullable=name in _OPTIONAL) for name in _TIMES),
+            pa.field("sources", pa.list_(pa.string()), nullable=False),
+            pa.field("relations", pa.string()),
+            pa.field("vector", pa.list_(pa.float32(), dimensions), nullable=False),
+            pa.field("terms", pa.list_(pa.uint32()), nullable=False),
+        ]
+    )
+
+
+def recallable(row: MemoryRow) -> bool:
+    """Whether a memory is current: the head of its chain, and not forgotten."""
+    return row.is_latest and row.forgotten_at is None
+
+
+def codec(dimensions: int) -> Codec[MemoryRow]:
+    """How memories are kept. Those that are recallable count."""
+
+    def encode(rows: Sequence[MemoryRow]) -> pa.Table:
+        arrays = [
+            *(strings(map(attrgetter(name), rows)) for name in _TEXT),
+            *(pa.array(list(map(attrgetter(name), rows)), pa.int64()) for name in _NUMBERS),
+            *(pa.array(list(map(attrgetter(name), rows)), pa.bool_()) for name in _FLAGS),
+            *(times(map(attrgetter(name), rows)) for name in _TIMES),
+            pa.array([list(row.sources) for row in rows], pa.list_(pa.string())),
+            strings(relations_json(row.relations) for row in rows),
+            vectors([row.vector for row in rows], dimensions),
+            terms([row.terms for row in rows]),
+        ]
+        return pa.table(arrays, schema=schema(dimensions))
+
+    return Codec(
+        table="memories",
+        schema=schema(dimensions),
+        group="id",
+        id="id",
+        group_of=attrgetter("id"),
+        id_of=attrgetter("id"),
+        space_of=attrgetter("space"),
+        encode=encode,
+        decode=decode,
+        weight=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 512,
+        order=attrgetter("id"),
+        counted=recallable,
+        counted_where=_RECALLABLE,
+    )
+
+
+def decode(table: pa.Table) -> list[MemoryRow]:
+    """Arrow to rows."""
+    columns = zip(*(column_values(table, name) for name in _PLAIN), strict=True)
+    nested = zip(
+        column_values(table, "sources"),
+        column_values(table, "relations"),
+        vector_values(table),
+        term_values(table),
+        strict=True,
+    )
+    return [
+        MemoryRow(
+            **dict(zip(_PLAIN, values, strict=True)),
+            sources=tuple(sources),
+            relations=relations_of(relations),
+            vector=vector,
+            terms=term,
+        )
+        for values, (sources, relations, vector, term) in zip(columns, nested, strict=True)
+    ]
+
+
+class Memories(Table[MemoryRow]):
+    """`ports.Memories`, and what lists ask."""
+
+    async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
+        """Memories that have any of these document keys among their sources, history included."""
+        if not documents:
+            return []
+        wanted = frozenset(documents)
+        overlay, base = await self.scan(None, _from_any(wanted), None)
+        fresh = [row for row in self.unflushed(overlay, None) if not wanted.isdisjoint(row.sources)]
+        return self.codec.decode(base) + fresh
+
+    async def counts(self, documents: Collection[str]) -> dict[str, int]:
+        """How many recallable memories each of these document keys supports; 0 where none."""
+        wanted = frozenset(documents)
+        if not wanted:
+            return {}
+        overlay, base = await self.scan(None, f"{_RECALLABLE} AND {_from_any(wanted)}", ["id", "sources"])
+        fresh = (row.sources for row in self.unflushed(overlay, None) if recallable(row))
+        tally = Counter(_each([*base.column("sources").to_pylist(), *fresh]))
+        return {document: tally[document] for document in wanted}
+
+    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
+        """As `Chunks.stream`."""
+        hidden = {"space", "seq", "start", "end", "date", "forget_reason"} | (
+            set() if vectors else {"vector"}
+        )
+        names = [name for name in self.codec.schema.names if name not in hidden]
+        overlay = self.snapshot()
+        async for batch in self.stream_base(spaces, names, overlay):
+            yield _columns(batch)
+        if fresh := self.unflushed(overlay, spaces):
+            yield memory_columns(fresh)
+
+    async def page(
+        self,
+        spaces: Sequence[str],
+        *,
+        documents: Collection[str] | None = None,
+        forgotten: bool = False,
+        sort: MemorySort = "createdAt",
+        descending: bool = True,
+        offset: int = 0,
+        limit: int = 10,
+    ) -> Page[MemoryRow]:
+        """A page of recallable memories, with `forgotten` of the whole history.
+
+        `documents` (keys) selects by the first source, whose metadata is the memory's.
+        """
+        wanted = None if documents is None else frozenset(documents)
+        few = wanted is not None and len(wanted) <= _FEW
+        of_few = [_from_any(wanted)] if wanted and few else []
+        question: Question[MemoryRow] = Question(
+            spaces=spaces,
+            where=" AND ".join([*([] if forgotten else [_RECALLABLE]), *of_few]) or "true",
+            keep=lambda row: (
+                (forgotten or recallable(row)) and (wanted is None or not wanted.isdisjoint(row.sources[:1]))
+            ),
+            narrow=lambda table: table if wanted is None else _first_among(table, wanted),
+            needs=[] if wanted is None else ["sources"],
+        )
+        return await page(
+            self, question, sort=_SORTS[sort], descending=descending, offset=offset, limit=limit
+        )
+
+
+def _from_any(documents: Iterable[str]) -> str:
+    return f"array_has_any(sources,[{','.join(map(quoted, sorted(documents)))}])"
+
+
+def _each(lists: Iterable[Iterable[str]]) -> Iterable[str]:
+    return (one for sources in lists for one in set(sources))
+
+
+def _first_among(table: pa.Table, documents: Collection[str]) -> pa.Table:
+    known = table.filter(pc.greater(pc.list_value_length(table.column("sources")), 0))
+    first = pc.list_element(known.column("sources"), 0)
+    return known.filter(pc.is_in(first, value_set=pa.array(list(documents), pa.string())))
+
+
+def _columns(table: pa.Table) -> MemoryColumns:
+    flat, offsets = term_column(table.column("terms"))
+    empty = np.zeros((table.num_rows, 0), np.float32)
+    return MemoryColumns(
+        ids=text_column(table.column("id")),
+        sources=joined_column(table.column("sources")),
+        texts=text_column(table.column("text")),
+        relations=text_column(table.column("relations")),
+        versions=number_column(table.column("version"), np.int32),
+        is_static=number_column(table.column("is_static"), np.bool_),
+        is_inference=number_column(table.column("is_inference"), np.bool_),
+        is_latest=number_column(table.column("is_latest"), np.bool_),
+        forgotten=number_column(pc.is_valid(table.column("forgotten_at")), np.bool_),
+        created_at=number_column(table.column("created_at"), np.int64),
+        updated_at=number_column(table.column("updated_at"), np.int64),
+        vectors=vector_column(table.column("vector")) if "vector" in table.column_names else empty,
+        terms=flat,
+        term_offsets=offsets,
+    )

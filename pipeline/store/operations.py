@@ -1,0 +1,25 @@
+"""Operations on whole namespaces, and whether they are done."""
+
+from pipeline.rows import OperationRow
+from pipeline.store.table import Table
+
+
+class Operations:
+    """`ports.Operations`: durable when `record` returns."""
+
+    def __init__(self, table: Table[OperationRow]) -> None:
+        self._table = table
+
+    async def record(self, row: OperationRow) -> None:
+        """Write or replace an operation."""
+        await self._table.update([row.id], lambda _, __: [row])
+        await self._table.durable()
+
+    async def get(self, operation: str) -> OperationRow | None:
+        """An operation by its id."""
+        rows = (await self._table.get([operation])).get(operation)
+        return rows[0] if rows else None
+
+    async def unfinished(self) -> list[OperationRow]:
+        """Operations that are still queued, e.g. after a restart."""
+        return [row for row in await self._table.in_spaces([""]) if row.status == "queued"]

@@ -1,0 +1,175 @@
+"""The loop that carries changes of one shard from the overlay to the base, in groups."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, Generic, TypeVar
+
+from pipeline.store.base import Base
+from pipeline.store.overlay import Overlay
+
+Row = TypeVar("Row")
+
+_UNHURRIED_SECONDS = 0.05
+_HURRIED_SECONDS = 0.002
+_MANY_GROUPS = 512
+_IDLE_SECONDS = 0.5
+_BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+_FAILURES = (OSError, RuntimeError, ValueError)
+"""What LanceDB and Arrow raise when a disk is full, a commit is lost or a peer is gone."""
+
+_log = logging.getLogger(__name__)
+
+
+class Writer(Generic[Row]):
+    """The one writer of a shard. While nobody waits for durability it gathers a little longer."""
+
+    def __init__(self, name: str, shard: int, overlay: Overlay[Row], base: Base[Row]) -> None:
+        self._name = name
+        self._shard = shard
+        self._overlay = overlay
+        self._base = base
+        self._lock = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._urgent = asyncio.Event()
+        self._stopping = False
+        self._running = False
+        self._flushed = 0
+        self._in_flight = False
+        self._waiters: list[tuple[int, asyncio.Future[None]]] = []
+
+    def wake(self) -> None:
+        """Something waits to be flushed."""
+        self._changed.set()
+        if self._overlay.waiting(self._shard) >= _MANY_GROUPS:
+            self._urgent.set()
+
+    async def durable(self, number: int) -> None:
+        """Wait until every change up to this number is on disk. Without a running loop, flush here."""
+        if self._flushed >= number or not (self._in_flight or self._overlay.waiting(self._shard)):
+            return
+        if not self._running:
+            await self.flush()
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.append((number, waiter))
+        self._urgent.set()
+        await waiter
+
+    async def run(self) -> None:
+        """Flush and maintain until stopped."""
+        self._running = True
+        try:
+            while not self._stopping:
+                came = await self._something_came()
+                if came:
+                    await self._gather()
+                    await self._flush_until_it_works()
+                await self._maintain(idle=not came)
+        finally:
+            self._running = False
+            self._release_to_flushers()
+
+    def stop(self) -> None:
+        """Let `run` return after what it is doing."""
+        self._stopping = True
+        self._changed.set()
+        self._urgent.set()
+
+    async def flush(self) -> None:
+        """Everything that waits now, to disk, in one go."""
+        async with self._lock:
+            await _uninterrupted(self._flush())
+
+    async def remove_spaces(self, spaces: frozenset[str]) -> None:
+        """Delete all rows of these spaces from the base."""
+        async with self._lock:
+            await _uninterrupted(self._base.remove_spaces(spaces))
+
+    async def _flush(self) -> None:
+        number = self._overlay.number
+        taken = self._overlay.take(self._shard)
+        self._in_flight = True
+        try:
+            if taken:
+                await self._base.commit({group: change.rows for group, change in taken.items()})
+            self._overlay.settle(taken)
+        finally:
+            self._in_flight = False
+            self._overlay.restore(self._shard, taken)
+        self._flushed = number
+        self._release()
+
+    async def _something_came(self) -> bool:
+        due = self._base.upkeep_in(idle=True)
+        try:
+            async with asyncio.timeout(None if due is None else max(_IDLE_SECONDS, due)):
+                await self._changed.wait()
+        except TimeoutError:
+            return False
+        self._changed.clear()
+        return True
+
+    async def _gather(self) -> None:
+        if not self._waiters:
+            self._urgent.clear()
+            try:
+                async with asyncio.timeout(0 if self._stopping else _UNHURRIED_SECONDS):
+                    await self._urgent.wait()
+            except TimeoutError:
+                return
+        await asyncio.sleep(_HURRIED_SECONDS)
+
+    async def _flush_until_it_works(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                await self.flush()
+            except _FAILURES:
+                pause = _BACKOFF_SECONDS[min(attempt, len(_BACKOFF_SECONDS) - 1)]
+                attempt += 1
+                _log.exception(
+                    "Table %s could not be written (attempt %d). %d changed groups stay in memory "
+                    "and in the log; next try in %.1f s.",
+                    self._name, attempt, self._overlay.waiting(self._shard), pause,
+                )  # fmt: skip
+                if self._stopping:
+                    return
+                await asyncio.sleep(pause)
+            else:
+                return
+
+    async def _maintain(self, *, idle: bool) -> None:
+        if self._stopping or self._base.upkeep_in(idle=idle) != 0:
+            return
+        async with self._lock:
+            try:
+                await _uninterrupted(self._base.maintain())
+            except _FAILURES:
+                _log.exception("Upkeep of table %s failed; it is tried again later.", self._name)
+
+    def _release(self) -> None:
+        for number, waiter in self._waiters:
+            if number <= self._flushed and not waiter.done():
+                waiter.set_result(None)
+        self._waiters = [(number, waiter) for number, waiter in self._waiters if not waiter.done()]
+        if self._waiters:
+            self._changed.set()
+
+    def _release_to_flushers(self) -> None:
+        waiting, self._waiters = self._waiters, []
+        for _, waiter in waiting:
+            if not waiter.done():
+                waiter.set_exception(
+                    RuntimeError(f"The store was closed before table {self._name} was flushed.")
+                )
+
+
+async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
+    """Finish the work even when cancelled: a commit that was given up half-way may still happen."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
