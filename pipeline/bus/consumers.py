@@ -1,7 +1,7 @@
 """Feeding stages from a log: who has read how far, and one task per stage and partition."""
 
 import asyncio
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +20,7 @@ class Places:
     ) -> None:
         self._heads = heads
         self.positions = positions
+        self.rewinds: Counter[Seat] = Counter()
         self._save = save
         self._arrivals: defaultdict[Stream, asyncio.Event] = defaultdict(asyncio.Event)
         self._moved = asyncio.Event()
@@ -47,6 +48,11 @@ class Places:
                 future.set_result(None)
         if left := [(wanted, future) for wanted, future in waiting if not future.done()]:
             self._waiting[seat] = left
+
+    def rewind(self, seat: Seat) -> None:
+        """Back to the start, whatever batch is being handled now."""
+        self.rewinds[seat] += 1
+        self.place(seat, 0)
 
     def forget(self, group: str) -> None:
         for seat in [seat for seat in self.positions if seat[0] == group]:
@@ -146,13 +152,13 @@ class Consumers:
         stream = seat[1:]
         while True:
             start = await self._places.beyond(seat)
-            end = self._places.head(stream)
+            end, rewinds = self._places.head(stream), self._places.rewinds[seat]
             batch = await self._fetch(stream, start, stage.batch)
             if batch:
                 await self._delivery.deliver(stage, batch)
                 end = batch[-1].offset + 1
-            # Somebody may have rewound the group meanwhile; then the batch moves nothing.
-            if self._places.positions.get(seat) == start:
+            # A batch that was read before a rewind moves nothing.
+            if self._places.rewinds[seat] == rewinds:
                 self._places.place(seat, end)
 
 

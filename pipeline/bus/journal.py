@@ -22,6 +22,8 @@ Work = Callable[["Transaction"], Any]
 READ_BYTES = 4 * 1024 * 1024
 """A read ends after this many bytes of values, so that a batch of large events fits in memory."""
 _INSERT_SIZES = (256, 16, 1)
+_PAGES_BYTES = 16 * 1024
+"""What even the smallest transaction adds to the write-ahead log, roughly."""
 _CHECKPOINT_QUIET = 4 * 1024 * 1024
 _CHECKPOINT_FORCED = 64 * 1024 * 1024
 
@@ -78,7 +80,7 @@ class Journal:
             transaction.finish(positions)
         self.topics |= transaction.topics
         self.heads |= transaction.heads
-        self._unchecked_bytes += transaction.size
+        self._unchecked_bytes += transaction.size + _PAGES_BYTES
         return Committed(results, transaction.heads)
 
     def checkpoint(self, *, quiet: bool) -> None:
@@ -89,7 +91,8 @@ class Journal:
 
     def shrink(self, pages: int) -> None:
         """Give up to so many free pages back to the file system."""
-        self._db.execute(f"PRAGMA incremental_vacuum({pages:d})").fetchall()
+        # It frees a page per step, in rows without columns, and `execute` would take one step only.
+        self._db.executescript(f"PRAGMA incremental_vacuum({pages:d})")
 
     def close(self) -> None:
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

@@ -99,7 +99,7 @@ class LogBus:
     async def rewind(self, group: str, topic: str) -> None:
         """Let the group read the topic again from its start. Durable on return."""
         for partition in range(self.partitions):
-            self._places.place((group, topic, partition), 0)
+            self._places.rewind((group, topic, partition))
         await self._flush()
 
     async def forget(self, group: str) -> None:

@@ -1,0 +1,4 @@
+import pytest
+
+# Its asserts should explain themselves, though its name is not that of a test module.
+pytest.register_assert_rewrite("tests.pipeline.bus.contract")

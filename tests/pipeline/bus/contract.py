@@ -1,0 +1,276 @@
+"""What every bus must do. An adapter's test module subclasses `BusContract` and gives it a `harness`."""
+
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pytest
+
+from pipeline.delivery import DeadLetter, Entry, Patience, RawRecord
+from pipeline.errors import RejectedError, RetryableError
+from pipeline.ports import Position
+from pipeline.stage import Record, Stage
+from schemas.base import Event
+from schemas.topics import Topic
+
+QUICK = Patience(attempts=3, first=0.001, ceiling=0.002)
+"""The patience that a harness opens its bus with."""
+
+
+class Noted(Event):
+    """An event of the tests."""
+
+    number: int
+
+
+class Bus(Protocol):
+    """What the contract asks of a bus."""
+
+    async def publish(self, topic: Topic[Any], entries: Sequence[tuple[str, Any]]) -> list[Position]: ...
+
+    async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]: ...
+
+    async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None: ...
+
+    def read(self, topic: str, partition: int | None = None, start: int = 0) -> AsyncIterator[RawRecord]: ...
+
+    async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]: ...
+
+
+class Harness(Protocol):
+    """A place where buses can be opened one after another; topics and stage names are its own."""
+
+    async def open(self) -> Bus:
+        """The bus, with `QUICK` patience and more than one partition; closes the one before."""
+        ...
+
+    def topic(self, name: str) -> Topic[Noted]: ...
+
+    def stage(self, name: str) -> str: ...
+
+
+@dataclass
+class Notebook:
+    """A stage that remembers what it was given, and fails as it is told."""
+
+    records: list[Record[Noted]] = field(default_factory=list)
+    batches: list[list[int]] = field(default_factory=list)
+    failures: dict[int, list[Exception]] = field(default_factory=dict)
+    """Per number: what to raise, time after time, before it is accepted."""
+
+    async def handle(self, batch: Sequence[Record[Noted]]) -> None:
+        self.batches.append([record.event.number for record in batch])
+        for record in batch:
+            if self.failures.get(record.event.number):
+                raise self.failures[record.event.number].pop(0)
+        self.records.extend(batch)
+
+    @property
+    def numbers(self) -> list[int]:
+        return [record.event.number for record in self.records]
+
+
+def noted(numbers: Sequence[int], key: str = "key") -> list[tuple[str, Noted]]:
+    return [(key, Noted(number=number)) for number in numbers]
+
+
+def spread(count: int) -> list[tuple[str, Noted]]:
+    """Numbers under many keys, so that every partition gets some."""
+    return [(f"key-{number % 17}", Noted(number=number)) for number in range(count)]
+
+
+class UnforeseenError(Exception):
+    """What no policy knows."""
+
+
+@pytest.mark.anyio
+class BusContract:
+    """Order, delivery at least once, dead letters and independence of groups."""
+
+    async def test_records_of_a_key_arrive_in_the_order_they_were_published(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("order"), Notebook()
+        for start in range(0, 100, 20):
+            await bus.publish(topic, spread(100)[start : start + 20])
+        await bus.run([Stage(harness.stage("order"), topic, book.handle, batch=7)], until_idle=True)
+        by_key: dict[str, list[int]] = defaultdict(list)
+        for record in book.records:
+            by_key[record.key].append(record.event.number)
+        assert sorted(book.numbers) == list(range(100))
+        assert all(numbers == sorted(numbers) for numbers in by_key.values())
+
+    async def test_offsets_of_a_partition_rise_one_by_one_in_the_order_of_delivery(
+        self, harness: Harness
+    ) -> None:
+        bus, topic, book = await harness.open(), harness.topic("offsets"), Notebook()
+        await bus.publish(topic, spread(60))
+        await bus.run([Stage(harness.stage("offsets"), topic, book.handle, batch=9)], until_idle=True)
+        offsets: dict[int, list[int]] = defaultdict(list)
+        for record in book.records:
+            offsets[record.partition].append(record.offset)
+        assert len(offsets) > 1
+        assert all(found == list(range(len(found))) for found in offsets.values())
+
+    async def test_publish_tells_where_each_record_is(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("places"), Notebook()
+        places = await bus.publish(topic, spread(40))
+        await bus.run([Stage(harness.stage("places"), topic, book.handle)], until_idle=True)
+        found = {record.event.number: Position(record.partition, record.offset) for record in book.records}
+        assert [found[number] for number in range(40)] == places
+
+    async def test_a_key_stays_in_its_partition(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("partition")
+        first = await bus.publish(topic, spread(17))
+        bus = await harness.open()
+        second = await bus.publish(topic, spread(17))
+        assert [place.partition for place in first] == [place.partition for place in second]
+        assert len({place.partition for place in first}) > 1
+
+    async def test_a_batch_is_never_larger_than_the_stage_asks(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("batch"), Notebook()
+        await bus.publish(topic, noted(range(20)))
+        await bus.run([Stage(harness.stage("batch"), topic, book.handle, batch=6)], until_idle=True)
+        assert max(map(len, book.batches)) <= 6
+        assert book.numbers == list(range(20))
+
+    async def test_what_was_published_is_there_after_a_restart(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("durable"), Notebook()
+        await bus.publish(topic, noted(range(10)))
+        bus = await harness.open()
+        await bus.run([Stage(harness.stage("durable"), topic, book.handle)], until_idle=True)
+        assert book.numbers == list(range(10))
+
+    async def test_a_restart_resumes_after_what_was_handled(self, harness: Harness) -> None:
+        topic, book = harness.topic("resume"), Notebook()
+        stage = Stage(harness.stage("resume"), topic, book.handle)
+        bus = await harness.open()
+        await bus.publish(topic, noted(range(10)))
+        await bus.run([stage], until_idle=True)
+        bus = await harness.open()
+        await bus.publish(topic, noted(range(10, 15)))
+        await bus.run([stage], until_idle=True)
+        assert book.numbers == list(range(15))
+
+    async def test_a_batch_that_was_handled_but_not_committed_comes_again(self, harness: Harness) -> None:
+        topic, book = harness.topic("again"), Notebook()
+
+        async def handle_and_die(batch: Sequence[Record[Noted]]) -> None:
+            await book.handle(batch)
+            raise UnforeseenError
+
+        name = harness.stage("again")
+        bus = await harness.open()
+        await bus.publish(topic, noted(range(5)))
+        with pytest.raises(UnforeseenError):
+            await bus.run([Stage(name, topic, handle_and_die)])
+        bus = await harness.open()
+        await bus.run([Stage(name, topic, book.handle)], until_idle=True)
+        assert book.numbers == [*range(5), *range(5)]
+
+    async def test_a_retryable_error_is_tried_again_until_it_works(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("retry"), Notebook()
+        book.failures[3] = [RetryableError("busy"), RetryableError("busy")]
+        await bus.publish(topic, noted(range(6)))
+        await bus.run([Stage(harness.stage("retry"), topic, book.handle)], until_idle=True)
+        assert set(book.numbers) == set(range(6))
+        assert await bus.dead_letters(topic.name) == []
+
+    async def test_what_never_works_is_parked_and_the_rest_goes_on(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("poison"), Notebook()
+        book.failures[2] = [RejectedError("no such thing")] * 10
+        book.failures[4] = [RetryableError("never there")] * 100
+        places = await bus.publish(topic, noted(range(7)))
+        name = harness.stage("poison")
+        await bus.run([Stage(name, topic, book.handle)], until_idle=True)
+        assert set(book.numbers) == {0, 1, 3, 5, 6}
+        rejected, given_up = await bus.dead_letters(topic.name)
+        assert rejected.origin == (topic.name, places[2].partition, places[2].offset)
+        assert (rejected.stage, rejected.error, rejected.error_type) == (
+            name,
+            "no such thing",
+            "RejectedError",
+        )
+        assert given_up.origin == (topic.name, places[4].partition, places[4].offset)
+        assert (given_up.error, given_up.attempts) == ("never there", QUICK.attempts)
+
+    async def test_a_parked_record_does_not_come_again_after_a_restart(self, harness: Harness) -> None:
+        topic, book = harness.topic("parked"), Notebook()
+        book.failures[0] = [RejectedError("no")] * 10
+        stage = Stage(harness.stage("parked"), topic, book.handle)
+        bus = await harness.open()
+        await bus.publish(topic, noted([0]))
+        await bus.run([stage], until_idle=True)
+        bus = await harness.open()
+        await bus.run([stage], until_idle=True)
+        assert book.batches == [[0]]
+        assert len(await bus.dead_letters(topic.name)) == 1
+
+    @pytest.mark.parametrize("value", [b"", b"{", b'{"number": "many"}', b"\xff\x00\xfe", b"null"])
+    async def test_what_cannot_be_decoded_is_parked_byte_for_byte(
+        self, harness: Harness, value: bytes
+    ) -> None:
+        bus, topic, book = await harness.open(), harness.topic("undecodable"), Notebook()
+        await bus.publish(topic, noted([1]))
+        await bus.append(topic.name, [Entry(b"key", value, {"trace": "abc"})])
+        await bus.publish(topic, noted([2]))
+        await bus.run([Stage(harness.stage("undecodable"), topic, book.handle)], until_idle=True)
+        assert book.numbers == [1, 2]
+        (letter,) = await bus.dead_letters(topic.name)
+        assert (letter.record.key, letter.record.value, letter.attempts) == (b"key", value, 0)
+        assert letter.record.headers["trace"] == "abc"
+        assert letter.error
+
+    async def test_a_key_that_is_no_text_is_parked_too(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("key"), Notebook()
+        await bus.append(topic.name, [Entry(b"\xff", b'{"number": 1}', {})])
+        await bus.run([Stage(harness.stage("key"), topic, book.handle)], until_idle=True)
+        (letter,) = await bus.dead_letters(topic.name)
+        assert (letter.record.key, book.numbers) == (b"\xff", [])
+
+    async def test_two_stages_read_one_topic_independently(self, harness: Harness) -> None:
+        bus, topic, one, other = await harness.open(), harness.topic("two"), Notebook(), Notebook()
+        one.failures[1] = [RejectedError("only here")] * 10
+        await bus.publish(topic, noted(range(4)))
+        first = Stage(harness.stage("one"), topic, one.handle)
+        second = Stage(harness.stage("other"), topic, other.handle, batch=1)
+        await bus.run([first], until_idle=True)
+        await bus.run([first, second], until_idle=True)
+        assert one.numbers == [0, 2, 3]
+        assert other.numbers == [0, 1, 2, 3]
+
+    async def test_what_a_stage_publishes_is_consumed_in_the_same_run(self, harness: Harness) -> None:
+        bus, book = await harness.open(), Notebook()
+        source, target = harness.topic("source"), harness.topic("target")
+
+        async def double(batch: Sequence[Record[Noted]]) -> None:
+            await bus.publish(target, [(one.key, Noted(number=one.event.number * 2)) for one in batch])
+
+        await bus.publish(source, spread(30))
+        await bus.run(
+            [
+                Stage(harness.stage("last"), target, book.handle),
+                Stage(harness.stage("double"), source, double),
+            ],
+            until_idle=True,
+        )
+        assert sorted(book.numbers) == [number * 2 for number in range(30)]
+
+    async def test_an_unforeseen_error_stops_the_run_with_that_error(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("loud"), Notebook()
+        book.failures[0] = [UnforeseenError("a bug")]
+        await bus.publish(topic, noted([0]))
+        with pytest.raises(UnforeseenError, match="a bug"):
+            await bus.run([Stage(harness.stage("loud"), topic, book.handle)])
+        assert await bus.dead_letters(topic.name) == []
+
+    async def test_values_are_read_back_byte_for_byte(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("bytes")
+        entries = [Entry(b"k", bytes(range(256)), {"name": "välue \u2713"}), Entry(b"k", b"", {})]
+        await bus.append(topic.name, entries)
+        found = [record async for record in bus.read(topic.name)]
+        assert [Entry(record.key, record.value, record.headers) for record in found] == entries
+
+    async def test_publishing_nothing_does_nothing(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("nothing")
+        assert await bus.publish(topic, []) == []
+        assert [record async for record in bus.read(topic.name)] == []
