@@ -1,0 +1,53 @@
+"""The application: made by a call, never by an import."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+
+from api import errors, openapi
+from api.routes import (
+    admin,
+    connectors,
+    documents,
+    feedback,
+    health,
+    listing,
+    memories,
+    namespaces,
+    organization,
+    recall,
+)
+from api.state import State
+from schemas.limits import JSON_BYTES
+
+Opening = Callable[[], AbstractAsyncContextManager[State]]
+
+
+def create_app(opening: Opening) -> FastAPI:
+    """The service. `opening` is entered at the start and left at the end of the process."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with opening() as state:
+            app.state.recollect = state
+            yield
+
+    app = FastAPI(
+        title="recollect",
+        version="0.1.0",
+        lifespan=lifespan,
+        redirect_slashes=False,
+        strict_content_type=False,
+        max_body_size=JSON_BYTES,
+        docs_url=None,
+        redoc_url=None,
+    )
+    for part in (documents, listing, memories, recall, namespaces, organization, connectors, feedback, admin):
+        app.include_router(part.router)
+    app.include_router(health.router)
+    app.state.answered = {}
+    app.add_middleware(errors.Edge, answered=app.state.answered)
+    errors.install(app)
+    openapi.install(app)
+    return app

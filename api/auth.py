@@ -1,0 +1,103 @@
+"""Who may do what: the bearer key of a request, and the dependencies by which routes ask for access."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Path, Request
+
+from api.keys import Principal
+from api.problems import ForbiddenError, UnauthorizedError
+from api.state import State
+from schemas.limits import NAMESPACE_LENGTH, NAMESPACE_PATTERN
+
+_SCOPE_KEY = "recollect.principal"
+
+NamespacePath = Annotated[str, Path(max_length=NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
+
+
+def authenticate(request: Request) -> Principal:
+    """The principal of a request. Called by the route before the body is read."""
+    given = request.headers.get("authorization")
+    if given is None:
+        raise UnauthorizedError("No API key", "Send the header `Authorization: Bearer <key>`.")
+    scheme, _, secret = given.partition(" ")
+    state = _state(request)
+    principal = state.keyring.principal(secret.strip(), state.clock.now())
+    if scheme.lower() != "bearer" or principal is None:
+        raise UnauthorizedError("The API key is not valid", "It is wrong, expired or revoked.")
+    request.scope[_SCOPE_KEY] = principal
+    return principal
+
+
+def principal_of(request: Request) -> Principal | None:
+    """Who was authenticated; None on routes that are open to all."""
+    principal: Principal | None = request.scope.get(_SCOPE_KEY)
+    return principal
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Permission to work on one namespace, and what to work with."""
+
+    state: State
+    principal: Principal
+    namespace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A caller with a valid key, and what to work with."""
+
+    state: State
+    principal: Principal
+
+
+def _state(request: Request) -> State:
+    state: State = request.app.state.recollect
+    return state
+
+
+async def _parts(request: Request) -> State:
+    return _state(request)
+
+
+async def _anyone(request: Request) -> Entry:
+    principal = principal_of(request)
+    if principal is None:
+        principal = authenticate(request)
+    return Entry(_state(request), principal)
+
+
+async def _admin(request: Request) -> Entry:
+    entry = await _anyone(request)
+    if not entry.principal.is_admin:
+        raise ForbiddenError("This needs an admin key", f"The key's role is {entry.principal.role}.")
+    return entry
+
+
+async def _reader(request: Request, namespace: NamespacePath) -> Access:
+    entry = await _anyone(request)
+    if not entry.principal.may_read(namespace):
+        raise ForbiddenError("The key does not open this namespace", f"namespace: {namespace}")
+    return Access(entry.state, entry.principal, namespace)
+
+
+async def _writer(request: Request, namespace: NamespacePath) -> Access:
+    access = await _reader(request, namespace)
+    require_write(access.principal, namespace)
+    return access
+
+
+def require_write(principal: Principal, namespace: str) -> None:
+    """ForbiddenError unless the key may change the namespace."""
+    if not principal.may_write(namespace):
+        raise ForbiddenError(
+            "The key may not write here", f"namespace: {namespace}, the key's role: {principal.role}"
+        )
+
+
+Parts = Annotated[State, Depends(_parts)]
+Anyone = Annotated[Entry, Depends(_anyone)]
+Admin = Annotated[Entry, Depends(_admin)]
+Reader = Annotated[Access, Depends(_reader)]
+Writer = Annotated[Access, Depends(_writer)]

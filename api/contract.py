@@ -1,0 +1,107 @@
+"""A route of the contract: key first, then placement of options, then a strictly read body."""
+
+import json
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar, NoReturn
+
+from fastapi import HTTPException
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.exceptions import RequestValidationError
+from fastapi.params import Query
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import Response
+
+from api.auth import authenticate
+from api.problems import BadRequestError
+from schemas.http.errors import ErrorResponse, ValidationErrorResponse
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class StrictRequest(Request):
+    """A request whose JSON is UTF-8 and JSON indeed: no NaN, no endless nesting."""
+
+    async def json(self) -> Any:
+        """The body; HTTPException 400 that says what is wrong with it."""
+        try:
+            return json.loads((await self.body()).decode(), parse_constant=_no_constant)
+        except UnicodeDecodeError as error:
+            raise HTTPException(400, f"The body is not UTF-8 (at byte {error.start})") from None
+        except json.JSONDecodeError as error:
+            raise HTTPException(
+                400, f"The body is not JSON: {error.msg} (at character {error.pos})"
+            ) from None
+        except (RecursionError, ValueError) as error:
+            problem = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+            raise HTTPException(400, f"The body is not acceptable JSON: {problem}") from None
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+class ContractRoute(APIRoute):
+    """Authenticates before the body is read, and refuses options in the wrong place."""
+
+    keyless: ClassVar[bool] = False
+
+    def get_route_handler(self) -> Handler:
+        """FastAPI's handler behind the checks."""
+        answer = super().get_route_handler()
+        options = frozenset(
+            field.alias for field in get_flat_params(self.dependant) if isinstance(field.field_info, Query)
+        )
+        takes_body = self.body_field is not None or "requestBody" in (self.openapi_extra or {})
+        # An operation for which the contract declares no 400 cannot refuse; it ignores.
+        picky = 400 in self.responses
+        keyless = self.keyless
+
+        async def handle(plain: Request) -> Response:
+            request = StrictRequest(plain.scope, plain.receive)
+            if not keyless or "authorization" in request.headers:
+                authenticate(request)
+            if picky:
+                _only(request, options)
+                if not takes_body:
+                    await _no_body(request)
+            return await answer(request)
+
+        return handle
+
+
+class OpenRoute(ContractRoute):
+    """A route that needs no key; one that is sent must be valid all the same."""
+
+    keyless = True
+
+
+def _only(request: Request, options: frozenset[str]) -> None:
+    if not request.scope["query_string"]:
+        return
+    unknown = [name for name in request.query_params if name not in options]
+    if unknown:
+        raise RequestValidationError(
+            [{"type": "unknown_option", "loc": ("query", name), "msg": "", "input": None} for name in unknown]
+        )
+
+
+async def _no_body(request: Request) -> None:
+    if "content-length" not in request.headers and "transfer-encoding" not in request.headers:
+        return
+    if await request.body():
+        raise BadRequestError(
+            "This operation takes no body",
+            "Its options belong in the query, for example ?moveTo=… when a namespace is deleted.",
+        )
+
+
+def failures(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The declared failures of an operation."""
+    return {
+        status: {
+            "model": ErrorResponse | ValidationErrorResponse if status == 400 else ErrorResponse,
+            "description": "",
+        }
+        for status in statuses
+    }

@@ -1,0 +1,159 @@
+"""Every failure in the shapes of the contract: the one place that turns exceptions into answers."""
+
+import json
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.problems import ApiError
+from pipeline.errors import RejectedError, RetryableError
+
+log = logging.getLogger(__name__)
+
+REQUEST_ID = "x-request-id"
+PROBLEMS_SHOWN = 20
+
+_MESSAGES = {
+    "extra_forbidden": "is not a known field",
+    "missing": "is required",
+    "model_attributes_type": "must be a JSON object, sent as application/json",
+    "unknown_option": "is not an option of this operation: send it where the interface has it",
+}
+_TITLES = {404: "Not found", 405: "Method not allowed"}
+
+
+def install(app: FastAPI) -> None:
+    """Register the handlers; the middleware `Edge` has to be added too."""
+    app.add_exception_handler(ApiError, _api_error)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(RequestValidationError, _validation_error)
+    app.add_exception_handler(RetryableError, _retryable)
+    app.add_exception_handler(RejectedError, _rejected)
+
+
+def failure(
+    status: int, error: str, details: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """An ErrorResponse."""
+    body = {"error": error} if details is None else {"error": error, "details": details}
+    return _json(status, body, headers)
+
+
+def _json(status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
+    # ASCII, because what is quoted from a broken request may not be encodable.
+    content = json.dumps(body).encode()
+    return Response(content, status, dict(headers) if headers else None, "application/json")
+
+
+async def _api_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, ApiError):
+        raise error
+    return failure(error.status, error.error, error.details, error.headers())
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    if error.status_code == 413:
+        return failure(400, "The request is too large", "Send less at once: see the limits of the interface.")
+    title = _TITLES.get(error.status_code)
+    if title is None:
+        return failure(error.status_code, str(error.detail), None, error.headers)
+    place = f"There is no {request.method} {request.url.path} here."
+    return failure(error.status_code, title, place, error.headers)
+
+
+async def _retryable(_: Request, error: Exception) -> Response:
+    log.warning("A request failed for now: %s", error)
+    return failure(500, "The service is busy", "Nothing was lost. Try again in a moment.")
+
+
+async def _rejected(_: Request, error: Exception) -> Response:
+    log.error("A request failed: %s", error)
+    return failure(500, "Stored data could not be read", "Ask the operator to run `recollect doctor`.")
+
+
+async def _validation_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    problems = error.errors()
+    shown = [_problem(problem, error.body) for problem in problems[:PROBLEMS_SHOWN]]
+    if len(problems) > PROBLEMS_SHOWN:
+        shown.append({"message": f"and {len(problems) - PROBLEMS_SHOWN} more problems", "path": []})
+    where = str(problems[0]["loc"][0]) if problems and problems[0]["loc"] else "body"
+    return _json(400, {"success": False, "error": shown, "data": {"in": where}})
+
+
+def _problem(problem: Mapping[str, Any], body: object) -> dict[str, object]:
+    loc: Sequence[str | int] = problem["loc"]
+    path = _path(loc[1:], body) if loc and loc[0] == "body" else list(loc[1:])
+    message = _MESSAGES.get(problem["type"]) or str(problem["msg"]).removeprefix("Value error, ")
+    named = ".".join(map(str, path)) or str(loc[0] if loc else "body")
+    return {"message": f"{named}: {message}", "path": path}
+
+
+def _path(loc: Sequence[str | int], body: object) -> list[str | int]:
+    """Without the names of union members, which lead nowhere in what the caller sent."""
+    path: list[str | int] = []
+    here = body
+    for at, part in enumerate(loc):
+        match here, part:
+            case dict(), str() if part in here:
+                here = here[part]
+            case list(), int() if part < len(here):
+                here = here[part]
+            case _ if at < len(loc) - 1:
+                continue
+            case _:
+                pass
+        path.append(part)
+    return path
+
+
+class Edge:
+    """The outermost layer of ours: a request id on every answer, a count, and 500 for the unexpected."""
+
+    def __init__(self, app: ASGIApp, answered: dict[int, int]) -> None:
+        self._app = app
+        self._answered = answered
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        started = False
+
+        async def marked(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                self._answered[message["status"]] = self._answered.get(message["status"], 0) + 1
+            await send(message)
+
+        try:
+            await self._app(scope, receive, marked)
+        except Exception:  # the edge of the process: the caller gets an id, the log the rest
+            log.exception("Request %s failed: %s %s", request_id, scope["method"], scope["path"])
+            if not started:
+                answer = failure(500, "Internal error", f"The service's log has more under {request_id}.")
+                await answer(scope, receive, marked)
+
+
+def _request_id(scope: Scope) -> str:
+    given: str = next(
+        (value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), ""
+    )
+    if 0 < len(given) <= 128 and all(char.isalnum() or char in "-_.:" for char in given) and given.isascii():
+        return given
+    return f"req_{secrets.token_hex(12)}"

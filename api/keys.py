@@ -1,0 +1,133 @@
+"""API keys: making, finding and revoking them. `rk_<id>_<secret>`; only the SHA-256 of the whole is kept."""
+
+import hmac
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Protocol
+
+from pipeline.ports import Catalog, Publisher
+from pipeline.rows import KeyRow
+from schemas.events import KeyChanged, SettingsChanged
+from schemas.http.keys import Role
+from schemas.topics import SETTINGS_CHANGED
+
+PREFIX = "rk_"
+ADMIN_ID = "admin"
+"""The id of the key that the operator gave by setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Who is asking, and what they may do. `namespaces`: names and prefixes (`team-a:*`); None: all."""
+
+    id: str
+    role: Role
+    namespaces: tuple[str, ...] | None = None
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the key may change the organization and other keys."""
+        return self.role == "admin"
+
+    def may_read(self, namespace: str) -> bool:
+        """Whether the namespace is within the key's scope."""
+        if self.namespaces is None:
+            return True
+        return any(_covers(scope, namespace) for scope in self.namespaces)
+
+    def may_write(self, namespace: str) -> bool:
+        """Whether the key may change the namespace."""
+        return self.role != "read" and self.may_read(namespace)
+
+
+def _covers(scope: str, namespace: str) -> bool:
+    return namespace.startswith(scope[:-1]) if scope.endswith("*") else namespace == scope
+
+
+class _Keys(Protocol):
+    def key(self, id: str) -> KeyRow | None: ...  # noqa: A002 - a key's own word
+
+
+class Keyring:
+    """Finds whom a secret belongs to. `admin`: the secret of the operator's own key, if there is one."""
+
+    def __init__(self, keys: _Keys, admin: str | None = None) -> None:
+        self._keys = keys
+        self._admin = digest(admin) if admin else None
+
+    def principal(self, secret: str, now: datetime) -> Principal | None:
+        """None: unknown, expired or revoked."""
+        hashed = digest(secret)
+        if self._admin is not None and hmac.compare_digest(hashed, self._admin):
+            return Principal(id=ADMIN_ID, role="admin")
+        row = self._keys.key(_id_of(secret))
+        # Compared also where there is no such key, so that time tells nothing about ids.
+        fits = hmac.compare_digest(hashed, row.sha256 if row else digest(""))
+        if row is None or not fits or _ended(row, now):
+            return None
+        return Principal(id=row.id, role=row.role, namespaces=row.namespaces)
+
+
+def digest(secret: str) -> str:
+    """What is kept of a secret."""
+    return sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+def _id_of(secret: str) -> str:
+    return secret.removeprefix(PREFIX).partition("_")[0]
+
+
+def _ended(row: KeyRow, now: datetime) -> bool:
+    return row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
+
+
+def mint(
+    name: str,
+    role: Role,
+    namespaces: Sequence[str] | None,
+    *,
+    now: datetime,
+    expires_in_days: int | None = None,
+) -> tuple[KeyChanged, str]:
+    """A new key and its secret, which is nowhere else."""
+    key = secrets.token_hex(6)
+    secret = f"{PREFIX}{key}_{secrets.token_urlsafe(32)}"
+    change = KeyChanged(
+        id=key,
+        name=name,
+        sha256=digest(secret),
+        role=role,
+        namespaces=None if namespaces is None else tuple(namespaces),
+        created_at=now,
+        expires_at=None if expires_in_days is None else now + timedelta(days=expires_in_days),
+    )
+    return change, secret
+
+
+def revoked(row: KeyRow, now: datetime) -> KeyChanged:
+    """The change that ends a key; a key that has ended stays as it is."""
+    return KeyChanged(
+        id=row.id,
+        name=row.name,
+        sha256=row.sha256,
+        role=row.role,
+        namespaces=row.namespaces,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at or now,
+    )
+
+
+def row_of(change: KeyChanged) -> KeyRow:
+    """The row that a change makes."""
+    return KeyRow(**{name: getattr(change, name) for name in KeyRow.__dataclass_fields__})
+
+
+async def save(change: KeyChanged, publisher: Publisher, catalog: Catalog) -> None:
+    """Write a key to the log and let it count at once."""
+    event = SettingsChanged(change=change)
+    await publisher.publish(SETTINGS_CHANGED, [(f"key/{change.id}", event)])
+    catalog.apply(event)

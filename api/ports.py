@@ -1,0 +1,138 @@
+"""What the interface needs of the store and of the queries, beyond the pipeline's ports."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from typing import Literal, Protocol, TypeVar
+
+from pipeline import ports
+from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
+from schemas.filters import FilterExpression
+from schemas.http.memories import MemoryIncluded
+from schemas.http.profile import Profile, ProfileBody
+from schemas.http.search import SearchAnswer, SearchBody
+
+Row_co = TypeVar("Row_co", covariant=True)
+ChunkSort = Literal["createdAt", "updatedAt", "position"]
+Sort = Literal["createdAt", "updatedAt"]
+
+
+class Page(Protocol[Row_co]):
+    """Some rows of a list, and how many there are in all."""
+
+    @property
+    def rows(self) -> Sequence[Row_co]: ...
+
+    @property
+    def total(self) -> int: ...
+
+
+class Documents(ports.Documents, Protocol):
+    """The documents table with its lists."""
+
+    async def page(
+        self,
+        spaces: Sequence[str],
+        *,
+        filter: FilterExpression | None,  # noqa: A002 - the contract's word
+        sort: Sort,
+        descending: bool,
+        offset: int,
+        limit: int,
+        with_text: bool,
+    ) -> Page[DocumentRow]: ...
+
+    async def keys(self, spaces: Sequence[str], filter: FilterExpression) -> set[str]:  # noqa: A002
+        """Keys of the documents that pass."""
+        ...
+
+    def count(self, spaces: Iterable[str]) -> Mapping[str, int]:
+        """Documents by space."""
+        ...
+
+
+class Chunks(ports.Chunks, Protocol):
+    """The chunks table with its lists; `documents` None: of every document."""
+
+    async def page(
+        self,
+        spaces: Sequence[str],
+        *,
+        documents: Collection[str] | None,
+        sort: ChunkSort,
+        descending: bool,
+        offset: int,
+        limit: int,
+    ) -> Page[ChunkRow]: ...
+
+
+class Memories(ports.Memories, Protocol):
+    """The memories table with its lists; `documents` None: of every document."""
+
+    async def page(
+        self,
+        spaces: Sequence[str],
+        *,
+        documents: Collection[str] | None,
+        forgotten: bool,
+        sort: Sort,
+        descending: bool,
+        offset: int,
+        limit: int,
+    ) -> Page[MemoryRow]: ...
+
+    async def counts(self, documents: Collection[str]) -> Mapping[str, int]:
+        """Recallable memories by document key."""
+        ...
+
+    def count(self, spaces: Iterable[str]) -> Mapping[str, int]:
+        """Recallable memories by space."""
+        ...
+
+
+class Catalog(ports.Catalog, Protocol):
+    """The catalog with what only the interface asks for."""
+
+    def namespaces(self) -> Collection[NamespaceRow]:
+        """Those that exist."""
+        ...
+
+    def generation(self, name: str) -> int:
+        """The generation that a namespace of this name has, or would begin with."""
+        ...
+
+    def key(self, id: str) -> KeyRow | None:  # noqa: A002 - a key's own word
+        """A key, revoked ones too."""
+        ...
+
+    def keys(self) -> Collection[KeyRow]: ...
+
+
+class Search(Protocol):
+    """Answers a search in a namespace that exists."""
+
+    async def __call__(self, namespace: NamespaceRow, body: SearchBody) -> SearchAnswer: ...
+
+
+class Profiles(Protocol):
+    """Makes the profile of a namespace that exists."""
+
+    async def __call__(
+        self, namespace: NamespaceRow, organization: OrganizationRow, body: ProfileBody
+    ) -> Profile: ...
+
+
+class Related(Protocol):
+    """What belongs to a memory: its family, its source document."""
+
+    async def __call__(
+        self, namespace: NamespaceRow, memory: MemoryRow, *, include: Collection[str], limit: int
+    ) -> MemoryIncluded: ...
+
+
+class Matching(Protocol):
+    """Memories that a description means, best first: what forgetting by meaning would forget."""
+
+    async def __call__(self, namespace: NamespaceRow, query: str) -> Sequence[MemoryRow]: ...
+
+
+Lag = Callable[[], Awaitable[Mapping[str, int]]]
+"""Records not yet handled, by consumer group."""

@@ -1,0 +1,60 @@
+"""Forgetting: memories are hidden from recall, never erased."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from api.state import State
+from pipeline.rows import MemoryRow
+from schemas.events import MemoriesForgotten
+from schemas.http.memories import ForgetAnswer, ForgetMatch, ForgetProblem
+from schemas.topics import MEMORIES_FORGOTTEN
+
+
+async def by_ids(state: State, name: str, ids: Sequence[str]) -> ForgetAnswer:
+    """Forget each on its own; unknown ids are told."""
+    wanted = list(dict.fromkeys(ids))
+    namespace = state.catalog.namespace(name)
+    found = await state.memories.get(wanted) if namespace else {}
+    spaces = namespace.spaces if namespace else ()
+    rows = [rows[0] for rows in found.values() if rows and rows[0].space in spaces]
+    await _forget(state, rows, "asked for by id")
+    known = {row.id for row in rows}
+    unknown = [one for one in wanted if one not in known]
+    errors = [ForgetProblem(id=one, error=f"There is no such memory in {name}") for one in unknown]
+    return _answer(rows, errors)
+
+
+async def by_meaning(state: State, name: str, query: str, *, dry_run: bool) -> ForgetAnswer:
+    """Forget what a description means; a dry run only shows it."""
+    namespace = state.catalog.namespace(name)
+    rows = await state.matching(namespace, query) if namespace else []
+    if not dry_run:
+        await _forget(state, rows, f"asked for by meaning: {query[:200]}")
+    return _answer(rows, [])
+
+
+async def _forget(state: State, rows: Sequence[MemoryRow], reason: str) -> None:
+    fresh = [row for row in rows if row.forgotten_at is None]
+    if not fresh:
+        return
+    now = state.clock.now()
+    by_space: dict[str, list[str]] = {}
+    for row in fresh:
+        by_space.setdefault(row.space, []).append(row.id)
+    events = [
+        (space, MemoriesForgotten(space=space, ids=tuple(ids), at=now, reason=reason))
+        for space, ids in by_space.items()
+    ]
+    await state.publisher.publish(MEMORIES_FORGOTTEN, events)
+    await state.memories.update(
+        [row.id for row in fresh],
+        lambda _id, current: [
+            row if row.forgotten_at else replace(row, forgotten_at=now, forget_reason=reason)
+            for row in current
+        ],
+    )
+
+
+def _answer(rows: Sequence[MemoryRow], errors: list[ForgetProblem]) -> ForgetAnswer:
+    matches = [ForgetMatch(id=row.id, memory=row.text) for row in rows]
+    return ForgetAnswer(count=len(matches), errors=errors, matches=matches)

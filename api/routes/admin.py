@@ -1,0 +1,46 @@
+"""Keys for those who may issue them. Outside the contract."""
+
+from fastapi import APIRouter
+
+from api import keys
+from api.auth import Admin
+from api.contract import ContractRoute, failures
+from api.options import ResourcePath
+from api.problems import NotFoundError
+from api.queries import present
+from schemas.http.keys import KeyBody, KeyIssued, KeyRevoked, KeysAnswer
+
+router = APIRouter(route_class=ContractRoute, prefix="/admin/keys", tags=["Administration"])
+
+
+@router.post("", operation_id="postAdminKeys", status_code=201, responses=failures(400, 401, 403, 500))
+async def issue(entry: Admin, body: KeyBody) -> KeyIssued:
+    """Issue a key. Its secret is in this answer and nowhere else."""
+    state = entry.state
+    change, secret = keys.mint(
+        body.name,
+        body.role,
+        body.namespaces,
+        now=state.clock.now(),
+        expires_in_days=body.expires_in_days,
+    )
+    await keys.save(change, state.publisher, state.catalog)
+    return KeyIssued(**dict(present.key(keys.row_of(change))), key=secret)
+
+
+@router.get("", operation_id="getAdminKeys", responses=failures(400, 401, 403, 500))
+async def list_keys(entry: Admin) -> KeysAnswer:
+    """All keys, newest first, without their secrets."""
+    rows = sorted(entry.state.catalog.keys(), key=lambda row: (row.created_at, row.id), reverse=True)
+    return KeysAnswer(keys=[present.key(row) for row in rows])
+
+
+@router.delete("/{id}", operation_id="deleteAdminKeysById", responses=failures(400, 401, 403, 404, 500))
+async def revoke(entry: Admin, id: ResourcePath) -> KeyRevoked:
+    """End a key."""
+    state = entry.state
+    row = state.catalog.key(id)
+    if row is None:
+        raise NotFoundError("Key not found", f"There is no key {id[:100]!a}.")
+    await keys.save(keys.revoked(row, state.clock.now()), state.publisher, state.catalog)
+    return KeyRevoked(id=id)

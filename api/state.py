@@ -1,0 +1,36 @@
+"""What the routes work with: ports and values, put together by the composition root."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from api import ports
+from api.keys import Keyring
+from api.queries.feedback import Quota
+from api.queries.tombstones import Tombstones
+from pipeline.ports import Blobs, Clock, Operations, Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Everything a request may need. The queries are functions with their own ports already bound."""
+
+    publisher: Publisher
+    documents: ports.Documents
+    chunks: ports.Chunks
+    memories: ports.Memories
+    catalog: ports.Catalog
+    operations: Operations
+    blobs: Blobs
+    clock: Clock
+    keyring: Keyring
+    search: ports.Search
+    profile: ports.Profiles
+    related: ports.Related
+    matching: ports.Matching
+    lag: ports.Lag
+    quota: Quota = field(default_factory=Quota)
+    tombstones: Tombstones = field(default_factory=Tombstones)
+    settings: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a setting is read, changed and published, so that no change is lost."""
+    uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
+    """Bounds how many uploaded files are in memory at once."""

@@ -1,0 +1,84 @@
+"""The interface on a real log and a real store, with the clock standing still."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import pytest
+from fastapi import FastAPI
+
+from api.app import create_app
+from api.keys import Keyring
+from api.state import State
+from pipeline.bus.log import LogBus
+from pipeline.store import Store, open_store
+from pipeline.store.blobs import FolderBlobs
+from tests.api.answers import StaticQueries
+from tests.contract import Client
+from tests.fakes import FixedClock
+
+ADMIN = "rk_the_admin_key_of_the_tests"
+
+
+@dataclass(frozen=True)
+class Service:
+    """What a test may look into."""
+
+    app: FastAPI
+    state: State
+    store: Store
+    bus: LogBus
+    clock: FixedClock
+    queries: StaticQueries
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[Service]:
+    """A service on this folder."""
+    clock, queries = FixedClock(), StaticQueries()
+    bus = await LogBus.open(folder / "log", partitions=2, clock=clock)
+    store = await open_store(str(folder / "tables"), dimensions=4, shards=1)
+    writers = asyncio.create_task(store.run())
+    state = State(
+        publisher=bus,
+        documents=store.documents,
+        chunks=store.chunks,
+        memories=store.memories,
+        catalog=store.catalog,
+        operations=store.operations,
+        blobs=FolderBlobs(folder / "blobs"),
+        clock=clock,
+        keyring=Keyring(store.catalog, ADMIN),
+        search=queries.search,
+        profile=queries.profile,
+        related=queries.related,
+        matching=queries.matching,
+        lag=queries.lag,
+    )
+
+    @asynccontextmanager
+    async def opening() -> AsyncIterator[State]:
+        yield state
+
+    app = create_app(opening)
+    async with app.router.lifespan_context(app):
+        yield Service(app, state, store, bus, clock, queries)
+    await store.close()
+    await writers
+    await bus.close()
+
+
+@pytest.fixture
+async def service(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Service]:
+    """A service of its own."""
+    async with opened(tmp_path) as service:
+        yield service
+
+
+@pytest.fixture
+def client(service: Service) -> Client:
+    """The administrator, on that service."""
+    return Client(httpx2.ASGITransport(service.app), ADMIN)

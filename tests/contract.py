@@ -1,0 +1,117 @@
+"""The contract as a judge: a client that lets no answer pass which the contract does not describe."""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jsonschema_rs
+
+PATH = Path(__file__).parent / "data" / "openapi-v5.json"
+METHODS = frozenset({"get", "post", "put", "patch", "delete"})
+
+
+@cache
+def contract() -> dict[str, Any]:
+    """The v5 contract: structure only."""
+    document: dict[str, Any] = json.loads(PATH.read_text("utf-8"))
+    return document
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], str]]:
+    """Paths as patterns, literal ones before those with parameters."""
+    paths = sorted(contract()["paths"], key=lambda path: (path.count("{"), -len(path)))
+    return [(re.compile(re.sub(r"\{(id)\}$", "(.+)", _template(path)) + "$"), path) for path in paths]
+
+
+def _template(path: str) -> str:
+    return re.sub(r"\{(?!id\}$)\w+\}", "[^/]+", path)
+
+
+def operation(method: str, path: str) -> dict[str, Any] | None:
+    """The operation that a request means; None: it is outside the contract."""
+    for pattern, template in _patterns():
+        found: dict[str, Any] | None = contract()["paths"][template].get(method.lower())
+        if found is not None and pattern.match(path):
+            return found
+    return None
+
+
+@cache
+def _validator(operation_id: str, status: str, media: str) -> jsonschema_rs.Validator | None:
+    described = next(
+        item[method]
+        for item in contract()["paths"].values()
+        for method in METHODS & item.keys()
+        if item[method]["operationId"] == operation_id
+    )
+    content = described["responses"][status].get("content")
+    if not content:
+        return None  # the contract describes the status, not its body
+    assert media in content, f"{operation_id} answers {status} as {media}, the contract as {list(content)}"
+    schema = {**content[media]["schema"], "components": contract()["components"]}
+    return jsonschema_rs.validator_for(schema, validate_formats=True)
+
+
+def check(method: str, path: str, response: httpx2.Response) -> None:
+    """Fail unless the contract describes this answer to this request."""
+    assert response.headers.get("x-request-id"), f"{method} {path}: no x-request-id"
+    described = operation(method, path)
+    if described is None:
+        return
+    status = str(response.status_code)
+    declared = described["responses"]
+    assert status in declared, (
+        f"{method} {path} answered {status}, declared are {sorted(declared)}: {response.text}"
+    )
+    media = response.headers["content-type"].partition(";")[0]
+    validator = _validator(described["operationId"], status, media)
+    if validator is not None:
+        body = response.json() if media == "application/json" else response.text
+        errors = [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(body)]
+        assert not errors, f"{method} {path} answered {status} {response.text[:500]}: {errors}"
+
+
+class Client:
+    """Requests in process; every answer is checked. `as_key` makes one that uses another key."""
+
+    def __init__(self, transport: httpx2.AsyncBaseTransport, key: str | None) -> None:
+        self._transport = transport
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        self._http = httpx2.AsyncClient(transport=transport, base_url="http://test", headers=headers)
+
+    def as_key(self, key: str | None) -> "Client":
+        """The same service, asked with another key (None: with none)."""
+        return Client(self._transport, key)
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> httpx2.Response:
+        """One request; `body` is sent as JSON."""
+        if body is not None:
+            options["json"] = body
+        response = await self._http.request(method, path, headers=headers, **options)
+        check(method, path.partition("?")[0], response)
+        return response
+
+    async def ok(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """The body of an answer that must be a success."""
+        response = await self(method, path, body, **options)
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
+        return response.json()
+
+    async def refused(self, status: int, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """The body of an answer that must be this failure."""
+        response = await self(method, path, body, **options)
+        assert response.status_code == status, f"{method} {path}: {response.status_code} {response.text}"
+        return response.json()
