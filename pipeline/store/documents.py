@@ -1,6 +1,7 @@
 """The documents table: one row per document, its group is its own key."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from operator import attrgetter
 from typing import Any, Literal
@@ -145,6 +146,24 @@ class Documents(Table[DocumentRow]):
         overlay, base = await self.scan(spaces, f"{among('space', spaces)} AND {where}", ["key"])
         fresh = {row.key for row in self.unflushed(overlay, spaces) if _passes(filter, row)}
         return fresh.union(base.column("key").to_pylist())
+
+    async def states(self) -> dict[tuple[str, str], int]:
+        """How many documents there are by space and status."""
+        overlay, base = await self.scan(None, "true", ["key", "space", "status"])
+        grouped = base.group_by(["space", "status"]).aggregate([([], "count_all")])
+        columns = (grouped.column(name).to_pylist() for name in ("space", "status", "count_all"))
+        counts = Counter({(space, status): count for space, status, count in zip(*columns, strict=True)})
+        counts.update((row.space, row.status) for row in self.unflushed(overlay, None))
+        return dict(counts)
+
+    async def failed(self, limit: int) -> list[DocumentRow]:
+        """Documents that could not be read, newest change first; without their texts."""
+        hidden = _SEARCH_ONLY | {"text", "source"}
+        names = [name for name in self.codec.schema.names if name not in hidden]
+        overlay, base = await self.scan(None, "status = 'failed'", names)
+        fresh = [row for row in self.unflushed(overlay, None) if row.status == "failed"]
+        rows = self.codec.decode(base) + fresh
+        return sorted(rows, key=attrgetter("updated_at"), reverse=True)[:limit]
 
     async def page(
         self,
