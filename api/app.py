@@ -15,6 +15,7 @@ from api.routes import (
     listing,
     memories,
     namespaces,
+    operator,
     organization,
     recall,
 )
@@ -43,7 +44,18 @@ def create_app(opening: Opening) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
-    for part in (documents, listing, memories, recall, namespaces, organization, connectors, feedback, admin):
+    for part in (
+        documents,
+        listing,
+        memories,
+        recall,
+        namespaces,
+        organization,
+        connectors,
+        feedback,
+        admin,
+        operator,
+    ):
         app.include_router(part.router)
     app.include_router(health.router)
     app.state.answered = {}

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from typing import Literal, Protocol, TypeVar
 
 from pipeline import ports
+from pipeline.delivery import DeadLetter
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
 from schemas.filters import FilterExpression
 from schemas.http.memories import MemoryIncluded
@@ -39,6 +40,14 @@ class Documents(ports.Documents, Protocol):
         limit: int,
         with_text: bool,
     ) -> Page[DocumentRow]: ...
+
+    async def states(self) -> Mapping[tuple[str, str], int]:
+        """Documents by space and status."""
+        ...
+
+    async def failed(self, limit: int) -> Sequence[DocumentRow]:
+        """Documents that could not be read, newest change first."""
+        ...
 
     async def keys(self, spaces: Sequence[str], filter: FilterExpression) -> set[str]:  # noqa: A002
         """Keys of the documents that pass."""
@@ -132,6 +141,20 @@ class Matching(Protocol):
     """Memories that a description means, best first: what forgetting by meaning would forget."""
 
     async def __call__(self, namespace: NamespaceRow, query: str) -> Sequence[MemoryRow]: ...
+
+
+class DeadLetters(Protocol):
+    """Records that could not be handled; `topic` is the one they were first read from, None: all."""
+
+    async def depth(self, topic: str) -> int:
+        """How many records a topic holds."""
+        ...
+
+    async def dead_letters(self, topic: str | None = None, limit: int = 100) -> Sequence[DeadLetter]: ...
+
+    async def redrive(self, topic: str | None = None, limit: int = 1000) -> int:
+        """Give them back to their topics; how many there were."""
+        ...
 
 
 Lag = Callable[[], Awaitable[Mapping[str, int]]]

@@ -28,6 +28,7 @@ class State:
     related: ports.Related
     matching: ports.Matching
     lag: ports.Lag
+    dead_letters: ports.DeadLetters | None = None
     quota: Quota = field(default_factory=Quota)
     tombstones: Tombstones = field(default_factory=Tombstones)
     settings: asyncio.Lock = field(default_factory=asyncio.Lock)

@@ -57,6 +57,7 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
         related=queries.related,
         matching=queries.matching,
         lag=queries.lag,
+        dead_letters=bus,
     )
 
     @asynccontextmanager

@@ -1,0 +1,97 @@
+"""What an operator asks over HTTP."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from pipeline.errors import RejectedError
+from pipeline.stage import Record, Stage
+from schemas.events import DocumentSubmitted
+from schemas.topics import DOCUMENTS_SUBMITTED
+from tests.api.conftest import Service
+from tests.contract import Client
+
+pytestmark = pytest.mark.anyio
+ADD = {"content": "Ada lives in Berlin.", "id": "note"}
+
+
+async def _reject(records: Sequence[Record[DocumentSubmitted]]) -> None:
+    raise RejectedError("this is a picture of a duck")
+
+
+async def _parked(service: Service) -> None:
+    """Everything submitted so far becomes a dead letter."""
+    stage = Stage("picky", DOCUMENTS_SUBMITTED, _reject)
+    await service.bus.run([stage], until_idle=True)
+
+
+async def test_status_counts_documents_by_status(service: Service, client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", ADD)
+    status = await client.ok("GET", "/admin/status")
+    assert status["namespaces"] == 1
+    assert status["documents"] == {"queued": 1}
+    assert status["deadLetters"] == {}
+    assert status["lag"] == {"recollect.extract": 0}
+
+
+async def test_status_leaves_out_what_a_deleted_namespace_held(client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", ADD)
+    await client.ok("DELETE", "/ns/alice")
+    status = await client.ok("GET", "/admin/status")
+    assert (status["namespaces"], status["documents"]) == (0, {})
+
+
+async def test_a_failed_document_is_shown_with_its_reason(service: Service, client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", ADD)
+    documents = service.store.documents
+    key = next(iter(await documents.keys(["alice#0"])))
+    await documents.update(
+        [key], lambda _, rows: [replace(rows[0], status="failed", error="it is encrypted: save it without")]
+    )
+    failed = (await client.ok("GET", "/admin/failed"))["documents"]
+    assert [(row["namespace"], row["id"], row["error"]) for row in failed] == [
+        ("alice", "note", "it is encrypted: save it without")
+    ]
+
+
+async def test_a_dead_letter_is_shown_counted_and_given_back(service: Service, client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", ADD)
+    await _parked(service)
+    assert (await client.ok("GET", "/admin/status"))["deadLetters"] == {DOCUMENTS_SUBMITTED.name: 1}
+    letter = (await client.ok("GET", "/admin/dlq"))["letters"][0]
+    assert letter["topic"] == DOCUMENTS_SUBMITTED.name
+    assert (letter["stage"], letter["error"]) == ("picky", "this is a picture of a duck")
+    assert await client.ok("POST", "/admin/dlq/replay") == {"replayed": 1}
+    assert (await client.ok("GET", "/admin/dlq"))["letters"] == []
+
+
+async def test_dead_letters_are_chosen_by_the_topic_they_came_from(service: Service, client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", ADD)
+    await _parked(service)
+    assert (await client.ok("GET", "/admin/dlq?topic=documents.chunked.v1"))["letters"] == []
+    chosen = await client.ok("GET", f"/admin/dlq?topic={DOCUMENTS_SUBMITTED.name}")
+    assert len(chosen["letters"]) == 1
+
+
+async def test_buckets_of_the_organization_are_shown_in_every_namespace(client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", ADD)
+    wanted = {"buckets": {"tastes": "What someone likes"}}
+    assert await client.ok("PUT", "/admin/buckets", wanted) == wanted
+    assert await client.ok("GET", "/ns/alice/profile/buckets") == wanted
+    await client.refused(409, "DELETE", "/ns/alice/profile/buckets", {"buckets": ["tastes"]})
+    assert await client.ok("DELETE", "/admin/buckets", {"buckets": ["tastes", "unknown"]}) == {"buckets": {}}
+    assert await client.ok("GET", "/admin/buckets") == {"buckets": {}}
+
+
+async def test_setting_a_bucket_leaves_the_organizational_context(client: Client) -> None:
+    await client.ok("PATCH", "/organization", {"organizationalContext": "A bakery."})
+    await client.ok("PUT", "/admin/buckets", {"buckets": {"tastes": "What someone likes"}})
+    assert (await client.ok("GET", "/organization"))["organizationalContext"] == "A bakery."
+
+
+@pytest.mark.parametrize("path", ["/admin/status", "/admin/failed", "/admin/dlq", "/admin/buckets"])
+async def test_only_an_admin_key_opens_it(client: Client, path: str) -> None:
+    key = (await client.ok("POST", "/admin/keys", {"name": "app", "role": "write"}))["key"]
+    await client.as_key(key).refused(403, "GET", path)
+    await client.as_key(None).refused(401, "GET", path)
