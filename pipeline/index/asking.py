@@ -1,0 +1,19 @@
+"""A query becomes a question: its terms weighed in the namespace, its vector, its scale."""
+
+from pipeline.index.cache import Searchable
+from pipeline.index.scoring import Question, calibration
+from pipeline.ports import Embedder
+from pipeline.text.terms import hashed
+
+QUERY_TERMS = 256
+QUERY_CHARACTERS = 8_000
+"""Of a longer query the beginning counts; it is a document then, not a question."""
+
+
+async def ask(namespace: Searchable, embedder: Embedder, query: str, meaning: str | None = None) -> Question:
+    """`query` gives the words; `meaning`, where given, is embedded in its place."""
+    words = list(dict.fromkeys(hashed(query[:QUERY_CHARACTERS]).tolist()))[:QUERY_TERMS]
+    statistics = await namespace.statistics(words)
+    weights = statistics.weights()
+    vector = await embedder.query((meaning or query)[:QUERY_CHARACTERS], weights.word)
+    return Question(weights, vector, calibration(embedder.name), statistics.average)

@@ -1,0 +1,166 @@
+"""The hot cache: the namespaces searched last, in memory, kept true by the tables themselves."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pipeline.index.changes import Changes
+from pipeline.index.loading import load
+from pipeline.index.namespace import NamespaceIndex
+from pipeline.index.streamed import StreamedNamespace
+from pipeline.ports import Catalog, Chunks, Documents, Memories
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Vector
+
+Searchable = NamespaceIndex | StreamedNamespace
+
+UNSEEN_CHANGES = 8192
+"""A namespace that changes more than this between two searches is dropped: loading it again is cheaper."""
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """A namespace that is loaded, being loaded (`loading`), or too large (`index` None)."""
+
+    name: str
+    spaces: tuple[str, ...]
+    changes: Changes = field(default_factory=Changes)
+    loading: "asyncio.Task[None] | None" = None
+    index: NamespaceIndex | None = None
+    nbytes: int = 0
+
+
+class NamespaceCache:
+    """Namespaces by name, least recently used first out, within `limit_bytes` together.
+
+    A change of a table is noted in the instant it happens, also while its namespace is being loaded, and is
+    worked in before the next search. All calls belong to the event loop that runs the tables.
+    """
+
+    def __init__(
+        self, documents: Documents, chunks: Chunks, memories: Memories, catalog: Catalog, limit_bytes: int
+    ) -> None:
+        self._documents = documents
+        self._chunks = chunks
+        self._memories = memories
+        self._catalog = catalog
+        self._limit = limit_bytes
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._by_space: dict[str, _Entry] = {}
+        documents.subscribe(self._documents_changed)
+        chunks.subscribe(self._chunks_changed)
+        memories.subscribe(self._memories_changed)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by all namespaces."""
+        return sum(entry.nbytes for entry in self._entries.values())
+
+    @property
+    def names(self) -> list[str]:
+        """The namespaces that are held, least recently used first."""
+        return [entry.name for entry in self._entries.values() if entry.index is not None]
+
+    async def open(self, namespace: NamespaceRow) -> Searchable:
+        """The namespace, ready to be searched, with every change made so far."""
+        entry = self._entry(namespace)
+        while entry.loading is not None:
+            # Shielded: a caller who goes away must not take the load from the others.
+            await asyncio.shield(entry.loading)
+            # The namespace may have been moved or dropped meanwhile.
+            entry = self._entry(self._catalog.namespace(namespace.name) or namespace)
+        if entry.index is not None and entry.changes:
+            self._settle(entry)
+        if entry.index is not None:
+            return entry.index
+        return await StreamedNamespace.open(self._documents, self._chunks, self._memories, entry.spaces)
+
+    async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
+        """As `ports.MemoryIndex`."""
+        row = self._catalog.namespace(namespace)
+        if row is None:
+            return []
+        found = await (await self.open(row)).nearest(vector, limit)
+        rows = await self._memories.get([one for one, _ in found])
+        return [(rows[one][0], cosine) for one, cosine in found if rows.get(one)]
+
+    def _entry(self, namespace: NamespaceRow) -> _Entry:
+        """The entry for what the namespace owns now; a new one starts loading."""
+        entry = self._entries.get(namespace.name)
+        if entry is None or entry.spaces != namespace.spaces:
+            self._drop(namespace.name)
+            entry = _Entry(namespace.name, namespace.spaces)
+            self._entries[namespace.name] = entry
+            self._by_space.update(dict.fromkeys(namespace.spaces, entry))
+            entry.loading = asyncio.create_task(self._load(entry))
+        self._entries.move_to_end(namespace.name)
+        return entry
+
+    async def _load(self, entry: _Entry) -> None:
+        loaded = False
+        try:
+            entry.index = await load(self._documents, self._chunks, self._memories, entry.spaces, self._limit)
+            loaded = True
+        finally:
+            entry.loading = None
+            if not loaded and self._entries.get(entry.name) is entry:
+                self._drop(entry.name)
+        self._settle(entry)
+
+    def _settle(self, entry: _Entry) -> None:
+        """Work in the changes, note what the entry weighs now, and let others go until all fit."""
+        if entry.index is None:
+            entry.changes.take()
+            return
+        entry.index.settle(entry.changes)
+        entry.nbytes = entry.index.nbytes
+        if entry.nbytes > self._limit:
+            entry.index, entry.nbytes = None, 0
+        self._make_room(entry)
+
+    def _make_room(self, entry: _Entry) -> None:
+        held = self.nbytes
+        for other in list(self._entries.values()):
+            gone = self._catalog.namespace(other.name) is None
+            if other is not entry and (gone or (held > self._limit and other.index is not None)):
+                held -= other.nbytes
+                self._drop(other.name)
+
+    def _drop(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
+        for space in entry.spaces if entry else ():
+            if self._by_space.get(space) is entry:
+                del self._by_space[space]
+
+    def _documents_changed(self, groups: Mapping[str, list[DocumentRow]]) -> None:
+        for key, rows in groups.items():
+            for entry in self._concerned(rows[0].space if rows else None, key):
+                entry.changes.documents[key] = rows
+                self._bound(entry)
+
+    def _chunks_changed(self, groups: Mapping[str, list[ChunkRow]]) -> None:
+        for key, rows in groups.items():
+            for entry in self._concerned(rows[0].space if rows else None, key):
+                entry.changes.chunks[key] = rows
+                self._bound(entry)
+
+    def _memories_changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
+        for key, rows in groups.items():
+            for entry in self._concerned(rows[0].space if rows else None, None):
+                entry.changes.memories[key] = rows
+                self._bound(entry)
+
+    def _concerned(self, space: str | None, document: str | None) -> list[_Entry]:
+        """The entries a change belongs to. What is gone no longer says its space: whoever may have had it."""
+        if space is not None:
+            entry = self._by_space.get(space)
+            return [entry] if entry is not None else []
+        return [
+            entry
+            for entry in self._entries.values()
+            if entry.index is None or document is None or entry.index.documents.knows(document)
+        ]
+
+    def _bound(self, entry: _Entry) -> None:
+        if len(entry.changes) > UNSEEN_CHANGES and entry.loading is None:
+            self._drop(entry.name)

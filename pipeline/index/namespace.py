@@ -1,0 +1,92 @@
+"""One namespace in memory: its documents, chunks and memories, searched where they lie."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+
+from pipeline.columns import chunk_columns, memory_columns
+from pipeline.index.changes import Changes
+from pipeline.index.documents import DocumentSide
+from pipeline.index.finding import Part, find, nearest
+from pipeline.index.hits import Hit, Kind, Relatives, Wanted
+from pipeline.index.live import LiveRows, by_document, by_id, chunk_owners, memory_owners
+from pipeline.index.relatives import related
+from pipeline.index.scoring import Question, Statistics
+from pipeline.rows import (
+    ChunkColumns,
+    ChunkRow,
+    DocumentColumns,
+    MemoryColumns,
+    Vector,
+)
+from schemas.filters import FilterExpression
+
+INLINE_ROWS = 20_000
+"""Up to here a search takes less time than handing it to a thread; above, it would hold up the loop."""
+
+
+class NamespaceIndex:
+    """The rows of one namespace, in memory."""
+
+    def __init__(self, documents: DocumentColumns) -> None:
+        self.documents = DocumentSide(documents)
+        self.chunks = LiveRows[ChunkColumns]("chunk", self.documents, chunk_owners)
+        self.memories = LiveRows[MemoryColumns]("memory", self.documents, memory_owners)
+
+    def __len__(self) -> int:
+        return len(self.chunks) + len(self.memories)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self.documents.nbytes + self.chunks.nbytes + self.memories.nbytes
+
+    def settle(self, changes: Changes) -> None:
+        """Work in what has changed. Afterwards every search sees it."""
+        documents, chunks, memories = changes.take()
+        came_or_went = self.documents.apply(documents) if documents else False
+        if chunks:
+            self._replace_chunks(chunks)
+        if memories:
+            self.memories.remove(by_id(memories.keys()))
+            self.memories.add(memory_columns([row for rows in memories.values() for row in rows]))
+        self.chunks.settle()
+        self.memories.settle()
+        if came_or_went:
+            self.chunks.refresh()
+            self.memories.refresh()
+
+    async def statistics(self, terms: Collection[int]) -> Statistics:
+        """What the rows that can be seen say about these terms."""
+        counted = Statistics(dict.fromkeys(terms, 0))
+        self.chunks.count(counted)
+        self.memories.count(counted)
+        return counted
+
+    async def search(self, question: Question, wanted: Wanted) -> list[Hit]:
+        """The rows that answer best, best first."""
+        parts = self._parts(wanted.kinds)
+        passing = None if wanted.filter is None else self.documents.mask(wanted.filter)
+        if len(self) <= INLINE_ROWS:
+            return find(question, wanted, self.documents, passing, parts)
+        return await asyncio.to_thread(find, question, wanted, self.documents, passing, parts)
+
+    async def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        """Ids of the newest, not forgotten memories with their cosine, best first."""
+        return nearest(self.memories.view(), vector, limit)
+
+    async def relatives(
+        self, ids: Sequence[str], expression: FilterExpression | None, *, forgotten: bool
+    ) -> dict[str, Relatives]:
+        """The direct relations of memories, as far as they pass the filter."""
+        return related(self.documents, self.memories.view(), ids, expression, forgotten=forgotten)
+
+    def _replace_chunks(self, groups: Mapping[str, list[ChunkRow]]) -> None:
+        known = [key for key in groups if self.documents.knows(key)]
+        if known:
+            self.chunks.remove(by_document(self.documents.ordinals(known)))
+        self.chunks.add(chunk_columns([row for rows in groups.values() for row in rows]))
+
+    def _parts(self, kinds: Collection[Kind]) -> list[Part]:
+        chunks = self.chunks.view() if "chunk" in kinds else ()
+        memories = self.memories.view() if "memory" in kinds else ()
+        return [*chunks, *memories]

@@ -1,0 +1,219 @@
+"""Segments: some thousand rows of one kind, inverted, never changed; what is deleted is only marked."""
+
+import json
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.index.postings import Postings, invert, merge
+from pipeline.rows import ChunkColumns, MemoryColumns, Terms, Texts
+from schemas.events import RelationKind
+
+A = TypeVar("A")
+Z = TypeVar("Z")
+C = TypeVar("C", ChunkColumns, MemoryColumns)
+
+NO_TERMS: Terms = np.zeros(0, np.uint32)
+NO_OFFSETS: NDArray[np.int64] = np.zeros(1, np.int64)
+_NO_TEXTS = Texts(memoryview(b""), NO_OFFSETS)
+
+
+class Lookup:
+    """Finds rows by id and by what they relate to; built when first asked, without an object for each row."""
+
+    def __init__(self, ids: Texts, relations: Texts | None) -> None:
+        self._ids = ids
+        self._relations = relations
+
+    @cached_property
+    def links(self) -> dict[str, list[tuple[int, RelationKind]]]:
+        """By the id of a memory: the rows that relate to it, and how."""
+        found: dict[str, list[tuple[int, RelationKind]]] = {}
+        if self._relations is None:
+            return found
+        for row in np.flatnonzero(np.diff(self._relations.offsets)).tolist():
+            for relation in json.loads(self._relations[row]):
+                found.setdefault(relation["target"], []).append((row, relation["kind"]))
+        return found
+
+    @cached_property
+    def _hashes(self) -> NDArray[np.uint32]:
+        data, offsets = self._ids.data, self._ids.offsets.tolist()
+        crc = zlib.crc32
+        return np.array([crc(data[start:end]) for start, end in pairwise(offsets)], np.uint32)
+
+    def find(self, wanted: Collection[str]) -> list[int]:
+        """The rows that have one of these ids."""
+        if not len(self._ids) or not wanted:
+            return []
+        hashes = np.array([zlib.crc32(one.encode()) for one in wanted], np.uint32)
+        among = set(wanted)
+        return [
+            row for row in np.flatnonzero(np.isin(self._hashes, hashes)).tolist() if self._ids[row] in among
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """The ordinals of the documents each row belongs to; `rows` None: one for each row, in order."""
+
+    documents: NDArray[np.int32]
+    rows: NDArray[np.int32] | None = None
+
+    def first_present(self, present: NDArray[np.bool_], count: int) -> NDArray[np.int32]:
+        """For each of `count` rows its first document that is there; NOBODY (0) for none."""
+        if self.rows is None:
+            return self.documents
+        there = np.flatnonzero(present[self.documents])[::-1]
+        first = np.zeros(count, np.int32)
+        # Backwards, so that the first document of a row is written last.
+        first[self.rows[there]] = self.documents[there]
+        return first
+
+
+@dataclass(frozen=True, eq=False)
+class Segment(Generic[C]):
+    """Rows of one kind. `columns` hold neither terms nor owners: postings and ordinals say it shorter."""
+
+    columns: C
+    postings: Postings
+    owners: Owners
+    dead: NDArray[np.bool_]
+    lookup: Lookup
+
+    def __len__(self) -> int:
+        return len(self.dead)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        held = self.postings.nbytes + self.owners.documents.nbytes + self.dead.nbytes + 4 * len(self)
+        for one in fields(self.columns):
+            value = getattr(self.columns, one.name)
+            held += value.data.nbytes + value.offsets.nbytes if isinstance(value, Texts) else value.nbytes
+        return held
+
+    def without(self, rows: Sequence[int] | NDArray[np.intp]) -> "Segment[C]":
+        """The same segment with these rows dead."""
+        dead = self.dead.copy()
+        dead[rows] = True
+        return replace(self, dead=dead)
+
+
+def pieces(columns: C, size: int) -> Iterator[C]:
+    """The same rows, at most `size` at a time; views, not copies."""
+    for start in range(0, len(columns.ids), size):
+        yield columns if len(columns.ids) <= size else _slice(columns, start, start + size)
+
+
+def segment(columns: C, owners: Owners) -> Segment[C]:
+    """Invert rows as they came from the store."""
+    return Segment(
+        columns=_stripped(columns),
+        postings=invert(columns.terms, columns.term_offsets),
+        owners=owners,
+        dead=np.zeros(len(columns.ids), np.bool_),
+        lookup=_lookup(columns),
+    )
+
+
+def joined(parts: Sequence[Segment[C]]) -> Segment[C]:
+    """One segment of the living rows of several, in their order."""
+    alive = [~part.dead for part in parts]
+    columns = concatenate([part.columns for part in parts], alive)
+    return Segment(
+        columns=columns,
+        postings=merge([(part.postings, keep) for part, keep in zip(parts, alive, strict=True)]),
+        owners=_joined_owners(parts, alive),
+        dead=np.zeros(len(columns.ids), np.bool_),
+        lookup=_lookup(columns),
+    )
+
+
+def concatenate(parts: Sequence[C], keep: Sequence[NDArray[np.bool_]] | None = None) -> C:
+    """Columns one after another, only the kept rows; always a copy, so that no buffer of the store stays."""
+    first = parts[0]
+    masks: Sequence[NDArray[np.bool_] | None] = keep if keep is not None else [None] * len(parts)
+    values: dict[str, Any] = {}
+    for one in fields(first):
+        columns = [getattr(part, one.name) for part in parts]
+        if one.name == "terms":
+            values[one.name] = np.concatenate(columns)
+        elif one.name == "term_offsets":
+            values[one.name] = _offsets(np.concatenate([np.diff(column) for column in columns]))
+        elif isinstance(columns[0], Texts):
+            values[one.name] = _texts(columns, masks)
+        else:
+            kept = [column if mask is None else column[mask] for column, mask in _pairs(columns, masks)]
+            values[one.name] = np.concatenate(kept)
+    return type(first)(**values)
+
+
+def _slice(columns: C, start: int, stop: int) -> C:
+    bounds = columns.term_offsets[start : stop + 1]
+    values: dict[str, Any] = {}
+    for one in fields(columns):
+        value = getattr(columns, one.name)
+        values[one.name] = (
+            Texts(value.data, value.offsets[start : stop + 1])
+            if isinstance(value, Texts)
+            else value[start:stop]
+        )
+    terms = columns.terms[bounds[0] : bounds[-1]]
+    return type(columns)(**(values | {"terms": terms, "term_offsets": bounds - bounds[0]}))
+
+
+def _joined_owners(parts: Sequence[Segment[C]], alive: Sequence[NDArray[np.bool_]]) -> Owners:
+    if parts[0].owners.rows is None:
+        return Owners(np.concatenate([part.owners.documents[keep] for part, keep in _pairs(parts, alive)]))
+    documents, rows, start = [], [], 0
+    for part, keep in _pairs(parts, alive):
+        owner_rows = part.owners.rows
+        if owner_rows is not None:
+            kept = keep[owner_rows]
+            number = np.cumsum(keep, dtype=np.int32) - 1 + start
+            documents.append(part.owners.documents[kept])
+            rows.append(number[owner_rows[kept]])
+        start += int(np.count_nonzero(keep))
+    return Owners(np.concatenate(documents), np.concatenate(rows))
+
+
+def _lookup(columns: ChunkColumns | MemoryColumns) -> Lookup:
+    return Lookup(columns.ids, columns.relations if isinstance(columns, MemoryColumns) else None)
+
+
+def _stripped(columns: C) -> C:
+    if isinstance(columns, ChunkColumns):
+        return replace(columns, terms=NO_TERMS, term_offsets=NO_OFFSETS, documents=_NO_TEXTS)
+    return replace(columns, terms=NO_TERMS, term_offsets=NO_OFFSETS, sources=_NO_TEXTS)
+
+
+def _texts(columns: Sequence[Texts], masks: Sequence[NDArray[np.bool_] | None]) -> Texts:
+    data: list[memoryview] = []
+    lengths: list[NDArray[np.int64]] = []
+    for column, mask in _pairs(columns, masks):
+        if mask is None or not len(column) or mask.all():
+            data.append(column.data[int(column.offsets[0]) : int(column.offsets[-1])])
+            lengths.append(np.diff(column.offsets))
+        else:
+            rows = np.flatnonzero(mask)
+            starts, ends = column.offsets[rows], column.offsets[rows + 1]
+            data += [column.data[start:end] for start, end in _pairs(starts.tolist(), ends.tolist())]
+            lengths.append(ends - starts)
+    return Texts(memoryview(b"".join(data)), _offsets(np.concatenate(lengths)))
+
+
+def _pairs(one: Iterable[A], other: Iterable[Z]) -> "zip[tuple[A, Z]]":
+    return zip(one, other, strict=True)
+
+
+def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
