@@ -43,4 +43,4 @@ async def revoke(entry: Admin, id: ResourcePath) -> KeyRevoked:
     if row is None:
         raise NotFoundError("Key not found", f"There is no key {id[:100]!a}.")
     await keys.save(keys.revoked(row, state.clock.now()), state.publisher, state.catalog)
-    return KeyRevoked(id=id)
+    return KeyRevoked(id=id, revoked=True)

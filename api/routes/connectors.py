@@ -21,7 +21,7 @@ from schemas.http.connectors import (
     SyncQueued,
 )
 from schemas.http.pagination import pagination
-from schemas.http.parts import Uri
+from schemas.http.parts import Maybe, Uri
 
 router = APIRouter(route_class=ContractRoute, tags=["Connectors"])
 
@@ -40,7 +40,7 @@ def _missing(id: str) -> NotFoundError:
 @router.get("/connectors", operation_id="getConnectors", responses=_LIST, response_model_exclude_unset=True)
 async def list_all(
     _entry: Anyone,
-    provider: Annotated[Provider | None, Query()] = None,
+    provider: Maybe[Annotated[Provider, Query()]] = None,
     page: PageNumber = 1,
     limit: PageLimit = 10,
 ) -> ConnectorsAnswer:
@@ -56,7 +56,7 @@ async def list_all(
 )
 async def list_of_namespace(
     _access: Reader,
-    provider: Annotated[Provider | None, Query()] = None,
+    provider: Maybe[Annotated[Provider, Query()]] = None,
     page: PageNumber = 1,
     limit: PageLimit = 10,
 ) -> ConnectorsAnswer:
@@ -95,8 +95,8 @@ async def sync(_access: Writer, id: ResourcePath) -> SyncQueued:
 async def get(
     _access: Reader,
     id: ResourcePath,
-    include: ConnectorParts = [],  # noqa: B006 - never changed
-    returnUrl: Annotated[Uri | None, Query()] = None,  # noqa: N803 - the contract's name
+    include: ConnectorParts,
+    returnUrl: Maybe[Annotated[Uri, Query()]] = None,  # noqa: N803 - the contract's name
 ) -> Connector:
     """A connector."""
     raise _missing(id)
@@ -121,7 +121,7 @@ async def update(_access: Writer, id: ResourcePath, body: ConnectorPatch) -> Con
 async def delete(
     _access: Writer,
     id: ResourcePath,
-    deleteDocuments: Annotated[bool | None, Query()] = None,  # noqa: N803 - the contract's name
+    deleteDocuments: Maybe[Annotated[bool, Query()]] = None,  # noqa: N803 - the contract's name
 ) -> ConnectorDeleted:
     """Disconnect."""
     raise _missing(id)

@@ -143,7 +143,7 @@ async def update_file(request: Request, access: Writer, id: DocumentPath) -> Acc
     responses=failures(400, 401, 403, 404, 500),
     response_model_exclude_unset=True,
 )
-async def get(access: Reader, id: DocumentPath, include: DocumentParts = []) -> DocumentAnswer:  # noqa: B006 - never changed
+async def get(access: Reader, id: DocumentPath, include: DocumentParts) -> DocumentAnswer:
     """A document as of the newest write."""
     state = access.state
     namespace = state.catalog.namespace(access.namespace)

@@ -24,7 +24,7 @@ router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/memories",
 async def get(
     access: Reader,
     id: ResourcePath,
-    include: MemoryParts = [],  # noqa: B006 - never changed
+    include: MemoryParts,
     relatedLimit: Annotated[int, Query(ge=1, le=RELATED_LIMIT)] = 10,  # noqa: N803 - the contract's name
 ) -> MemoryDetails:
     """A memory, with its versions and relations if asked for."""

@@ -1,7 +1,5 @@
 """Namespaces: list, read, describe, delete and move."""
 
-from typing import Annotated
-
 from fastapi import APIRouter, Response
 
 from api.auth import Anyone, Entry, Reader, Writer, require_write
@@ -16,6 +14,7 @@ from schemas.http.namespaces import (
     NamespacesAnswer,
 )
 from schemas.http.pagination import pagination
+from schemas.http.parts import Maybe
 
 router = APIRouter(route_class=ContractRoute, tags=["Namespaces"])
 
@@ -25,7 +24,7 @@ _ONE = failures(400, 401, 403, 404, 500)
 
 @router.get("/ns", operation_id="getNs", responses=_LIST)
 async def list_ns(
-    entry: Anyone, page: PageNumber = 1, limit: PageLimit = 10, q: NameQuery = ""
+    entry: Anyone, page: PageNumber = 1, limit: PageLimit = 10, q: Maybe[NameQuery] = None
 ) -> NamespacesAnswer:
     """The namespaces that the key may read, newest first."""
     return await _listed(entry, page, limit, q)
@@ -33,14 +32,14 @@ async def list_ns(
 
 @router.get("/namespaces", operation_id="getNamespaces", responses=_LIST)
 async def list_namespaces(
-    entry: Anyone, page: PageNumber = 1, limit: PageLimit = 10, q: NameQuery = ""
+    entry: Anyone, page: PageNumber = 1, limit: PageLimit = 10, q: Maybe[NameQuery] = None
 ) -> NamespacesAnswer:
     """The same as /ns."""
     return await _listed(entry, page, limit, q)
 
 
-async def _listed(entry: Entry, page: int, limit: int, q: str) -> NamespacesAnswer:
-    wanted = q.lower()
+async def _listed(entry: Entry, page: int, limit: int, q: str | None) -> NamespacesAnswer:
+    wanted = (q or "").lower()
     rows = [row for row in namespaces.readable(entry.state, entry.principal) if wanted in row.name.lower()]
     shown = rows[(page - 1) * limit : page * limit]
     spaces = [space for row in shown for space in row.spaces]
@@ -81,12 +80,13 @@ async def update(access: Writer, body: NamespacePatch) -> NamespaceDetails:
 async def delete(
     response: Response,
     access: Writer,
-    moveTo: Annotated[MoveTo | None, "optional"] = None,  # noqa: N803 - the contract's name
+    moveTo: Maybe[MoveTo] = None,  # noqa: N803 - the contract's name
 ) -> NamespaceDeleted | NamespaceMoving:
     """Delete the namespace for good, or hand its content to another one."""
     if moveTo is None:
         counts = await namespaces.deleted(access.state, access.namespace)
         return NamespaceDeleted(
+            status="deleted",
             namespace=access.namespace,
             deleted_documents_count=counts.documents,
             deleted_memories_count=counts.memories,
@@ -94,4 +94,6 @@ async def delete(
     require_write(access.principal, moveTo)
     operation = await namespaces.moved(access.state, access.namespace, moveTo)
     response.status_code = 202
-    return NamespaceMoving(operation_id=operation, namespace=access.namespace, move_to=moveTo)
+    return NamespaceMoving(
+        status="queued", operation_id=operation, namespace=access.namespace, move_to=moveTo
+    )

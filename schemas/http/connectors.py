@@ -237,11 +237,11 @@ class ConnectorDeleted(Answer):
     """The connector is gone."""
 
     id: str
-    deleted: Literal[True] = True
+    deleted: Literal[True]
 
 
 class SyncQueued(Answer):
     """A synchronisation will run."""
 
     id: str
-    status: Literal["queued"] = "queued"
+    status: Literal["queued"]

@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from schemas.base import Answer
-from schemas.http.parts import Maybe
+from schemas.http.parts import Maybe, Quantity
 
 
 class ErrorResponse(Answer):
@@ -17,12 +17,12 @@ class Problem(Answer):
     """One thing wrong with a request; `path` leads to it within the body, query or path."""
 
     message: str
-    path: Maybe[list[str | int]] = None
+    path: Maybe[list[str | Quantity]] = None
 
 
 class ValidationErrorResponse(Answer):
     """Everything wrong with a request; `data` says which part of it was meant."""
 
-    success: Literal[False] = False
+    success: Literal[False]
     error: list[Problem]
     data: Any = None

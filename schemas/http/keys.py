@@ -50,4 +50,4 @@ class KeyRevoked(Answer):
     """The key opens nothing from now on."""
 
     id: str
-    revoked: Literal[True] = True
+    revoked: Literal[True]

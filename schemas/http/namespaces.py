@@ -64,7 +64,7 @@ class NamespacePatch(Body):
 class NamespaceDeleted(Answer):
     """The namespace is gone, with this many documents and memories."""
 
-    status: Literal["deleted"] = "deleted"
+    status: Literal["deleted"]
     namespace: str
     deleted_documents_count: Count
     deleted_memories_count: Count
@@ -73,7 +73,7 @@ class NamespaceDeleted(Answer):
 class NamespaceMoving(Answer):
     """The content is on its way to another namespace."""
 
-    status: Literal["queued"] = "queued"
+    status: Literal["queued"]
     operation_id: str
     namespace: str
     move_to: str
