@@ -69,7 +69,7 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         task_type=task_type,
         dreaming_mode=event.dreaming or row.dreaming_mode,
     )
-    if not touches_content(event):
+    if not touches_content(event) or _unchanged(row, event):
         return kept
     return replace(
         kept,
@@ -79,6 +79,18 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         dreaming=task_type != "superrag",
         source=event.content,
         upload=event.upload,
+    )
+
+
+def _unchanged(row: DocumentRow, event: DocumentSubmitted) -> bool:
+    """Whether the submission brings exactly the text that is there, so that no work is left to do."""
+    return (
+        row.text_seq == row.content_seq
+        and event.upload is None
+        and event.content is not None
+        and event.content.text is not None
+        and event.content.text == row.text
+        and (event.task_type or row.task_type) == row.task_type
     )
 
 

@@ -27,6 +27,8 @@ JSON_BYTES = 64 * 1024 * 1024
 """The largest JSON body, so that a batch of 600 documents of 100 KB fits."""
 METADATA_BYTES = 64 * 1024
 """Characters of all keys and values of one metadata object."""
+TEXT_CHARACTERS = 10 * 1024 * 1024
+"""The longest canonical text of one document."""
 FETCH_BYTES = 10 * 1024 * 1024
 FETCH_SECONDS = 20.0
 INLINE_BYTES = 256 * 1024

@@ -1,0 +1,88 @@
+"""documents.extracted → documents.chunked: canonical text becomes passages with exact offsets."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pydantic import TypeAdapter
+
+from pipeline.ports import Blobs, Catalog, Documents, Publisher, Splitter
+from pipeline.rows import DocumentRow
+from pipeline.stage import Record, Stage
+from schemas.events import ChunkSpan, Content, DocumentChunked, DocumentExtracted
+from schemas.topics import DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED
+
+SPANS = TypeAdapter(list[ChunkSpan])
+BATCH = 128
+INLINE_CHARACTERS = 64 * 1024
+"""Longer batches are split in a thread, so that the loop goes on serving."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The stage's work as functions of its ports."""
+
+    documents: Documents
+    blobs: Blobs
+    catalog: Catalog
+    publisher: Publisher
+    splitter: Splitter
+
+    async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
+        """Split the newest text of each document; texts that are already outdated are skipped."""
+        newest = {r.event.document: r for r in batch if self.catalog.owner(r.event.space) is not None}
+        rows = await self.documents.get(newest)
+        work = [record for key, record in newest.items() if _is_current(rows.get(key), record.event)]
+        if not work:
+            return
+        texts = [await self.blobs.text(record.event.text) for record in work]
+        spans = await self._split(texts, [record.event.type for record in work])
+        entries = [
+            (record.key, _event(record.event, await self.blobs.pack(SPANS.dump_json(found).decode())))
+            for record, found in zip(work, spans, strict=True)
+        ]
+        await self._advance({record.event.document: record.event for record in work})
+        await self.publisher.publish(DOCUMENTS_CHUNKED, entries)
+
+    async def _split(self, texts: Sequence[str], kinds: Sequence[str]) -> list[list[ChunkSpan]]:
+        def split() -> list[list[ChunkSpan]]:
+            return [self.splitter.split(text, kind) for text, kind in zip(texts, kinds, strict=True)]
+
+        if sum(map(len, texts)) <= INLINE_CHARACTERS:
+            return split()
+        return await asyncio.to_thread(split)
+
+    async def _advance(self, events: Mapping[str, DocumentExtracted]) -> None:
+        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+            if not rows or rows[0].content_seq > events[key].seq or rows[0].status == "failed":
+                return None
+            return [replace(rows[0], status="embedding")]
+
+        await self.documents.update(list(events), change)
+
+
+def build(
+    *, documents: Documents, blobs: Blobs, catalog: Catalog, publisher: Publisher, splitter: Splitter
+) -> Stage[DocumentExtracted]:
+    """The stage `chunk`."""
+    work = Chunk(documents, blobs, catalog, publisher, splitter)
+    return Stage(name="chunk", source=DOCUMENTS_EXTRACTED, handle=work.handle, batch=BATCH)
+
+
+def _is_current(found: Sequence[DocumentRow] | None, event: DocumentExtracted) -> bool:
+    """Whether the text is the newest known one, and not searchable yet."""
+    if not found or found[0].content_seq > event.seq:
+        return False
+    return not (found[0].status == "done" and found[0].text_seq == event.seq)
+
+
+def _event(event: DocumentExtracted, chunks: Content) -> DocumentChunked:
+    return DocumentChunked(
+        space=event.space,
+        document=event.document,
+        id=event.id,
+        seq=event.seq,
+        at=event.at,
+        title=event.title,
+        chunks=chunks,
+    )

@@ -1,0 +1,122 @@
+"""documents.chunked → the chunks table: passages get their vectors and terms and can be found."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from pipeline.ports import Blobs, Catalog, Chunks, Documents, Embedder
+from pipeline.rows import ChunkRow, DocumentRow, Status, Terms, Vector
+from pipeline.stage import Record, Stage
+from pipeline.stages.chunk import SPANS
+from schemas.events import ChunkSpan, DocumentChunked
+from schemas.ids import chunk_id
+from schemas.topics import DOCUMENTS_CHUNKED
+
+BATCH = 128
+TEXTS = 4096
+"""Passages per call of the embedder: one call for any usual batch, bounded memory for a huge document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Embed:
+    """The stage's work as functions of its ports."""
+
+    documents: Documents
+    chunks: Chunks
+    blobs: Blobs
+    catalog: Catalog
+    embedder: Embedder
+    terms: Callable[[str], Terms]
+    context: Callable[[str | None, ChunkSpan], str]
+
+    async def handle(self, batch: Sequence[Record[DocumentChunked]]) -> None:
+        """Embed the whole batch at once, replace each document's chunks, and call it done."""
+        newest = {r.event.document: r.event for r in batch if self.catalog.owner(r.event.space) is not None}
+        rows = await self._advance(newest, "indexing")
+        work = {key: event for key, event in newest.items() if _is_current(rows.get(key), event)}
+        if not work:
+            return
+        chunks = await self._chunks(work)
+        await self.chunks.update(list(work), lambda key, _: chunks[key])
+        await self._finish(work)
+        await asyncio.gather(self.documents.durable(), self.chunks.durable())
+
+    async def _chunks(self, work: Mapping[str, DocumentChunked]) -> dict[str, list[ChunkRow]]:
+        spans = {key: SPANS.validate_json(await self.blobs.text(event.chunks)) for key, event in work.items()}
+        places = [(event, at, span) for key, event in work.items() for at, span in enumerate(spans[key])]
+        vectors = await self._vectors([self.context(event.title, span) for event, _, span in places])
+        terms = await asyncio.to_thread(lambda: [self.terms(span.text) for _, _, span in places])
+        rows: dict[str, list[ChunkRow]] = {key: [] for key in work}
+        for (event, position, span), vector, counted in zip(places, vectors, terms, strict=True):
+            rows[event.document].append(_row(event, position, span, vector, counted))
+        return rows
+
+    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), TEXTS):
+            vectors += await self.embedder.documents(texts[start : start + TEXTS])
+        return vectors
+
+    async def _finish(self, work: Mapping[str, DocumentChunked]) -> None:
+        rows = await self._advance(work, "done")
+        orphans = [key for key in work if not rows.get(key)]
+        if orphans:  # deleted while they were embedded: extract may have erased before these were written
+            await self.chunks.update(orphans, lambda _, found: [] if found else None)
+
+    async def _advance(
+        self, events: Mapping[str, DocumentChunked], status: Status
+    ) -> dict[str, list[DocumentRow]]:
+        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+            if not _is_current(rows, events[key]) or rows[0].status in {status, "failed", "done"}:
+                return None
+            at = _later(rows[0].updated_at, events[key].at)
+            return [replace(rows[0], status=status, updated_at=at)]
+
+        return await self.documents.update(list(events), change)
+
+
+def build(
+    *,
+    documents: Documents,
+    chunks: Chunks,
+    blobs: Blobs,
+    catalog: Catalog,
+    embedder: Embedder,
+    terms: Callable[[str], Terms],
+    context: Callable[[str | None, ChunkSpan], str] | None = None,
+) -> Stage[DocumentChunked]:
+    """The stage `embed`. `terms`: what full text counts; `context`: what is embedded."""
+    work = Embed(documents, chunks, blobs, catalog, embedder, terms, context or in_context)
+    return Stage(name="embed", source=DOCUMENTS_CHUNKED, handle=work.handle, batch=BATCH)
+
+
+def in_context(title: str | None, span: ChunkSpan) -> str:
+    """The passage under its title and heading, as far as it does not say them itself."""
+    above = [part for part in (title, span.heading) if part and part not in span.text]
+    return "\n".join([*above, span.text])
+
+
+def _is_current(found: Sequence[DocumentRow] | None, event: DocumentChunked) -> bool:
+    return bool(found) and found is not None and found[0].content_seq <= event.seq
+
+
+def _row(event: DocumentChunked, position: int, span: ChunkSpan, vector: Vector, terms: Terms) -> ChunkRow:
+    return ChunkRow(
+        id=chunk_id(event.document, position, span.text),
+        space=event.space,
+        document=event.document,
+        position=position,
+        text=span.text,
+        start=span.start,
+        end=span.end,
+        seq=event.seq,
+        created_at=event.at,
+        vector=vector,
+        terms=terms,
+        heading=span.heading,
+    )
+
+
+def _later(one: datetime, other: datetime) -> datetime:
+    return max(one, other)

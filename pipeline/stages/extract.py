@@ -1,0 +1,383 @@
+"""documents.submitted → documents.extracted: what somebody sent becomes canonical text, appended or replaced.
+
+The table says how far a document is: `text_seq` is the submission its text stands for, so a record that
+comes again finds its work done and at most publishes the same event once more.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipeline.errors import ExtractionError, RejectedError, RetryableError
+from pipeline.ports import (
+    Blobs,
+    Catalog,
+    Chunks,
+    Documents,
+    Extracted,
+    Extractor,
+    Fetcher,
+    Memories,
+    Publisher,
+)
+from pipeline.projection import submitted, touches_content
+from pipeline.rows import DocumentRow, MemoryRow
+from pipeline.stage import Record, Stage
+from schemas.events import DocumentExtracted, DocumentSubmitted
+from schemas.limits import TEXT_CHARACTERS
+from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
+
+log = logging.getLogger(__name__)
+
+Submission = Record[DocumentSubmitted]
+History = list[Submission]
+"""The submissions of one document in a batch, in order."""
+
+BATCH = 128
+PARALLEL = 8
+"""Documents of one batch that may be fetched or parsed at the same time."""
+URL_LENGTH = 2048
+_URL = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The canonical text of a document as of one submission."""
+
+    record: Submission
+    text: str
+    type: str
+    title: str | None
+    summary: str | None
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A submission that can't become text, and the reason for people."""
+
+    record: Submission
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extract:
+    """The stage's work as functions of its ports. `backoff`: seconds before each retry of a fetch."""
+
+    documents: Documents
+    chunks: Chunks
+    memories: Memories
+    blobs: Blobs
+    catalog: Catalog
+    publisher: Publisher
+    extractor: Extractor
+    fetcher: Fetcher
+    summarize: Callable[[str], str | None]
+    backoff: tuple[float, ...] = (1.0, 4.0)
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL))
+
+    async def handle(self, batch: Sequence[Submission]) -> None:
+        """Quick documents together first; what must be fetched or parsed then, several at a time."""
+        histories = self._owned(batch)
+        if not histories:
+            return
+        rows = await self._project(histories)
+        await self._erase(histories, rows)
+        await self._republish(histories, rows)
+        pending = _pending(histories, rows)
+        quick = {key: history for key, history in pending.items() if all(map(_is_quick, history))}
+        await self._work_together(rows, quick)
+        await self._work_apart(rows, {key: pending[key] for key in pending if key not in quick})
+        await self._durable()
+
+    def _owned(self, batch: Sequence[Submission]) -> dict[str, History]:
+        histories: dict[str, History] = {}
+        for record in batch:
+            if self.catalog.owner(record.event.space) is None:
+                log.info("Dropped a submission to %s: the namespace was deleted.", record.event.space)
+                continue
+            histories.setdefault(record.event.document, []).append(record)
+        return histories
+
+    async def _project(self, histories: Mapping[str, History]) -> dict[str, DocumentRow]:
+        """The rows after these submissions, by key; documents that are gone are left out."""
+
+        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+            before = rows[0] if rows else None
+            after = _projected(before, histories[key])
+            return None if after == before else [after] if after is not None else []
+
+        rows = await self.documents.update(list(histories), change)
+        return {key: found[0] for key, found in rows.items() if found}
+
+    async def _erase(self, histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> None:
+        """A deleted document takes its chunks along, and the memories that only it supported."""
+        gone = {key for key, history in histories.items() if _is_erased(rows.get(key), history)}
+        if not gone:
+            return
+        await self.chunks.update(gone, lambda _, rows: [] if rows else None)
+        supported = {row.id for row in await self.memories.of_documents(gone)}
+        await self.memories.update(supported, lambda _, rows: _without(rows, gone))
+
+    async def _republish(self, histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> None:
+        """Texts that were stored by a run that ended before it could publish them."""
+        again = [
+            (record, row)
+            for key, row in rows.items()
+            if row.status == "chunking"
+            for record in histories[key]
+            if record.offset == row.text_seq == row.content_seq
+        ]
+        await self._publish(again)
+
+    async def _work_together(self, rows: Mapping[str, DocumentRow], pending: Mapping[str, History]) -> None:
+        await self._settle({key: await self._resolve(rows[key], pending[key]) for key in pending})
+
+    async def _work_apart(self, rows: Mapping[str, DocumentRow], pending: Mapping[str, History]) -> None:
+        """Each document is stored as soon as it is there, however long the others take."""
+
+        async def resolve(key: str) -> dict[str, list[Resolved | Failed]]:
+            async with self.slots:
+                return {key: await self._resolve(rows[key], pending[key])}
+
+        tasks = [asyncio.create_task(resolve(key)) for key in pending]
+        try:
+            for finished in asyncio.as_completed(tasks):
+                await self._settle(await finished)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _resolve(self, row: DocumentRow, history: History) -> list[Resolved | Failed]:
+        """One document's submissions in order, each building on the text before it."""
+        outcomes: list[Resolved | Failed] = []
+        for record in history:
+            try:
+                one = await self._read(row, record)
+            except (ExtractionError, RejectedError, RetryableError) as error:
+                log.warning("Document %s of %s failed: %s", record.event.id, record.event.space, error)
+                outcomes.append(Failed(record, str(error)))
+            else:
+                outcomes.append(one)
+                row = _with_text(row, one)
+        return outcomes
+
+    async def _read(self, row: DocumentRow, record: Submission) -> Resolved:
+        event = record.event
+        if not touches_content(event):
+            return Resolved(record, row.text or "", row.type, row.title, row.summary, row.url)
+        found, url = await self._extracted(event)
+        if event.operation != "add" or not row.text:
+            return Resolved(record, found.text, found.type, found.title, self.summarize(found.text), url)
+        text = appended(row.text, found.text)
+        if len(text) > TEXT_CHARACTERS:
+            raise ExtractionError(
+                f"With this addition the text has {len(text):,} characters; a document may have "
+                f"{TEXT_CHARACTERS:,}. Add it under another id."
+            )
+        title = row.title or found.title
+        return Resolved(record, text, row.type, title, self.summarize(text), url or row.url)
+
+    async def _extracted(self, event: DocumentSubmitted) -> tuple[Extracted, str | None]:
+        if event.upload is not None:
+            upload = event.upload
+            data = await self.blobs.get(upload.blob)
+            return await self._patiently(lambda: self.extractor.file(data, upload)), None
+        if event.content is None:
+            raise ExtractionError("The submission has neither content nor a file.")
+        text = await self.blobs.text(event.content)
+        url = given_url(text)
+        if url is None:
+            return await self._patiently(lambda: self.extractor.text(text)), None
+        return await self._patiently(lambda: self._fetched(url)), url
+
+    async def _fetched(self, url: str) -> Extracted:
+        data, upload = await self.fetcher.fetch(url)
+        return await self.extractor.file(data, upload)
+
+    async def _patiently(self, attempt: Callable[[], Awaitable[Extracted]]) -> Extracted:
+        """Again after each pause of `backoff`; what still fails then fails the document."""
+        for pause in self.backoff:
+            try:
+                return await attempt()
+            except RetryableError as error:
+                log.info("Trying again in %s s: %s", pause, error)
+                await asyncio.sleep(pause)
+        return await attempt()
+
+    async def _settle(self, outcomes: Mapping[str, list[Resolved | Failed]]) -> None:
+        """Store what came out, then publish it: the status may only move on after the text is there."""
+        if not outcomes:
+            return
+
+        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+            return [_settled(rows[0], outcomes[key])] if rows else None
+
+        rows = await self.documents.update(list(outcomes), change)
+        await self._publish(
+            [
+                (one.record, _with_text(found[0], one))
+                for key, found in rows.items()
+                for one in outcomes[key]
+                if found and isinstance(one, Resolved)
+            ]
+        )
+
+    async def _publish(self, entries: Sequence[tuple[Submission, DocumentRow]]) -> None:
+        if entries:
+            events = [(record.key, await self._event(record, row)) for record, row in entries]
+            await self.publisher.publish(DOCUMENTS_EXTRACTED, events)
+
+    async def _event(self, record: Submission, row: DocumentRow) -> DocumentExtracted:
+        return DocumentExtracted(
+            space=row.space,
+            document=row.key,
+            id=row.id,
+            seq=record.offset,
+            at=record.event.at,
+            text=await self.blobs.pack(row.text or ""),
+            type=row.type,
+            title=row.title,
+            summary=row.summary,
+            url=row.url,
+            date=row.date,
+            group=row.group,
+            supporting_context=row.supporting_context,
+            task_type=row.task_type,
+            dreaming=row.dreaming_mode,
+        )
+
+    async def _durable(self) -> None:
+        await asyncio.gather(self.documents.durable(), self.chunks.durable(), self.memories.durable())
+
+
+def build(
+    *,
+    documents: Documents,
+    chunks: Chunks,
+    memories: Memories,
+    blobs: Blobs,
+    catalog: Catalog,
+    publisher: Publisher,
+    extractor: Extractor,
+    fetcher: Fetcher,
+    summarize: Callable[[str], str | None],
+    backoff: tuple[float, ...] = (1.0, 4.0),
+) -> Stage[DocumentSubmitted]:
+    """The stage `extract`. `summarize` is pure; `backoff` bounds how often a URL is tried again."""
+    work = Extract(
+        documents=documents,
+        chunks=chunks,
+        memories=memories,
+        blobs=blobs,
+        catalog=catalog,
+        publisher=publisher,
+        extractor=extractor,
+        fetcher=fetcher,
+        summarize=summarize,
+        backoff=backoff,
+    )
+    return Stage(name="extract", source=DOCUMENTS_SUBMITTED, handle=work.handle, batch=BATCH)
+
+
+def appended(old: str, new: str) -> str:
+    """The text of a document after `new` was added to it.
+
+    >>> appended("Rain.", "Rain.\\n\\nThen sun.")
+    'Rain.\\n\\nThen sun.'
+    >>> appended("Rain.", "Wind.")
+    'Rain.\\n\\nWind.'
+    """
+    if not new or new == old:
+        return old
+    if new.startswith(old):
+        return new
+    return f"{old}\n\n{new}"
+
+
+def given_url(text: str) -> str | None:
+    """The URL, if the content is exactly one http(s) URL."""
+    token = text.strip() if len(text) <= URL_LENGTH + 64 else ""
+    return token if len(token) <= URL_LENGTH and _URL.fullmatch(token) else None
+
+
+def _is_quick(record: Submission) -> bool:
+    """A text to take as it is: nothing to fetch, no file and no markup to parse."""
+    event = record.event
+    if event.upload is not None:
+        return False
+    text = event.content.text if event.content is not None else ""
+    return text is not None and text.lstrip()[:1] != "<" and given_url(text) is None
+
+
+def _projected(row: DocumentRow | None, history: History) -> DocumentRow | None:
+    for record in history:
+        row = submitted(row, record.event, record.offset)
+    if row is None:
+        return None
+    deleted = _last_delete(history)
+    if row.text_seq < deleted:
+        row = replace(row, text=None, title=None, summary=None, url=None, text_seq=deleted)
+    if row.status == "queued" and any(record.offset == row.content_seq for record in history):
+        row = replace(row, status="extracting")
+    return row
+
+
+def _with_text(row: DocumentRow, one: Resolved) -> DocumentRow:
+    return replace(
+        row,
+        text=one.text,
+        text_seq=one.record.offset,
+        type=one.type,
+        title=one.title,
+        summary=one.summary,
+        url=one.url,
+    )
+
+
+def _settled(row: DocumentRow, outcomes: Sequence[Resolved | Failed]) -> DocumentRow:
+    """The row after these outcomes; its status follows only the newest submission of content."""
+    for one in outcomes:
+        newest = row.content_seq == one.record.offset
+        if isinstance(one, Failed):
+            if newest:
+                row = replace(row, status="failed", error=one.reason, dreaming=False)
+        elif row.text_seq < one.record.offset:
+            row = _with_text(row, one)
+            if newest:
+                row = replace(row, status="chunking", error=None)
+    return row
+
+
+def _last_delete(history: History) -> int:
+    return max((record.offset for record in history if record.event.operation == "delete"), default=-1)
+
+
+def _is_erased(row: DocumentRow | None, history: History) -> bool:
+    """Deleted, and not yet written anew: a text newer than the deletion belongs to the next life."""
+    deleted = _last_delete(history)
+    return deleted >= 0 and (row is None or row.text_seq <= deleted)
+
+
+def _pending(histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> dict[str, History]:
+    left = {
+        key: [record for record in histories[key] if _is_pending(row, record)] for key, row in rows.items()
+    }
+    return {key: history for key, history in left.items() if history}
+
+
+def _is_pending(row: DocumentRow, record: Submission) -> bool:
+    """Whether this submission's text is still to be made.
+
+    A submission that is newer than `content_seq` was found to change nothing when it was projected.
+    """
+    if not row.text_seq < record.offset <= row.content_seq or record.event.operation == "delete":
+        return False
+    return touches_content(record.event) or record.offset == row.content_seq
+
+
+def _without(rows: Sequence[MemoryRow], documents: Collection[str]) -> list[MemoryRow]:
+    left = [replace(row, sources=tuple(s for s in row.sources if s not in documents)) for row in rows]
+    return [row for row in left if row.sources]

@@ -1,0 +1,329 @@
+"""The extract stage: append, replace, delete and failure, the same however often the log is read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import reduce
+from hashlib import sha256
+from itertools import pairwise
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import ExtractionError, RetryableError
+from pipeline.ports import Extracted
+from pipeline.projection import submitted
+from pipeline.rows import DocumentRow, MemoryRow
+from pipeline.stage import Record
+from pipeline.stages.extract import appended, build, given_url
+from schemas.base import Metadata
+from schemas.events import BlobRef, Content, DocumentSubmitted, Upload
+from schemas.ids import document_key
+from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
+from tests.fakes import (
+    EPOCH,
+    FakeBlobs,
+    FakeCatalog,
+    FakeChunks,
+    FakeDocuments,
+    FakeMemories,
+    HashingEmbedder,
+    RecordingPublisher,
+    hashed_terms,
+    record,
+)
+
+pytestmark = pytest.mark.anyio
+SPACE = "alice#0"
+Operation = Literal["add", "patch", "replace", "delete"]
+
+
+class PlainExtractor:
+    """Takes texts as they are; files whose bytes say `bad` fail."""
+
+    async def file(self, data: bytes, upload: Upload) -> Extracted:
+        if data == b"bad":
+            raise ExtractionError("The file is damaged. Send it again.")
+        return Extracted(text=data.decode(), type="pdf", title=upload.filename)
+
+    async def text(self, text: str) -> Extracted:
+        return Extracted(text=text, type="text", title=text[:10] or None)
+
+
+class ListFetcher:
+    """Answers one after the other from a list."""
+
+    def __init__(self, *answers: bytes | Exception) -> None:
+        self.answers = list(answers)
+
+    async def fetch(self, url: str) -> tuple[bytes, Upload]:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer, upload_of(answer, "page.html")
+
+
+def upload_of(data: bytes, filename: str) -> Upload:
+    return Upload(blob=BlobRef(sha256=sha256(data).hexdigest(), size=len(data)), filename=filename)
+
+
+@dataclass
+class World:
+    """The stage with everything it touches."""
+
+    fetcher: ListFetcher = field(default_factory=ListFetcher)
+    documents: FakeDocuments = field(default_factory=FakeDocuments)
+    chunks: FakeChunks = field(default_factory=FakeChunks)
+    memories: FakeMemories = field(default_factory=FakeMemories)
+    blobs: FakeBlobs = field(default_factory=FakeBlobs)
+    catalog: FakeCatalog = field(default_factory=FakeCatalog)
+    publisher: RecordingPublisher = field(default_factory=RecordingPublisher)
+
+    def __post_init__(self) -> None:
+        self.catalog.create("alice")
+        self.stage = build(
+            documents=self.documents,
+            chunks=self.chunks,
+            memories=self.memories,
+            blobs=self.blobs,
+            catalog=self.catalog,
+            publisher=self.publisher,
+            extractor=PlainExtractor(),
+            fetcher=self.fetcher,
+            summarize=lambda text: text[:3] or None,
+            backoff=(0.0, 0.0),
+        )
+
+    async def feed(self, *records: Record[DocumentSubmitted]) -> None:
+        await self.stage.handle(records)
+
+    async def apply_inline(self, *records: Record[DocumentSubmitted]) -> None:
+        """What the API does before the stage sees the records."""
+        for one in records:
+
+            def change(
+                _: str, rows: list[DocumentRow], one: Record[DocumentSubmitted] = one
+            ) -> Sequence[DocumentRow]:
+                row = submitted(rows[0] if rows else None, one.event, one.offset)
+                return [row] if row else []
+
+            await self.documents.update([one.event.document], change)
+
+    def row(self, id: str = "d") -> DocumentRow:  # noqa: A002 - the public id
+        return self.documents.groups[document_key(SPACE, id)][0]
+
+    def published(self) -> list[str | None]:
+        return [event.text.text for event in self.publisher.events(DOCUMENTS_EXTRACTED)]
+
+
+def submission(
+    offset: int,
+    operation: Operation = "add",
+    text: str | None = None,
+    *,
+    id: str = "d",  # noqa: A002 - the public id
+    upload: Upload | None = None,
+    metadata: Metadata | None = None,
+    space: str = SPACE,
+) -> Record[DocumentSubmitted]:
+    event = DocumentSubmitted(
+        operation=operation,
+        space=space,
+        document=document_key(space, id),
+        id=id,
+        at=EPOCH + timedelta(seconds=offset),
+        content=Content(text=text) if text is not None else None,
+        upload=upload,
+        metadata=metadata,
+    )
+    return record(DOCUMENTS_SUBMITTED, f"{space}/{id}", event, offset)
+
+
+async def test_a_new_document_gets_text_title_summary_and_is_handed_on() -> None:
+    world = World()
+    await world.feed(submission(0, text="Rain is coming."))
+    row = world.row()
+    assert (row.status, row.text, row.text_seq, row.title, row.summary) == (
+        "chunking",
+        "Rain is coming.",
+        0,
+        "Rain is co",
+        "Rai",
+    )
+    (event,) = world.publisher.events(DOCUMENTS_EXTRACTED)
+    assert (event.seq, event.text.text, event.title) == (0, "Rain is coming.", "Rain is co")
+    assert world.documents.pending == 0
+
+
+async def test_a_batch_costs_a_handful_of_updates() -> None:
+    world = World()
+    await world.feed(*(submission(n, text=f"text {n}", id=f"d{n}") for n in range(64)))
+    assert len(world.documents.rows) == 64
+    assert world.documents.updates <= 3
+
+
+async def test_adding_to_a_document_appends_replaces_or_leaves_it() -> None:
+    assert appended("Rain.", "Wind.") == "Rain.\n\nWind."
+    assert appended("Rain.", "Rain. Wind.") == "Rain. Wind."
+    assert appended("Rain.", "Rain.") == "Rain."
+
+
+async def test_content_that_is_there_already_is_no_work() -> None:
+    world = World()
+    await world.feed(submission(0, text="Rain."))
+    await world.apply_inline(submission(1, text="Rain."))
+    await world.feed(submission(1, text="Rain."))
+    assert world.published() == ["Rain."]
+    assert (world.row().seq, world.row().content_seq) == (1, 0)
+
+
+async def test_patched_metadata_leaves_the_text_alone() -> None:
+    world = World()
+    await world.feed(submission(0, text="Rain."), submission(1, "patch", metadata={"a": 1}))
+    assert (world.row().metadata, world.row().text) == ({"a": 1}, "Rain.")
+    assert world.published() == ["Rain."]
+
+
+async def test_what_nobody_owns_is_dropped() -> None:
+    world = World()
+    await world.feed(submission(0, text="Rain.", space="gone#0"))
+    assert not world.documents.rows
+    assert not world.publisher.topics
+
+
+async def test_a_deleted_document_takes_its_chunks_and_lonely_memories_along() -> None:
+    world = World()
+    await world.feed(submission(0, text="Rain."))
+    key = document_key(SPACE, "d")
+    (vector,) = await HashingEmbedder().documents(["Rain"])
+    for name, sources in (("only", (key,)), ("shared", (key, "other"))):
+        row = MemoryRow(name, SPACE, name, sources, 0, EPOCH, EPOCH, vector, hashed_terms(name))
+        world.memories.groups[name] = [row]
+    await world.apply_inline(submission(1, "delete"))
+    await world.feed(submission(1, "delete"))
+    assert not world.documents.rows
+    assert [(row.id, row.sources) for row in world.memories.rows] == [("shared", ("other",))]
+
+
+async def test_a_document_written_anew_does_not_inherit_the_deleted_text() -> None:
+    history = [
+        submission(0, text="A"),
+        submission(1, text="B"),
+        submission(2, "delete"),
+        submission(3, text="C"),
+    ]
+    world = World()
+    await world.apply_inline(*history)
+    for one in history:
+        await world.feed(one)
+    assert world.row().text == "C"
+    world = World()
+    await world.feed(*history)
+    assert world.row().text == "C"
+
+
+async def test_a_file_that_cannot_be_read_fails_its_document_with_the_reason() -> None:
+    world = World()
+    await world.blobs.put(b"bad", "application/pdf")
+    await world.feed(submission(0, upload=upload_of(b"bad", "x.pdf")), submission(1, text="fine", id="other"))
+    assert (world.row().status, world.row().error) == ("failed", "The file is damaged. Send it again.")
+    assert not world.row().dreaming
+    assert world.row("other").status == "chunking"
+    assert world.published() == ["fine"]
+
+
+async def test_a_missing_file_fails_its_document() -> None:
+    world = World()
+    await world.feed(submission(0, upload=upload_of(b"lost", "x.pdf")))
+    assert world.row().status == "failed"
+    assert "missing" in (world.row().error or "")
+
+
+async def test_a_url_is_fetched_and_tried_again_when_it_may_work_later() -> None:
+    world = World(ListFetcher(RetryableError("503"), b"The page."))
+    await world.feed(submission(0, text=" https://example.com/a "))
+    assert (world.row().text, world.row().url) == ("The page.", "https://example.com/a")
+
+
+async def test_a_url_that_never_answers_fails_its_document_after_bounded_tries() -> None:
+    world = World(ListFetcher(*[RetryableError("example.com answered 503.")] * 3))
+    await world.feed(submission(0, text="https://example.com/a"))
+    assert (world.row().status, world.row().error) == ("failed", "example.com answered 503.")
+
+
+def test_only_a_single_url_is_fetched() -> None:
+    assert given_url("http://example.com/a?b=c") == "http://example.com/a?b=c"
+    for text in ("see http://example.com", "http://a.b http://c.d", "ftp://a.b", "http://", "text"):
+        assert given_url(text) is None
+
+
+async def test_a_text_that_was_stored_but_not_published_is_published_again() -> None:
+    world = World()
+    one = submission(0, text="Rain.")
+    await world.feed(one)
+    world.publisher.topics.clear()
+    await world.feed(one)
+    assert world.published() == ["Rain."]
+
+
+contents = st.sampled_from(["", "a", "b", "a\n\nb", "ab", "c"])
+steps = st.lists(
+    st.tuples(st.sampled_from(["add", "add", "add", "patch", "replace", "delete", "meta"]), contents),
+    max_size=8,
+)
+
+
+def history_of(choices: list[tuple[str, str]]) -> list[Record[DocumentSubmitted]]:
+    made: list[Record[DocumentSubmitted]] = []
+    operations: dict[str, Operation] = {
+        "add": "add",
+        "patch": "patch",
+        "replace": "replace",
+        "delete": "delete",
+    }
+    for offset, (step, text) in enumerate(choices):
+        if step == "meta":
+            made.append(submission(offset, "patch", metadata={"n": offset}))
+        else:
+            made.append(submission(offset, operations[step], None if step == "delete" else text))
+    return made
+
+
+def sequential(text: str | None, one: Record[DocumentSubmitted]) -> str | None:
+    """The rule, one submission after the other."""
+    event = one.event
+    if event.operation == "delete":
+        return None
+    if event.content is None:
+        return text or ""
+    new = event.content.text or ""
+    return appended(text, new) if event.operation == "add" and text else new
+
+
+@given(choices=steps, cuts=st.lists(st.integers(0, 8)), ahead=st.integers(0, 8), again=st.integers(0, 8))
+@settings(max_examples=150, deadline=None)
+async def test_any_history_in_any_batches_gives_the_sequential_text_and_redelivery_changes_nothing(
+    choices: list[tuple[str, str]], cuts: list[int], ahead: int, again: int
+) -> None:
+    history = history_of(choices)
+    world = World()
+    await world.apply_inline(*history[:ahead])
+    bounds = sorted({0, len(history), *(cut for cut in cuts if cut <= len(history))})
+    for start, end in pairwise(bounds):
+        await world.apply_inline(*history[start : max(end, ahead)])
+        await world.feed(*history[start:end])
+    expected = reduce(sequential, history, None)
+    rows = world.documents.rows
+    assert (rows[0].text if rows else None) == expected
+    before = list(rows)
+    if history[again:]:
+        await world.feed(*history[again:])
+    assert world.documents.rows == before
+    newest = [
+        event
+        for event in world.publisher.events(DOCUMENTS_EXTRACTED)
+        if rows and event.seq == rows[0].content_seq
+    ]
+    assert not rows or newest[-1].text.text == expected
