@@ -12,6 +12,7 @@ from schemas.http.profile import Profile, ProfileBody
 from schemas.http.search import SearchAnswer, SearchBody
 
 Row_co = TypeVar("Row_co", covariant=True)
+Edit = Callable[[MemoryRow | None], MemoryRow | None]
 ChunkSort = Literal["createdAt", "updatedAt", "position"]
 Sort = Literal["createdAt", "updatedAt"]
 
@@ -113,6 +114,18 @@ class Catalog(ports.Catalog, Protocol):
         ...
 
     def keys(self) -> Collection[KeyRow]: ...
+
+
+class Keeper(Protocol):
+    """The one way in which memories change, together with the versions they belong to."""
+
+    async def change(self, spaces: Iterable[str], edits: Mapping[str, Sequence[Edit]]) -> None:
+        """Apply edits by memory id."""
+        ...
+
+    async def withdraw(self, documents: Collection[str]) -> None:
+        """Documents (keys) are gone: so are the memories that only they supported."""
+        ...
 
 
 class Search(Protocol):

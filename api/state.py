@@ -20,6 +20,7 @@ class State:
     memories: ports.Memories
     catalog: ports.Catalog
     operations: Operations
+    keeper: ports.Keeper
     blobs: Blobs
     clock: Clock
     keyring: Keyring

@@ -1,9 +1,9 @@
 """Forgetting: memories are hidden from recall, never erased."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from api.state import State
+from pipeline.memory.forgetting import Forgetting, hidden
 from pipeline.rows import MemoryRow
 from schemas.events import MemoriesForgotten
 from schemas.http.memories import ForgetAnswer, ForgetMatch, ForgetProblem
@@ -46,13 +46,8 @@ async def _forget(state: State, rows: Sequence[MemoryRow], reason: str) -> None:
         for space, ids in by_space.items()
     ]
     await state.publisher.publish(MEMORIES_FORGOTTEN, events)
-    await state.memories.update(
-        [row.id for row in fresh],
-        lambda _id, current: [
-            row if row.forgotten_at else replace(row, forgotten_at=now, forget_reason=reason)
-            for row in current
-        ],
-    )
+    hide = hidden(by_space.keys(), Forgetting(now, reason))
+    await state.keeper.change(by_space.keys(), {row.id: [hide] for row in fresh})
 
 
 def _answer(rows: Sequence[MemoryRow], errors: list[ForgetProblem]) -> ForgetAnswer:

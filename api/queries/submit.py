@@ -5,7 +5,7 @@ apply is applied here, so the next read finds it.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,7 +13,7 @@ from api.problems import NotFoundError
 from api.queries.namespaces import opened
 from api.state import State
 from pipeline.projection import submitted
-from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, Status
+from pipeline.rows import DocumentRow, NamespaceRow, Status
 from schemas.base import Metadata
 from schemas.events import Content, DocumentSubmitted, Dreaming, TaskType, Upload
 from schemas.ids import content_id, document_key
@@ -94,7 +94,10 @@ async def delete(state: State, name: str, ids: Sequence[str]) -> tuple[int, list
         for row in rows.values()
     ]
     left = {row.key for row in await _write(state, events)}
-    await _cascade(state, {row.key for row in rows.values()} - left)
+    gone = {row.key for row in rows.values()} - left
+    if gone:
+        await state.chunks.update(gone, lambda _key, _rows: [])
+        await state.keeper.withdraw(gone)
     return len(rows), [public for public in wanted if public not in rows]
 
 
@@ -173,8 +176,11 @@ def _own_id(name: str, draft: Draft) -> str:
 
 
 def _same_content(row: DocumentRow, draft: Draft, packed: Content | None) -> bool:
-    """Whether the newest submission, or the text it became, is this content. A failed one is tried again."""
-    if row.status == "failed":
+    """Whether the newest submission, or the text it became, is this content, to be worked on in the same way.
+
+    One that failed is tried again.
+    """
+    if row.status == "failed" or (draft.task_type or row.task_type) != row.task_type:
         return False
     if draft.upload is not None:
         return row.upload is not None and row.upload.blob.sha256 == draft.upload.blob.sha256
@@ -225,17 +231,3 @@ async def _write(state: State, events: Sequence[DocumentSubmitted]) -> list[Docu
 
     after = await state.documents.update(list(placed), change)
     return [rows[0] for rows in after.values() if rows]
-
-
-async def _cascade(state: State, gone: Collection[str]) -> None:
-    """Chunks and memories of deleted documents; a memory that another document supports stays."""
-    if not gone:
-        return
-    await state.chunks.update(gone, lambda _key, _rows: [])
-    memories = await state.memories.of_documents(gone)
-    await state.memories.update([row.id for row in memories], lambda _id, rows: _orphaned(rows, gone))
-
-
-def _orphaned(rows: Sequence[MemoryRow], gone: Collection[str]) -> list[MemoryRow]:
-    shrunk = [replace(row, sources=tuple(key for key in row.sources if key not in gone)) for row in rows]
-    return [row for row in shrunk if row.sources]

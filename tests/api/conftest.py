@@ -14,6 +14,8 @@ from api.app import create_app
 from api.keys import Keyring
 from api.state import State
 from pipeline.bus.log import LogBus
+from pipeline.memory.keeper import Keeper
+from pipeline.memory.ledger import Ledger
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from tests.api.answers import StaticQueries
@@ -49,6 +51,7 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
         memories=store.memories,
         catalog=store.catalog,
         operations=store.operations,
+        keeper=Keeper(store.memories, Ledger(store.memories), store.catalog),
         blobs=FolderBlobs(folder / "blobs"),
         clock=clock,
         keyring=Keyring(store.catalog, ADMIN),
