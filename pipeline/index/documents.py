@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic_core import from_json
 
 from pipeline.columns import metadata_json, microseconds, texts
 from pipeline.index.fields import Field, fields_of, mask
@@ -117,12 +118,15 @@ class DocumentSide:
 
     def _read(self, names: set[str]) -> None:
         fresh = {name: Field(len(self.present)) for name in names}
-        for at in np.flatnonzero(self.present).tolist():
-            changed = self._changed.get(at)
-            metadata = changed.metadata if changed else self._base.metadata[at - 1]
-            values = _values(metadata)
-            for name in names & values.keys():
-                fresh[name].put(at, values[name])
+        there = np.flatnonzero(self.present).tolist()
+        changed, base = self._changed, self._base.metadata
+        every = [known.metadata if (known := changed.get(at)) else base[at - 1] for at in there]
+        # One text parsed at once takes a third of the time that each by itself does.
+        parsed = from_json("[" + ",".join(one or "{}" for one in every) + "]")
+        for name, column in fresh.items():
+            for at, values in zip(there, parsed, strict=True):
+                if name in values:
+                    column.put(at, values[name])
         self._fields |= fresh
 
     def _from_base(self, at: int) -> DocumentFacts:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pipeline.index.documents import DocumentFacts, DocumentSide
 from pipeline.index.hits import Hit, Kind, Wanted
 from pipeline.index.live import Visible
-from pipeline.index.scoring import Question, best, raw_scores
+from pipeline.index.scoring import Question, best, cosines, raw_scores
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
 Part = Visible[ChunkColumns] | Visible[MemoryColumns]
@@ -55,9 +55,9 @@ def nearest(parts: Iterable[Visible[MemoryColumns]], vector: Vector, limit: int)
     for part in parts:
         columns = part.segment.columns
         if columns.vectors.shape[1] == len(vector):
-            cosines = columns.vectors @ vector
-            top = best(cosines, np.flatnonzero(visible(part, None, forgotten=False)), limit)
-            found += [(columns.ids[row], float(cosines[row])) for row in top.tolist()]
+            near = cosines(columns.vectors, vector)
+            top = best(near, np.flatnonzero(visible(part, None, forgotten=False)), limit)
+            found += [(columns.ids[row], float(near[row])) for row in top.tolist()]
     return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
 
 

@@ -1,0 +1,140 @@
+"""Answering a search: hybrid, memories or chunks, fused, filtered, cut, and shown as the interface has it."""
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+from api.queries.rerank import aggregated, reordered
+from api.queries.rewrite import rewritten
+from pipeline.columns import moment
+from pipeline.index.asking import ask
+from pipeline.index.cache import NamespaceCache, Searchable
+from pipeline.index.documents import DocumentFacts
+from pipeline.index.hits import BOTH, Hit, Kind, RelatedHit, Relatives, Wanted
+from pipeline.index.scoring import Question
+from pipeline.ports import Embedder, Memories
+from pipeline.rows import MemoryRow, NamespaceRow
+from schemas.base import timestamp
+from schemas.http.memories import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
+from schemas.http.search import (
+    SearchAnswer,
+    SearchBody,
+    SearchIncluded,
+    SearchMode,
+    SearchRelated,
+    SearchResult,
+    SearchSystem,
+)
+from schemas.limits import FORGET_MEMORIES
+
+RERANKED = 50
+"""How many results are scored again where that was asked for."""
+MATCHING_THRESHOLD = 0.6
+"""What forgetting by meaning takes for meant: well above what a search would show."""
+_KINDS: Mapping[SearchMode, tuple[Kind, ...]] = {
+    "hybrid": BOTH,
+    "memories": ("memory",),
+    "chunks": ("chunk",),
+}
+
+
+async def search(
+    cache: NamespaceCache, embedder: Embedder, namespace: NamespaceRow, body: SearchBody
+) -> SearchAnswer:
+    """The results of a search in a namespace that exists, best first."""
+    started = perf_counter()
+    index = await cache.open(namespace)
+    question = await ask(index, embedder, rewritten(body.query) if body.rewrite_query else body.query)
+    hits = await _hits(index, question, body)
+    relatives = await _relatives(index, hits, body)
+    results = [_result(hit, relatives.get(hit.id), documents=body.include.documents) for hit in hits]
+    return SearchAnswer(results=results, search_time=round((perf_counter() - started) * 1000, 3))
+
+
+async def matching(
+    cache: NamespaceCache, embedder: Embedder, memories: Memories, namespace: NamespaceRow, query: str
+) -> Sequence[MemoryRow]:
+    """Memories that a description means, best first."""
+    index = await cache.open(namespace)
+    wanted = Wanted(kinds=("memory",), limit=FORGET_MEMORIES, threshold=MATCHING_THRESHOLD)
+    hits = await index.search(await ask(index, embedder, query), wanted)
+    rows = await memories.get([hit.id for hit in hits])
+    return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
+
+
+async def _hits(index: Searchable, question: Question, body: SearchBody) -> list[Hit]:
+    again = body.rerank != "none"
+    wanted = Wanted(
+        kinds=_KINDS[body.search_mode],
+        limit=max(body.limit, RERANKED) if again else body.limit,
+        threshold=body.threshold,
+        filter=body.filter,
+        forgotten=body.include.forgotten,
+    )
+    hits = await index.search(question, wanted)
+    if again:
+        hits = reordered(question, hits)
+    if body.rerank == "aggregate":
+        hits = aggregated(hits)
+    return hits[: body.limit]
+
+
+async def _relatives(index: Searchable, hits: Sequence[Hit], body: SearchBody) -> dict[str, Relatives]:
+    ids = [hit.id for hit in hits if hit.kind == "memory"]
+    if not body.include.related or not ids:
+        return {}
+    return await index.relatives(ids, body.filter, forgotten=body.include.forgotten)
+
+
+def _result(hit: Hit, relatives: Relatives | None, *, documents: bool) -> SearchResult:
+    text: dict[str, Any] = {"memory": hit.text} if hit.kind == "memory" else {"chunk": hit.text}
+    included: dict[str, Any] = {}
+    if relatives is not None:
+        included["related"] = _related(relatives)
+    if documents and hit.document.id:
+        included["document"] = _document(hit.document)
+    if included:
+        text["included"] = SearchIncluded(**included)
+    return SearchResult(
+        id=hit.id,
+        metadata=hit.document.values(),
+        similarity=hit.similarity,
+        is_latest=hit.is_latest,
+        is_inference=hit.is_inference,
+        system=SearchSystem(updated_at=_time(hit.updated_at), created_at=_time(hit.created_at)),
+        **text,
+    )
+
+
+def _related(relatives: Relatives) -> SearchRelated:
+    return SearchRelated(
+        parents=[_relative(one) for one in relatives.parents],
+        children=[_relative(one) for one in relatives.children],
+        siblings=[_relative(one) for one in relatives.siblings],
+    )
+
+
+def _relative(one: RelatedHit) -> RelatedMemory:
+    return RelatedMemory(
+        id=one.id,
+        relation=one.relation,
+        version=one.version,
+        memory=one.text,
+        metadata=one.document.values(),
+        system=RelatedSystem(updated_at=_time(one.updated_at)),
+    )
+
+
+def _document(facts: DocumentFacts) -> DocumentRef:
+    return DocumentRef(
+        id=facts.id,
+        title=facts.title or None,
+        type=facts.type or None,
+        metadata=facts.values(),
+        summary=facts.summary or None,
+        system=DocumentRefSystem(created_at=_time(facts.created_at), updated_at=_time(facts.updated_at)),
+    )
+
+
+def _time(microseconds: int) -> str:
+    return timestamp(moment(microseconds))
