@@ -1,6 +1,7 @@
 """The durable store: LanceDB tables with one writer each, behind `pipeline.ports`."""
 
 import asyncio
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ class Store:
             table.stop()
         await asyncio.gather(*(table.flush() for table in self._tables))
 
-    async def remove_spaces(self, spaces: frozenset[str]) -> None:
+    async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Erase every row of these spaces from every table; on disk when it returns, may be repeated."""
         for table in (self.documents, self.chunks, self.memories):
             await table.remove_spaces(spaces)

@@ -1,6 +1,7 @@
 """The chunks table: the passages of documents; a group is a document's key."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Literal
 
@@ -103,7 +104,8 @@ class Chunks(Table[ChunkRow]):
         async for batch in self.stream_base(spaces, names, overlay):
             yield _columns(batch)
         if fresh := self.unflushed(overlay, spaces):
-            yield chunk_columns(fresh)
+            columns = chunk_columns(fresh)
+            yield columns if vectors else replace(columns, vectors=np.zeros((len(fresh), 0), np.float32))
 
     async def page(
         self,

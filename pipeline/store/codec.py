@@ -58,7 +58,12 @@ class Codec(Generic[Row]):
 
 def quoted(text: str) -> str:
     """A string literal of LanceDB's SQL: nothing but the quote itself needs care."""
-    return "'" + text.replace("'", "''") + "'"
+    return "'" + storable(text).replace("'", "''") + "'"
+
+
+def storable(text: str) -> str:
+    """The text as UTF-8 can hold it: half a surrogate pair becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def among(column: str, values: Iterable[str]) -> str:
@@ -68,14 +73,20 @@ def among(column: str, values: Iterable[str]) -> str:
 
 
 def strings(values: Iterable[str | None]) -> pa.Array:
-    """Strings to Arrow. Half a surrogate pair can't be stored: it becomes a question mark."""
+    """Strings to Arrow, made storable."""
     listed = list(values)
     try:
         return pa.array(listed, pa.string())
     except UnicodeEncodeError:
-        return pa.array(
-            [value and value.encode("utf-8", "replace").decode() for value in listed], pa.string()
-        )
+        return pa.array([value and storable(value) for value in listed], pa.string())
+
+
+def string_lists(values: Iterable[Sequence[str]]) -> pa.Array:
+    """Lists of strings to Arrow."""
+    listed = list(values)
+    offsets = np.zeros(len(listed) + 1, np.int32)
+    np.cumsum([len(value) for value in listed], out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), strings(one for value in listed for one in value))
 
 
 def times(values: Iterable[datetime | None]) -> pa.Array:
@@ -99,7 +110,8 @@ def terms(values: Sequence[Terms]) -> pa.Array:
 
 def objects(values: Iterable[dict[str, str]]) -> pa.Array:
     """Flat objects of strings to Arrow's JSON type."""
-    return pa.ExtensionArray.from_storage(pa.json_(), strings(json.dumps(value) for value in values))
+    texts = (json.dumps({name: storable(text) for name, text in value.items()}) for value in values)
+    return pa.ExtensionArray.from_storage(pa.json_(), strings(texts))
 
 
 def one_array(column: pa.ChunkedArray) -> pa.Array:

@@ -18,6 +18,7 @@ from pipeline.store.codec import (
     column_values,
     number_column,
     objects,
+    string_lists,
     strings,
     text_column,
     times,
@@ -74,7 +75,7 @@ def encode(rows: Sequence[DocumentRow]) -> pa.Table:
         *(times(map(attrgetter(name), rows)) for name in _TIMES),
         pa.array([row.dreaming for row in rows], pa.bool_()),
         *(strings(map(write, rows)) for write in _JSON.values()),
-        pa.array([tokens(row.metadata) for row in rows], pa.list_(pa.string())),
+        string_lists(tokens(row.metadata) for row in rows),
         objects(facts(row.metadata) for row in rows),
     ]
     return pa.table(arrays, schema=schema())

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Literal
 
@@ -18,6 +19,7 @@ from pipeline.store.codec import (
     joined_column,
     number_column,
     quoted,
+    string_lists,
     strings,
     term_column,
     term_values,
@@ -76,7 +78,7 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
             *(pa.array(list(map(attrgetter(name), rows)), pa.int64()) for name in _NUMBERS),
             *(pa.array(list(map(attrgetter(name), rows)), pa.bool_()) for name in _FLAGS),
             *(times(map(attrgetter(name), rows)) for name in _TIMES),
-            pa.array([list(row.sources) for row in rows], pa.list_(pa.string())),
+            string_lists(row.sources for row in rows),
             strings(relations_json(row.relations) for row in rows),
             vectors([row.vector for row in rows], dimensions),
             terms([row.terms for row in rows]),
@@ -154,7 +156,8 @@ class Memories(Table[MemoryRow]):
         async for batch in self.stream_base(spaces, names, overlay):
             yield _columns(batch)
         if fresh := self.unflushed(overlay, spaces):
-            yield memory_columns(fresh)
+            columns = memory_columns(fresh)
+            yield columns if vectors else replace(columns, vectors=np.zeros((len(fresh), 0), np.float32))
 
     async def page(
         self,

@@ -102,6 +102,11 @@ class Table(Generic[Row]):
         """Everything that waits, to disk, now; raises when that fails."""
         await asyncio.gather(*(writer.flush() for writer in self._writers))
 
+    async def maintain(self) -> None:
+        """Merge fragments, refresh indices and drop old versions now, due or not."""
+        for writer in self._writers:
+            await writer.maintain()
+
     # What the tables of each kind build their own questions from.
 
     async def scan(
@@ -115,7 +120,7 @@ class Table(Generic[Row]):
         self, spaces: Sequence[str], columns: Sequence[str], overlay: Mapping[str, Change[Row]]
     ) -> AsyncIterator[pa.Table]:
         """The base in batches, without the groups that the overlay overrides."""
-        for shard in sorted({self._shard(space) for space in spaces}):
+        for shard in self._shards(spaces):
             async for batch in self._bases[shard].stream(among("space", spaces), columns, _BATCH_ROWS):
                 if (kept := self._without(batch, overlay)).num_rows:
                     yield kept
@@ -164,9 +169,7 @@ class Table(Generic[Row]):
         self, spaces: Sequence[str] | None, where: str | None, columns: Sequence[str] | None
     ) -> tuple[Mapping[str, Change[Row]], list[pa.Table]]:
         overlay = self.snapshot()
-        shards = (
-            range(len(self._bases)) if spaces is None else sorted({self._shard(space) for space in spaces})
-        )
+        shards = self._shards(spaces)
         tables = await asyncio.gather(*(self._bases[shard].scan(where, columns) for shard in shards))
         return overlay, [self._without(table, overlay) for table in tables]
 
@@ -209,6 +212,12 @@ class Table(Generic[Row]):
         )
         for space in spaces:
             self._counts.pop(space, None)
+
+    def _shards(self, spaces: Iterable[str] | None) -> list[int]:
+        if spaces is None:
+            return list(range(len(self._bases)))
+        # No space at all still has an answer, an empty one with columns.
+        return sorted({self._shard(space) for space in spaces}) or [0]
 
     def _shard(self, space: str) -> int:
         return int.from_bytes(blake2b(space.encode(), digest_size=8).digest()) % len(self._bases)

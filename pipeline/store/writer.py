@@ -65,7 +65,7 @@ class Writer(Generic[Row]):
                 if came:
                     await self._gather()
                     await self._flush_until_it_works()
-                await self._maintain(idle=not came)
+                await self._maintain_if_due(idle=not came)
         finally:
             self._running = False
             self._release_to_flushers()
@@ -85,6 +85,11 @@ class Writer(Generic[Row]):
         """Delete all rows of these spaces from the base."""
         async with self._lock:
             await _uninterrupted(self._base.remove_spaces(spaces))
+
+    async def maintain(self) -> None:
+        """Merge fragments, refresh indices, drop old versions; never beside a flush."""
+        async with self._lock:
+            await _uninterrupted(self._base.maintain())
 
     async def _flush(self) -> None:
         number = self._overlay.number
@@ -139,14 +144,13 @@ class Writer(Generic[Row]):
             else:
                 return
 
-    async def _maintain(self, *, idle: bool) -> None:
+    async def _maintain_if_due(self, *, idle: bool) -> None:
         if self._stopping or self._base.upkeep_in(idle=idle) != 0:
             return
-        async with self._lock:
-            try:
-                await _uninterrupted(self._base.maintain())
-            except _FAILURES:
-                _log.exception("Upkeep of table %s failed; it is tried again later.", self._name)
+        try:
+            await self.maintain()
+        except _FAILURES:
+            _log.exception("Upkeep of table %s failed; it is tried again later.", self._name)
 
     def _release(self) -> None:
         for number, waiter in self._waiters:

@@ -1,0 +1,82 @@
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.store import StoreMismatchError, open_store
+from pipeline.store.keyset import KeySet
+from tests.pipeline.store.samples import DIMENSIONS, document, opened, store_documents
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_a_store_of_another_embedder_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    await opened(tmp_path)
+    with pytest.raises(StoreMismatchError, match=r"sample with 4 dimensions.*8 dimensions.*recollect replay"):
+        await open_store(str(tmp_path), dimensions=8, shards=2)
+    with pytest.raises(StoreMismatchError, match="another with 4 dimensions"):
+        await open_store(str(tmp_path), dimensions=DIMENSIONS, shards=2, embedder="another")
+
+
+async def test_the_number_of_shards_stays_what_it_was(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    await opened(tmp_path, shards=2)
+    store = await opened(tmp_path, shards=5)
+    assert len(store.chunks._bases) == 2
+    assert "has 2 shards" in caplog.text
+
+
+async def test_a_relative_folder_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    await opened("some/folder")
+    assert (tmp_path / "some/folder/documents.lance").is_dir()
+
+
+async def test_old_temporary_files_are_swept_and_young_ones_left(tmp_path: Path) -> None:
+    await opened(tmp_path)
+    data = tmp_path / "documents.lance/data"
+    data.mkdir(exist_ok=True)
+    for name, age in (("old", 2 * 86400), ("young", 60)):
+        (data / f".tmp_{name}").touch()
+        os.utime(data / f".tmp_{name}", (time.time() - age,) * 2)
+    await opened(tmp_path)
+    assert [path.name for path in data.glob(".tmp*")] == [".tmp_young"]
+
+
+async def test_every_new_file_is_synced_before_a_change_is_durable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(tmp_path)
+    synced: set[str] = set()
+    fsync = os.fsync
+
+    def noted(handle: int) -> None:
+        synced.add(Path(f"/proc/self/fd/{handle}").readlink().name)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    before = _files(tmp_path)
+    await store_documents(store, document("a"))
+    await store.documents.durable()
+    fresh = {path.name for path in _files(tmp_path) - before}
+    assert fresh
+    assert fresh <= synced
+
+
+def _files(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+@given(st.lists(st.sets(st.text(max_size=3), max_size=20), max_size=6))
+def test_a_key_set_knows_every_key_that_was_added(batches: list[set[str]]) -> None:
+    keys = KeySet(batches[0] if batches else ())
+    for batch in batches:
+        keys.add(batch)
+        assert keys.known(batch) == list(batch)
+    everything = set().union(*batches)
+    assert keys.known([f"stranger {number}" for number in range(20)]) == []
+    assert set(keys.known(everything)) == everything

@@ -1,0 +1,171 @@
+"""Pages of lists: the same order however the rows are kept, and totals that agree with counts."""
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from pipeline.rows import DocumentRow
+from pipeline.store import Store
+from schemas.filters import FilterExpression
+from tests.pipeline.store.samples import (
+    EPOCH,
+    chunk,
+    document,
+    memory,
+    opened,
+    store_chunks,
+    store_documents,
+    store_memories,
+)
+
+pytestmark = pytest.mark.anyio
+
+small: FilterExpression = TypeAdapter(FilterExpression).validate_python(
+    {"field": "n", "operator": "lt", "value": 3}
+)
+
+
+async def _all(
+    store: Store, *, sort: str, descending: bool, limit: int, filtered: bool
+) -> tuple[list[str], int]:
+    names: list[str] = []
+    while True:
+        page = await store.documents.page(
+            ["alice#0", "alice#1"],
+            filter=small if filtered else None,
+            sort="updatedAt" if sort == "updatedAt" else "createdAt",
+            descending=descending,
+            offset=len(names),
+            limit=limit,
+        )
+        names += [row.id for row in page.rows]
+        if not page.rows:
+            return names, page.total
+
+
+def _expected(rows: Sequence[DocumentRow], *, sort: str, descending: bool, filtered: bool) -> list[str]:
+    kept = [row for row in rows if not filtered or row.metadata["n"] in (0, 1, 2)]
+    by_id = sorted(kept, key=lambda row: row.key)
+    time = (lambda row: row.updated_at) if sort == "updatedAt" else (lambda row: row.created_at)
+    return [row.id for row in sorted(by_id, key=time, reverse=descending)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1, max_size=20),
+    st.sampled_from(["createdAt", "updatedAt"]),
+    st.booleans(),
+    st.booleans(),
+    st.integers(1, 7),
+)
+def test_pages_of_ties_join_to_the_whole_list_flushed_or_not(
+    times: list[tuple[int, int, bool]], sort: str, descending: bool, filtered: bool, limit: int
+) -> None:
+    rows = [
+        document(
+            str(number),
+            f"alice#{number % 2}",
+            created_at=EPOCH + timedelta(seconds=created),
+            updated_at=EPOCH + timedelta(seconds=updated),
+            metadata={"n": number % 5},
+        )
+        for number, (created, updated, _) in enumerate(times)
+    ]
+
+    async def live() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            store = await opened(folder)
+            await store_documents(
+                store, *(row for row, (_, _, early) in zip(rows, times, strict=True) if early)
+            )
+            await store.documents.durable()
+            await store_documents(
+                store, *(row for row, (_, _, early) in zip(rows, times, strict=True) if not early)
+            )
+            found, total = await _all(store, sort=sort, descending=descending, limit=limit, filtered=filtered)
+            # reverse=True keeps ties in their order, so ids ascend within a tie in both directions.
+            assert found == _expected(rows, sort=sort, descending=descending, filtered=filtered)
+            assert total == len(found)
+            if not filtered:
+                assert sum(store.documents.count(["alice#0", "alice#1"]).values()) == total
+
+    asyncio.run(live())
+
+
+async def test_a_page_past_the_end_is_empty_and_still_knows_the_total(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    await store_documents(store, document("a"))
+    page = await store.documents.page(["alice#0"], offset=2**60, limit=10)
+    assert (page.rows, page.total) == ([], 1)
+    assert (await store.documents.page([], limit=10)).total == 0
+
+
+async def test_texts_are_left_out_of_pages_unless_asked_for(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    await store_documents(store, document("a", text="long"))
+    await store.documents.durable()
+    assert (await store.documents.page(["alice#0"])).rows[0].text is None
+    assert (await store.documents.page(["alice#0"], with_text=True)).rows[0].text == "long"
+
+
+async def test_chunks_are_listed_by_position_for_few_documents_and_for_many(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    for parent in ("p", "q"):
+        await store_chunks(store, parent, [chunk(parent, place) for place in range(3)])
+    await store.chunks.durable()
+    await store_chunks(store, "r", [chunk("r", 0)])
+    many = {"p", "r", *(f"other{number}" for number in range(300))}
+    for documents in ({"p", "r"}, many):
+        page = await store.chunks.page(["alice#0"], documents=documents, sort="position", descending=False)
+        assert [row.position for row in page.rows] == [0, 0, 1, 2]
+        assert {row.document for row in page.rows} == {"p", "r"}
+    assert (await store.chunks.page(["alice#0"], documents=[])).total == 0
+    assert (await store.chunks.page(["alice#0"])).total == 7
+
+
+async def test_memory_lists_and_counts_agree_and_hide_what_is_not_recallable(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    rows = [
+        memory("current", ["p", "q"]),
+        memory("old", ["p"], is_latest=False),
+        memory("forgotten", ["q"], forgotten_at=EPOCH),
+        memory("other", ["q"]),
+    ]
+    await store_memories(store, *rows)
+    for _ in range(2):
+        page = await store.memories.page(["alice#0"])
+        assert sorted(row.text for row in page.rows) == ["current", "other"]
+        assert store.memories.count(["alice#0"]) == {"alice#0": page.total}
+        assert (await store.memories.page(["alice#0"], forgotten=True)).total == 4
+        assert await store.memories.counts(["p", "q", "none"]) == {"p": 1, "q": 2, "none": 0}
+        assert [row.text for row in (await store.memories.page(["alice#0"], documents=["p"])).rows] == [
+            "current"
+        ]
+        assert sorted(row.text for row in await store.memories.of_documents(["p"])) == ["current", "old"]
+        assert await store.memories.of_documents([]) == []
+        await store.memories.durable()
+
+
+async def test_a_document_is_found_by_its_public_id_in_the_first_space_that_has_it(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    await store_documents(
+        store, document("a", "new#0", title="new"), document("a", "old#0"), document("b", "old#0")
+    )
+    found = await store.documents.find(["new#0", "old#0"], ["a", "b", "c"])
+    assert {name: row.space for name, row in found.items()} == {"a": "new#0", "b": "old#0"}
+
+
+async def test_documents_whose_memories_are_missing_are_found_after_a_restart(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    await store_documents(store, document("a", dreaming=True, text="kept"), document("b"))
+    await store.close()
+    again = await opened(tmp_path)
+    await store_documents(again, document("c", dreaming=True))
+    assert {row.id: row.text for row in await again.documents.unfinished()} == {"a": "kept", "c": None}
