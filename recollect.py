@@ -1,10 +1,138 @@
-"""The `recollect` command: the composition root."""
+"""The `recollect` command: the composition root of the service, and its command line."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False)
+from pipeline.errors import DataDirectoryLockedError
+from pipeline.settings import Settings
+from recollect_cli import app, failure
+
+if TYPE_CHECKING:
+    import socket
+
+    from api.state import State
+
+PARTS = ("api", "pipeline", "connectors")
+SWITCH_SECONDS = 0.0005
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where everything is kept.")] = None,
+    only: Annotated[str | None, typer.Option(help="Some of: api,pipeline,connectors.")] = None,
+) -> None:
+    """Start the service. Settings come from the environment (RECOLLECT_…) and a .env file."""
+    given = {"host": host, "port": port, "data_dir": data_dir}
+    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    _refuse_what_is_not_there(settings, only)
+    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    # A publish crosses two threads; at the default of 5 ms it waits for whoever computes (26 ms against 0.8).
+    sys.setswitchinterval(SWITCH_SECONDS)
+    from api.server import listen  # frameworks cost seconds that `--help` need not wait for
+    from pipeline.store import StoreMismatchError
+
+    try:
+        listener = listen(settings.host, settings.port)
+    except OSError as error:
+        raise failure(f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.") from error
+    try:
+        _run(_serve(settings, listener))
+    except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
+        raise failure(str(error)) from error
+    finally:
+        listener.close()
+
+
+def _refuse_what_is_not_there(settings: Settings, only: str | None) -> None:
+    parts = set(PARTS if only is None else only.split(","))
+    if unknown := parts - set(PARTS):
+        raise failure(f"--only takes {', '.join(PARTS)}; not {', '.join(sorted(unknown))}.")
+    if settings.kafka_bootstrap is not None:
+        raise failure(
+            "RECOLLECT_KAFKA_BOOTSTRAP is set, but this version has no Kafka adapter yet. Unset it to use the "
+            "embedded log."
+        )
+    if not {"api", "pipeline"} <= parts:
+        raise failure(
+            "The embedded log belongs to one process: api and pipeline run together. Leave --only out."
+        )
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
+
+
+async def _serve(settings: Settings, listener: "socket.socket") -> None:
+    """Open everything, then answer requests beside the pipeline; whichever ends takes the other along."""
+    from api.app import create_app
+    from api.server import serve as answer
+    from api.service import first_key, open_state
+    from pipeline.worker import open_pipeline
+
+    own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
+    async with open_pipeline(settings) as pipeline:
+        state = await open_state(
+            bus=pipeline.bus,
+            store=pipeline.store,
+            blobs=pipeline.blobs,
+            cache=pipeline.cache,
+            keeper=pipeline.keeper,
+            changes=pipeline.changes,
+            embedder=pipeline.embedder,
+            clock=pipeline.clock,
+            admin_key=own_key,
+        )
+        secret = await first_key(state) if own_key is None else None
+
+        @asynccontextmanager
+        async def opening() -> "AsyncIterator[State]":
+            yield state
+
+        announce = partial(_announce, settings, listener, secret)
+        answering = answer(create_app(opening), listener, announce, level=settings.log_level)
+        await _either(asyncio.create_task(pipeline.run()), asyncio.create_task(answering))
+
+
+async def _either(*tasks: asyncio.Task[None]) -> None:
+    """Wait for the first to end, end the others, and raise what went wrong."""
+    done, left = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    for task in left:
+        task.cancel()
+    results = await asyncio.gather(*done, *left, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException) and not isinstance(result, asyncio.CancelledError):
+            raise result
+
+
+def _announce(settings: Settings, listener: "socket.socket", secret: str | None) -> None:
+    from api.server import address
+
+    url = settings.public_url or address(listener, settings.host)
+    (settings.data_dir / "address").write_text(f"{url}\n")
+    typer.echo(f"recollect answers at {url}")
+    if secret is not None:
+        typer.echo(f"Admin key (shown only now): {secret}")
 
 
 def main() -> None:
     """Run the command line."""
     app()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""The state of a service put together from a pipeline's parts."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+
+from api import keys
+from api.keys import Keyring
+from api.queries import search
+from api.state import State
+from pipeline.bus.log import LogBus
+from pipeline.index.cache import NamespaceCache
+from pipeline.memory.keeper import Keeper
+from pipeline.ports import Blobs, Clock, Embedder
+from pipeline.store import Store
+from schemas.events import FeedbackSubmitted
+from schemas.topics import FEEDBACK_SUBMITTED
+
+
+async def open_state(
+    *,
+    bus: LogBus,
+    store: Store,
+    blobs: Blobs,
+    cache: NamespaceCache,
+    keeper: Keeper,
+    changes: asyncio.Lock,
+    embedder: Embedder,
+    clock: Clock,
+    admin_key: str | None,
+) -> State:
+    """Everything the routes need. `admin_key`: the operator's own, beside the keys in the catalog."""
+    state = State(
+        publisher=bus,
+        documents=store.documents,
+        chunks=store.chunks,
+        memories=store.memories,
+        catalog=store.catalog,
+        operations=store.operations,
+        keeper=keeper,
+        blobs=blobs,
+        clock=clock,
+        keyring=Keyring(store.catalog, admin_key),
+        search=partial(search.search, cache, embedder),
+        profile=None,
+        related=None,
+        matching=partial(search.matching, cache, embedder, store.memories),
+        lag=partial(lag, bus),
+        dead_letters=bus,
+        settings=changes,
+    )
+    events = [
+        FeedbackSubmitted.model_validate_json(record.value)
+        async for record in bus.read(FEEDBACK_SUBMITTED.name)
+    ]
+    state.quota.restore(events, clock.now())
+    return state
+
+
+async def lag(bus: LogBus) -> Mapping[str, int]:
+    """Records not yet handled, by consumer group."""
+    behind: Counter[str] = Counter()
+    for group, streams in (await bus.lag()).items():
+        behind[group] += sum(streams.values())
+    return behind
+
+
+async def first_key(state: State) -> str | None:
+    """The secret of a new admin key where the catalog has none; None where somebody has one already."""
+    now = state.clock.now()
+    stored = state.catalog.keys()
+    if any(row.role == "admin" and row.revoked_at is None for row in stored):
+        return None
+    change, secret = keys.mint("first admin key", "admin", None, now=now)
+    await keys.save(change, state.publisher, state.catalog)
+    return secret
