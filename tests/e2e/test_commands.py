@@ -1,0 +1,110 @@
+"""The commands against a running service, as one types them."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.server import Server
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+
+
+class Shell:
+    """Runs `recollect` in a folder with the address and key of a server."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+        self._variables = own | {"RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}
+        self._folder = folder
+
+    def __call__(self, *words: str, given: str = "", key: str | None = None) -> str:
+        done = self.run(*words, given=given, key=key)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def run(self, *words: str, given: str = "", key: str | None = None) -> subprocess.CompletedProcess[str]:
+        variables = self._variables | ({} if key is None else {"RECOLLECT_API_KEY": key})
+        return subprocess.run(  # noqa: S603 - our own command
+            [RECOLLECT, *words],
+            env=variables,
+            cwd=self._folder,
+            input=given,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def recollect(server: Server, tmp_path: Path) -> Shell:
+    return Shell(server, tmp_path)
+
+
+def test_what_was_added_is_found(recollect: Shell, namespace: str) -> None:
+    recollect(
+        "add", namespace, "The lighthouse keeper collects blue glass bottles.", "--id", "keeper", "--wait"
+    )
+    found = recollect("search", namespace, "Who collects bottles?")
+    assert "lighthouse keeper" in found
+
+
+def test_a_file_and_standard_input_are_taken(recollect: Shell, namespace: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Bees\n\nThe bees returned to the orchard in April.\n")
+    recollect("add", namespace, "--file", str(page), "--metadata", '{"kind": "note"}', "--wait")
+    recollect("add", namespace, "-", "--wait", given="The wasps did not return.")
+    assert "bees returned" in recollect("search", namespace, "bees in the orchard")
+    assert "wasps" in recollect("search", namespace, "wasps return")
+
+
+def test_what_was_exported_can_be_imported_twice(recollect: Shell, namespace: str) -> None:
+    recollect(
+        "add", namespace, "The ferry leaves at noon.", "--id", "ferry", "--metadata", '{"line": 7}', "--wait"
+    )
+    exported = recollect("export", namespace)
+    assert json.loads(exported)["metadata"] == {"line": 7}
+    copy = f"{namespace}-copy"
+    for _ in range(2):
+        recollect("import", copy, given=exported)
+    recollect("add", copy, "The bus leaves at one.", "--id", "bus", "--wait")
+    ids = [json.loads(line)["id"] for line in recollect("export", copy).splitlines()]
+    assert sorted(ids) == ["bus", "ferry"]
+
+
+def test_status_shows_documents_and_lag(recollect: Shell, namespace: str) -> None:
+    recollect("add", namespace, "A short note.", "--wait")
+    shown = recollect("status")
+    assert "documents done" in shown
+    assert "lag of" in shown
+    assert recollect("dlq", "list") == ""
+    assert "0 records" in recollect("dlq", "replay")
+
+
+def test_a_key_opens_what_it_was_made_for_until_it_is_revoked(recollect: Shell, namespace: str) -> None:
+    key = recollect("keys", "create", "app", "--role", "read", "--namespace", namespace).strip()
+    recollect("add", namespace, "The gate is green.", "--wait")
+    assert "green" in recollect("search", namespace, "gate", key=key)
+    assert "403" in recollect.run("add", namespace, "More.", key=key).stderr
+    assert "403" in recollect.run("search", "elsewhere", "gate", key=key).stderr
+    identity = next(line.split()[0] for line in recollect("keys", "list").splitlines() if " app " in line)
+    recollect("keys", "revoke", identity)
+    assert "401" in recollect.run("search", namespace, "gate", key=key).stderr
+
+
+def test_buckets_of_the_organization_are_set_and_deleted(recollect: Shell) -> None:
+    assert "hobbies: What someone does for joy" in recollect(
+        "buckets", "set", "hobbies", "What someone does for joy"
+    )
+    assert "hobbies" in recollect("buckets", "list")
+    assert "hobbies" not in recollect("buckets", "delete", "hobbies")
+
+
+def test_a_mistake_is_told_in_one_line_and_ends_with_1(recollect: Shell, namespace: str) -> None:
+    done = recollect.run("search", namespace, "tea", "--filter", "{not json")
+    assert done.returncode == 1
+    assert "This is not JSON" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,98 @@
+"""kill -9 at random moments while four clients add documents: what was answered 200 is there, once."""
+
+import random
+import threading
+import time
+
+import httpx2
+from supermemory import Supermemory
+
+from bench.server import Server
+from tests.e2e.waiting import until
+
+CLIENTS = 4
+KILLS = 3
+NAMESPACE = "survivors"
+SECONDS = (0.3, 1.5)
+
+
+class Adder(threading.Thread):
+    """Adds documents with words of their own, and remembers what was acknowledged."""
+
+    def __init__(self, server: Server, number: int, stop: threading.Event) -> None:
+        super().__init__(name=f"adder {number}")
+        self.acknowledged: list[str] = []
+        self.problem: str | None = None
+        self._server = server
+        self._number = number
+        self._end = stop
+
+    def run(self) -> None:
+        headers = {"authorization": f"Bearer {self._server.key}"}
+        with httpx2.Client(base_url=self._server.url, headers=headers, timeout=10.0) as client:
+            count = 0
+            while not self._end.is_set() and self.problem is None:
+                count += 1
+                self._add(client, f"word{self._number}x{count}")
+
+    def _add(self, client: httpx2.Client, word: str) -> None:
+        content = f"The note that says {word} was written by client {self._number}."
+        body = {"content": content, "id": word, "taskType": "superrag"}
+        try:
+            response = client.post(f"/ns/{NAMESPACE}/document", json=body)
+        except httpx2.TransportError:
+            self._end.wait(0.05)  # the server is dead for now; whether it has the document is open
+            return
+        if response.is_success:
+            self.acknowledged.append(word)
+        else:
+            self.problem = f"{word}: {response.status_code} {response.text}"
+
+
+def _add_while_killing(server: Server, chance: random.Random) -> list[str]:
+    stop = threading.Event()
+    adders = [Adder(server, number, stop) for number in range(CLIENTS)]
+    for adder in adders:
+        adder.start()
+    try:
+        for _ in range(KILLS):
+            time.sleep(chance.uniform(*SECONDS))
+            server.kill()
+            server.start()
+        time.sleep(0.3)
+    finally:
+        stop.set()
+        for adder in adders:
+            adder.join()
+    assert [adder.problem for adder in adders if adder.problem] == []
+    return [word for adder in adders for word in adder.acknowledged]
+
+
+def _listed(client: Supermemory) -> list[tuple[str, str]]:
+    listed, page, pages = [], 1, 1
+    while page <= pages:
+        answer = client.list(NAMESPACE, "documents", page=page, limit=100, order="asc")
+        listed += [(document.id, document.system.status) for document in answer.documents]
+        page, pages = page + 1, int(answer.pagination.total_pages)
+    return listed
+
+
+def test_what_was_acknowledged_survives_kill_9_and_is_found_once(own_server: Server) -> None:
+    own_server.start()
+    acknowledged = _add_while_killing(own_server, random.Random(20))  # noqa: S311 - when to kill is no secret
+    assert len(acknowledged) > CLIENTS
+    own_server.kill()
+    own_server.start()
+    with Supermemory(base_url=own_server.url, api_key=own_server.key) as client:
+        listed = until(
+            lambda: _listed(client), lambda rows: {status for _, status in rows} == {"done"}, "all done"
+        )
+        names = [name for name, _ in listed]
+        assert set(acknowledged) <= set(names), "an acknowledged document is lost"
+        assert len(names) == len(set(names)), "a document is there twice"
+        chunks = client.list(NAMESPACE, "chunks", limit=1).pagination.total_items
+        assert chunks == len(names), "a chunk is lost or there twice"
+        for word in acknowledged:
+            found = client.search(NAMESPACE, query=word, search_mode="chunks", threshold=0, limit=3)
+            hits = [result for result in found.results if f" {word} " in (result.chunk or "")]
+            assert len(hits) == 1, f"{word} was found {len(hits)} times"
