@@ -195,6 +195,10 @@ class Catalog(Protocol):
         """The namespace that owns a space now; None: nobody does, drop what belongs to it."""
         ...
 
+    def generation(self, name: str) -> int:
+        """The generation of a namespace, or the one that its next life begins with; 0 for a new name."""
+        ...
+
     def organization(self) -> OrganizationRow: ...
 
     def apply(self, event: SettingsChanged) -> None: ...
@@ -206,6 +210,14 @@ class Operations(Protocol):
     """Operations on whole namespaces, and whether they are done."""
 
     async def record(self, row: OperationRow) -> None: ...
+
+
+class Erasable(Protocol):
+    """Every table at once."""
+
+    async def remove_spaces(self, spaces: frozenset[str]) -> None:
+        """Erase every row of these spaces; on disk when it returns, may be repeated."""
+        ...
 
 
 class MemoryIndex(Protocol):

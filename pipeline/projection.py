@@ -60,6 +60,8 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
     task_type = event.task_type or row.task_type
     kept = replace(
         row,
+        # A document that moved to where its id is taken gets another one.
+        id=event.id,
         seq=seq,
         updated_at=_later(row.updated_at, event.at),
         metadata=_merge(row.metadata, event.metadata),

@@ -118,6 +118,8 @@ class FormedMemory(Event):
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()
+    replaced_by: tuple[str, ...] = ()
+    """Ids of memories known already that speak of a later time: they update this one."""
 
 
 class MemoriesFormed(Event):

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from pipeline.columns import document_columns, memory_columns
 from pipeline.errors import RejectedError
 from pipeline.ports import Position
 from pipeline.rows import (
@@ -90,7 +91,7 @@ class FakeDocuments(FakeTable[DocumentRow]):
         return [row for row in self.rows if row.dreaming]
 
     async def columns(self, spaces: Sequence[str]) -> DocumentColumns:
-        raise NotImplementedError("The index is tested on the real store.")
+        return document_columns(await self.in_spaces(spaces))
 
 
 class FakeChunks(FakeTable[ChunkRow]):
@@ -106,8 +107,8 @@ class FakeMemories(FakeTable[MemoryRow]):
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
         return [row for row in self.rows if set(row.sources) & set(documents)]
 
-    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
-        raise NotImplementedError("The index is tested on the real store.")
+    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
+        yield memory_columns(await self.in_spaces(spaces))
 
 
 class RecordingPublisher:
@@ -159,6 +160,9 @@ class FakeCatalog:
 
     def owner(self, space: str) -> NamespaceRow | None:
         return next((row for row in self.names.values() if space in row.spaces), None)
+
+    def generation(self, name: str) -> int:
+        return self.names[name].generation if name in self.names else 0
 
     def organization(self) -> OrganizationRow:
         return self.org

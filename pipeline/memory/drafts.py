@@ -1,0 +1,64 @@
+"""A document's text to the facts it states: pure, in order, each once."""
+
+from dataclasses import dataclass
+
+from pipeline.memory.attributes import Slot, slot
+from pipeline.memory.facts import facts
+from pipeline.memory.sentences import sentences
+from pipeline.memory.speakers import Utterance, utterances
+
+MOST = 1000
+"""Facts of one document; a book is recalled by its passages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A fact before it is known what it means for others; the span is that of its sentence."""
+
+    text: str
+    is_static: bool
+    start: int | None
+    end: int | None
+    slot: Slot | None
+
+
+def drafts(text: str) -> list[Draft]:
+    """The facts of a document. A value that was stated, changed and stated again comes twice.
+
+    >>> [draft.text for draft in drafts("Ann: I live in Rome. You too?\\nBob: I like Rome.")]
+    ['Ann lives in Rome', 'Bob likes Rome']
+    """
+    found: list[Draft] = []
+    seen: set[str] = set()
+    values: dict[tuple[str, str], str] = {}
+    for utterance in utterances(text):
+        for draft in _said(utterance):
+            key = " ".join(draft.text.casefold().split())
+            if key in seen and not _changes(draft.slot, values):
+                continue
+            seen.add(key)
+            if draft.slot is not None:
+                values[draft.slot.key] = draft.slot.value
+            found.append(draft)
+            if len(found) == MOST:
+                return found
+    return found
+
+
+def _said(utterance: Utterance) -> list[Draft]:
+    offset = utterance.start
+    return [
+        Draft(
+            fact.text,
+            fact.is_static,
+            None if offset is None else offset + sentence.start,
+            None if offset is None else offset + sentence.end,
+            slot(fact.text),
+        )
+        for sentence in sentences(utterance.text, lines=utterance.chat)
+        for fact in facts(sentence.text, utterance.speaker, chat=utterance.chat)
+    ]
+
+
+def _changes(slot: Slot | None, values: dict[tuple[str, str], str]) -> bool:
+    return slot is not None and slot.single and values.get(slot.key) != slot.value

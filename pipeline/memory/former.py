@@ -1,0 +1,232 @@
+"""Documents to `memories.formed`: their facts, and what these mean for the facts of the namespace."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from weakref import WeakValueDictionary
+
+from pipeline.memory.drafts import Draft, drafts
+from pipeline.memory.ledger import Ledger
+from pipeline.memory.relations import Known, Verdict, is_newest, judge, moment, visible
+from pipeline.ports import Catalog, Documents, Publisher
+from pipeline.rows import DocumentRow, NamespaceRow
+from schemas.base import Metadata, MetadataValue
+from schemas.events import FormedMemory, MemoriesFormed
+from schemas.ids import memory_id
+from schemas.topics import MEMORIES_FORMED
+
+log = logging.getLogger(__name__)
+
+SLICE = 32
+"""Documents read by one call of the worker thread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A document whose memories are to be formed: its text as of `seq`, submitted `at`."""
+
+    space: str
+    document: str
+    seq: int
+    at: datetime
+    text: str
+    date: str | None = None
+    group: Metadata | None = None
+
+
+class Former:
+    """Forms and publishes, one caller at a time in a namespace, so that facts are compared in order."""
+
+    def __init__(
+        self, *, documents: Documents, catalog: Catalog, publisher: Publisher, ledger: Ledger
+    ) -> None:
+        self._documents = documents
+        self._catalog = catalog
+        self._publisher = publisher
+        self._ledger = ledger
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def form(self, works: Sequence[Work]) -> None:
+        """Form what is still wanted of these, each namespace in the order given."""
+        by_namespace: dict[str, list[Work]] = {}
+        for work in works:
+            owner = self._catalog.owner(work.space)
+            if owner is not None:
+                by_namespace.setdefault(owner.name, []).append(work)
+        await asyncio.gather(*(self._in_namespace(name, found) for name, found in by_namespace.items()))
+
+    async def _in_namespace(self, name: str, works: Sequence[Work]) -> None:
+        lock = self._locks.setdefault(name, asyncio.Lock())
+        async with lock:
+            for begin in range(0, len(works), SLICE):
+                await self._form(works[begin : begin + SLICE])
+
+    async def _form(self, works: Sequence[Work]) -> None:
+        rows = await self._documents.get([work.document for work in works])
+        wanted = [work for work in works if is_wanted(rows.get(work.document), work.seq)]
+        owner = self._catalog.owner(wanted[0].space) if wanted else None
+        if owner is None:
+            return
+        found = await asyncio.to_thread(lambda: [drafts(work.text) for work in wanted])
+        await self._ledger.load(owner.spaces)
+        keys = {draft.slot.key for facts in found for draft in facts if draft.slot is not None}
+        rivals = [fact for key in keys for fact in self._ledger.in_slot(owner.spaces, key)]
+        await self._let_go_of_lost(rivals)
+        shared = await self._groups(wanted, rivals)
+        await self._ledger.load(owner.spaces)
+        events = [self._formed(owner, work, facts, shared) for work, facts in zip(wanted, found, strict=True)]
+        await self._publisher.publish(MEMORIES_FORMED, [(event.space, event) for event in events])
+
+    def _formed(
+        self, owner: NamespaceRow, work: Work, facts: Sequence[Draft], shared: Mapping[str, Metadata]
+    ) -> MemoriesFormed:
+        writing = Writing(self._ledger, owner, work, shared)
+        memories: dict[str, FormedMemory] = {}
+        for draft in facts:
+            memory = writing.memory(draft)
+            memories.setdefault(memory.id, memory)
+        return MemoriesFormed(
+            space=work.space,
+            document=work.document,
+            seq=work.seq,
+            at=work.at,
+            memories=tuple(memories.values()),
+        )
+
+    async def _let_go_of_lost(self, facts: Sequence[Known]) -> None:
+        """Facts that were formed but never reached the table, because their document changed meanwhile."""
+        waiting = {fact.id: fact.pending for fact in facts if fact.pending is not None}
+        rows = await self._documents.get({document for document, _ in waiting.values()}) if waiting else {}
+        for id_, (document, seq) in waiting.items():
+            row = rows.get(document)
+            now = self._ledger.get(id_)
+            if now is not None and now.pending is not None and (not row or row[0].content_seq != seq):
+                self._ledger.drop(id_)
+
+    async def _groups(self, works: Sequence[Work], facts: Sequence[Known]) -> dict[str, Metadata]:
+        """The groups of the documents in question, by key; empty when no document asks for one."""
+        if not any(work.group for work in works):
+            return {}
+        keys = {work.document for work in works} | {source for fact in facts for source in fact.sources}
+        found = await self._documents.get(keys)
+        return {key: {**rows[0].metadata, **(rows[0].group or {})} for key, rows in found.items() if rows}
+
+
+class Writing:
+    """One document being formed: what it has said so far, and how that stands to what is known."""
+
+    def __init__(
+        self, ledger: Ledger, owner: NamespaceRow, work: Work, shared: Mapping[str, Metadata]
+    ) -> None:
+        self._ledger = ledger
+        self._owner = owner
+        self._work = work
+        self._shared = shared
+        self._said: set[str] = set()
+
+    def memory(self, draft: Draft) -> FormedMemory:
+        """The next fact of the document, related to those before it here and elsewhere."""
+        id_, verdict = memory_id(self._work.space, draft.text), Verdict()
+        if draft.slot is not None:
+            id_, verdict = self._judged(draft, id_)
+        self._said.add(id_)
+        return FormedMemory(
+            id=id_,
+            text=draft.text,
+            is_static=draft.is_static,
+            date=self._work.date,
+            start=draft.start,
+            end=draft.end,
+            relations=verdict.relations,
+            replaced_by=verdict.replaced_by,
+        )
+
+    def _judged(self, draft: Draft, id_: str) -> tuple[str, Verdict]:
+        if draft.slot is None:
+            return id_, Verdict()
+        others = self._visible(self._ledger.in_slot(self._owner.spaces, draft.slot.key))
+        id_, returns = self._identity(draft, id_, others)
+        when = self._when(id_)
+        verdict = judge(draft.slot, when, [one for one in others if one.id != id_], returns=returns)
+        self._remember(id_, draft, when, verdict)
+        return id_, verdict
+
+    def _identity(self, draft: Draft, id_: str, others: Sequence[Known]) -> tuple[str, bool]:
+        """Words that were true before, and then were not, are a new version when they are said again."""
+        same = [one for one in others if one.text.casefold() == draft.text.casefold()]
+        standing = [one for one in same if not self._replaced(one)]
+        if standing:
+            return standing[0].id, standing[0].id != id_
+        first = self._ledger.get(id_)
+        if first is None or first not in same or self._is_old_news(first, others):
+            return id_, False
+        head = max(
+            (one for one in others if not self._replaced(one)), key=lambda one: one.when, default=first
+        )
+        return memory_id(self._work.space, f"{draft.text}\n{head.id}"), True
+
+    def _is_old_news(self, first: Known, others: Sequence[Known]) -> bool:
+        """Whether the words only repeat this document's own statement, or speak of an earlier time."""
+        repeats = self._work.document in first.sources and first.id not in self._said
+        return repeats or not is_newest(self._time(), others)
+
+    def _replaced(self, fact: Known) -> bool:
+        return any(self._ledger.get(later) is not None for later in self._ledger.later(fact.id))
+
+    def _visible(self, facts: Sequence[Known]) -> list[Known]:
+        seen = visible(facts, self._work.document, self._said)
+        if not self._work.group:
+            return seen
+        return [one for one in seen if one.id in self._said or self._in_group(one)]
+
+    def _in_group(self, fact: Known) -> bool:
+        asked = self._work.group or {}
+        return any(is_in_group(self._shared.get(source, {}), asked) for source in fact.sources)
+
+    def _time(self) -> datetime:
+        return moment(self._work.date, self._work.at)
+
+    def _when(self, id_: str) -> datetime:
+        """The latest time at which the fact was stated; a document that repeats itself states nothing new."""
+        there = self._ledger.get(id_)
+        if there is None:
+            return self._time()
+        return there.when if self._work.document in there.sources else max(there.when, self._time())
+
+    def _remember(self, id_: str, draft: Draft, when: datetime, verdict: Verdict) -> None:
+        """Until the table has it, the ledger knows the fact from here."""
+        there = self._ledger.get(id_)
+        targets = tuple(one.target for one in verdict.relations)
+        fact = there or Known(
+            id=id_,
+            space=self._work.space,
+            text=draft.text,
+            slot=draft.slot,
+            when=when,
+            sources=(),
+            pending=(self._work.document, self._work.seq),
+        )
+        sources = tuple(dict.fromkeys((*fact.sources, self._work.document)))
+        updates = tuple(dict.fromkeys((*fact.updates, *targets)))
+        self._ledger.put(replace(fact, when=when, sources=sources, updates=updates))
+        for later in verdict.replaced_by:
+            if (newer := self._ledger.get(later)) is not None and id_ not in newer.updates:
+                self._ledger.put(replace(newer, updates=(*newer.updates, id_)))
+
+
+def is_wanted(rows: Sequence[DocumentRow] | None, seq: int) -> bool:
+    """Whether the document is there, waits for its memories, and has no newer content than `seq`."""
+    return bool(rows) and rows[0].dreaming and rows[0].content_seq <= seq  # type: ignore[index]  # not empty
+
+
+def is_in_group(metadata: Mapping[str, MetadataValue], asked: Mapping[str, MetadataValue]) -> bool:
+    """Every key holds: single values exactly, of a list any one."""
+    return all(_shares(metadata.get(key), value) for key, value in asked.items())
+
+
+def _shares(value: MetadataValue | None, asked: MetadataValue) -> bool:
+    if isinstance(asked, list):
+        return bool(set(asked) & set(value if isinstance(value, list) else [str(value)]))
+    return asked in value if isinstance(value, list) else value == asked

@@ -1,0 +1,145 @@
+"""Which facts share a slot and which replaced which, per space, in memory: a view of the memories table.
+
+It holds only facts that have a slot or replace others, is loaded on first use, kept true by the table's
+listener, and bounded: the space that was not used for longest goes first.
+"""
+
+import asyncio
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from pipeline.memory.attributes import slot
+from pipeline.memory.relations import Known, moment
+from pipeline.ports import Memories
+from pipeline.rows import MemoryRow
+
+K = TypeVar("K")
+
+CAPACITY = 200_000
+"""Facts, at most, of spaces that are not in use."""
+
+
+def known(row: MemoryRow) -> Known | None:
+    """The row as the ledger holds it; None if it can neither replace nor be replaced."""
+    own = slot(row.text)
+    updates = tuple(one.target for one in row.relations if one.kind == "updates")
+    if own is None and not updates:
+        return None
+    return Known(
+        id=row.id,
+        space=row.space,
+        text=row.text,
+        slot=own,
+        when=moment(row.date, row.updated_at),
+        sources=row.sources,
+        updates=updates,
+        is_latest=row.is_latest,
+        forgotten=row.forgotten_at is not None,
+    )
+
+
+class Ledger:
+    """One per process and memories table, subscribed on construction."""
+
+    def __init__(self, memories: Memories, capacity: int = CAPACITY) -> None:
+        self._memories = memories
+        self._capacity = capacity
+        self._facts: dict[str, Known] = {}
+        self._spaces: OrderedDict[str, set[str]] = OrderedDict()
+        self._slots: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+        self._later: defaultdict[str, set[str]] = defaultdict(set)
+        self._loading: dict[str, set[str]] = {}
+        self._lock = asyncio.Lock()
+        memories.subscribe(self._changed)
+
+    async def load(self, spaces: Iterable[str]) -> None:
+        """Make sure that these spaces are held."""
+        wanted = dict.fromkeys(spaces)
+        async with self._lock:
+            for space in wanted:
+                if space in self._spaces:
+                    self._spaces.move_to_end(space)
+                else:
+                    await self._load(space)
+            self._evict(keep=wanted.keys())
+
+    async def _load(self, space: str) -> None:
+        self._spaces[space] = set()
+        changed = self._loading[space] = set()
+        try:
+            rows = await self._memories.in_spaces([space])
+        except BaseException:
+            self._forget_space(space)
+            raise
+        finally:
+            del self._loading[space]
+        for row in rows:
+            if row.id not in changed and (fact := known(row)) is not None:
+                self.put(fact)
+
+    def get(self, id: str) -> Known | None:  # noqa: A002 - a memory's own word
+        """A fact by its memory's id."""
+        return self._facts.get(id)
+
+    def in_slot(self, spaces: Sequence[str], key: tuple[str, str]) -> list[Known]:
+        """The facts of a slot, forgotten and replaced ones too."""
+        ids = (one for space in spaces for one in self._slots.get((space, *key), ()))
+        return [self._facts[one] for one in ids]
+
+    def later(self, id: str) -> frozenset[str]:  # noqa: A002
+        """Ids of the facts that replace this one, whether it is there or not."""
+        return frozenset(self._later.get(id, ()))
+
+    def put(self, fact: Known) -> None:
+        """Hold a fact; one that is not yet in the table is `pending` until the table has it."""
+        self.drop(fact.id)
+        members = self._spaces.get(fact.space)
+        if members is None:
+            return
+        members.add(fact.id)
+        self._facts[fact.id] = fact
+        if fact.slot is not None:
+            self._slots[(fact.space, *fact.slot.key)].add(fact.id)
+        for target in fact.updates:
+            self._later[target].add(fact.id)
+
+    def drop(self, id: str) -> None:  # noqa: A002
+        """Let go of a fact, if it is held."""
+        fact = self._facts.pop(id, None)
+        if fact is None:
+            return
+        self._spaces[fact.space].discard(id)
+        if fact.slot is not None:
+            _discard(self._slots, (fact.space, *fact.slot.key), id)
+        for target in fact.updates:
+            _discard(self._later, target, id)
+
+    def _changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
+        for id_, rows in groups.items():
+            for changed in self._loading.values():
+                changed.add(id_)
+            fact = known(rows[0]) if rows and rows[0].space in self._spaces else None
+            if fact is None:
+                self.drop(id_)
+            else:
+                self.put(fact)
+
+    def _evict(self, keep: Iterable[str]) -> None:
+        kept = set(keep)
+        for space in list(self._spaces):
+            if len(self._facts) + len(self._spaces) <= self._capacity:
+                return
+            if space not in kept:
+                self._forget_space(space)
+
+    def _forget_space(self, space: str) -> None:
+        for id_ in list(self._spaces.get(space, ())):
+            self.drop(id_)
+        self._spaces.pop(space, None)
+
+
+def _discard(index: dict[K, set[str]], key: K, id_: str) -> None:
+    index[key].discard(id_)
+    if not index[key]:
+        del index[key]

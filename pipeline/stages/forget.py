@@ -1,0 +1,35 @@
+"""memories.forgotten → the memories table: hidden from recall, with the moment and the reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.memory.forgetting import Forgetting, hidden
+from pipeline.memory.keeper import Edit, Keeper
+from pipeline.ports import Catalog
+from pipeline.stage import Record, Stage
+from schemas.events import MemoriesForgotten
+from schemas.topics import MEMORIES_FORGOTTEN
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The stage's work as functions of its ports."""
+
+    catalog: Catalog
+    keeper: Keeper
+
+    async def handle(self, batch: Sequence[Record[MemoriesForgotten]]) -> None:
+        """What the request did already changes nothing when it is done again."""
+        events = [record.event for record in batch if self.catalog.owner(record.event.space) is not None]
+        edits: dict[str, list[Edit]] = {}
+        for event in events:
+            edit = hidden({event.space}, Forgetting(event.at, event.reason))
+            for id_ in event.ids:
+                edits.setdefault(id_, []).append(edit)
+        await self.keeper.change({event.space for event in events}, edits)
+        await self.keeper.durable()
+
+
+def build(*, catalog: Catalog, keeper: Keeper) -> Stage[MemoriesForgotten]:
+    """The stage `forget`."""
+    return Stage(name="forget", source=MEMORIES_FORGOTTEN, handle=Forget(catalog, keeper).handle)

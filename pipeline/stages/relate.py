@@ -1,0 +1,129 @@
+"""memories.formed → the memories table: what each document supports now, and which version is the latest."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pipeline.memory.keeper import Edit, Keeper, without
+from pipeline.memory.statements import Reading, replacing, stated
+from pipeline.ports import Catalog, Documents, Embedder, Memories
+from pipeline.rows import DocumentRow, MemoryRow, Terms
+from pipeline.stage import Record, Stage
+from schemas.events import MemoriesFormed
+from schemas.topics import MEMORIES_FORMED
+
+log = logging.getLogger(__name__)
+
+BATCH = 64
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Relate:
+    """The stage's work as functions of its ports."""
+
+    documents: Documents
+    memories: Memories
+    catalog: Catalog
+    embedder: Embedder
+    keeper: Keeper
+    terms: Callable[[str], Terms]
+
+    async def handle(self, batch: Sequence[Record[MemoriesFormed]]) -> None:
+        """Project the batch in one update of the memories, then mark the documents as done."""
+        events = await self._current([record.event for record in batch])
+        if not events:
+            return
+        edits = await self._edits(events)
+        await self.keeper.change({event.space for event in events}, edits)
+        await self._done(events)
+        await self.keeper.durable()
+        await self.documents.durable()
+
+    async def _current(self, events: Sequence[MemoriesFormed]) -> list[MemoriesFormed]:
+        """Without those whose namespace or document is gone, and those of an older text."""
+        rows = await self.documents.get({event.document for event in events})
+        return [
+            event
+            for event in events
+            if self.catalog.owner(event.space) is not None
+            and (found := rows.get(event.document))
+            and found[0].content_seq <= event.seq
+        ]
+
+    async def _edits(self, events: Sequence[MemoriesFormed]) -> dict[str, list[Edit]]:
+        supported = await self._supported(events)
+        stored = await self.memories.get({memory.id for event in events for memory in event.memories})
+        readings = await self._readings(events, stored)
+        order = await self._order(events, [row for rows in stored.values() for row in rows])
+        edits: dict[str, list[Edit]] = {}
+        for event in events:
+            present = {memory.id for memory in event.memories}
+            for lost in sorted(supported[event.document] - present):
+                edits.setdefault(lost, []).append(without(frozenset({event.document})))
+            supported[event.document] = present
+            for memory in event.memories:
+                edits.setdefault(memory.id, []).append(stated(event, memory, readings[memory.id], order))
+            for memory in event.memories:
+                for newer in memory.replaced_by:
+                    edits.setdefault(newer, []).append(replacing(memory.id, "it speaks of a later time"))
+        return edits
+
+    async def _supported(self, events: Sequence[MemoriesFormed]) -> dict[str, set[str]]:
+        """The memories each document supports before this batch."""
+        found: dict[str, set[str]] = {event.document: set() for event in events}
+        for row in await self.memories.of_documents(list(found)):
+            for source in row.sources:
+                if source in found:
+                    found[source].add(row.id)
+        return found
+
+    async def _readings(
+        self, events: Sequence[MemoriesFormed], stored: Mapping[str, Sequence[MemoryRow]]
+    ) -> dict[str, Reading]:
+        """Vectors and terms: of stored memories their own, since a row may go before it is written again."""
+        readings = {id_: Reading(rows[0].vector, rows[0].terms) for id_, rows in stored.items() if rows}
+        texts = {
+            memory.id: memory.text
+            for event in events
+            for memory in event.memories
+            if memory.id not in readings
+        }
+        vectors = await self.embedder.documents(list(texts.values())) if texts else []
+        for (id_, text), vector in zip(texts.items(), vectors, strict=True):
+            readings[id_] = Reading(vector, self.terms(text))
+        return readings
+
+    async def _order(
+        self, events: Sequence[MemoriesFormed], rows: Sequence[MemoryRow]
+    ) -> Callable[[str], tuple[datetime, str]]:
+        keys = {event.document for event in events} | {source for row in rows for source in row.sources}
+        found = await self.documents.get(keys)
+        created = {key: members[0].created_at for key, members in found.items() if members}
+        return lambda key: (created.get(key, _EARLIEST), key)
+
+    async def _done(self, events: Sequence[MemoriesFormed]) -> None:
+        seqs = {event.document: event.seq for event in events}
+
+        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+            finished = rows and rows[0].dreaming and rows[0].content_seq == seqs[key]
+            return [replace(rows[0], dreaming=False)] if finished else None
+
+        rows = await self.documents.update(list(seqs), change)
+        # A document may have been deleted meanwhile, its memories erased before these were written.
+        await self.keeper.withdraw([key for key in seqs if not rows.get(key)])
+
+
+def build(
+    *,
+    documents: Documents,
+    memories: Memories,
+    catalog: Catalog,
+    embedder: Embedder,
+    keeper: Keeper,
+    terms: Callable[[str], Terms],
+) -> Stage[MemoriesFormed]:
+    """The stage `relate`, the only writer of new memories."""
+    work = Relate(documents, memories, catalog, embedder, keeper, terms)
+    return Stage(name="relate", source=MEMORIES_FORMED, handle=work.handle, batch=BATCH)

@@ -1,0 +1,19 @@
+"""settings.changed → the catalog: namespaces, organization and keys."""
+
+from collections.abc import Sequence
+
+from pipeline.ports import Catalog
+from pipeline.stage import Record, Stage
+from schemas.events import SettingsChanged
+from schemas.topics import SETTINGS_CHANGED
+
+
+def build(*, catalog: Catalog) -> Stage[SettingsChanged]:
+    """The stage `settings`. The catalog ignores what is older than what it knows."""
+
+    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
+        for record in batch:
+            catalog.apply(record.event)
+        await catalog.durable()
+
+    return Stage(name="settings", source=SETTINGS_CHANGED, handle=handle)
