@@ -42,11 +42,14 @@ class HttpFetcher:
         limit: int = FETCH_BYTES,
         seconds: float = FETCH_SECONDS,
         resolve: Resolve | None = None,
+        permits: Callable[[Address], bool] | None = None,
     ) -> None:
+        """`permits` decides about addresses; by default the public ones, or all with `allow_private`."""
+        chosen = permits or (_anything if allow_private else is_public)
         self._limit = limit
         self._seconds = seconds
         self._client = httpx2.AsyncClient(
-            transport=GuardedTransport(resolve or resolved, allow_private=allow_private),
+            transport=GuardedTransport(resolve or resolved, chosen),
             headers={"User-Agent": USER_AGENT, "Accept": ACCEPT},
             follow_redirects=False,
             trust_env=False,
@@ -98,9 +101,9 @@ class HttpFetcher:
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Resolves a host itself and connects to the very address it has checked; TLS still checks the name."""
 
-    def __init__(self, resolve: Resolve, *, allow_private: bool) -> None:
+    def __init__(self, resolve: Resolve, permits: Callable[[Address], bool]) -> None:
         self._resolve = resolve
-        self._allow_private = allow_private
+        self._permits = permits
         # No connection is kept: it would be found again by its address, under another host's name.
         self._inner = httpx2.AsyncHTTPTransport(
             trust_env=False, limits=httpx2.Limits(max_connections=32, max_keepalive_connections=0)
@@ -128,7 +131,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def _address(self, host: str, port: int) -> Address:
         addresses = await self._resolve(host, port)
         # One private address among public ones is a name that tries its luck: refuse it as a whole.
-        if not self._allow_private and not all(is_public(address) for address in addresses):
+        if not all(self._permits(address) for address in addresses):
             raise ExtractionError(
                 f"{host} leads to a private or reserved address, which this service does not fetch. "
                 "Send the content itself."
@@ -145,6 +148,10 @@ def is_public(address: Address) -> bool:
         if inner is not None and not is_public(inner):
             return False
     return address.is_global and not address.is_multicast
+
+
+def _anything(_: Address) -> bool:
+    return True
 
 
 async def resolved(host: str, port: int) -> list[Address]:

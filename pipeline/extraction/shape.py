@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 _SAMPLE = 8192
-_HTML = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _HTML_BLOCK = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|table|article|section|main|span)\b[^>]*>", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Z][A-Za-z-]{1,40}:(?: .*)?$")
 _SPEAKER = re.compile(
@@ -15,16 +15,18 @@ _SPEAKER = re.compile(
 _ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "bot", "customer", "tool"})
 _HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
 _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
+# Every repetition is bounded: these run on whatever anybody sends.
 _MARKS = (
-    re.compile(r"^\s*(?:[-*+]|\d+[.)]) \S.*\n\s*(?:[-*+]|\d+[.)]) \S", re.MULTILINE),
-    re.compile(r"\[[^\]\n]+\]\([^)\s]+\)"),
-    re.compile(r"\*\*[^*\n]+\*\*|__[^_\n]+__"),
-    re.compile(r"^\|.+\|\s*\n\|[ :|-]+\|", re.MULTILINE),
+    re.compile(r"^[ \t]{0,12}(?:[-*+]|\d{1,3}[.)]) \S.*\n[ \t]{0,12}(?:[-*+]|\d{1,3}[.)]) \S", re.MULTILINE),
+    re.compile(r"\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)"),
+    re.compile(r"\*\*[^*\n]{1,200}\*\*|__[^_\n]{1,200}__"),
+    re.compile(r"^\|[^\n]{1,500}\|[ \t]*\n\|[ :|-]{1,500}\|", re.MULTILINE),
     re.compile(r"^> \S", re.MULTILINE),
-    re.compile(r"`[^`\n]+`"),
+    re.compile(r"`[^`\n]{1,200}`"),
 )
 _CODE_LINE = re.compile(
-    r"\s*(?:(?:def|class|import|from|func|fn|function|const|let|var|public|private|protected|static|package|use|"
+    r"\s*(?:import\s+[\w.]+(?:\s+as\s+\w+)?|from\s+[\w.]+\s+import\s.+|(?:package|using)\s+[\w.]+|"
+    r"(?:def|class|import|from|func|fn|function|const|let|var|public|private|protected|static|package|use|"
     r"using|namespace|struct|enum|interface|impl|module|require|export|async|await|return|if|for|while|try|catch|"
     r"except|elif|else|end|#include|#define|@\w+)\b.*[:;{}()=\]>]|.*[;{}]|[\w.]+\(.*\)|[\w.]+\s*[-+*/]?=\s*\S.*|//.*|\})\s*$"
 )
@@ -52,7 +54,9 @@ def kind_of_text(text: str) -> str:
 
 def is_html(sample: str) -> bool:
     """A page, or a fragment that begins and ends with tags."""
-    if _HTML.match(sample):
+    if sample.lstrip("\ufeff \t\r\n")[:1] != "<":
+        return False
+    if _HTML.search(sample):
         return True
     return bool(_HTML_BLOCK.match(sample)) and re.search(r"</\w+>\s*$|</\w+>\s*<", sample) is not None
 

@@ -3,9 +3,9 @@
 import re
 
 LENGTH = 80
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+?)[ \t#]*$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
 _MARKS = re.compile(r"^[\s>#*+|-]+|[*_`]{1,3}")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
 _JUNK = re.compile(
     r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )|^(?:untitled|title|document\d*)$", re.IGNORECASE
 )
@@ -18,7 +18,7 @@ def title_of(text: str, kind: str, *, given: str | None = None, filename: str | 
     """At most 80 characters, on one line; None for a text without words."""
     own = _clean(_JUNK.sub("", (given or "").strip()))
     if not own and kind in _WRITTEN and (found := _HEADING.search(text[:20_000])):
-        own = _clean(plain(found.group(1) or found.group(2)))
+        own = _clean(plain((found.group(1) or found.group(2)).rstrip(" \t#")))
     return own or _named(filename) or _first_line(text)
 
 
