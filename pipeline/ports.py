@@ -3,7 +3,10 @@
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.rows import (
     ChunkColumns,
@@ -111,6 +114,15 @@ class Embedder(Protocol):
 
     async def query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
         """`weight` gives each word's weight, usually its inverse document frequency in the namespace."""
+        ...
+
+
+@runtime_checkable
+class WordVectors(Protocol):
+    """An embedder that knows single words at no cost: what comparing texts word by word needs."""
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """A matrix with the unit vector of each word, or a row of zeros."""
         ...
 
 

@@ -19,9 +19,8 @@ _WRAPPINGS = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ENDINGS = re.compile(
-    r"[\s,]*(?:\b(?:please|thanks|thank\s+you|again|do\s+you\s+know)\b)?[\s?!.,]*$", re.IGNORECASE
-)
+_ENDINGS = re.compile(r"(?:^|[\s,])(?:please|thanks|thank\s+you|again|do\s+you\s+know)$", re.IGNORECASE)
+_MARKS = " \t\r\n?!.,;"
 _ROUNDS = 5
 _LONGEST = 500
 
@@ -34,7 +33,7 @@ def rewritten(query: str) -> str:
     """
     if len(query) > _LONGEST:
         return query
-    bare = _ENDINGS.sub("", query)
+    bare = _ENDINGS.sub("", query.rstrip(_MARKS)).rstrip(_MARKS)
     for _ in range(_ROUNDS):
         shorter = _WRAPPINGS.sub("", bare, count=1)
         if shorter == bare:

@@ -1,18 +1,20 @@
 """Answering a search: hybrid, memories or chunks, fused, filtered, cut, and shown as the interface has it."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 from api.queries.rerank import aggregated, reordered
 from api.queries.rewrite import rewritten
 from pipeline.columns import moment
-from pipeline.index.asking import ask
+from pipeline.index.asking import QUERY_CHARACTERS, ask
 from pipeline.index.cache import NamespaceCache, Searchable
 from pipeline.index.documents import DocumentFacts
 from pipeline.index.hits import BOTH, Hit, Kind, RelatedHit, Relatives, Wanted
 from pipeline.index.scoring import Question
-from pipeline.ports import Embedder, Memories
+from pipeline.ports import Embedder, Memories, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow
 from schemas.base import timestamp
 from schemas.http.memories import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
@@ -28,7 +30,8 @@ from schemas.http.search import (
 from schemas.limits import FORGET_MEMORIES
 
 RERANKED = 50
-"""How many results are scored again where that was asked for."""
+RERANKED_THRESHOLD = 0.7
+"""How many results are scored again where that was asked for, and from which share of the threshold on."""
 MATCHING_THRESHOLD = 0.6
 """What forgetting by meaning takes for meant: well above what a search would show."""
 _KINDS: Mapping[SearchMode, tuple[Kind, ...]] = {
@@ -44,8 +47,12 @@ async def search(
     """The results of a search in a namespace that exists, best first."""
     started = perf_counter()
     index = await cache.open(namespace)
-    question = await ask(index, embedder, rewritten(body.query) if body.rewrite_query else body.query)
-    hits = await _hits(index, question, body)
+    query = rewritten(body.query) if body.rewrite_query else body.query
+    question = await ask(index, embedder, query)
+    if body.rerank == "none":
+        hits = await index.search(question, _wanted(body))
+    else:
+        hits = await _again(index, question, query, body, embedder)
     relatives = await _relatives(index, hits, body)
     results = [_result(hit, relatives.get(hit.id), documents=body.include.documents) for hit in hits]
     return SearchAnswer(results=results, search_time=round((perf_counter() - started) * 1000, 3))
@@ -62,18 +69,27 @@ async def matching(
     return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
 
 
-async def _hits(index: Searchable, question: Question, body: SearchBody) -> list[Hit]:
-    again = body.rerank != "none"
-    wanted = Wanted(
+def _wanted(body: SearchBody) -> Wanted:
+    return Wanted(
         kinds=_KINDS[body.search_mode],
-        limit=max(body.limit, RERANKED) if again else body.limit,
+        limit=body.limit,
         threshold=body.threshold,
         filter=body.filter,
         forgotten=body.include.forgotten,
     )
-    hits = await index.search(question, wanted)
-    if again:
-        hits = reordered(question, hits)
+
+
+async def _again(
+    index: Searchable, question: Question, query: str, body: SearchBody, embedder: Embedder
+) -> list[Hit]:
+    """More results than asked for, down to a lower similarity, scored again and then cut."""
+    wider = replace(
+        _wanted(body), limit=max(body.limit, RERANKED), threshold=body.threshold * RERANKED_THRESHOLD
+    )
+    hits = await index.search(question, wider)
+    vectors = embedder if isinstance(embedder, WordVectors) else None
+    hits = await asyncio.to_thread(reordered, question, query[:QUERY_CHARACTERS], hits, vectors)
+    hits = [hit for hit in hits if hit.similarity >= body.threshold]
     if body.rerank == "aggregate":
         hits = aggregated(hits)
     return hits[: body.limit]

@@ -64,7 +64,8 @@ class WordLlamaEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of a batch. Each depends on its own text only."""
         tokens = [self._tokens(text) for text in texts]
-        used, places = np.unique(np.concatenate([np.zeros(0, np.int64), *tokens]), return_inverse=True)
+        flat = np.array([token for own in tokens for token in own], np.int64)
+        used, places = np.unique(flat, return_inverse=True)
         rows = self._table[used].astype(np.float32)
         vectors: list[Vector] = []
         start = 0
@@ -86,6 +87,20 @@ class WordLlamaEmbedder:
         rows = self._table[np.array(tokens)].astype(np.float32)
         return _unit(np.array(weights, np.float32) @ rows)
 
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """As `ports.WordVectors`."""
+        tokens = [self._ids(word) if _plain(word) else self._tokens(word) for word in words]
+        filled = [at for at, own in enumerate(tokens) if len(own)]
+        vectors = np.zeros((len(words), self.dimensions), np.float32)
+        if filled:
+            starts = np.cumsum([0, *(len(tokens[at]) for at in filled[:-1])])
+            flat = np.array([token for at in filled for token in tokens[at]])
+            used, places = np.unique(flat, return_inverse=True)
+            sums = np.add.reduceat(self._table[used].astype(np.float32)[places], starts, axis=0)
+            lengths = np.sqrt(np.vecdot(sums, sums))[:, None]
+            vectors[filled] = np.divide(sums, lengths, out=sums, where=lengths > 0)
+        return vectors
+
     def _piece_weights(self, piece: str, weight: Callable[[str], float]) -> list[float]:
         spans = [(found.start(), found.end(), weight(found.group())) for found in _WORD.finditer(piece)]
         offsets = self._tokenizer.encode(piece, add_special_tokens=False).offsets
@@ -94,14 +109,19 @@ class WordLlamaEmbedder:
             for start, end in offsets
         ]
 
-    def _tokens(self, text: str) -> NDArray[np.int64]:
+    def _tokens(self, text: str) -> list[int]:
         found: list[int] = []
         for piece in _pieces(text):
             found.extend(self._ids(piece))
-        return np.array(found, np.int64)
+        return found
 
     def _tokenize(self, piece: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(piece, add_special_tokens=False).ids)
+
+
+def _plain(word: str) -> bool:
+    """A word that is its own only piece."""
+    return word.isascii() and word.isalnum() and word.islower() and len(word) <= _LONGEST_PIECE
 
 
 def _pieces(text: str) -> list[str]:
