@@ -26,6 +26,7 @@ QUESTIONS = (
 SHOWN = 3
 WIDTH = 110
 SECONDS = 300.0
+ENDED = frozenset({"done", "failed"})
 
 
 def run(url: str | None, key: str | None, console: Console) -> None:
@@ -56,6 +57,7 @@ def _demonstrate(service: Service, console: Console) -> None:
     console.print(
         f"{len(texts)} package descriptions, {size:,.0f} KB, ready to be asked after {seconds:.1f} s.\n"
     )
+    _tell_failures(service, console)
     for question in QUESTIONS:
         _ask(service, question, console)
 
@@ -86,10 +88,13 @@ def _remember(service: Service, texts: list[tuple[str, str]], console: Console) 
 def _done(service: Service, names: set[str]) -> int:
     body = {"include": {"memoryCount": False}}
     listed = list(service.pages(f"/ns/{NAMESPACE}/list/documents", body, "documents"))
-    failed = [document["id"] for document in listed if document["system"]["status"] == "failed"]
-    if failed:
-        raise failure(f"These could not be read: {', '.join(failed)}")
-    return sum(document["id"] in names and document["system"]["status"] == "done" for document in listed)
+    return sum(document["id"] in names and document["system"]["status"] in ENDED for document in listed)
+
+
+def _tell_failures(service: Service, console: Console) -> None:
+    for document in service.call("GET", "/admin/failed")["documents"]:
+        if document["namespace"] == NAMESPACE:
+            console.print(f"[red]{escape(document['id'])} could not be read:[/] {escape(document['error'])}")
 
 
 def _ask(service: Service, question: str, console: Console) -> None:

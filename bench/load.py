@@ -241,10 +241,12 @@ class Load:
     ) -> float:
         body = {"query": self._writer.question(number), "searchMode": "chunks"}
         began = time.perf_counter()
-        await connection.post(
-            f"/ns/filled-{space}/search", {**body, "filter": condition} if condition else body
-        )
-        return time.perf_counter() - began
+        path = f"/ns/filled-{space}/search"
+        answer = await connection.post(path, {**body, "filter": condition} if condition else body)
+        seconds = time.perf_counter() - began
+        if not answer["results"]:
+            raise UnexpectedAnswerError(f"{path} found nothing for {body}")
+        return seconds
 
     async def _search_together(self, clients: int) -> float:
         each = max(1, self._sizes.searches // clients)
