@@ -27,9 +27,18 @@ _MARKS = (
 _CODE_LINE = re.compile(
     r"\s*(?:import\s+[\w.]+(?:\s+as\s+\w+)?|from\s+[\w.]+\s+import\s.+|(?:package|using)\s+[\w.]+|"
     r"(?:def|class|import|from|func|fn|function|const|let|var|public|private|protected|static|package|use|"
-    r"using|namespace|struct|enum|interface|impl|module|require|export|async|await|return|if|for|while|try|catch|"
-    r"except|elif|else|end|#include|#define|@\w+)\b.*[:;{}()=\]>]|.*[;{}]|[\w.]+\(.*\)|[\w.]+\s*[-+*/]?=\s*\S.*|//.*|\})\s*$"
+    r"using|namespace|struct|enum|interface|impl|module|require|export|async|await|return|if|for|while|try|"
+    r"catch|except|elif|else|end|#include|#define|@\w+)\b.*[:;{}()=\]>]|.*[;{}]|[\w.]+\(.*\)|"
+    r"[\w.]+\s*[-+*/]?=\s*\S.*|//.*|\})\s*$"
 )
+_DEFINITION = re.compile(
+    r"^(?:from [\w.]+ import |import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*;?$|import [{*\w].* from |"
+    r"(?:async )?def \w+\(|class \w+.*[:{]$|#include [<\"]|func .*\{$|(?:pub )?fn \w+.*\{$|"
+    r"(?:export |async )*function \w.*\{|(?:export )?(?:const|let|var) \w+ ?=|public .*[{;]$|"
+    r"package [\w.]+;?$|using [\w.]+;|@\w[\w.]*(?:\(|$)|(?:pub )?struct \w+|impl\b.*\{$)",
+    re.MULTILINE,
+)
+"""Lines at the margin that prose and Markdown have only inside of fences."""
 _CHAT_SPEAKERS = 12
 
 
@@ -47,9 +56,9 @@ def kind_of_text(text: str) -> str:
         return "chat"
     if _is_csv(lines):
         return "csv"
-    if _is_markdown(sample):
-        return "markdown"
-    return "code" if _is_code(lines) else "text"
+    if _is_code(sample, lines):
+        return "code"
+    return "markdown" if _is_markdown(sample) else "text"
 
 
 def is_html(sample: str) -> bool:
@@ -58,6 +67,8 @@ def is_html(sample: str) -> bool:
         return False
     if _HTML.search(sample):
         return True
+    if _HEADING.search(sample) or _FENCE.search(sample):
+        return False  # Markdown that begins with tags, as many a README does
     return bool(_HTML_BLOCK.match(sample)) and re.search(r"</\w+>\s*$|</\w+>\s*<", sample) is not None
 
 
@@ -138,13 +149,17 @@ def _is_table(rows: list[str], separator: str) -> bool:
 
 
 def _is_markdown(sample: str) -> bool:
-    if _HEADING.search(sample) and not sample.startswith("#!"):
+    if _HEADING.search(sample):
         return True
     return bool(_FENCE.search(sample)) or sum(1 for mark in _MARKS if mark.search(sample)) >= 2
 
 
-def _is_code(lines: list[str]) -> bool:
-    if lines and lines[0].startswith("#!"):
+def _is_code(sample: str, lines: list[str]) -> bool:
+    if sample.startswith("#!"):
+        return True
+    if _FENCE.search(sample):
+        return False
+    if len(list(islice(_DEFINITION.finditer(sample), 2))) == 2:
         return True
     like = sum(1 for line in lines if len(line) <= 500 and _CODE_LINE.match(line))
     return like >= 3 and like * 2 >= len(lines)

@@ -14,6 +14,8 @@ _READ = 16_384
 """Characters that are looked at: the beginning says what a text is about."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9À-ÞА-Я])|(?<=[。！？])|\n+")  # noqa: RUF001 - full-width marks end sentences too
 _WORD = re.compile(r"[^\W_]+")
+_WRAPPED = re.compile(r"(?<=[^\n]{50})\n(?=[^\s#>*|+`\d-])")
+"""A line's end inside of a paragraph that was wrapped by hand."""
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 
 
@@ -21,7 +23,7 @@ def summarize(text: str) -> str | None:
     """One to three sentences, about 300 characters; None where the text is short or has no sentences."""
     if len(text) < SHORTEST:
         return None
-    sentences = _sentences(_FENCED.sub("", text[:_READ]))
+    sentences = _sentences(_WRAPPED.sub(" ", _FENCED.sub("", text[:_READ])))
     if len(sentences) < 3:
         return None
     chosen: list[int] = []
@@ -39,11 +41,17 @@ def _sentences(text: str) -> list[str]:
     found: list[str] = []
     for part in _SENTENCE.split(text):
         sentence = "" if part.lstrip()[:1] in {"#", "|"} else plain(part)
-        if len(sentence) >= 25 and sentence not in found[-20:]:
+        if _says_something(sentence) and sentence not in found[-20:]:
             found.append(sentence)
         if len(found) == 200:
             break
     return found
+
+
+def _says_something(sentence: str) -> bool:
+    """Neither too short, nor an address, nor mostly signs."""
+    letters = sum(map(str.isalpha, sentence))
+    return len(sentence) >= 25 and "://" not in sentence and letters * 5 >= len(sentence) * 3
 
 
 def _by_centrality(sentences: list[str]) -> list[int]:

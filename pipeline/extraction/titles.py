@@ -3,9 +3,12 @@
 import re
 
 LENGTH = 80
-_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$|^(\S.*)\n=+[ \t]*$", re.MULTILINE)
-_MARKS = re.compile(r"^[\s>#*+|-]+|[*_`]{1,3}")
-_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
+_HEADING = re.compile(
+    r"^ {0,3}#{1,6}[ \t]+(\S.*)$|^(\S.*)\n=+[ \t]*$|<h1[^<>]{0,200}>([^<]+)</h1>", re.MULTILINE
+)
+_MARKS = re.compile(r"^[\s>#*+|-]+|\*{1,3}|`{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
+_PICTURE = re.compile(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)|<[^<>\n]{1,500}>")
+_LINK = re.compile(r"\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
 _JUNK = re.compile(
     r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )|^(?:untitled|title|document\d*)$", re.IGNORECASE
 )
@@ -18,13 +21,13 @@ def title_of(text: str, kind: str, *, given: str | None = None, filename: str | 
     """At most 80 characters, on one line; None for a text without words."""
     own = _clean(_JUNK.sub("", (given or "").strip()))
     if not own and kind in _WRITTEN and (found := _HEADING.search(text[:20_000])):
-        own = _clean(plain((found.group(1) or found.group(2)).rstrip(" \t#")))
+        own = _clean(plain(next(filter(None, found.groups())).rstrip(" \t#")))
     return own or _named(filename) or _first_line(text)
 
 
 def plain(line: str) -> str:
-    """A line of Markdown without its marks."""
-    return " ".join(_MARKS.sub("", _LINK.sub(r"\1", line)).split())
+    """A line of Markdown without its marks, pictures and tags."""
+    return " ".join(_MARKS.sub("", _LINK.sub(r"\1", _PICTURE.sub("", line))).split())
 
 
 def shortened(text: str, length: int = LENGTH) -> str:

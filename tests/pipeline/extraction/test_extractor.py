@@ -1,11 +1,15 @@
 """Files and texts become canonical text, or an error that a person can act on."""
 
+import asyncio
 import os
 import signal
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from hashlib import sha256
 
 import anyio
+import psutil
 import pytest
 
 from pipeline.errors import ExtractionError
@@ -196,3 +200,30 @@ async def test_workers_end_with_the_extractor() -> None:
     assert 1 <= len(processes) <= 2
     await extractor.aclose()
     assert all(process.returncode is not None for process in processes)
+
+
+async def test_a_worker_dies_with_a_killed_parent() -> None:
+    program = (
+        "import asyncio\n"
+        "from pipeline.extraction.workers import WorkerPool\n"
+        "async def main():\n"
+        "    pool = WorkerPool()\n"
+        "    await pool.parse(b'a,b\\n1,2\\n', mime='text/csv', filename=None, output='markdown')\n"
+        "    print([worker._process.pid for worker in pool._all][0], flush=True)\n"
+        "    await asyncio.sleep(60)\n"
+        "asyncio.run(main())\n"
+    )
+    parent = await asyncio.create_subprocess_exec(sys.executable, "-c", program, stdout=PIPE)
+    assert parent.stdout is not None
+    worker = psutil.Process(int(await parent.stdout.readline()))
+    parent.kill()
+    await parent.wait()
+    await asyncio.to_thread(psutil.wait_procs, [worker], 10)
+    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
+
+
+async def test_a_mail_of_html_is_readable(extractor: FileExtractor) -> None:
+    data = samples.EMAIL.replace(b"text/plain", b"text/html").replace(b"we meet", b"<p>we <b>meet</b></p>")
+    found = await extractor.file(data, upload(data, "x.eml"))
+    assert "meet" in found.text
+    assert "<b>" not in found.text
