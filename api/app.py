@@ -20,7 +20,6 @@ from api.routes import (
     recall,
 )
 from api.state import State
-from schemas.limits import JSON_BYTES
 
 Opening = Callable[[], AbstractAsyncContextManager[State]]
 
@@ -40,7 +39,6 @@ def create_app(opening: Opening) -> FastAPI:
         lifespan=lifespan,
         redirect_slashes=False,
         strict_content_type=False,
-        max_body_size=JSON_BYTES,
         docs_url=None,
         redoc_url=None,
     )

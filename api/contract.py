@@ -11,10 +11,12 @@ from fastapi.params import Query
 from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Message, Receive
 
 from api.auth import authenticate
 from api.problems import BadRequestError
 from schemas.http.errors import ErrorResponse, ValidationErrorResponse
+from schemas.limits import JSON_BYTES, QUESTION_BYTES
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -45,6 +47,7 @@ class ContractRoute(APIRoute):
     """Authenticates before the body is read, and refuses options in the wrong place."""
 
     keyless: ClassVar[bool] = False
+    largest: ClassVar[int] = QUESTION_BYTES
 
     def get_route_handler(self) -> Handler:
         """FastAPI's handler behind the checks."""
@@ -55,12 +58,12 @@ class ContractRoute(APIRoute):
         takes_body = self.body_field is not None or "requestBody" in (self.openapi_extra or {})
         # An operation for which the contract declares no 400 cannot refuse; it ignores.
         picky = 400 in self.responses
-        keyless = self.keyless
+        keyless, largest = self.keyless, self.largest
 
         async def handle(plain: Request) -> Response:
-            request = StrictRequest(plain.scope, plain.receive)
-            if not keyless or "authorization" in request.headers:
-                authenticate(request)
+            if not keyless or "authorization" in plain.headers:
+                authenticate(plain)
+            request = StrictRequest(plain.scope, _bounded(plain, largest))
             if picky:
                 _only(request, options)
                 if not takes_body:
@@ -70,10 +73,34 @@ class ContractRoute(APIRoute):
         return handle
 
 
+class IngestRoute(ContractRoute):
+    """A route that takes documents, so its bodies may be large."""
+
+    largest = JSON_BYTES
+
+
 class OpenRoute(ContractRoute):
     """A route that needs no key; one that is sent must be valid all the same."""
 
     keyless = True
+
+
+def _bounded(request: Request, largest: int) -> Receive:
+    """The body as it comes, up to so many bytes; HTTPException 413 beyond."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > largest:
+        raise HTTPException(413)
+    receive, size = request.receive, 0
+
+    async def bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > largest:
+            raise HTTPException(413)
+        return message
+
+    return bounded
 
 
 def _only(request: Request, options: frozenset[str]) -> None:

@@ -22,9 +22,6 @@ from schemas.http.documents import FileForm
 from schemas.http.parts import metadata
 from schemas.limits import FILE_BYTES
 
-FORM_BYTES = FILE_BYTES + 2 * 1024 * 1024
-"""The largest form: the file, and what goes with it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Form:

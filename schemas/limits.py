@@ -25,6 +25,8 @@ CONTENT_BYTES = 10 * 1024 * 1024
 FILE_BYTES = 50 * 1024 * 1024
 JSON_BYTES = 64 * 1024 * 1024
 """The largest JSON body, so that a batch of 600 documents of 100 KB fits."""
+QUESTION_BYTES = 2 * 1024 * 1024
+"""The largest body of every other request."""
 METADATA_BYTES = 64 * 1024
 """Characters of all keys and values of one metadata object."""
 TEXT_CHARACTERS = 10 * 1024 * 1024

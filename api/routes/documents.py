@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 
 from api import uploads
 from api.auth import Reader, Writer
-from api.contract import ContractRoute, failures
+from api.contract import IngestRoute, failures
 from api.options import DocumentParts, DocumentPath
 from api.problems import BadRequestError, NotFoundError
 from api.queries import present, submit
@@ -28,7 +28,7 @@ from schemas.http.documents import (
     form_schema,
 )
 
-router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/document")
+router = APIRouter(route_class=IngestRoute, prefix="/ns/{namespace}/document")
 
 _INGEST = failures(400, 401, 402, 403, 409, 500)
 _CHANGE = failures(400, 401, 402, 403, 404, 409, 500)
@@ -98,7 +98,6 @@ async def add_batch(access: Writer, body: BatchBody) -> BatchAnswer:
     operation_id="postNsByNamespaceDocumentFile",
     responses=_INGEST,
     openapi_extra=_multipart(file_required=True),
-    max_body_size=uploads.FORM_BYTES,
 )
 async def upload_file(request: Request, access: Writer) -> Accepted:
     """Add a file. Its id comes from its content."""
@@ -112,7 +111,6 @@ async def upload_file(request: Request, access: Writer) -> Accepted:
     operation_id="postNsByNamespaceDocumentFileById",
     responses=_CHANGE,
     openapi_extra=_multipart(file_required=True),
-    max_body_size=uploads.FORM_BYTES,
 )
 async def replace_with_file(request: Request, access: Writer, id: DocumentPath) -> Accepted:
     """Replace a document and everything said about it."""
@@ -127,7 +125,6 @@ async def replace_with_file(request: Request, access: Writer, id: DocumentPath) 
     operation_id="patchNsByNamespaceDocumentFileById",
     responses=_CHANGE,
     openapi_extra=_multipart(file_required=False),
-    max_body_size=uploads.FORM_BYTES,
 )
 async def update_file(request: Request, access: Writer, id: DocumentPath) -> Accepted:
     """Change what is given; metadata merges key by key."""

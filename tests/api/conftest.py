@@ -3,8 +3,10 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx2
 import pytest
@@ -16,13 +18,20 @@ from api.state import State
 from pipeline.bus.log import LogBus
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from tests.api.answers import StaticQueries
+from tests.api.rows import key
 from tests.contract import Client
 from tests.fakes import FixedClock
 
+Row = TypeVar("Row")
 ADMIN = "rk_the_admin_key_of_the_tests"
+
+
+def _become(rows: list[Row], _group: str, _held: list[Row]) -> list[Row]:
+    return rows
 
 
 @dataclass(frozen=True)
@@ -35,6 +44,31 @@ class Service:
     bus: LogBus
     clock: FixedClock
     queries: StaticQueries
+
+    async def hold(self, *rows: ChunkRow | MemoryRow) -> None:
+        """Put rows into the store, as the pipeline does when it is done."""
+        for row in rows:
+            if isinstance(row, ChunkRow):
+                held = (await self.store.chunks.get([row.document])).get(row.document, [])
+                await self.store.chunks.update([row.document], partial(_become, [*held, row]))
+            else:
+                await self.store.memories.update([row.id], partial(_become, [row]))
+
+    async def finish(self, *documents: str, **fields: Any) -> None:
+        """Let alice's documents be done, with the text that was submitted."""
+
+        def done(_: str, held: list[DocumentRow]) -> list[DocumentRow]:
+            text = held[0].source.text if held[0].source else None
+            made = {
+                "text": text,
+                "text_seq": held[0].content_seq,
+                "status": "done",
+                "dreaming": False,
+                **fields,
+            }
+            return [replace(held[0], **made)]
+
+        await self.store.documents.update([key(one) for one in documents], done)
 
 
 @asynccontextmanager
