@@ -1,5 +1,6 @@
 """The demonstration: remember the long descriptions of the installed packages, then ask five questions."""
 
+import re
 import tempfile
 import time
 from importlib.metadata import metadata
@@ -22,6 +23,11 @@ QUESTIONS = (
     "Which tool finds bugs by making up test inputs?",
     "split long texts into chunks that fit a model",
     "Who may import whom: checking the architecture of a project",
+)
+MARKUP = (
+    (re.compile(r"!\[[^]]*\]\([^)]*\)|</?[a-z][^>]*>"), " "),
+    (re.compile(r"\[([^]]*)\]\([^)]*\)"), r"\1"),
+    (re.compile(r"\.\. image:: \S+|```\w*|#+ |={4,}|-{4,}|\*\*"), " "),
 )
 SHOWN = 3
 WIDTH = 110
@@ -97,6 +103,13 @@ def _tell_failures(service: Service, console: Console) -> None:
             console.print(f"[red]{escape(document['id'])} could not be read:[/] {escape(document['error'])}")
 
 
+def _readable(text: str) -> str:
+    """Without the badges, links and tags that descriptions are full of."""
+    for pattern, kept in MARKUP:
+        text = pattern.sub(kept, text)
+    return " ".join(text.split())
+
+
 def _ask(service: Service, question: str, console: Console) -> None:
     body: dict[str, Any] = {"query": question, "limit": SHOWN, "include": {"documents": True}}
     began = time.perf_counter()
@@ -105,7 +118,7 @@ def _ask(service: Service, question: str, console: Console) -> None:
     console.print(f"[bold]{escape(question)}[/]  [dim]({taken:.1f} ms)[/]")
     for result in results:
         name = result["metadata"].get("package", "?")
-        text = shown(result)
+        text = _readable(shown(result))
         room = max(20, WIDTH - len(str(name)) - 12)
         line = text if len(text) <= room else text[: room - 1] + "…"
         console.print(
