@@ -1,0 +1,54 @@
+"""What CI runs is honest about what was skipped and what failed. `make` is a stand-in that says what it is told."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PASSED = "==== 3 passed in 1.00s ===="
+SOME_SKIPPED = "==== 3 passed, 1 skipped in 62.00s (0:01:02) ===="
+
+
+def _run(folder: Path, says: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    make = folder / "make"
+    make.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\nexit {code}\n")
+    make.chmod(0o755)
+    variables = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    return subprocess.run(  # noqa: S603 - our own script
+        [ROOT / ".ci" / "run"], env=variables, capture_output=True, text=True, check=False
+    )
+
+
+def _last(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout.splitlines()[-1]
+
+
+def test_it_ends_with_the_closing_line_of_pytest(tmp_path: Path) -> None:
+    done = _run(tmp_path, f"{PASSED}\nmake: done")
+    assert (done.returncode, _last(done)) == (0, PASSED)
+
+
+@pytest.mark.parametrize("code", [1, 2])
+def test_a_failure_is_a_failure(tmp_path: Path, code: int) -> None:
+    closing = "==== 1 failed, 2 passed in 1.00s ===="
+    done = _run(tmp_path, f"{closing}\nmake: *** Error", code)
+    assert (done.returncode, _last(done)) == (code, closing)
+
+
+def test_checks_that_never_came_to_the_tests_are_a_failure(tmp_path: Path) -> None:
+    assert _run(tmp_path, "All good, honestly.").returncode == 1
+
+
+def test_a_skipped_test_needs_a_reason_that_is_allowed(tmp_path: Path) -> None:
+    allowed = "SKIPPED [1] tests/test_x.py:3: needs a peer that is not installed: git"
+    assert _run(tmp_path, f"{allowed}\n{SOME_SKIPPED}").returncode == 0
+    lazy = "SKIPPED [2] tests/test_x.py:9: not today"
+    done = _run(tmp_path, f"{allowed}\n{lazy}\n{SOME_SKIPPED}")
+    assert done.returncode == 1
+    assert f"Skipped, though this machine could run it: {lazy}" in done.stdout
+
+
+def test_deselected_tests_are_a_failure(tmp_path: Path) -> None:
+    assert _run(tmp_path, "==== 3 passed, 2 deselected in 1.00s ====").returncode == 1
