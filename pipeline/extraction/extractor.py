@@ -49,7 +49,7 @@ class FileExtractor:
 
     async def file(self, data: bytes, upload: Upload) -> Extracted:
         """A file's text, kind and title. ExtractionError says what was wrong with it."""
-        if not data.strip():
+        if not data or data.isspace():
             raise ExtractionError("The file is empty. Send a file with content.")
         kind = await _apart(len(data), lambda: kind_of_file(data, upload))
         if kind in MEDIA:
@@ -59,6 +59,8 @@ class FileExtractor:
         if kind is not None and kind not in TEXTUAL:
             return await self._binary(kind, data, upload)
         text = await _apart(len(data), lambda: decode(data, upload.mime_type))
+        if len(text) > TEXT_CHARACTERS:
+            raise ExtractionError(_too_long(len(text)))
         if kind is None:
             kind = await _apart(len(text), lambda: _shape_of_file(text, upload))
         return await self._textual(kind, text, upload.filename)

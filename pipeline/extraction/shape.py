@@ -6,6 +6,8 @@ from itertools import islice
 from typing import Any
 
 _SAMPLE = 8192
+_PARSED = 1024 * 1024
+"""Longer JSON is not parsed: that would stop the whole process for a while."""
 _HTML = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _HTML_BLOCK = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|table|article|section|main|span)\b[^>]*>", re.IGNORECASE)
 _HEADER = re.compile(r"[A-Z][A-Za-z-]{1,40}:(?: .*)?$")
@@ -102,7 +104,9 @@ def _message(turn: Any) -> tuple[str, str] | None:
 
 
 def _json(text: str) -> Any:
-    """The parsed value, of JSON or of its first line (JSON lines); None: neither."""
+    """The parsed value, or a stand-in for JSON lines and for what is too large; None: no JSON."""
+    if len(text) > _PARSED:
+        return {"large": True} if text.rstrip()[-1:] in {"}", "]"} else None
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -108,6 +108,16 @@ async def test_texts_keep_their_characters_whatever_their_charset(extractor: Fil
     assert "Москву" in (await extractor.file(data, upload(data, "a.txt"))).text
 
 
+async def test_a_page_of_another_charset_keeps_its_characters(extractor: FileExtractor) -> None:
+    head = '<head><meta charset="windows-1252"><title>Straße</title></head>'
+    page = f"<html>{head}<body><p>Größe</p></body></html>"
+    data = page.encode("cp1252")
+    found = await extractor.file(data, upload(data, None, "text/html; charset=windows-1252"))
+    assert (found.text, found.title) == ("Größe", "Straße")
+    found = await extractor.text(page)
+    assert (found.text, found.title) == ("Größe", "Straße")
+
+
 async def test_source_code_and_json_are_taken_as_they_are(extractor: FileExtractor) -> None:
     data = b"def double(x):\n    return 2 * x\n"
     found = await extractor.file(data, upload(data, "double.py"))

@@ -1,0 +1,37 @@
+"""The chunk stage on its own: what it publishes, and what it leaves alone."""
+
+import pytest
+
+from pipeline.stages.chunk import INLINE_CHARACTERS, SPANS
+from schemas.topics import DOCUMENTS_CHUNKED
+from tests.pipeline.stages.test_embed import World, records
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_passages_travel_as_json_with_their_offsets() -> None:
+    world = World()
+    event = await world.extracted("d", "# Tides\n\nHigh water.", 7)
+    await world.chunk.handle(records(event))
+    (chunked,) = world.publisher.events(DOCUMENTS_CHUNKED)
+    (span,) = SPANS.validate_json(await world.blobs.text(chunked.chunks))
+    assert (span.start, span.end, span.heading) == (0, 20, "Tides")
+    assert (chunked.seq, chunked.title) == (7, "Tides")
+    assert world.row().status == "embedding"
+
+
+async def test_only_the_newest_text_of_a_document_in_a_batch_is_split() -> None:
+    world = World()
+    old = await world.extracted("d", "Old.", 0)
+    new = await world.extracted("d", "New.", 1)
+    await world.chunk.handle(records(old, new))
+    assert [event.seq for event in world.publisher.events(DOCUMENTS_CHUNKED)] == [1]
+
+
+async def test_a_long_batch_is_split_beside_the_loop() -> None:
+    world = World()
+    event = await world.extracted("d", "A sentence of some words. " * (INLINE_CHARACTERS // 10), 0)
+    await world.chunk.handle(records(event))
+    (chunked,) = world.publisher.events(DOCUMENTS_CHUNKED)
+    assert chunked.chunks.blob is not None
+    assert len(SPANS.validate_json(await world.blobs.text(chunked.chunks))) > 100
