@@ -1,4 +1,4 @@
-"""What CI runs is honest about what was skipped and what failed. `make` is a stand-in that says what it is told."""
+"""What CI runs is honest about what was skipped and what failed. `make` here says what it is told."""
 
 import os
 import subprocess
