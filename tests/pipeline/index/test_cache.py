@@ -1,0 +1,166 @@
+"""The hot cache: bounded, loaded once, and never behind its tables."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+
+from pipeline.index import cache as cache_module
+from pipeline.index.cache import NamespaceCache
+from pipeline.index.namespace import NamespaceIndex
+from pipeline.rows import ChunkColumns, DocumentColumns
+from pipeline.store import Chunks, Documents
+from tests.pipeline.index.world import EVERYTHING, SPACE, World
+
+pytestmark = pytest.mark.anyio
+
+
+class SlowDocuments:
+    """The documents table, whose reading waits until it is let go."""
+
+    def __init__(self, table: Documents) -> None:
+        self._table = table
+        self.subscribe = table.subscribe
+        self.reads = 0
+        self.reading = asyncio.Event()
+        self.go = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def columns(self, spaces: Sequence[str]) -> DocumentColumns:
+        self.reads += 1
+        columns = await self._table.columns(spaces)
+        self.reading.set()
+        await self.go.wait()
+        if self.error:
+            raise self.error
+        return columns
+
+
+class SlowChunks:
+    """The chunks table, whose reading waits after its first look."""
+
+    def __init__(self, table: Chunks) -> None:
+        self._table = table
+        self.subscribe = table.subscribe
+        self.reading = asyncio.Event()
+        self.go = asyncio.Event()
+
+    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
+        batches = [batch async for batch in self._table.stream(spaces, vectors=vectors)]
+        self.reading.set()
+        await self.go.wait()
+        for batch in batches:
+            yield batch
+
+
+def _over(world: World, *, documents: object = None, chunks: object = None) -> NamespaceCache:
+    store = world.store
+    return NamespaceCache(
+        documents or store.documents,  # type: ignore[arg-type] # only what the cache uses
+        chunks or store.chunks,  # type: ignore[arg-type] # only what the cache uses
+        store.memories,
+        store.catalog,
+        EVERYTHING,
+    )
+
+
+async def test_changes_during_loading_are_not_lost(world: World) -> None:
+    await world.document("a", "green tea")
+    await world.document("b", "black coffee")
+    slow = SlowChunks(world.store.chunks)
+    world.cache = _over(world, chunks=slow)
+    opening = asyncio.create_task(world.open())
+    await slow.reading.wait()
+    await world.document("a", "red wine")
+    await world.document("c", "white milk")
+    await world.remove_document("b")
+    await world.memory("m", "Alice drinks milk", "c")
+    slow.go.set()
+    await opening
+    assert set(await world.found("tea coffee wine milk", threshold=0.0)) == {"a-0", "c-0", "m"}
+    assert [hit.text for hit in await world.hits("wine")] == ["red wine"]
+
+
+async def test_a_namespace_is_loaded_once_however_many_ask(world: World) -> None:
+    slow = SlowDocuments(world.store.documents)
+    world.cache = _over(world, documents=slow)
+    asking = [asyncio.create_task(world.open()) for _ in range(5)]
+    await slow.reading.wait()
+    slow.go.set()
+    assert len({id(one) for one in await asyncio.gather(*asking)}) == 1
+    assert slow.reads == 1
+
+
+async def test_a_caller_who_goes_away_leaves_the_load_to_the_others(world: World) -> None:
+    slow = SlowDocuments(world.store.documents)
+    world.cache = _over(world, documents=slow)
+    first, second = asyncio.create_task(world.open()), asyncio.create_task(world.open())
+    await slow.reading.wait()
+    first.cancel()
+    slow.go.set()
+    assert isinstance(await second, NamespaceIndex)
+
+
+async def test_a_load_that_fails_is_tried_again_by_the_next(world: World) -> None:
+    slow = SlowDocuments(world.store.documents)
+    slow.go.set()
+    slow.error = OSError("disk")
+    world.cache = _over(world, documents=slow)
+    with pytest.raises(OSError, match="disk"):
+        await world.open()
+    slow.error = None
+    assert isinstance(await world.open(), NamespaceIndex)
+
+
+async def test_the_least_recently_used_namespace_goes_first(world: World) -> None:
+    names = ["one", "two", "three"]
+    for name in names:
+        world.own(name, f"{name}#0")
+        await world.document(f"{name}-d", *["green tea"] * 50, space=f"{name}#0")
+    await world.open("one")
+    world.cache._limit = int(world.cache.nbytes * 2.5)
+    await world.open("two")
+    await world.open("one")
+    await world.open("three")
+    assert world.cache.names == ["one", "three"]
+    assert world.cache.nbytes <= world.cache._limit
+
+
+async def test_a_namespace_that_outgrows_the_bound_is_streamed(world: World) -> None:
+    await world.document("a", "green tea")
+    assert isinstance(await world.open(), NamespaceIndex)
+    world.cache._limit = world.cache.nbytes + 100
+    await world.document("b", *["black coffee"] * 50)
+    assert await world.found("coffee", limit=1) == await world.found("coffee", limit=1)
+    assert not isinstance(await world.open(), NamespaceIndex)
+    assert world.cache.nbytes == 0
+
+
+async def test_a_move_shows_the_rows_under_their_new_name(world: World) -> None:
+    await world.document("a", "green tea")
+    world.own("bob", "bob#0")
+    assert await world.found("tea", "bob") == []
+    world.own("alice")
+    world.own("bob", "bob#0", SPACE)
+    assert await world.found("tea", "bob") == ["a-0"]
+    await world.document("a", "black coffee")
+    assert await world.found("coffee", "bob") == ["a-0"]
+
+
+async def test_a_namespace_that_is_no_more_leaves_the_cache(world: World) -> None:
+    await world.open()
+    world.own("alice")
+    world.own("bob", "bob#0")
+    await world.open("bob")
+    assert world.cache.names == ["bob"]
+
+
+async def test_a_namespace_that_changes_much_unseen_is_loaded_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache_module, "UNSEEN_CHANGES", 5)
+    await world.open()
+    for at in range(4):
+        await world.document(f"d{at}", "green tea")
+    assert world.cache.names == []
+    assert len(await world.found("tea")) == 4

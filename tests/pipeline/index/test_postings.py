@@ -1,0 +1,45 @@
+"""Postings against the plain counting they stand for."""
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.index.postings import Postings, invert, merge
+
+ROWS = st.lists(st.lists(st.integers(0, 12) | st.just(2**32 - 1), max_size=9), max_size=12)
+
+
+def _invert(rows: list[list[int]]) -> Postings:
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    return invert(np.array([term for row in rows for term in row], np.uint32), offsets)
+
+
+def _same(postings: Postings, rows: list[list[int]]) -> None:
+    assert postings.lengths.tolist() == [len(row) for row in rows]
+    for term in {*range(14), 2**32 - 1}:
+        found, counts = postings.find(term)
+        wanted = [(at, Counter(row)[term]) for at, row in enumerate(rows) if term in row]
+        assert list(zip(found.tolist(), counts.tolist(), strict=True)) == wanted
+
+
+@given(ROWS)
+def test_every_term_finds_its_rows_and_how_often_they_hold_it(rows: list[list[int]]) -> None:
+    _same(_invert(rows), rows)
+
+
+@given(st.lists(st.tuples(ROWS, st.randoms(use_true_random=False)), min_size=1, max_size=4))
+def test_merging_is_inverting_what_was_kept(parts: list[tuple[list[list[int]], object]]) -> None:
+    kept: list[list[int]] = []
+    merging = []
+    for rows, random in parts:
+        keep = [random.random() < 0.6 for _ in rows]  # type: ignore[attr-defined] # a Random
+        merging.append((_invert(rows), np.array(keep, np.bool_)))
+        kept += [row for row, wanted in zip(rows, keep, strict=True) if wanted]
+    _same(merge(merging), kept)
+
+
+def test_a_term_that_fills_a_row_is_counted_up_to_a_byte() -> None:
+    found, counts = _invert([[7] * 1000]).find(7)
+    assert (found.tolist(), counts.tolist()) == ([0], [255])

@@ -1,0 +1,101 @@
+"""A namespace in memory, the same loaded anew, and the same streamed from disk: one answer."""
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.index.asking import ask
+from pipeline.index.cache import Searchable
+from pipeline.index.hits import Wanted
+from pipeline.index.streamed import StreamedNamespace
+from pipeline.inference.wordllama import WordLlamaEmbedder
+from schemas.filters import Compare, Contains, FilterExpression
+from tests.pipeline.index.world import EVERYTHING, World, opened
+
+pytestmark = pytest.mark.anyio
+
+WORDS = st.sampled_from(
+    [
+        "green",
+        "black",
+        "tea",
+        "coffee",
+        "kettle",
+        "Kyoto",
+        "Oslo",
+        "chess",
+        "cello",
+        "winter",
+        "42",
+        "猫",
+        "東京",
+    ]
+)
+TEXTS = st.lists(WORDS, min_size=1, max_size=8).map(" ".join)
+KEYS = st.sampled_from("abcdefgh")
+Writing = dict[str, tuple[list[str], int]]
+WRITINGS: st.SearchStrategy[Writing] = st.dictionaries(
+    KEYS, st.tuples(st.lists(TEXTS, max_size=3), st.integers(0, 3)), max_size=6
+)
+FILTERS: tuple[FilterExpression | None, ...] = (
+    None,
+    Compare(field="n", operator="gte", value=2),
+    Contains(field="s", operator="notContains", value="1"),
+)
+
+
+@dataclass(frozen=True)
+class Story:
+    """What happened in a namespace, and what is asked afterwards."""
+
+    writings: list[Writing]
+    removed: set[str]
+    query: str
+
+
+STORIES = st.builds(
+    Story, writings=st.lists(WRITINGS, min_size=1, max_size=3), removed=st.sets(KEYS), query=TEXTS
+)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(story=STORIES)
+async def test_a_held_and_a_streamed_namespace_give_the_same_answers(
+    tmp_path_factory: pytest.TempPathFactory, embedder: WordLlamaEmbedder, story: Story
+) -> None:
+    async with opened(tmp_path_factory.mktemp("worlds"), embedder, EVERYTHING) as world:
+        await world.open()
+        await _play(world, story)
+        held = await world.open()
+        world.cache._entries.clear()
+        loaded = await world.open()
+        store = world.store
+        streamed = await StreamedNamespace.open(
+            store.documents, store.chunks, store.memories, world.namespace().spaces
+        )
+        for expression in FILTERS:
+            answers = [
+                await _answer(one, embedder, story.query, expression) for one in (held, loaded, streamed)
+            ]
+            assert answers[0] == answers[1] == answers[2]
+
+
+async def _play(world: World, story: Story) -> None:
+    for writing in story.writings:
+        for key, (passages, number) in writing.items():
+            await world.document(key, *passages, metadata={"n": number, "s": f"x{number}"})
+            for at, text in enumerate(passages):
+                await world.memory(f"m{key}{at}", text, key, is_latest=at != 1)
+        await world.found(story.query)
+    for key in story.removed:
+        await world.remove_document(key)
+
+
+async def _answer(
+    namespace: Searchable, embedder: WordLlamaEmbedder, query: str, expression: FilterExpression | None
+) -> list[tuple[str, float, str, str, bool]]:
+    wanted = Wanted(threshold=0.0, limit=100, filter=expression)
+    hits = await namespace.search(await ask(namespace, embedder, query), wanted)
+    return [(hit.id, hit.similarity, hit.text, hit.document.id, hit.is_latest) for hit in hits]

@@ -1,0 +1,81 @@
+"""Scores: bounded, on one scale, and BM25 as it is written in books."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.index.postings import invert
+from pipeline.index.scoring import (
+    K1,
+    NONE,
+    SENTENCES,
+    WORDLLAMA,
+    B,
+    Calibration,
+    Statistics,
+    Weights,
+    best,
+    bm25,
+    calibration,
+)
+
+SCALES = st.sampled_from([WORDLLAMA, NONE, SENTENCES])
+
+
+@given(SCALES, st.floats(0, 1))
+def test_the_cut_of_a_threshold_has_that_similarity(scale: Calibration, threshold: float) -> None:
+    cut = scale.cut(threshold)
+    if math.isfinite(cut):
+        assert scale.similarity(cut) == pytest.approx(threshold, abs=1e-9)
+
+
+@given(SCALES, st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
+def test_similarity_grows_with_the_score_within_0_and_1(scale: Calibration, one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    assert 0.0 <= scale.similarity(low) <= scale.similarity(high) <= 1.0
+
+
+def test_threshold_0_lets_everything_through_and_1_nothing() -> None:
+    assert (WORDLLAMA.cut(0.0), WORDLLAMA.cut(1.0)) == (-math.inf, math.inf)
+
+
+def test_each_kind_of_embedder_has_its_scale() -> None:
+    assert [calibration(name) for name in ("wordllama-256", "none", "text-embedding-3-small")] == [
+        WORDLLAMA,
+        NONE,
+        SENTENCES,
+    ]
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1, max_size=6))
+def test_bm25_is_the_formula_divided_by_its_bound(rows: list[list[int]]) -> None:
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    postings = invert(np.array([term for row in rows for term in row], np.uint32), offsets)
+    weights = Weights({1: 2.0, 3: 0.5, 9: 1.0})
+    average = 3.0
+    for row, score in zip(rows, bm25(weights, postings, average).tolist(), strict=True):
+        wanted = sum(
+            weight * row.count(term) * (K1 + 1) / (row.count(term) + K1 * (1 - B + B * len(row) / average))
+            for term, weight in weights.terms.items()
+        ) / (weights.total * (K1 + 1))
+        assert score == pytest.approx(wanted, abs=1e-5)
+        assert 0 <= score < 1
+
+
+def test_rare_words_weigh_more_and_absent_ones_most() -> None:
+    offsets = np.array([0, 1, 2, 4], np.int64)
+    statistics = Statistics({1: 0, 2: 0, 3: 0})
+    statistics.add("chunk", invert(np.array([1, 1, 1, 2], np.uint32), offsets), None)
+    weights = statistics.weights().terms
+    assert weights[1] < weights[2] < weights[3]
+    assert statistics.average("chunk") == pytest.approx(4 / 3)
+
+
+@given(st.lists(st.floats(-5, 5, width=32), max_size=30), st.integers(1, 10))
+def test_the_best_are_the_first_of_a_full_sort(scores: list[float], limit: int) -> None:
+    array = np.array(scores, np.float32)
+    rows = np.arange(len(scores))
+    assert best(array, rows, limit).tolist() == np.argsort(-array, kind="stable")[:limit].tolist()
