@@ -66,6 +66,11 @@ RelationKind = Literal["updates", "extends", "derives"]
 def _printable(text: str) -> str:
     if "\x00" in text:
         raise PydanticCustomError("nul_character", "must not hold a NUL character (U+0000)")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise PydanticCustomError("surrogate", "must not hold half of a surrogate pair") from None
     return text
 
 

@@ -1,0 +1,187 @@
+"""Whatever is wrong with a request: a clear answer of the contract's shape, and the next request works."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Service
+from tests.contract import Client
+
+pytestmark = pytest.mark.anyio
+
+SEARCH = "/ns/alice/search"
+LIST = "/ns/alice/list/documents"
+
+
+def nested(depth: int) -> dict[str, Any]:
+    """A filter of so many groups within each other."""
+    expression: dict[str, Any] = {"field": "a", "operator": "eq", "value": 1}
+    for _ in range(depth):
+        expression = {"operator": "and", "operands": [expression]}
+    return expression
+
+
+def operands(count: int) -> dict[str, Any]:
+    """A filter with so many operands."""
+    return {
+        "operator": "or",
+        "operands": [{"field": "a", "operator": "eq", "value": n} for n in range(count)],
+    }
+
+
+BAD = {
+    "a 601-document batch": ("POST", "/ns/alice/document/batch", {"documents": [{"content": "x"}] * 601}),
+    "an empty batch": ("POST", "/ns/alice/document/batch", {"documents": []}),
+    "a 101-character namespace": ("POST", f"/ns/{'n' * 101}/document", {"content": "x"}),
+    "a namespace with a space": ("POST", "/ns/a%20b/document", {"content": "x"}),
+    "a namespace with a line end": ("GET", "/ns/a%0A", None),
+    "a 256-character id": ("POST", "/ns/alice/document", {"content": "x", "id": "i" * 256}),
+    "an empty id": ("POST", "/ns/alice/document", {"content": "x", "id": ""}),
+    "an unknown field": ("POST", "/ns/alice/document", {"content": "x", "customId": "y"}),
+    "no content": ("POST", "/ns/alice/document", {"id": "x"}),
+    "a number for content": ("POST", "/ns/alice/document", {"content": 1}),
+    "nested metadata": ("POST", "/ns/alice/document", {"content": "x", "metadata": {"a": {"b": 1}}}),
+    "a list of numbers as metadata": ("POST", "/ns/alice/document", {"content": "x", "metadata": {"a": [1]}}),
+    "a NUL in metadata": ("POST", "/ns/alice/document", {"content": "x", "metadata": {"a": "\x00"}}),
+    "a NUL in a key": ("POST", "/ns/alice/document", {"content": "x", "metadata": {"\x00": "a"}}),
+    "too much metadata": ("POST", "/ns/alice/document", {"content": "x", "metadata": {"a": "x" * 70_000}}),
+    "a 1501-character context": (
+        "POST", "/ns/alice/document", {"content": "x", "supportingContext": "x" * 1501},
+    ),
+    "a NUL in a query": ("POST", SEARCH, {"query": "a\x00b"}),
+    "an empty query": ("POST", SEARCH, {"query": ""}),
+    "a limit of 101": ("POST", SEARCH, {"query": "x", "limit": 101}),
+    "a limit in quotes": ("POST", SEARCH, {"query": "x", "limit": "10"}),
+    "a limit of true": ("POST", SEARCH, {"query": "x", "limit": True}),
+    "a threshold of 2": ("POST", SEARCH, {"query": "x", "threshold": 2}),
+    "an unknown mode": ("POST", SEARCH, {"query": "x", "searchMode": "documents"}),
+    "an old option": ("POST", SEARCH, {"query": "x", "filters": {}}),
+    "6-deep filters": ("POST", SEARCH, {"query": "x", "filter": nested(6)}),
+    "201 operands": ("POST", SEARCH, {"query": "x", "filter": operands(201)}),
+    "no operands": ("POST", LIST, {"filter": operands(0)}),
+    "a filter of the old shape": ("POST", LIST, {"filter": {"AND": [{"key": "a", "value": "b"}]}}),
+    "a filter on a strange field": ("POST", LIST, {"filter": {"field": "a b", "operator": "eq", "value": 1}}),
+    "a comparison with a string": ("POST", LIST, {"filter": {"field": "a", "operator": "gt", "value": "1"}}),
+    "contains with a number": ("POST", LIST, {"filter": {"field": "a", "operator": "contains", "value": 1}}),
+    "an unknown operator": ("POST", LIST, {"filter": {"field": "a", "operator": "like", "value": "x"}}),
+    "a filter that is a list": ("POST", LIST, {"filter": []}),
+    "a case-insensitive number": (
+        "POST", LIST, {"filter": {"field": "a", "operator": "eq", "value": 1, "caseSensitive": False}},
+    ),
+    "page 0": ("POST", f"{LIST}?page=0", None),
+    "an unknown list": ("POST", "/ns/alice/list/profiles", None),
+    "documents sorted by position": ("POST", f"{LIST}?sort=position", None),
+    "an unknown include": ("GET", "/ns/alice/document/x?include=everything", None),
+    "101 ids": ("DELETE", "/ns/alice/document", {"ids": ["x"] * 101}),
+    "501 memories": ("DELETE", "/ns/alice/memories", {"ids": ["x"] * 501}),
+    "a dry run left open": ("DELETE", "/ns/alice/memories/semantic", {"query": "x"}),
+    "a bucket called static": ("PUT", "/ns/alice/profile/buckets", {"buckets": {"static": "x"}}),
+    "a bucket in capitals": ("PUT", "/ns/alice/profile/buckets", {"buckets": {"Work": "x"}}),
+    "no buckets": ("PUT", "/ns/alice/profile/buckets", {"buckets": {}}),
+    "51 buckets": ("PUT", "/ns/alice/profile/buckets", {"buckets": {f"b{n}": "" for n in range(51)}}),
+    "an empty organizational context": ("PATCH", "/organization", {"organizationalContext": ""}),
+    "no organizational context": ("PATCH", "/organization", {}),
+    "an empty change of a namespace": ("PATCH", "/ns/alice", {}),
+    "a move to nowhere": ("DELETE", "/ns/alice?moveTo=a%20b", None),
+    "a search option in the query": ("POST", f"{SEARCH}?limit=3", {"query": "x"}),
+    "a list option in the body": ("POST", LIST, {"limit": 3}),
+    "an include in the query of a list": ("POST", f"{LIST}?include=content", None),
+    "a body where there is none": ("GET", "/ns/alice", {"include": ["x"]}),
+    "an unknown provider": ("POST", "/ns/alice/connectors", {"provider": "dropbox"}),
+    "a crawler without a URL": ("POST", "/ns/alice/connectors", {"provider": "web-crawler", "config": {}}),
+    "an address that is none": (
+        "POST", "/feedback", {"type": "bug", "title": "t", "description": "d", "contactEmail": "nobody"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+async def test_a_bad_request_is_refused_with_a_reason_and_the_next_one_works(
+    client: Client, name: str
+) -> None:
+    method, path, body = BAD[name]
+    refused = await client.refused(400, method, path, body)
+    assert refused["error"]
+    await client.ok("GET", "/organization")
+
+
+RAW = {
+    "invalid UTF-8": b'{"content": "\xff\xfe"}',
+    "half a body": b'{"content": "x"',
+    "no JSON": b"content=x",
+    "NaN": b'{"content": "x", "metadata": {"a": NaN}}',
+    "a number beyond all": b'{"content": "x", "metadata": {"a": 1e999}}',
+    "a very long number": b'{"content": "x", "metadata": {"a": ' + b"9" * 5000 + b"}}",
+    "endless nesting": b'{"content": ' + b"[" * 100_000,
+    "half a surrogate pair": b'{"content": "\\ud800"}',
+    "half a surrogate pair in a key": b'{"content": "x", "metadata": {"\\ud800": "a"}}',
+    "half a surrogate pair as a field": b'{"content": "x", "\\ud800": "a"}',
+    "a string": b'"content"',
+    "null": b"null",
+    "nothing": b"",
+    "UTF-16": json.dumps({"content": "x"}).encode("utf-16"),
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+async def test_a_body_that_is_no_json_object_is_refused(client: Client, name: str) -> None:
+    headers = {"content-type": "application/json"}
+    response = await client("POST", "/ns/alice/document", content=RAW[name], headers=headers)
+    assert response.status_code == 400, response.text
+    await client.ok("GET", "/organization")
+
+
+async def test_a_validation_error_leads_to_the_place(client: Client) -> None:
+    body = {"documents": [{"content": "x"}, {"content": 5, "more": 1}]}
+    refused = await client.refused(400, "POST", "/ns/alice/document/batch", body)
+    assert refused["success"] is False
+    assert [problem["path"] for problem in refused["error"]] == [
+        ["documents", 1, "content"],
+        ["documents", 1, "more"],
+    ]
+
+
+async def test_a_path_does_not_name_members_of_unions(client: Client) -> None:
+    body = {"provider": "web-crawler", "config": {"startUrl": "no"}}
+    refused = await client.refused(400, "POST", "/ns/alice/connectors", body)
+    assert [problem["path"] for problem in refused["error"]] == [["config", "startUrl"]]
+
+
+async def test_a_body_without_a_content_type_is_taken_for_json(client: Client) -> None:
+    response = await client("POST", "/ns/alice/document", content=b'{"content": "x"}')
+    assert response.status_code == 200
+
+
+async def test_what_is_not_there_is_not_found_and_what_is_not_done_is_not_allowed(client: Client) -> None:
+    for method, path, status in (
+        ("GET", "/nowhere", 404),
+        ("PUT", "/organization", 405),
+        ("GET", "/ns/", 404),
+    ):
+        response = await client(method, path)
+        assert response.status_code == status
+        assert response.json()["error"]
+
+
+async def test_every_answer_has_the_callers_request_id_or_one_of_ours(client: Client) -> None:
+    given = await client("GET", "/organization", headers={"x-request-id": "trace-1"})
+    assert given.headers["x-request-id"] == "trace-1"
+    strange = await client("GET", "/organization", headers={"x-request-id": "a b"})
+    assert strange.headers["x-request-id"].startswith("req_")
+
+
+async def test_the_unexpected_is_logged_and_tells_nothing_but_its_id(
+    service: Service, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.ok("POST", "/ns/alice/document", {"content": "x"})
+
+    def broken(_spaces: object) -> dict[str, int]:
+        raise ZeroDivisionError("a secret")
+
+    service.store.documents.count = broken  # type: ignore[method-assign,assignment]  # what can't happen
+    refused = await client.refused(500, "GET", "/ns")
+    assert "secret" not in json.dumps(refused)
+    assert "req_" in refused["details"]
+    assert "a secret" in caplog.text
+    await client.ok("GET", "/organization")
