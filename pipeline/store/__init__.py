@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import lancedb
+import pyarrow as pa
 
 from pipeline.store import chunks, documents, memories, settings_tables
 from pipeline.store.catalog import Catalog
@@ -74,6 +75,8 @@ async def open_store(uri: str, *, dimensions: int, shards: int, embedder: str | 
 
     StoreMismatchError when it was made with another embedder.
     """
+    # The pool of the C library can hand memory back when asked (see Base.maintain); Arrow's own keeps it.
+    pa.set_memory_pool(pa.system_memory_pool())
     folder = await asyncio.to_thread(_local_folder, uri)
     session = lancedb.Session(
         index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES

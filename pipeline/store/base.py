@@ -19,10 +19,15 @@ from pipeline.store.keyset import KeySet
 Row = TypeVar("Row")
 
 _KEEP = timedelta(minutes=10)
+_KEEP_OF_MANY = timedelta(minutes=1)
+_MANY_VERSIONS = 600
+"""Every commit and cleanup looks at all versions, so a busy table keeps fewer. No read takes a minute."""
+
 _COMMIT_BYTES = 48 * 1024 * 1024
 _INDEX_ROWS = 50_000
 _FRAGMENTS = 16
 _MANY_FRAGMENTS = 64
+_FEW_ROWS = 64
 _SHORTEST_UPKEEP = 0.05
 _REST = 10
 """Upkeep may take one part in this many of the time, until there are very many fragments."""
@@ -70,7 +75,13 @@ class Base(Generic[Row]):
         known = self._groups.known(groups)
         if not known:
             return {}
-        return self._codec.grouped(self._codec.decode(await self.scan(among(self._codec.group, known))))
+        return self._codec.grouped(await self.decoded(await self.scan(among(self._codec.group, known))))
+
+    async def decoded(self, table: pa.Table) -> list[Row]:
+        """Arrow to rows; many of them off the event loop."""
+        if table.num_rows <= _FEW_ROWS:
+            return self._codec.decode(table)
+        return await asyncio.to_thread(self._codec.decode, table)
 
     async def scan(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """One consistent read."""
@@ -103,17 +114,23 @@ class Base(Generic[Row]):
         return max(0.0, self._rested_at + _REST * self._last_upkeep - time.monotonic())
 
     async def maintain(self) -> None:
-        """Merge small fragments, bring indices up to date, drop versions older than ten minutes."""
+        """Merge small fragments, bring indices up to date, drop old versions."""
         started = time.monotonic()
         try:
-            await self._table.optimize(cleanup_older_than=_KEEP)
+            await self._table.optimize(cleanup_older_than=await self._retention())
             if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
                 await self._table.create_index(self._codec.group, config=BTree())
             self._commits = 0
         finally:
             self._rested_at = time.monotonic()
             self._last_upkeep = max(_SHORTEST_UPKEEP, self._rested_at - started)
+            # Merging reads whole tables: 150 MB for 100k chunks, which nobody needs afterwards.
+            await asyncio.to_thread(pa.default_memory_pool().release_unused)
         await self._sync()
+
+    async def _retention(self) -> timedelta:
+        versions = 0 if self._disk is None else await asyncio.to_thread(self._disk.versions)
+        return _KEEP_OF_MANY if versions > _MANY_VERSIONS else _KEEP
 
     async def _commit_part(self, changed: Mapping[str, Sequence[Row]], known: set[str]) -> None:
         rows = self._unique(changed)

@@ -28,6 +28,10 @@ class Disk:
                 _fsync(folder)
             self._synced[folder] = names
 
+    def versions(self) -> int:
+        """How many versions of the table are kept."""
+        return len(self._synced.get(f"{self._folder}/_versions", ()))
+
     def sweep(self) -> int:
         """Remove temporary files older than a day that a killed writer left; returns how many."""
         limit = time.time() - _STRAY_SECONDS

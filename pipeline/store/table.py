@@ -70,7 +70,7 @@ class Table(Generic[Row]):
     async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
         """Every row of these spaces, newest state."""
         overlay, tables = await self._scan(spaces, among("space", spaces), None)
-        rows = [row for table in tables for row in self.codec.decode(table)]
+        rows = [row for table in tables for row in await self._bases[0].decoded(table)]
         return rows + self.unflushed(overlay, spaces)
 
     def count(self, spaces: Iterable[str]) -> dict[str, int]:

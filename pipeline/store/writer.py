@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import time
+from collections import deque
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +15,9 @@ Row = TypeVar("Row")
 _UNHURRIED_SECONDS = 0.05
 _HURRIED_SECONDS = 0.002
 _MANY_GROUPS = 512
+_BURST_COMMITS = 16
+_SUSTAINED_SECONDS = 0.05
+"""After a burst, one commit in this time at most: every commit is a version that later ones pay for."""
 _IDLE_SECONDS = 0.5
 _BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _FAILURES = (OSError, RuntimeError, ValueError)
@@ -36,6 +41,7 @@ class Writer(Generic[Row]):
         self._running = False
         self._flushed = 0
         self._in_flight = False
+        self._commit_times: deque[float] = deque(maxlen=_BURST_COMMITS)
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
 
     def wake(self) -> None:
@@ -97,6 +103,7 @@ class Writer(Generic[Row]):
         self._in_flight = True
         try:
             if taken:
+                self._commit_times.append(time.monotonic())
                 await self._base.commit({group: change.rows for group, change in taken.items()})
             self._overlay.settle(taken)
         finally:
@@ -123,7 +130,14 @@ class Writer(Generic[Row]):
                     await self._urgent.wait()
             except TimeoutError:
                 return
-        await asyncio.sleep(_HURRIED_SECONDS)
+        await asyncio.sleep(self._pause())
+
+    def _pause(self) -> float:
+        times = self._commit_times
+        if len(times) < _BURST_COMMITS or self._stopping:
+            return _HURRIED_SECONDS
+        due = times[0] + _BURST_COMMITS * _SUSTAINED_SECONDS
+        return min(max(due - time.monotonic(), _HURRIED_SECONDS), _SUSTAINED_SECONDS)
 
     async def _flush_until_it_works(self) -> None:
         attempt = 0

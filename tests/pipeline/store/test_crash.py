@@ -53,7 +53,7 @@ async def _whole(store: Store, durable: int) -> None:
 
 async def test_a_writer_killed_at_any_moment_leaves_whole_groups(tmp_path: Path) -> None:
     choose = random.Random(7)  # noqa: S311 - which moments, not a secret
-    for _ in range(4):
+    for _ in range(3):
         durable = await _killed_after(tmp_path, choose.randrange(1, 25), choose.random() * 0.15)
         store = await opened(tmp_path)
         await _whole(store, durable)

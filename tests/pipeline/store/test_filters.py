@@ -120,7 +120,7 @@ async def _compare(store: Store, metadatas: list[Metadata], filters: list[dict[s
     assert flushed == wanted
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(metadatas, min_size=1, max_size=25), st.lists(nested, min_size=1, max_size=15))
 def test_lancedb_and_plain_python_agree_on_every_filter(
     store: Store, loop: asyncio.Runner, metadatas: list[Metadata], filters: list[dict[str, Any]]
