@@ -37,8 +37,6 @@ class Media(Protocol):
 
     async def transcribe(self, data: bytes, filename: str) -> str: ...
 
-    async def aclose(self) -> None: ...
-
 
 class FileExtractor:
     """Files and texts to canonical text: Markdown where the format has structure, else as it was sent."""
@@ -71,10 +69,8 @@ class FileExtractor:
         return await self._textual(kind, text, None)
 
     async def aclose(self) -> None:
-        """End the worker processes and close the endpoint."""
+        """End the worker processes."""
         await self._workers.aclose()
-        if self._media is not None:
-            await self._media.aclose()
 
     async def _binary(self, kind: str, data: bytes, upload: Upload) -> Extracted:
         try:
