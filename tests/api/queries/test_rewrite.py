@@ -1,0 +1,28 @@
+"""What is taken off a question."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.queries.rewrite import rewritten
+
+
+@pytest.mark.parametrize(
+    ("query", "left"),
+    [
+        ("Hey, can you please tell me where Anna lives now, please?", "where Anna lives now"),
+        ("What do you know about my dog?", "my dog"),
+        ("do you remember if I like tea?", "I like tea"),
+        ("I'd like to know about the budget", "the budget"),
+        ("green tea", "green tea"),
+        ("please", "please"),
+        ("?!", "?!"),
+    ],
+)
+def test_wrappings_go_and_the_question_stays(query: str, left: str) -> None:
+    assert rewritten(query) == left
+
+
+@given(st.text(max_size=200))
+def test_something_is_always_left(query: str) -> None:
+    assert rewritten(query) == query or rewritten(query).strip()

@@ -1,0 +1,202 @@
+"""What a search answers."""
+
+from typing import Any
+
+import pytest
+
+from api.queries.search import matching, search
+from pipeline.inference.none import NoEmbedder
+from pipeline.ports import Embedder
+from schemas.events import Relation
+from schemas.http.search import SearchAnswer, SearchBody, SearchResult
+from tests.pipeline.index.world import NOW, World
+
+pytestmark = pytest.mark.anyio
+
+
+async def _search(world: World, query: str, *, embedder: Embedder | None = None, **body: Any) -> SearchAnswer:
+    asked = SearchBody.model_validate({"query": query, **body})
+    return await search(world.cache, embedder or world.embedder, world.namespace(), asked)
+
+
+async def _results(world: World, query: str, **body: Any) -> list[SearchResult]:
+    return (await _search(world, query, **body)).results
+
+
+def _ids(results: list[SearchResult]) -> list[str]:
+    return [result.id for result in results]
+
+
+async def _household(world: World) -> None:
+    await world.document(
+        "d",
+        "Alice drinks green tea every morning.",
+        "Her brother Tom collects stamps.",
+        metadata={"room": "kitchen", "tags": ["a", "b"]},
+        title="Home",
+        summary="About Alice.",
+    )
+    await world.memory("m", "Alice drinks green tea.", "d", is_inference=True)
+
+
+async def test_an_empty_namespace_answers_nothing(world: World) -> None:
+    answer = await _search(world, "tea")
+    assert answer.results == []
+    assert answer.search_time >= 0
+
+
+async def test_hybrid_merges_memories_and_chunks_in_one_ranking(world: World) -> None:
+    await _household(world)
+    results = await _results(world, "Who drinks green tea?")
+    assert set(_ids(results)) == {"m", "d-0"}
+    assert [result.similarity for result in results] == sorted(
+        (result.similarity for result in results), reverse=True
+    )
+
+
+async def test_the_mode_says_which_kind_of_results_there_are(world: World) -> None:
+    await _household(world)
+    assert _ids(await _results(world, "green tea", searchMode="memories")) == ["m"]
+    assert _ids(await _results(world, "green tea", searchMode="chunks")) == ["d-0"]
+
+
+async def test_a_result_carries_its_text_metadata_and_times(world: World) -> None:
+    await _household(world)
+    memory, chunk = sorted(await _results(world, "green tea"), key=lambda result: result.id, reverse=True)
+    shown = memory.model_dump(by_alias=True, exclude_unset=True)
+    assert shown == {
+        "id": "m",
+        "memory": "Alice drinks green tea.",
+        "metadata": {"room": "kitchen", "tags": ["a", "b"]},
+        "similarity": memory.similarity,
+        "isLatest": True,
+        "isInference": True,
+        "system": {"updatedAt": "2026-03-01T12:00:00.000Z", "createdAt": "2026-03-01T12:00:00.000Z"},
+    }
+    assert (
+        chunk.model_dump(by_alias=True, exclude_unset=True)["chunk"]
+        == "Alice drinks green tea every morning."
+    )
+
+
+async def test_documents_are_attached_when_asked_for(world: World) -> None:
+    await _household(world)
+    for result in await _results(world, "green tea", include={"documents": True}):
+        assert result.included is not None
+        assert result.included.model_dump(by_alias=True, exclude_unset=True) == {
+            "document": {
+                "id": "id-d",
+                "title": "Home",
+                "type": "text",
+                "metadata": {"room": "kitchen", "tags": ["a", "b"]},
+                "summary": "About Alice.",
+                "system": {"createdAt": "2026-03-01T12:00:00.000Z", "updatedAt": "2026-03-01T12:00:00.000Z"},
+            }
+        }
+
+
+async def test_relations_are_attached_to_memories_when_asked_for(world: World) -> None:
+    await _household(world)
+    await world.memory("old", "Alice drinks black tea.", "d", is_latest=False)
+    await world.memory(
+        "new", "Alice drinks white tea.", "d", version=2, relations=(Relation(kind="updates", target="old"),)
+    )
+    results = await _results(world, "Alice drinks white tea", include={"related": True})
+    related = {
+        result.id: result.included.related
+        for result in results
+        if result.included and result.included.related
+    }
+    assert set(related) == {"m", "new"}
+    assert related["new"].model_dump(by_alias=True)["parents"] == [
+        {
+            "id": "old",
+            "relation": "updates",
+            "version": 1,
+            "memory": "Alice drinks black tea.",
+            "metadata": {"room": "kitchen", "tags": ["a", "b"]},
+            "system": {"updatedAt": "2026-03-01T12:00:00.000Z"},
+        }
+    ]
+
+
+async def test_forgotten_memories_come_back_only_when_asked_for_and_are_not_latest(world: World) -> None:
+    await _household(world)
+    await world.change_memory("m", forgotten_at=NOW)
+    assert "m" not in _ids(await _results(world, "green tea"))
+    results = await _results(world, "green tea", include={"forgotten": True})
+    assert {result.id: result.is_latest for result in results} == {"m": False, "d-0": True}
+
+
+async def test_a_filter_holds_for_every_kind_of_result(world: World) -> None:
+    await _household(world)
+    await world.document("other", "Bob drinks green tea.", metadata={"room": "office"})
+    office = {"field": "room", "operator": "eq", "value": "office"}
+    assert _ids(await _results(world, "green tea", filter=office)) == ["other-0"]
+
+
+async def test_the_threshold_cuts(world: World) -> None:
+    await _household(world)
+    assert len(await _results(world, "green tea", threshold=0)) == 3
+    assert await _results(world, "green tea", threshold=1) == []
+
+
+@pytest.mark.parametrize("rerank", ["none", "order", "aggregate"])
+async def test_questions_about_something_else_find_nothing(world: World, rerank: str) -> None:
+    await _household(world)
+    assert await _results(world, "reentry heating of blunt bodies", rerank=rerank) == []
+
+
+async def test_reordering_brings_forward_what_stands_close_together(world: World) -> None:
+    await world.document("far", "The board of the school met in the house of the green party for cheese.")
+    await world.document("near", "They met at the school board about other matters of the old house.")
+    results = await _results(world, "school board", rerank="order")
+    assert _ids(results)[0] == "near-0"
+    similarities = [result.similarity for result in results]
+    assert similarities == sorted(similarities, reverse=True)
+
+
+async def test_aggregating_joins_neighbours_and_keeps_one_of_what_says_the_same(world: World) -> None:
+    await world.document(
+        "d", "Alice drinks green tea. ", "Green tea is from Kyoto. ", "Unrelated words here."
+    )
+    await world.memory("m1", "Alice drinks green tea", "d")
+    await world.memory("m2", "Alice really drinks green tea daily", "d")
+    await world.memory("m3", "Alice does not drink green tea", "d")
+    results = await _results(world, "Alice drinks green tea", rerank="aggregate")
+    chunks = [result.chunk for result in results if result.id.startswith("d-")]
+    assert chunks == ["Alice drinks green tea. Green tea is from Kyoto. "]
+    assert "m3" in _ids(results)
+    assert len({"m1", "m2"} & set(_ids(results))) == 1
+
+
+async def test_a_rewritten_query_loses_its_wrappings(world: World) -> None:
+    await _household(world)
+    plain = await _results(world, "green tea")
+    wrapped = await _results(
+        world, "Hello, can you please tell me everything you know about green tea?", rewriteQuery=True
+    )
+    assert [(one.id, one.similarity) for one in wrapped] == [(one.id, one.similarity) for one in plain]
+
+
+async def test_without_an_embedder_words_alone_find(world: World) -> None:
+    await _household(world)
+    for rerank in ("none", "order", "aggregate"):
+        results = await _results(world, "green tea", embedder=NoEmbedder(), rerank=rerank)
+        assert set(_ids(results)) == {"m", "d-0"}
+
+
+async def test_strange_queries_answer(world: World) -> None:
+    await _household(world)
+    for query in ["?", "what is it", "x" * 50_000, "tea " * 12_500, "\u0007", "猫"]:
+        for rerank in ("none", "aggregate"):
+            await _search(world, query, rerank=rerank, rewriteQuery=True)
+
+
+async def test_forgetting_by_meaning_takes_only_what_is_meant(world: World) -> None:
+    await _household(world)
+    await world.memory("cat", "Alice has a cat called Miso.", "d")
+    memories = world.store.memories
+    rows = await matching(world.cache, world.embedder, memories, world.namespace(), "Alice's cat Miso")
+    assert [row.id for row in rows] == ["cat"]
+    assert await matching(world.cache, world.embedder, memories, world.namespace(), "gas turbines") == []
