@@ -56,7 +56,9 @@ class Store:
 
     async def run(self) -> None:
         """Flush and maintain every table until `close`."""
-        await asyncio.gather(*(table.run() for table in self._tables))
+        async with asyncio.TaskGroup() as group:
+            for table in self._tables:
+                group.create_task(table.run())
 
     async def close(self) -> None:
         """Stop `run`, then write what still waits."""

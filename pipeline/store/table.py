@@ -91,7 +91,9 @@ class Table(Generic[Row]):
 
     async def run(self) -> None:
         """Flush and maintain until `close`."""
-        await asyncio.gather(*(writer.run() for writer in self._writers))
+        async with asyncio.TaskGroup() as group:
+            for writer in self._writers:
+                group.create_task(writer.run())
 
     def stop(self) -> None:
         """Let `run` return soon."""

@@ -57,6 +57,7 @@ async def test_the_catalog_is_the_same_after_a_restart(tmp_path: Path) -> None:
     assert again.organization() == store.catalog.organization()
     assert again.key_by_hash("hash-one") == store.catalog.keys()[0]
     assert again.key_by_hash("hash-two") is None
+    assert (again.key("one"), again.key("two")) == (store.catalog.keys()[0], None)
 
 
 async def test_an_older_event_changes_nothing(tmp_path: Path) -> None:
