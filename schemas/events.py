@@ -120,6 +120,8 @@ class FormedMemory(Event):
     relations: tuple[Relation, ...] = ()
     replaced_by: tuple[str, ...] = ()
     """Ids of memories known already that speak of a later time: they update this one."""
+    since: datetime | None = None
+    """The time it speaks of, where that decides about versions; a document that repeats itself says nothing new."""
 
 
 class MemoriesFormed(Event):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from weakref import WeakValueDictionary
 
+from pipeline.memory.attributes import Slot
 from pipeline.memory.drafts import Draft, drafts
 from pipeline.memory.ledger import Ledger
 from pipeline.memory.relations import Known, Verdict, is_newest, judge, moment, visible
@@ -125,12 +126,13 @@ class Writing:
         self._work = work
         self._shared = shared
         self._said: set[str] = set()
+        self._renewed: set[tuple[str, str]] = set()
 
     def memory(self, draft: Draft) -> FormedMemory:
         """The next fact of the document, related to those before it here and elsewhere."""
-        id_, verdict = memory_id(self._work.space, draft.text), Verdict()
+        id_, verdict, since = memory_id(self._work.space, draft.text), Verdict(), None
         if draft.slot is not None:
-            id_, verdict = self._judged(draft, id_)
+            id_, verdict, since = self._judged(draft.slot, draft, id_)
         self._said.add(id_)
         return FormedMemory(
             id=id_,
@@ -141,30 +143,30 @@ class Writing:
             end=draft.end,
             relations=verdict.relations,
             replaced_by=verdict.replaced_by,
+            since=since,
         )
 
-    def _judged(self, draft: Draft, id_: str) -> tuple[str, Verdict]:
-        if draft.slot is None:
-            return id_, Verdict()
-        others = self._visible(self._ledger.in_slot(self._owner.spaces, draft.slot.key))
+    def _judged(self, slot: Slot, draft: Draft, id_: str) -> tuple[str, Verdict, datetime]:
+        others = self._visible(self._ledger.in_slot(self._owner.spaces, slot.key))
         id_, returns = self._identity(draft, id_, others)
-        when = self._when(id_)
-        verdict = judge(draft.slot, when, [one for one in others if one.id != id_], returns=returns)
+        when = self._when(id_, slot)
+        later = {one.id for one in others if id_ in one.updates and one.when >= when}
+        rivals = [one for one in others if one.id != id_ and one.id not in later]
+        verdict = judge(slot, when, rivals, returns=returns)
         self._remember(id_, draft, when, verdict)
-        return id_, verdict
+        return id_, verdict, when
 
     def _identity(self, draft: Draft, id_: str, others: Sequence[Known]) -> tuple[str, bool]:
         """Words that were true before, and then were not, are a new version when they are said again."""
         same = [one for one in others if one.text.casefold() == draft.text.casefold()]
-        standing = [one for one in same if not self._replaced(one)]
+        standing = [one for one in same if not self._replaced(one, others)]
         if standing:
             return standing[0].id, standing[0].id != id_
         first = self._ledger.get(id_)
         if first is None or first not in same or self._is_old_news(first, others):
             return id_, False
-        head = max(
-            (one for one in others if not self._replaced(one)), key=lambda one: one.when, default=first
-        )
+        heads = [one for one in others if not self._replaced(one, others)]
+        head = max(heads, key=lambda one: one.when, default=first)
         return memory_id(self._work.space, f"{draft.text}\n{head.id}"), True
 
     def _is_old_news(self, first: Known, others: Sequence[Known]) -> bool:
@@ -172,8 +174,8 @@ class Writing:
         repeats = self._work.document in first.sources and first.id not in self._said
         return repeats or not is_newest(self._time(), others)
 
-    def _replaced(self, fact: Known) -> bool:
-        return any(self._ledger.get(later) is not None for later in self._ledger.later(fact.id))
+    def _replaced(self, fact: Known, others: Sequence[Known]) -> bool:
+        return not self._ledger.later(fact.id).isdisjoint(one.id for one in others)
 
     def _visible(self, facts: Sequence[Known]) -> list[Known]:
         seen = visible(facts, self._work.document, self._said)
@@ -188,12 +190,16 @@ class Writing:
     def _time(self) -> datetime:
         return moment(self._work.date, self._work.at)
 
-    def _when(self, id_: str) -> datetime:
-        """The latest time at which the fact was stated; a document that repeats itself states nothing new."""
+    def _when(self, id_: str, slot: Slot) -> datetime:
+        """The latest time at which the fact was stated.
+
+        A document that repeats itself states nothing new, unless something new comes before it in the text.
+        """
         there = self._ledger.get(id_)
-        if there is None:
-            return self._time()
-        return there.when if self._work.document in there.sources else max(there.when, self._time())
+        if there is not None and self._work.document in there.sources and slot.key not in self._renewed:
+            return there.when
+        self._renewed.add(slot.key)
+        return self._time() if there is None else max(there.when, self._time())
 
     def _remember(self, id_: str, draft: Draft, when: datetime, verdict: Verdict) -> None:
         """Until the table has it, the ledger knows the fact from here."""

@@ -42,19 +42,21 @@ def replacing(target: str, why: str) -> Edit:
 
 
 def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> MemoryRow:
+    since = memory.since or event.at
+    repeated_date = memory.since is not None and moment(memory.date, since) != since
     return MemoryRow(
         id=memory.id,
         space=event.space,
         text=memory.text,
         sources=(event.document,),
         seq=event.seq,
-        created_at=event.at,
-        updated_at=event.at,
+        created_at=since,
+        updated_at=since,
         vector=reading.vector,
         terms=reading.terms,
         is_static=memory.is_static,
         is_inference=memory.is_inference,
-        date=memory.date,
+        date=None if repeated_date else memory.date,
         start=memory.start,
         end=memory.end,
         relations=memory.relations,
@@ -65,6 +67,8 @@ def _stated_again(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory, o
     row = _related(row, memory.relations)
     if event.document not in row.sources:
         row = _supported(row, event, memory, order)
+    elif memory.since is not None:
+        row = _lifted(row, memory, memory.since)
     place = (memory.start, memory.end)
     if row.sources[0] == event.document and (row.start, row.end) != place:
         row = replace(row, start=memory.start, end=memory.end)
@@ -77,9 +81,15 @@ def _supported(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory, orde
     row = replace(row, sources=sources)
     if row.forgotten_at is not None and event.at > row.forgotten_at:
         row = replace(row, forgotten_at=None, forget_reason=None)
-    if moment(memory.date, event.at) > moment(row.date, row.updated_at):
-        row = replace(row, date=memory.date, updated_at=max(row.updated_at, event.at))
-    return row
+    return _lifted(row, memory, memory.since or moment(memory.date, event.at))
+
+
+def _lifted(row: MemoryRow, memory: FormedMemory, when: datetime) -> MemoryRow:
+    """The latest time at which the fact was stated."""
+    if when <= moment(row.date, row.updated_at):
+        return row
+    dated = memory.date is not None and moment(memory.date, when) == when
+    return replace(row, date=memory.date if dated else None, updated_at=max(row.updated_at, when))
 
 
 def _related(row: MemoryRow, relations: tuple[Relation, ...]) -> MemoryRow:
