@@ -1,7 +1,9 @@
 """The `recollect` command: the composition root of the service, and its command line."""
 
 import asyncio
+import ctypes
 import logging
+import os
 import sys
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 PARTS = ("api", "pipeline", "connectors")
 SWITCH_SECONDS = 0.0005
+MALLOC_OPTIONS = ((-8, 2), (-3, 128 * 1024), (-1, 128 * 1024))
+"""M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of <malloc.h>."""
 
 
 @app.command()
@@ -38,6 +42,7 @@ def serve(
     logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
     # A publish crosses two threads; at the default of 5 ms it waits for whoever computes (26 ms against 0.8).
     sys.setswitchinterval(SWITCH_SECONDS)
+    _give_memory_back()
     from api.server import listen  # frameworks cost seconds that `--help` need not wait for
     from pipeline.store import StoreMismatchError
 
@@ -59,13 +64,26 @@ def _refuse_what_is_not_there(settings: Settings, only: str | None) -> None:
         raise failure(f"--only takes {', '.join(PARTS)}; not {', '.join(sorted(unknown))}.")
     if settings.kafka_bootstrap is not None:
         raise failure(
-            "RECOLLECT_KAFKA_BOOTSTRAP is set, but this version has no Kafka adapter yet. Unset it to use the "
-            "embedded log."
+            "RECOLLECT_KAFKA_BOOTSTRAP is set, but this version has no Kafka adapter yet. Unset it to use"
+            " the embedded log."
         )
     if not {"api", "pipeline"} <= parts:
         raise failure(
             "The embedded log belongs to one process: api and pipeline run together. Leave --only out."
         )
+
+
+def _give_memory_back() -> None:
+    """Let large blocks return to the system when they are freed; call before libraries start threads.
+
+    glibc otherwise keeps them in an arena per thread, and Arrow in a pool: with 100,000 chunks searched,
+    835 MB resident against 450.
+    """
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        for option, value in MALLOC_OPTIONS:
+            mallopt(option, value)
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
