@@ -36,7 +36,7 @@ def serve(
     only: Annotated[str | None, typer.Option(help="Some of: api,pipeline,connectors.")] = None,
 ) -> None:
     """Start the service. Settings come from the environment (RECOLLECT_…) and a .env file."""
-    given = {"host": host, "port": port, "data_dir": data_dir}
+    given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir}
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     _refuse_what_is_not_there(settings, only)
     logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")

@@ -7,7 +7,7 @@ from functools import partial
 
 from api import keys
 from api.keys import Keyring
-from api.queries import search
+from api.queries import profile, related, search
 from api.state import State
 from pipeline.bus.log import LogBus
 from pipeline.index.cache import NamespaceCache
@@ -43,8 +43,8 @@ async def open_state(
         clock=clock,
         keyring=Keyring(store.catalog, admin_key),
         search=partial(search.search, cache, embedder),
-        profile=None,
-        related=None,
+        profile=partial(profile.profile, store.memories, store.documents, embedder),
+        related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, embedder, store.memories),
         lag=partial(lag, bus),
         dead_letters=bus,
