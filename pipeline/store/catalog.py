@@ -68,10 +68,6 @@ class Catalog:
         """A key by its id, revoked ones included."""
         return self._keys.get(id)
 
-    def key(self, id: str) -> KeyRow | None:  # noqa: A002 - a key's own word
-        """A key by its id, revoked ones too."""
-        return self._keys.get(id)
-
     def key_by_hash(self, sha256: str) -> KeyRow | None:
         """The key whose secret has this SHA-256 (hex). Takes as long whether and where it is found."""
         found = None
