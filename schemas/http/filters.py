@@ -36,7 +36,7 @@ def _expression(raw: object, path: tuple[str, ...]) -> FilterExpression:
     if not isinstance(raw, dict):
         raise _wrong(path, "must be an object with an operator")
     operator = raw.get("operator")
-    if operator in {"and", "or"} and isinstance(operator, str):
+    if isinstance(operator, str) and operator in {"and", "or"}:
         return _group(raw, operator, path)
     return _predicate({key: value for key, value in raw.items() if value is not None}, path)
 

@@ -1,0 +1,67 @@
+"""Small rules of the interface, without HTTP."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from api.queries.feedback import ANONYMOUS_POOL, PER_SENDER, Quota, seconds_to_midnight, sender_of
+from api.queries.tombstones import Tombstones
+from schemas.events import FeedbackSubmitted
+from tests.fakes import EPOCH
+
+
+def test_anonymous_feedback_shares_a_daily_pool() -> None:
+    quota = Quota()
+    taken = 0
+    for number in range(100):
+        if quota.remaining(f"10.0.0.{number}", keyed=False, now=EPOCH):
+            quota.take(f"10.0.0.{number}", keyed=False, now=EPOCH)
+            taken += 1
+    assert taken == ANONYMOUS_POOL
+    assert quota.remaining("organization", keyed=True, now=EPOCH) == PER_SENDER
+
+
+def test_a_quota_is_rebuilt_from_the_log() -> None:
+    quota = Quota()
+    yesterday = datetime(2025, 12, 31, 23, tzinfo=UTC)
+    events = [
+        FeedbackSubmitted(
+            id="a", at=at, sender="organization", keyed=True, type="bug", title="t", description="d"
+        )
+        for at in (EPOCH, yesterday)
+    ]
+    quota.restore(events, EPOCH)
+    assert quota.remaining("organization", keyed=True, now=EPOCH) == PER_SENDER - 1
+
+
+@pytest.mark.parametrize(
+    ("host", "sender"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8::1", "2001:db8::/64"),
+        ("2001:db8::ffff:1", "2001:db8::/64"),
+        ("testclient", "anonymous"),
+        (None, "anonymous"),
+    ],
+)
+def test_an_anonymous_sender_is_an_address_or_an_ipv6_network(host: str | None, sender: str) -> None:
+    assert sender_of(host) == sender
+
+
+@given(st.datetimes(timezones=st.just(UTC)))
+def test_midnight_is_always_ahead_and_within_a_day(now: datetime) -> None:
+    if now.date() < datetime.max.replace(tzinfo=UTC).date():
+        assert 1 <= seconds_to_midnight(now) <= 24 * 60 * 60
+
+
+def test_a_write_of_before_a_deletion_is_covered_and_a_later_one_is_not() -> None:
+    stones = Tombstones(limit=2)
+    stones.note("a", 5)
+    stones.note("a", 3)
+    assert [stones.covers("a", seq) for seq in (4, 5, 6)] == [True, False, False]
+    assert not stones.covers("b", 0)
+    stones.note("b", 1)
+    stones.note("c", 1)
+    assert not stones.covers("a", 4)
