@@ -65,12 +65,15 @@ def kind_of_text(text: str) -> str:
 
 def is_html(sample: str) -> bool:
     """A page, or a fragment that begins and ends with tags."""
-    if sample.lstrip("\ufeff \t\r\n")[:1] != "<":
+    sample = sample.lstrip("\ufeff \t\r\n")
+    if not sample.startswith("<"):
         return False
-    if _HTML.search(sample):
+    if _HTML.match(sample):
         return True
     if _HEADING.search(sample) or _FENCE.search(sample):
-        return False  # Markdown that begins with tags, as many a README does
+        return False  # Markdown that begins with tags, as many a README does, or shows some in an example
+    if _HTML.search(sample):
+        return True
     return bool(_HTML_BLOCK.match(sample)) and re.search(r"</\w+>\s*$|</\w+>\s*<", sample) is not None
 
 

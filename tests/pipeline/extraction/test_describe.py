@@ -17,6 +17,7 @@ SHAPES = [
     ("- milk\n- eggs\n\nsee `list`", "markdown"),
     ("<!DOCTYPE html><html><body>hi</body></html>", "webpage"),
     ("<p>Hello <b>you</b></p>", "webpage"),
+    ("<p align='center'>Logo</p>\n\n```\n'<!doctype html><html>'\n```\n\n## Features\n", "markdown"),
     ("<p is a mathematical relation", "text"),
     ('{"a": 1}', "json"),
     ('{"a": 1}\n{"a": 2}', "json"),
