@@ -7,6 +7,7 @@ from uuid import uuid4
 
 from api.keys import Principal
 from api.problems import BadRequestError, ConflictError, NotFoundError
+from api.queries.profile import DEFAULT_BUCKETS
 from api.state import State
 from pipeline.rows import NamespaceRow, OperationRow, OrganizationRow
 from schemas.events import NamespaceChanged, OperationRequested, OrganizationChanged, SettingsChanged
@@ -126,8 +127,10 @@ async def _request(
 
 
 def effective_buckets(row: NamespaceRow | None, organization: OrganizationRow) -> dict[str, str]:
-    """The buckets of a namespace; the organization's definition wins. None: there is no such namespace."""
-    return {**row.buckets, **organization.buckets} if row is not None else {}
+    """The buckets of a namespace: the organization's definition wins, and where nobody defined any there are
+    the default ones. None: there is no such namespace.
+    """
+    return {**row.buckets, **organization.buckets} or dict(DEFAULT_BUCKETS) if row is not None else {}
 
 
 async def set_buckets(state: State, name: str, buckets: Mapping[str, str]) -> dict[str, str]:

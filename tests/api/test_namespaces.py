@@ -76,7 +76,7 @@ async def test_a_namespace_that_begins_again_has_nothing_of_its_former_life(clie
     await client.ok("DELETE", "/ns/alice")
     await client.ok("POST", "/ns/alice/document", {"content": "new", "id": "new"})
     await client.refused(404, "GET", "/ns/alice/document/x")
-    assert (await client.ok("GET", "/ns/alice/profile/buckets"))["buckets"] == {}
+    assert "work" not in (await client.ok("GET", "/ns/alice/profile/buckets"))["buckets"]
     assert (await client.ok("GET", "/ns"))["namespaces"][0]["id"] != first
 
 
@@ -108,6 +108,14 @@ async def test_buckets_are_added_redefined_and_removed(client: Client) -> None:
     assert set_again["buckets"] == {"work": "Employers", "food": "Tastes"}
     left = await client.ok("DELETE", buckets, {"buckets": ["food", "unknown"]})
     assert left == await client.ok("GET", buckets) == {"buckets": {"work": "Employers"}}
+
+
+async def test_a_namespace_for_which_nobody_defined_buckets_has_the_default_one(client: Client) -> None:
+    await begin(client, "alice")
+    buckets = "/ns/alice/profile/buckets"
+    assert (await client.ok("GET", buckets))["buckets"].keys() == {"preferences"}
+    assert (await client.ok("PUT", buckets, {"buckets": {"work": "Jobs"}}))["buckets"].keys() == {"work"}
+    assert (await client.ok("DELETE", buckets, {"buckets": ["work"]}))["buckets"].keys() == {"preferences"}
 
 
 async def test_buckets_of_an_unknown_namespace_are_read_empty_and_not_changed(client: Client) -> None:
