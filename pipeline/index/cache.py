@@ -14,8 +14,10 @@ from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Vector
 
 Searchable = NamespaceIndex | StreamedNamespace
 
-UNSEEN_CHANGES = 8192
-"""A namespace that changes more than this between two searches is dropped: loading it again is cheaper."""
+UNSEEN_CHANGES = 16_384
+"""Groups and rows; a namespace that changes more between two searches is dropped and loaded again."""
+_AT_ONCE = 256
+"""Groups that are worked in before others may have the loop."""
 
 
 @dataclass(eq=False, slots=True)
@@ -63,14 +65,7 @@ class NamespaceCache:
 
     async def open(self, namespace: NamespaceRow) -> Searchable:
         """The namespace, ready to be searched, with every change made so far."""
-        entry = self._entry(namespace)
-        while entry.loading is not None:
-            # Shielded: a caller who goes away must not take the load from the others.
-            await asyncio.shield(entry.loading)
-            # The namespace may have been moved or dropped meanwhile.
-            entry = self._entry(self._catalog.namespace(namespace.name) or namespace)
-        if entry.index is not None and entry.changes:
-            self._settle(entry)
+        entry = await self._true(namespace)
         if entry.index is not None:
             return entry.index
         return await StreamedNamespace.open(self._documents, self._chunks, self._memories, entry.spaces)
@@ -83,6 +78,18 @@ class NamespaceCache:
         found = await (await self.open(row)).nearest(vector, limit)
         rows = await self._memories.get([one for one, _ in found])
         return [(rows[one][0], cosine) for one, cosine in found if rows.get(one)]
+
+    async def _true(self, namespace: NamespaceRow) -> _Entry:
+        """The entry, loaded and with every change worked in."""
+        while True:
+            # While this waited, the namespace may have been moved, or its entry dropped.
+            entry = self._entry(self._catalog.namespace(namespace.name) or namespace)
+            if entry.loading is not None:
+                # Shielded: a caller who goes away must not take the load from the others.
+                await asyncio.shield(entry.loading)
+            await self._settle(entry)
+            if self._entries.get(entry.name) is entry and entry.loading is None:
+                return entry
 
     def _entry(self, namespace: NamespaceRow) -> _Entry:
         """The entry for what the namespace owns now; a new one starts loading."""
@@ -105,15 +112,21 @@ class NamespaceCache:
             entry.loading = None
             if not loaded and self._entries.get(entry.name) is entry:
                 self._drop(entry.name)
-        self._settle(entry)
+        self._weigh(entry)
 
-    def _settle(self, entry: _Entry) -> None:
-        """Work in the changes, note what the entry weighs now, and let others go until all fit."""
-        if entry.index is None:
-            entry.changes.take()
-            return
-        entry.index.settle(entry.changes)
-        entry.nbytes = entry.index.nbytes
+    async def _settle(self, entry: _Entry) -> None:
+        """Work in the changes, some at a time, so that many of them do not hold up the loop."""
+        while entry.changes:
+            changes = entry.changes.take(_AT_ONCE)
+            if entry.index is not None:
+                entry.index.settle(changes)
+                self._weigh(entry)
+            if entry.changes:
+                await asyncio.sleep(0)
+
+    def _weigh(self, entry: _Entry) -> None:
+        """Note what an entry weighs now, and let others go until all fit."""
+        entry.nbytes = 0 if entry.index is None else entry.index.nbytes
         if entry.nbytes > self._limit:
             entry.index, entry.nbytes = None, 0
         self._make_room(entry)
@@ -135,19 +148,19 @@ class NamespaceCache:
     def _documents_changed(self, groups: Mapping[str, list[DocumentRow]]) -> None:
         for key, rows in groups.items():
             for entry in self._concerned(rows[0].space if rows else None, key):
-                entry.changes.documents[key] = rows
+                entry.changes.document(key, rows)
                 self._bound(entry)
 
     def _chunks_changed(self, groups: Mapping[str, list[ChunkRow]]) -> None:
         for key, rows in groups.items():
             for entry in self._concerned(rows[0].space if rows else None, key):
-                entry.changes.chunks[key] = rows
+                entry.changes.chunk(key, rows)
                 self._bound(entry)
 
     def _memories_changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
         for key, rows in groups.items():
             for entry in self._concerned(rows[0].space if rows else None, None):
-                entry.changes.memories[key] = rows
+                entry.changes.memory(key, rows)
                 self._bound(entry)
 
     def _concerned(self, space: str | None, document: str | None) -> list[_Entry]:
@@ -162,5 +175,5 @@ class NamespaceCache:
         ]
 
     def _bound(self, entry: _Entry) -> None:
-        if len(entry.changes) > UNSEEN_CHANGES and entry.loading is None:
+        if entry.changes.weight > UNSEEN_CHANGES and entry.loading is None:
             self._drop(entry.name)

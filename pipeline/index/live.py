@@ -12,8 +12,8 @@ from pipeline.index.scoring import Statistics
 from pipeline.index.segments import C, Owners, Segment, joined, pieces, segment
 from pipeline.rows import ChunkColumns, MemoryColumns
 
-SEGMENT_ROWS = 32_768
-"""Rows of the largest segment: bounds what building and merging one takes."""
+SEGMENT_ROWS = 16_384
+"""Rows of the largest segment: bounds the time and the memory that building and merging one take."""
 _GROWTH = 4
 """A segment is merged into the one before it when that one is not this many times larger."""
 

@@ -42,13 +42,12 @@ class NamespaceIndex:
 
     def settle(self, changes: Changes) -> None:
         """Work in what has changed. Afterwards every search sees it."""
-        documents, chunks, memories = changes.take()
-        came_or_went = self.documents.apply(documents) if documents else False
-        if chunks:
-            self._replace_chunks(chunks)
-        if memories:
-            self.memories.remove(by_id(memories.keys()))
-            self.memories.add(memory_columns([row for rows in memories.values() for row in rows]))
+        came_or_went = self.documents.apply(changes.documents) if changes.documents else False
+        if changes.chunks:
+            self._replace_chunks(changes.chunks)
+        if changes.memories:
+            self.memories.remove(by_id(changes.memories.keys()))
+            self.memories.add(memory_columns([row for rows in changes.memories.values() for row in rows]))
         self.chunks.settle()
         self.memories.settle()
         if came_or_went:

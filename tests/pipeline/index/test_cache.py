@@ -164,3 +164,17 @@ async def test_a_namespace_that_changes_much_unseen_is_loaded_anew(
         await world.document(f"d{at}", "green tea")
     assert world.cache.names == []
     assert len(await world.found("tea")) == 4
+
+
+async def test_many_changes_are_worked_in_a_few_at_a_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.open()
+    monkeypatch.setattr(cache_module, "_AT_ONCE", 2)
+    for at in range(9):
+        await world.document(f"d{at}", "green tea", "black coffee")
+    await world.remove_document("d0")
+    both = await asyncio.gather(
+        world.found("tea", threshold=0.0, limit=100), world.found("coffee", threshold=0.0, limit=100)
+    )
+    assert [len(found) for found in both] == [16, 16]
