@@ -5,6 +5,7 @@ import threading
 import time
 
 import httpx2
+import pytest
 from supermemory import Supermemory
 
 from bench.server import Server
@@ -77,6 +78,7 @@ def _listed(client: Supermemory) -> list[tuple[str, str]]:
     return listed
 
 
+@pytest.mark.slow
 def test_what_was_acknowledged_survives_kill_9_and_is_found_once(own_server: Server) -> None:
     own_server.start()
     acknowledged = _add_while_killing(own_server, random.Random(20))  # noqa: S311 - when to kill is no secret
