@@ -8,6 +8,8 @@ from charset_normalizer import from_bytes
 from pipeline.errors import ExtractionError
 
 _SAMPLE = 65_536
+_SHORT = 512
+_ASCII = 0x7F
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -55,5 +57,9 @@ def _wide(data: bytes) -> str | None:
 
 
 def _guessed(data: bytes) -> str:
+    foreign = sum(byte > _ASCII for byte in data[:_SHORT])
+    if len(data) <= _SHORT and foreign * 3 < len(data):
+        # Too little for statistics, and mostly ASCII: western European, by far the most frequent.
+        return "cp1252"
     best = from_bytes(data[:_SAMPLE]).best()
     return best.encoding if best is not None else "latin-1"

@@ -4,8 +4,9 @@ import asyncio
 import json
 import os
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio import StreamReader, StreamWriter
 from dataclasses import dataclass
+from subprocess import DEVNULL, PIPE, Popen
 from typing import Any
 
 from pipeline.errors import ExtractionError
@@ -62,18 +63,7 @@ class WorkerPool:
             await self._end(worker)
 
     async def _start(self) -> "_Worker":
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "pipeline.extraction.worker",
-            str(self._memory_mb),
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            env=_environment(),
-            start_new_session=True,  # Ctrl-C in the terminal is for the service, which then ends its workers
-        )
-        worker = _Worker(process)
+        worker = await _Worker.start(self._memory_mb)
         self._all.add(worker)
         return worker
 
@@ -95,10 +85,31 @@ class ParserError(ExtractionError):
 class _Worker:
     """One process. `healthy` means that it answered all it was asked."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: "Popen[bytes]", stdin: StreamWriter, stdout: StreamReader) -> None:
         self._process = process
+        self._stdin = stdin
+        self._stdout = stdout
         self.healthy = True
         self.served = 0
+
+    @classmethod
+    async def start(cls, memory_mb: int) -> "_Worker":
+        # Not the event loop's own subprocesses: uvloop forks, and a forked child runs the fork hooks of every
+        # library here before it becomes the worker. Popen goes from here to there at once.
+        process = Popen(  # noqa: S603, ASYNC220 - our own module; takes milliseconds
+            [sys.executable, "-m", "pipeline.extraction.worker", str(memory_mb)],
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=DEVNULL,
+            env=_environment(),
+            start_new_session=True,  # Ctrl-C in the terminal is for the service, which then ends its workers
+        )
+        loop = asyncio.get_running_loop()
+        stdout = StreamReader()
+        protocol = asyncio.StreamReaderProtocol(stdout)
+        await loop.connect_read_pipe(lambda: protocol, process.stdout)
+        transport, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, process.stdin)
+        return cls(process, StreamWriter(transport, flow, None, loop), stdout)
 
     async def parse(self, data: bytes, header: dict[str, Any]) -> Parsed:
         self.healthy = False
@@ -110,20 +121,15 @@ class _Worker:
         return Parsed(text.decode(), answer["title"], answer["subject"])
 
     async def _ask(self, request: bytes) -> tuple[dict[str, Any], bytes]:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise EOFError
-        stdin.write(request)
-        await stdin.drain()
-        head, body = LENGTHS.unpack(await stdout.readexactly(LENGTHS.size))
-        return json.loads(await stdout.readexactly(head)), await stdout.readexactly(body)
+        self._stdin.write(request)
+        await self._stdin.drain()
+        head, body = LENGTHS.unpack(await self._stdout.readexactly(LENGTHS.size))
+        return json.loads(await self._stdout.readexactly(head)), await self._stdout.readexactly(body)
 
     async def end(self) -> None:
-        if self._process.returncode is None:
-            self._process.kill()
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        await self._process.wait()
+        self._process.kill()
+        self._stdin.close()
+        await asyncio.to_thread(self._process.wait)
 
 
 def _environment() -> dict[str, str]:
