@@ -106,6 +106,8 @@ async def test_texts_keep_their_characters_whatever_their_charset(extractor: Fil
         assert (await extractor.file(data, upload(data, "weg.txt"))).text == said
     data = "Привет, как дела? Мы встретимся завтра утром на вокзале и поедем в Москву.".encode("cp1251")
     assert "Москву" in (await extractor.file(data, upload(data, "a.txt"))).text
+    data = "Müller, Straße 5, Köln".encode("cp1252")
+    assert (await extractor.file(data, upload(data, "a.txt"))).text == "Müller, Straße 5, Köln"
 
 
 async def test_a_page_of_another_charset_keeps_its_characters(extractor: FileExtractor) -> None:
