@@ -31,6 +31,11 @@ class _Entry:
     index: NamespaceIndex | None = None
     nbytes: int = 0
 
+    def knows(self, document: str) -> bool:
+        """Whether the document is, was or may be here."""
+        noted = document in self.changes.documents or document in self.changes.chunks
+        return noted or self.index is None or self.index.documents.knows(document)
+
 
 class NamespaceCache:
     """Namespaces by name, least recently used first out, within `limit_bytes` together.
@@ -168,11 +173,7 @@ class NamespaceCache:
         if space is not None:
             entry = self._by_space.get(space)
             return [entry] if entry is not None else []
-        return [
-            entry
-            for entry in self._entries.values()
-            if entry.index is None or document is None or entry.index.documents.knows(document)
-        ]
+        return [entry for entry in self._entries.values() if document is None or entry.knows(document)]
 
     def _bound(self, entry: _Entry) -> None:
         if entry.changes.weight > UNSEEN_CHANGES and entry.loading is None:
