@@ -121,7 +121,7 @@ class FormedMemory(Event):
     replaced_by: tuple[str, ...] = ()
     """Ids of memories known already that speak of a later time: they update this one."""
     since: datetime | None = None
-    """The time it speaks of, where that decides about versions; a document that repeats itself says nothing new."""
+    """The time it speaks of, where that decides about versions: a repetition says nothing new."""
 
 
 class MemoriesFormed(Event):

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pipeline.columns import document_columns, memory_columns
+from pipeline.columns import chunk_columns, document_columns, memory_columns
 from pipeline.errors import RejectedError
 from pipeline.ports import Position
 from pipeline.rows import (
@@ -97,8 +97,9 @@ class FakeDocuments(FakeTable[DocumentRow]):
 class FakeChunks(FakeTable[ChunkRow]):
     """`ports.Chunks`."""
 
-    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
-        raise NotImplementedError("The index is tested on the real store.")
+    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
+        if rows := await self.in_spaces(spaces):
+            yield chunk_columns(rows)
 
 
 class FakeMemories(FakeTable[MemoryRow]):
@@ -108,7 +109,8 @@ class FakeMemories(FakeTable[MemoryRow]):
         return [row for row in self.rows if set(row.sources) & set(documents)]
 
     async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
-        yield memory_columns(await self.in_spaces(spaces))
+        if rows := await self.in_spaces(spaces):
+            yield memory_columns(rows)
 
 
 class RecordingPublisher:

@@ -11,17 +11,18 @@ from schemas.topics import MEMORIES_FORGOTTEN
 
 
 async def by_ids(state: State, name: str, ids: Sequence[str]) -> ForgetAnswer:
-    """Forget each on its own; unknown ids are told."""
+    """Forget each on its own; ids that are unknown or forgotten already are told."""
     wanted = list(dict.fromkeys(ids))
     namespace = state.catalog.namespace(name)
     found = await state.memories.get(wanted) if namespace else {}
     spaces = namespace.spaces if namespace else ()
     rows = [rows[0] for rows in found.values() if rows and rows[0].space in spaces]
-    await _forget(state, rows, "asked for by id")
-    known = {row.id for row in rows}
-    unknown = [one for one in wanted if one not in known]
-    errors = [ForgetProblem(id=one, error=f"There is no such memory in {name}") for one in unknown]
-    return _answer(rows, errors)
+    known = {row.id: row for row in rows}
+    problems = {one: _problem(known.get(one), name) for one in wanted}
+    fresh = [row for row in rows if problems[row.id] is None]
+    await _forget(state, fresh, "asked for by id")
+    errors = [ForgetProblem(id=one, error=error) for one, error in problems.items() if error is not None]
+    return _answer(fresh, errors)
 
 
 async def by_meaning(state: State, name: str, query: str, *, dry_run: bool) -> ForgetAnswer:
@@ -31,6 +32,13 @@ async def by_meaning(state: State, name: str, query: str, *, dry_run: bool) -> F
     if not dry_run:
         await _forget(state, rows, f"asked for by meaning: {query[:200]}")
     return _answer(rows, [])
+
+
+def _problem(row: MemoryRow | None, name: str) -> str | None:
+    """Why a memory can't be forgotten."""
+    if row is None:
+        return f"There is no such memory in {name}"
+    return "It is forgotten already" if row.forgotten_at is not None else None
 
 
 async def _forget(state: State, rows: Sequence[MemoryRow], reason: str) -> None:

@@ -65,7 +65,7 @@ async def _family(
 
 
 def _steps(hits: Iterable[RelatedHit], *, nearest_last: bool = False) -> list[RelatedHit]:
-    """Nearest version first, three steps at most. A memory names all versions it replaces, not only the last."""
+    """Nearest version first, three steps at most: a memory names all versions it replaces."""
     ordered = sorted(hits, key=lambda one: (one.version, one.id), reverse=nearest_last)
     steps = [list(members) for _, members in groupby(ordered, key=lambda one: one.version)]
     return [one for members in steps[:STEPS] for one in members]

@@ -35,6 +35,7 @@ class Slot:
 
 _PERSON = r"(?P<s>User|[A-Z][\w'-]*[\w](?: [A-Z][\w'-]*[\w]){0,2})"
 _NOW = r"(?:(?:now|currently|actually|officially|just|recently|finally|still) )?"
+_HIRED = rf"{_NOW}(?:started (?:working|a new job)|got (?:a |the )?(?:new )?job|got hired)"
 _PLACE = r"(?P<v>[A-Z][\w.'-]+(?:,? (?:[A-Z][\w.'-]+|de|la|del|am|upon))*)"
 _NAMED = r"(?P<v>[A-Z0-9][\w.&'+-]*(?: (?:[A-Z0-9&][\w.&'+-]*|of|and|the|for|de))*)"
 _FREE = r"(?P<v>[^,;:()]+)"
@@ -114,7 +115,7 @@ _FORMS = (
     ),
     _form(rf"{_PERSON} (?:no longer lives|doesn't live) in (?P<n>[A-Z][\w ,.'-]+?)", "residence", ended=True),
     _form(
-        rf"{_PERSON} (?:{_NOW}works|is {_NOW}working|is {_NOW}employed) (?:at|for|by) {_NAMED}",
+        rf"{_PERSON} (?:{_NOW}works|is {_NOW}working|is {_NOW}employed|{_HIRED}) (?:at|for|by) {_NAMED}",
         "employer",
         worded=True,
     ),
@@ -125,7 +126,8 @@ _FORMS = (
     ),
     _form(rf"{_PERSON} {_NOW}works as (?:an? |the )?{_FREE}", "job", worded=True),
     _form(
-        rf"{_PERSON}'s (?:all-time )?favou?rite (?P<x>[\w -]{{2,40}}?) (?:is|changed to) {_NOW}{_FREE}",
+        rf"{_PERSON}'s (?:all-time )?favou?rite (?P<x>[\w -]{{2,40}}?) "
+        rf"(?:is|(?:has )?changed (?:from .+? )?to) {_NOW}{_FREE}",
         _favourite,
         worded=True,
     ),

@@ -19,7 +19,7 @@ class Fact:
 
 
 _OPENING = re.compile(
-    r"^(?:(?:hi|hey|hello|wow|yeah|yep|yes|yup|no|nope|oh|ah|aw|ok|okay|well|so|sure|thanks|thank you|thx|"
+    r"^(?:(?:hi|hey|hello|wow|yeah|yep|yes|yup|no|nope|oh|ah|aww?|ok|okay|well|so|sure|thanks|thank you|thx|"
     r"cool|nice|great|"
     r"awesome|haha|lol|omg|btw|by the way|anyway|actually|honestly|also|and|but|plus|fyi|for your "
     r"information|"
@@ -32,7 +32,8 @@ _OPENING = re.compile(
 )
 _ADDRESS = re.compile(r"https?://|www\.|\S+\(\)|[{}<>=;|\\]|\w+\.\w+\.\w+\(|::")
 _HEDGE = re.compile(
-    r"\b(?:maybe|perhaps|probably|possibly|might|could|would|should|may|seems?|supposedly|i think|i guess|"
+    r"\b(?:maybe|perhaps|probably|possibly|might|could|would|should|(?-i:may)|seems?|supposedly|i think|i "
+    r"guess|"
     r"i suppose|i wish|"
     r"i hope|i wonder|i doubt|i'd|not sure|kind of|sort of|if|unless|imagine|suppose|as if|i bet|i'm "
     r"guessing|what if|"
@@ -120,6 +121,14 @@ _CLAUSE = re.compile(
     r"(?:,? (?:and|but) (?:also |now )?|; |, )(?=(?:I|I'm|I've|I'll|my|My)\b)|(?:,)? (?:and|but) "
     r"(?=(?:also )?(\w+) )"
 )
+_MOOD = re.compile(
+    r"^I(?:'m| am| was| felt| feel)(?: (?:so|really|super|very|totally|pretty|just|too|quite|always))* "
+    r"(?:excited|happy|thrilled|proud|sad|nervous|relieved|surprised|inspired|moved|touched|scared|amazed|"
+    r"busy|tired|"
+    r"blown away|overwhelmed)$"
+)
+_CALLED = re.compile(r"^(?:[A-Z]\w+,? (?:that|this|it|what)(?:'s|\b)|[A-Z]\w+, (?!who\b|which\b))")
+_SPECIFIC = re.compile(r"^We\b|^[Oo]ur\b|\d|(?<=[a-z,'] )[A-Z][a-z]+|^The [\w ]+ (?:of|for|is now|was) ")
 _WORDS = re.compile(r"[\w'\u2019-]+")
 
 
@@ -133,6 +142,8 @@ def facts(sentence: str, speaker: str | None, *, chat: bool = False) -> list[Fac
     if plain.endswith(("?", ":")) or _ADDRESS.search(plain) or _HEDGE.search(plain):
         return []
     if chat and _YOU.search(plain):
+        return []
+    if chat and not is_first_person(plain) and not _SPECIFIC.search(plain):
         return []
     found = (_fact(clause, speaker) for clause in _clauses(plain))
     return [fact for fact in found if fact is not None]
@@ -173,7 +184,7 @@ def _continues(verb: str, head: str) -> bool:
 def _fact(clause: str, speaker: str | None) -> Fact | None:
     clause = clause.strip(" ,;\u2013-\u2014.!\u2026\"\u201d'")
     spoken = _WORDS.findall(clause)
-    if not SHORTEST <= len(spoken) <= LONGEST or _CHATTER.match(clause):
+    if not SHORTEST <= len(spoken) <= LONGEST or _CHATTER.match(clause) or _MOOD.match(clause):
         return None
     if not _states(clause, spoken):
         return None
@@ -188,7 +199,7 @@ def _states(clause: str, spoken: list[str]) -> bool:
         return _has_verb_after_i(spoken)
     if first == "my" or re.match(r"We\b", clause):
         return any(_finite(word) for word in spoken[1:])
-    if _POINTING.match(clause) or _QUESTION.match(clause) or _YOU.match(clause):
+    if _CALLED.match(clause) or _POINTING.match(clause) or _QUESTION.match(clause) or _YOU.match(clause):
         return False
     if first in _IMPERATIVE or not (clause[0].isupper() or clause[0].isdigit()):
         return False

@@ -19,7 +19,8 @@ _MY = re.compile(r"\bmy\b", re.IGNORECASE)
 _ME = re.compile(r"\bme\b", re.IGNORECASE)
 _MYSELF = re.compile(r"\bmyself\b", re.IGNORECASE)
 _MINE = re.compile(r"\bmine\b", re.IGNORECASE)
-_WE = re.compile(r"^(?:We|Me and \w+)\b")
+_WE = re.compile(r"^(?:We|Me and \w+)(?P<verb>'ve|'re|'ll)?\b")
+_WE_VERBS = {"'ve": " have", "'re": " are", "'ll": " will"}
 _OUR = re.compile(r"\bour\b", re.IGNORECASE)
 _COORDINATED = re.compile(r"(?<=\s)(and|but|or)( (?:also |now |still |never |just |really )?)([a-z][\w'-]*)")
 _FIRST = re.compile(r"\b(?:I|I'\w+|my|me|myself|mine)\b", re.IGNORECASE)
@@ -38,7 +39,8 @@ def resolved(text: str, speaker: str | None) -> str:
     """
     who = speaker or WRITER
     if speaker is not None:
-        text = _OUR.sub("their", _WE.sub(f"{who} and others", text))
+        text = _WE.sub(lambda match: f"{who} and others{_WE_VERBS.get(match['verb'], '')}", text)
+        text = _OUR.sub("their", text)
     if not is_first_person(text):
         return text
     begins_with_i = bool(re.match(r"I\b", text))

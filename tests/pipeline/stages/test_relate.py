@@ -271,7 +271,7 @@ async def test_delivering_again_changes_nothing(steps: list[Step], order: random
 @settings(max_examples=100, deadline=None)
 async def test_events_of_older_texts_may_be_left_out(steps: list[Step]) -> None:
     """As in a replay, where the documents are at their newest before the first memory comes."""
-    says = [("say", name, town, None) for verb, name, town, _ in steps if verb == "say"]
+    says: list[Step] = [("say", name, town, None) for verb, name, town, _ in steps if verb == "say"]
     world, other = World(), World()
     delivered = await _live(world, says)
     for _, name, town, date in says:
