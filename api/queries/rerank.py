@@ -113,7 +113,8 @@ def _likeness(
     every = {word: at for at, word in enumerate(dict.fromkeys(word for text in texts for word in text.words))}
     if not every:
         return np.zeros(len(texts))
-    likeness = vectors.word_vectors(asked) @ vectors.word_vectors(list(every)).T
+    # Pair by pair: a product of matrices would call in threads that take longer to wake than this takes.
+    likeness = np.vecdot(vectors.word_vectors(asked)[:, None], vectors.word_vectors(list(every))[None])
     weights = np.array([question.weights.word(word) for word in asked])
     weights /= weights.sum() or 1.0
     likest = np.zeros((len(texts), len(asked)))

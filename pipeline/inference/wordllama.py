@@ -85,7 +85,8 @@ class WordLlamaEmbedder:
         if not any(weights):
             return self.embed([text])[0]
         rows = self._table[np.array(tokens)].astype(np.float32)
-        return _unit(np.array(weights, np.float32) @ rows)
+        rows *= np.array(weights, np.float32)[:, None]
+        return _unit(rows.sum(axis=0))
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """As `ports.WordVectors`."""
