@@ -120,7 +120,7 @@ async def open_pipeline(settings: Settings) -> AsyncIterator[Pipeline]:
             extract.build(
                 documents=documents,
                 chunks=chunks,
-                memories=memories,
+                keeper=keeper,
                 blobs=blobs,
                 catalog=catalog,
                 publisher=bus,

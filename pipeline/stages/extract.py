@@ -7,10 +7,11 @@ comes again finds its work done and at most publishes the same event once more.
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.errors import ExtractionError, RejectedError, RetryableError
+from pipeline.memory.keeper import Keeper
 from pipeline.ports import (
     Blobs,
     Catalog,
@@ -19,11 +20,10 @@ from pipeline.ports import (
     Extracted,
     Extractor,
     Fetcher,
-    Memories,
     Publisher,
 )
 from pipeline.projection import submitted, touches_content
-from pipeline.rows import DocumentRow, MemoryRow
+from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage
 from schemas.events import DocumentExtracted, DocumentSubmitted
 from schemas.limits import TEXT_CHARACTERS
@@ -68,7 +68,7 @@ class Extract:
 
     documents: Documents
     chunks: Chunks
-    memories: Memories
+    keeper: Keeper
     blobs: Blobs
     catalog: Catalog
     publisher: Publisher
@@ -118,8 +118,7 @@ class Extract:
         if not gone:
             return
         await self.chunks.update(gone, lambda _, rows: [] if rows else None)
-        supported = {row.id for row in await self.memories.of_documents(gone)}
-        await self.memories.update(supported, lambda _, rows: _without(rows, gone))
+        await self.keeper.withdraw(gone)
 
     async def _republish(self, histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> None:
         """Texts that were stored by a run that ended before it could publish them."""
@@ -250,14 +249,14 @@ class Extract:
         )
 
     async def _durable(self) -> None:
-        await asyncio.gather(self.documents.durable(), self.chunks.durable(), self.memories.durable())
+        await asyncio.gather(self.documents.durable(), self.chunks.durable(), self.keeper.durable())
 
 
 def build(
     *,
     documents: Documents,
     chunks: Chunks,
-    memories: Memories,
+    keeper: Keeper,
     blobs: Blobs,
     catalog: Catalog,
     publisher: Publisher,
@@ -270,7 +269,7 @@ def build(
     work = Extract(
         documents=documents,
         chunks=chunks,
-        memories=memories,
+        keeper=keeper,
         blobs=blobs,
         catalog=catalog,
         publisher=publisher,
@@ -376,8 +375,3 @@ def _is_pending(row: DocumentRow, record: Submission) -> bool:
     if not row.text_seq < record.offset <= row.content_seq or record.event.operation == "delete":
         return False
     return touches_content(record.event) or record.offset == row.content_seq
-
-
-def _without(rows: Sequence[MemoryRow], documents: Collection[str]) -> list[MemoryRow]:
-    left = [replace(row, sources=tuple(s for s in row.sources if s not in documents)) for row in rows]
-    return [row for row in left if row.sources]

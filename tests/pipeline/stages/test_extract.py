@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ExtractionError, RetryableError
+from pipeline.memory.keeper import Keeper
+from pipeline.memory.ledger import Ledger
 from pipeline.ports import Extracted
 from pipeline.projection import submitted
 from pipeline.rows import DocumentRow, MemoryRow
@@ -86,7 +88,7 @@ class World:
         self.stage = build(
             documents=self.documents,
             chunks=self.chunks,
-            memories=self.memories,
+            keeper=Keeper(self.memories, Ledger(self.memories), self.catalog),
             blobs=self.blobs,
             catalog=self.catalog,
             publisher=self.publisher,
