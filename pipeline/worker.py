@@ -22,7 +22,7 @@ from pipeline.memory.dreamer import Dreamer
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
-from pipeline.ports import Clock, Embedder
+from pipeline.ports import Clock, Embedder, Extractor, Fetcher
 from pipeline.settings import Settings
 from pipeline.stage import Stage
 from pipeline.stages import chunk, embed, extract, forget, form, operations, relate
@@ -93,86 +93,144 @@ async def open_pipeline(settings: Settings) -> AsyncIterator[Pipeline]:
             embedder=embedder.name,
         )
         stack.push_async_callback(store.close)
-        blobs = FolderBlobs(Path(settings.blob_uri or settings.data_dir / "blobs"))
+        blobs = FolderBlobs(_blob_folder(settings))
         await blobs.sweep()
-        cache = NamespaceCache(
-            store.documents, store.chunks, store.memories, store.catalog, settings.cache_bytes
+        ledger = Ledger(store.memories)
+        former = Former(documents=store.documents, catalog=store.catalog, publisher=bus, ledger=ledger)
+        parts = _Parts(
+            settings=settings,
+            bus=bus,
+            store=store,
+            blobs=blobs,
+            embedder=embedder,
+            clock=clock,
+            keeper=Keeper(store.memories, ledger, store.catalog),
+            former=former,
+            dreamer=Dreamer(
+                former=former,
+                documents=store.documents,
+                catalog=store.catalog,
+                clock=clock,
+                quiet_seconds=settings.dreaming_quiet_seconds,
+            ),
+            changes=asyncio.Lock(),
         )
         extractor, fetcher = _extraction(settings, stack)
-        changes = asyncio.Lock()
-        ledger = Ledger(store.memories)
-        keeper = Keeper(store.memories, ledger, store.catalog)
-        former = Former(documents=store.documents, catalog=store.catalog, publisher=bus, ledger=ledger)
-        dreamer = Dreamer(
-            former=former,
-            documents=store.documents,
-            catalog=store.catalog,
-            clock=clock,
-            quiet_seconds=settings.dreaming_quiet_seconds,
+        yield parts.pipeline(extractor, fetcher)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Parts:
+    """What the stages are made of."""
+
+    settings: Settings
+    bus: LogBus
+    store: Store
+    blobs: FolderBlobs
+    embedder: Embedder
+    clock: Clock
+    keeper: Keeper
+    former: Former
+    dreamer: Dreamer
+    changes: asyncio.Lock
+
+    def pipeline(self, extractor: Extractor, fetcher: Fetcher) -> Pipeline:
+        store = self.store
+        return Pipeline(
+            bus=self.bus,
+            store=store,
+            blobs=self.blobs,
+            cache=NamespaceCache(
+                store.documents, store.chunks, store.memories, store.catalog, self.settings.cache_bytes
+            ),
+            keeper=self.keeper,
+            changes=self.changes,
+            embedder=self.embedder,
+            clock=self.clock,
+            dreamer=self.dreamer,
+            stages=[
+                *self._texts(extractor, fetcher),
+                *self._memories(),
+                settings_stage.build(catalog=store.catalog),
+                self._operations(),
+            ],
         )
-        documents, chunks, memories, catalog = (
-            store.documents,
-            store.chunks,
-            store.memories,
-            store.catalog,
-        )
-        stages: list[Stage[Any]] = [
+
+    def _texts(self, extractor: Extractor, fetcher: Fetcher) -> list[Stage[Any]]:
+        """From what was sent to passages that can be found."""
+        store, blobs, bus = self.store, self.blobs, self.bus
+        return [
             extract.build(
-                documents=documents,
-                chunks=chunks,
-                keeper=keeper,
+                documents=store.documents,
+                chunks=store.chunks,
+                memories=store.memories,
                 blobs=blobs,
-                catalog=catalog,
+                catalog=store.catalog,
                 publisher=bus,
                 extractor=extractor,
                 fetcher=fetcher,
                 summarize=summarize,
             ),
             chunk.build(
-                documents=documents,
+                documents=store.documents,
                 blobs=blobs,
-                catalog=catalog,
+                catalog=store.catalog,
                 publisher=bus,
-                splitter=StructuredSplitter(settings.chunk_size),
+                splitter=StructuredSplitter(self.settings.chunk_size),
             ),
             embed.build(
-                documents=documents,
-                chunks=chunks,
+                documents=store.documents,
+                chunks=store.chunks,
                 blobs=blobs,
-                catalog=catalog,
-                embedder=embedder,
+                catalog=store.catalog,
+                embedder=self.embedder,
                 terms=hashed,
-            ),
-            form.build(
-                documents=documents,
-                memories=memories,
-                catalog=catalog,
-                blobs=blobs,
-                publisher=bus,
-                former=former,
-                dreamer=dreamer,
-            ),
-            relate.build(
-                documents=documents,
-                memories=memories,
-                catalog=catalog,
-                embedder=embedder,
-                keeper=keeper,
-                terms=hashed,
-            ),
-            forget.build(catalog=catalog, keeper=keeper),
-            settings_stage.build(catalog=catalog),
-            operations.build(
-                documents=documents,
-                catalog=catalog,
-                operations=store.operations,
-                publisher=bus,
-                clock=clock,
-                store=store,
-                lock=changes,
             ),
         ]
-        yield Pipeline(bus, store, blobs, cache, keeper, changes, embedder, clock, dreamer, stages)
+
+    def _memories(self) -> list[Stage[Any]]:
+        """From texts to facts that are known."""
+        store = self.store
+        return [
+            form.build(
+                documents=store.documents,
+                memories=store.memories,
+                catalog=store.catalog,
+                blobs=self.blobs,
+                publisher=self.bus,
+                former=self.former,
+                dreamer=self.dreamer,
+            ),
+            relate.build(
+                documents=store.documents,
+                memories=store.memories,
+                catalog=store.catalog,
+                embedder=self.embedder,
+                keeper=self.keeper,
+                terms=hashed,
+            ),
+            forget.build(catalog=store.catalog, keeper=self.keeper),
+        ]
+
+    def _operations(self) -> Stage[Any]:
+        return operations.build(
+            documents=self.store.documents,
+            catalog=self.store.catalog,
+            operations=self.store.operations,
+            publisher=self.bus,
+            clock=self.clock,
+            store=self.store,
+            lock=self.changes,
+        )
+
+
+def _blob_folder(settings: Settings) -> Path:
+    uri = settings.blob_uri
+    if uri is not None and "://" in uri:
+        raise ValueError(
+            f"RECOLLECT_BLOB_URI is {uri}, but blobs are kept in a folder in this version. Give the path of one."
+        )
+    return Path(uri) if uri else settings.data_dir / "blobs"
 
 
 def _embedder(settings: Settings) -> Embedder:
