@@ -163,7 +163,7 @@ class _Parts:
             extract.build(
                 documents=store.documents,
                 chunks=store.chunks,
-                memories=store.memories,
+                keeper=self.keeper,
                 blobs=blobs,
                 catalog=store.catalog,
                 publisher=bus,
@@ -228,7 +228,7 @@ def _blob_folder(settings: Settings) -> Path:
     uri = settings.blob_uri
     if uri is not None and "://" in uri:
         raise ValueError(
-            f"RECOLLECT_BLOB_URI is {uri}, but blobs are kept in a folder in this version. Give the path of one."
+            f"RECOLLECT_BLOB_URI is {uri}, but this version keeps blobs in a folder. Give the path of one."
         )
     return Path(uri) if uri else settings.data_dir / "blobs"
 
