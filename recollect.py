@@ -40,9 +40,7 @@ def serve(
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     _refuse_what_is_not_there(settings, only)
     logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
-    # A publish crosses two threads; at the default of 5 ms it waits for whoever computes (26 ms against 0.8).
-    sys.setswitchinterval(SWITCH_SECONDS)
-    _give_memory_back()
+    _tune_process()
     from api.server import listen  # frameworks cost seconds that `--help` need not wait for
     from pipeline.store import StoreMismatchError
 
@@ -73,17 +71,19 @@ def _refuse_what_is_not_there(settings: Settings, only: str | None) -> None:
         )
 
 
-def _give_memory_back() -> None:
-    """Let large blocks return to the system when they are freed; call before libraries start threads.
+def _tune_process() -> None:
+    """For many small tasks in one process; call before libraries start threads.
 
-    glibc otherwise keeps them in an arena per thread, and Arrow in a pool: with 100,000 chunks searched,
-    835 MB resident against 450.
+    glibc keeps freed blocks in an arena per thread: with 100,000 chunks searched, 835 MB were resident, and
+    450 with these options. A publish crosses two threads: at the interpreter's 5 ms it waits for whoever
+    computes, 26 ms against 0.8. Two BLAS threads take 8 ms for a scan that one does in 0.2.
     """
-    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         for option, value in MALLOC_OPTIONS:
             mallopt(option, value)
+    sys.setswitchinterval(SWITCH_SECONDS)
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
