@@ -127,6 +127,9 @@ _MOOD = re.compile(
     r"busy|tired|"
     r"blown away|overwhelmed)$"
 )
+_DANGLING = re.compile(
+    r"\b(?:it|this|that|them|those|these)(?: (?:all|again|too|out|up|so|well|a lot|much))*$", re.IGNORECASE
+)
 _CALLED = re.compile(r"^(?:[A-Z]\w+,? (?:that|this|it|what)(?:'s|\b)|[A-Z]\w+, (?!who\b|which\b))")
 _SPECIFIC = re.compile(r"^We\b|^[Oo]ur\b|\d|(?<=[a-z,'] )[A-Z][a-z]+|^The [\w ]+ (?:of|for|is now|was) ")
 _WORDS = re.compile(r"[\w'\u2019-]+")
@@ -184,7 +187,12 @@ def _continues(verb: str, head: str) -> bool:
 def _fact(clause: str, speaker: str | None) -> Fact | None:
     clause = clause.strip(" ,;\u2013-\u2014.!\u2026\"\u201d'")
     spoken = _WORDS.findall(clause)
-    if not SHORTEST <= len(spoken) <= LONGEST or _CHATTER.match(clause) or _MOOD.match(clause):
+    if (
+        not SHORTEST <= len(spoken) <= LONGEST
+        or _CHATTER.match(clause)
+        or _MOOD.match(clause)
+        or _DANGLING.search(clause)
+    ):
         return None
     if not _states(clause, spoken):
         return None

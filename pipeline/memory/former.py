@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from pipeline.memory.attributes import Slot
@@ -126,7 +127,7 @@ class Writing:
         self._work = work
         self._shared = shared
         self._said: set[str] = set()
-        self._renewed: set[tuple[str, str]] = set()
+        self._renewed: Counter[tuple[str, str]] = Counter()
 
     def memory(self, draft: Draft) -> FormedMemory:
         """The next fact of the document, related to those before it here and elsewhere."""
@@ -172,7 +173,7 @@ class Writing:
     def _is_old_news(self, first: Known, others: Sequence[Known]) -> bool:
         """Whether the words only repeat this document's own statement, or speak of an earlier time."""
         repeats = self._work.document in first.sources and first.id not in self._said
-        return repeats or not is_newest(self._time(), others)
+        return repeats or first.slot is None or not is_newest(self._time(first.slot), others)
 
     def _replaced(self, fact: Known, others: Sequence[Known]) -> bool:
         return not self._ledger.later(fact.id).isdisjoint(one.id for one in others)
@@ -187,8 +188,9 @@ class Writing:
         asked = self._work.group or {}
         return any(is_in_group(self._shared.get(source, {}), asked) for source in fact.sources)
 
-    def _time(self) -> datetime:
-        return moment(self._work.date, self._work.at)
+    def _time(self, slot: Slot) -> datetime:
+        """What comes later in the text is later, by a microsecond."""
+        return moment(self._work.date, self._work.at) + timedelta(microseconds=self._renewed[slot.key])
 
     def _when(self, id_: str, slot: Slot) -> datetime:
         """The latest time at which the fact was stated.
@@ -198,8 +200,9 @@ class Writing:
         there = self._ledger.get(id_)
         if there is not None and self._work.document in there.sources and slot.key not in self._renewed:
             return there.when
-        self._renewed.add(slot.key)
-        return self._time() if there is None else max(there.when, self._time())
+        when = self._time(slot)
+        self._renewed[slot.key] += 1
+        return when if there is None else max(there.when, when)
 
     def _remember(self, id_: str, draft: Draft, when: datetime, verdict: Verdict) -> None:
         """Until the table has it, the ledger knows the fact from here."""

@@ -32,31 +32,33 @@ def stated(event: MemoriesFormed, memory: FormedMemory, reading: Reading, order:
     return edit
 
 
-def replacing(target: str, why: str) -> Edit:
-    """The memory turns out to be newer than `target`, which came in later."""
+def replacing(event: MemoriesFormed, memory: FormedMemory) -> Edit:
+    """A memory that was there first speaks of a later time than this one, so it replaces it."""
+    when = memory.since or moment(memory.date, event.at)
+    relation = Relation(kind="updates", target=memory.id, why="it speaks of a later time")
 
     def edit(row: MemoryRow | None) -> MemoryRow | None:
-        return None if row is None else _related(row, (Relation(kind="updates", target=target, why=why),))
+        if row is None or moment(row.date, row.updated_at) <= when:
+            return row
+        return _related(row, (relation,))
 
     return edit
 
 
 def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> MemoryRow:
-    since = memory.since or event.at
-    repeated_date = memory.since is not None and moment(memory.date, since) != since
     return MemoryRow(
         id=memory.id,
         space=event.space,
         text=memory.text,
         sources=(event.document,),
         seq=event.seq,
-        created_at=since,
-        updated_at=since,
+        created_at=event.at,
+        updated_at=event.at,
         vector=reading.vector,
         terms=reading.terms,
         is_static=memory.is_static,
         is_inference=memory.is_inference,
-        date=None if repeated_date else memory.date,
+        date=_date(event, memory),
         start=memory.start,
         end=memory.end,
         relations=memory.relations,
@@ -68,7 +70,7 @@ def _stated_again(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory, o
     if event.document not in row.sources:
         row = _supported(row, event, memory, order)
     elif memory.since is not None:
-        row = _lifted(row, memory, memory.since)
+        row = _lifted(row, event, memory)
     place = (memory.start, memory.end)
     if row.sources[0] == event.document and (row.start, row.end) != place:
         row = replace(row, start=memory.start, end=memory.end)
@@ -81,15 +83,22 @@ def _supported(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory, orde
     row = replace(row, sources=sources)
     if row.forgotten_at is not None and event.at > row.forgotten_at:
         row = replace(row, forgotten_at=None, forget_reason=None)
-    return _lifted(row, memory, memory.since or moment(memory.date, event.at))
+    return _lifted(row, event, memory)
 
 
-def _lifted(row: MemoryRow, memory: FormedMemory, when: datetime) -> MemoryRow:
+def _lifted(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory) -> MemoryRow:
     """The latest time at which the fact was stated."""
-    if when <= moment(row.date, row.updated_at):
+    date = _date(event, memory)
+    if moment(date, event.at) <= moment(row.date, row.updated_at):
         return row
-    dated = memory.date is not None and moment(memory.date, when) == when
-    return replace(row, date=memory.date if dated else None, updated_at=max(row.updated_at, when))
+    return replace(row, date=date, updated_at=max(row.updated_at, event.at))
+
+
+def _date(event: MemoriesFormed, memory: FormedMemory) -> str | None:
+    """The date as the document has it, unless the fact is known to speak of another time."""
+    if memory.since is None or memory.since == moment(memory.date, event.at):
+        return memory.date
+    return memory.since.isoformat()
 
 
 def _related(row: MemoryRow, relations: tuple[Relation, ...]) -> MemoryRow:

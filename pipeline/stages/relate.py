@@ -67,7 +67,7 @@ class Relate:
                 edits.setdefault(memory.id, []).append(stated(event, memory, readings[memory.id], order))
             for memory in event.memories:
                 for newer in memory.replaced_by:
-                    edits.setdefault(newer, []).append(replacing(memory.id, "it speaks of a later time"))
+                    edits.setdefault(newer, []).append(replacing(event, memory))
         return edits
 
     async def _supported(self, events: Sequence[MemoriesFormed]) -> dict[str, set[str]]:

@@ -54,6 +54,7 @@ def test_the_first_person_becomes_the_user_and_verbs_agree(said: str, stated: li
         "Great weather today",
         "I'm glad to hear that.",
         "If I win, I buy a boat.",
+        "I really love it.",
     ],
 )
 def test_questions_greetings_hedges_orders_fragments_and_code_state_nothing(said: str) -> None:

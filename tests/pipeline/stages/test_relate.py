@@ -1,7 +1,5 @@
 """From what was formed to the table: sources, versions, forgetting; in any order, any number of times."""
 
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -252,13 +250,12 @@ async def test_a_chain_has_one_latest_version_unless_its_head_is_forgotten(steps
             assert row.sources
 
 
-@given(STEPS, st.randoms(use_true_random=False))
+@given(STEPS, st.integers(0, 9))
 @settings(max_examples=100, deadline=None)
-async def test_delivering_again_changes_nothing(steps: list[Step], order: random.Random) -> None:
+async def test_delivering_again_changes_nothing(steps: list[Step], begin: int) -> None:
     world = World()
     delivered = await _live(world, steps)
     before = world.state()
-    begin = order.randrange(len(delivered) + 1)
     await world.relate.handle(delivered[begin:])
     assert world.state() == before
     world.restart()
