@@ -127,7 +127,18 @@ class Documents(Table[DocumentRow]):
         """By public id; of two spaces that both have it, the first wins."""
         keys = {document_key(space, one): one for space in reversed(spaces) for one in ids}
         found = await self.get(keys)
-        return {keys[key]: found[key][0] for key in keys if key in found}
+        rows = {one: found[key][0] for key, one in keys.items() if key in found and found[key][0].id == one}
+        # Only a move gives a document another id than the one its key comes from, and marks it so.
+        moved = [one for one in ids if "~" in one and one not in rows] if len(spaces) > 1 else []
+        return rows | await self._renamed(spaces, moved)
+
+    async def _renamed(self, spaces: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
+        if not ids:
+            return {}
+        where = f"{among('space', spaces)} AND {among('id', ids)}"
+        overlay, base = await self.scan(spaces, where, None)
+        fresh = [row for row in self.unflushed(overlay, spaces) if row.id in ids]
+        return {row.id: row for row in self.codec.decode(base) + fresh}
 
     async def unfinished(self) -> list[DocumentRow]:
         """Rows whose memories are still to be formed."""

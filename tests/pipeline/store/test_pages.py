@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -160,6 +161,22 @@ async def test_a_document_is_found_by_its_public_id_in_the_first_space_that_has_
     )
     found = await store.documents.find(["new#0", "old#0"], ["a", "b", "c"])
     assert {name: row.space for name, row in found.items()} == {"a": "new#0", "b": "old#0"}
+
+
+@pytest.mark.parametrize("flushed", [True, False])
+async def test_a_document_that_a_move_gave_another_id_is_found_by_it_and_no_more_by_the_old_one(
+    tmp_path: Path, *, flushed: bool
+) -> None:
+    store = await opened(tmp_path)
+    await store_documents(store, document("a", "new#0"), replace(document("a", "old#0"), id="a~old"))
+    if flushed:
+        await store.documents.durable()
+    found = await store.documents.find(["new#0", "old#0"], ["a", "a~old", "a~new"])
+    assert {name: (row.id, row.space) for name, row in found.items()} == {
+        "a": ("a", "new#0"),
+        "a~old": ("a~old", "old#0"),
+    }
+    assert await store.documents.find(["old#0"], ["a"]) == {}
 
 
 async def test_documents_whose_memories_are_missing_are_found_after_a_restart(tmp_path: Path) -> None:
