@@ -140,9 +140,9 @@ async def _either(*tasks: asyncio.Task[None]) -> None:
 def _announce(settings: Settings, listener: "socket.socket", secret: str | None) -> None:
     from api.server import address
 
-    url = settings.public_url or address(listener, settings.host)
-    (settings.data_dir / "address").write_text(f"{url}\n")
-    typer.echo(f"recollect answers at {url}")
+    local = address(listener, settings.host)
+    (settings.data_dir / "address").write_text(f"{local}\n")
+    typer.echo(f"recollect answers at {settings.public_url or local}")
     if secret is not None:
         typer.echo(f"Admin key (shown only now): {secret}")
 

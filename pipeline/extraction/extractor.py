@@ -66,7 +66,11 @@ class FileExtractor:
     async def text(self, text: str) -> Extracted:
         """A submitted text's kind and title; markup, CSV and e-mail become readable text."""
         kind = await _apart(len(text), lambda: kind_of_text(text))
-        return await self._textual(kind, text, None)
+        try:
+            return await self._textual(kind, text, None)
+        except ParserError:
+            # Its kind was our guess: whatever the parser thinks of it, the sender wrote a text.
+            return Extracted(text=text, type="text", title=title_of(text, "text", filename=None))
 
     async def aclose(self) -> None:
         """End the worker processes."""
@@ -186,14 +190,8 @@ def page_title(data: bytes) -> str | None:
 
 
 def _image_type(data: bytes, upload: Upload) -> str:
-    marks = {
-        b"\x89PNG": "image/png",
-        b"GIF8": "image/gif",
-        b"\xff\xd8\xff": "image/jpeg",
-        b"RIFF": "image/webp",
-    }
     told = (upload.mime_type or "").split(";")[0]
-    found = next((mime for mark, mime in marks.items() if data.startswith(mark)), None)
+    found = next((mime for mark, mime in _IMAGES.items() if data.startswith(mark)), None)
     return found or (told if told.startswith("image/") else "image/png")
 
 

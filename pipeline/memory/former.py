@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from weakref import WeakValueDictionary
 
 from pipeline.memory.attributes import Slot
-from pipeline.memory.drafts import Draft, drafts
+from pipeline.memory.drafts import MOST, Draft, drafts
 from pipeline.memory.ledger import Ledger
 from pipeline.memory.relations import Known, Verdict, is_newest, judge, moment, visible
 from pipeline.ports import Catalog, Documents, Publisher
@@ -72,6 +72,14 @@ class Former:
         if owner is None:
             return
         found = await asyncio.to_thread(lambda: [drafts(work.text) for work in wanted])
+        for work, facts in zip(wanted, found, strict=True):
+            if len(facts) == MOST:
+                log.warning(
+                    "Document %s of %s: only its first %d facts are memories; its passages are all found.",
+                    work.document,
+                    work.space,
+                    MOST,
+                )
         await self._ledger.load(owner.spaces)
         keys = {draft.slot.key for facts in found for draft in facts if draft.slot is not None}
         rivals = [fact for key in keys for fact in self._ledger.in_slot(owner.spaces, key)]

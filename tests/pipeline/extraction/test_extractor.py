@@ -90,6 +90,12 @@ async def test_a_page_submitted_as_text_becomes_markdown_without_its_scripts(
     assert "steal" not in found.text
 
 
+async def test_a_text_that_only_looks_like_a_page_is_kept_as_it_is(extractor: FileExtractor) -> None:
+    said = "<!DOCTYPE html><html><script>draw()</script></html>"
+    kept = await extractor.text(said)
+    assert (kept.text, kept.type) == (said, "text")
+
+
 async def test_the_content_wins_over_a_wrong_name(extractor: FileExtractor) -> None:
     data = samples.docx("Plan", "We move to Oslo.")
     found = await extractor.file(data, upload(data, "plan.pdf", "application/pdf", "pdf"))
