@@ -111,6 +111,7 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
             cache=pipeline.cache,
             keeper=pipeline.keeper,
             changes=pipeline.changes,
+            tombstones=pipeline.tombstones,
             embedder=pipeline.embedder,
             clock=pipeline.clock,
             admin_key=own_key,

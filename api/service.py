@@ -14,6 +14,7 @@ from pipeline.index.cache import NamespaceCache
 from pipeline.memory.keeper import Keeper
 from pipeline.ports import Blobs, Clock, Embedder
 from pipeline.store import Store
+from pipeline.tombstones import Tombstones
 from schemas.events import FeedbackSubmitted
 from schemas.topics import FEEDBACK_SUBMITTED
 
@@ -26,6 +27,7 @@ async def open_state(
     cache: NamespaceCache,
     keeper: Keeper,
     changes: asyncio.Lock,
+    tombstones: Tombstones,
     embedder: Embedder,
     clock: Clock,
     admin_key: str | None,
@@ -43,12 +45,13 @@ async def open_state(
         clock=clock,
         keyring=Keyring(store.catalog, admin_key),
         search=partial(search.search, cache, embedder),
-        profile=partial(profile.profile, store.memories, store.documents, embedder),
+        profile=partial(profile.profile, cache, embedder),
         related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, embedder, store.memories),
         lag=partial(lag, bus),
         dead_letters=bus,
         settings=changes,
+        tombstones=tombstones,
     )
     events = [
         FeedbackSubmitted.model_validate_json(record.value)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from api import ports
 from api.keys import Keyring
 from api.queries.feedback import Quota
-from api.queries.tombstones import Tombstones
 from pipeline.ports import Blobs, Clock, Operations, Publisher
+from pipeline.tombstones import Tombstones
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from pipeline.stages import settings as settings_stage
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from pipeline.text.terms import hashed
+from pipeline.tombstones import Tombstones
 from schemas import topics
 
 MAINTENANCE_SECONDS = 300.0
@@ -55,6 +56,8 @@ class Pipeline:
     keeper: Keeper
     changes: asyncio.Lock
     """Held while a setting is read, changed and published, so that no change is lost."""
+    tombstones: Tombstones
+    """What was deleted ahead of the log, by whoever serves this pipeline."""
     embedder: Embedder
     clock: Clock
     dreamer: Dreamer
@@ -114,6 +117,7 @@ async def open_pipeline(settings: Settings) -> AsyncIterator[Pipeline]:
                 quiet_seconds=settings.dreaming_quiet_seconds,
             ),
             changes=asyncio.Lock(),
+            tombstones=Tombstones(),
         )
         extractor, fetcher = _extraction(settings, stack)
         yield parts.pipeline(extractor, fetcher)
@@ -133,6 +137,7 @@ class _Parts:
     former: Former
     dreamer: Dreamer
     changes: asyncio.Lock
+    tombstones: Tombstones
 
     def pipeline(self, extractor: Extractor, fetcher: Fetcher) -> Pipeline:
         store = self.store
@@ -145,6 +150,7 @@ class _Parts:
             ),
             keeper=self.keeper,
             changes=self.changes,
+            tombstones=self.tombstones,
             embedder=self.embedder,
             clock=self.clock,
             dreamer=self.dreamer,
@@ -170,6 +176,7 @@ class _Parts:
                 extractor=extractor,
                 fetcher=fetcher,
                 summarize=summarize,
+                tombstones=self.tombstones,
             ),
             chunk.build(
                 documents=store.documents,

@@ -25,6 +25,7 @@ from pipeline.ports import (
 from pipeline.projection import submitted, touches_content
 from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage
+from pipeline.tombstones import Tombstones
 from schemas.events import DocumentExtracted, DocumentSubmitted
 from schemas.limits import TEXT_CHARACTERS
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
@@ -75,6 +76,7 @@ class Extract:
     extractor: Extractor
     fetcher: Fetcher
     summarize: Callable[[str], str | None]
+    tombstones: Tombstones
     backoff: tuple[float, ...] = (1.0, 4.0)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(PARALLEL))
 
@@ -98,15 +100,20 @@ class Extract:
             if self.catalog.owner(record.event.space) is None:
                 log.info("Dropped a submission to %s: the namespace was deleted.", record.event.space)
                 continue
-            histories.setdefault(record.event.document, []).append(record)
+            if not self._buried(record):
+                histories.setdefault(record.event.document, []).append(record)
         return histories
+
+    def _buried(self, record: Submission) -> bool:
+        """Whether the interface has deleted the document since; the log says so further on."""
+        return self.tombstones.covers(record.event.document, record.offset)
 
     async def _project(self, histories: Mapping[str, History]) -> dict[str, DocumentRow]:
         """The rows after these submissions, by key; documents that are gone are left out."""
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             before = rows[0] if rows else None
-            after = _projected(before, histories[key])
+            after = _projected(before, [one for one in histories[key] if not self._buried(one)])
             return None if after == before else [after] if after is not None else []
 
         rows = await self.documents.update(list(histories), change)
@@ -212,7 +219,8 @@ class Extract:
             return
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-            return [_settled(rows[0], outcomes[key])] if rows else None
+            left = [one for one in outcomes[key] if not self._buried(one.record)]
+            return [_settled(rows[0], left)] if rows and left else None
 
         rows = await self.documents.update(list(outcomes), change)
         await self._publish(
@@ -263,9 +271,13 @@ def build(
     extractor: Extractor,
     fetcher: Fetcher,
     summarize: Callable[[str], str | None],
+    tombstones: Tombstones | None = None,
     backoff: tuple[float, ...] = (1.0, 4.0),
 ) -> Stage[DocumentSubmitted]:
-    """The stage `extract`. `summarize` is pure; `backoff` bounds how often a URL is tried again."""
+    """The stage `extract`. `summarize` is pure; `backoff` bounds how often a URL is tried again.
+
+    `tombstones`: what the interface of this process deletes, ahead of the log.
+    """
     work = Extract(
         documents=documents,
         chunks=chunks,
@@ -276,6 +288,7 @@ def build(
         extractor=extractor,
         fetcher=fetcher,
         summarize=summarize,
+        tombstones=tombstones or Tombstones(),
         backoff=backoff,
     )
     return Stage(name="extract", source=DOCUMENTS_SUBMITTED, handle=work.handle, batch=BATCH)

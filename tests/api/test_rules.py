@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.queries.feedback import ANONYMOUS_POOL, PER_SENDER, Quota, seconds_to_midnight, sender_of
-from api.queries.tombstones import Tombstones
 from schemas.events import FeedbackSubmitted
 from tests.fakes import EPOCH
 
@@ -54,14 +53,3 @@ def test_an_anonymous_sender_is_an_address_or_an_ipv6_network(host: str | None, 
 def test_midnight_is_always_ahead_and_within_a_day(now: datetime) -> None:
     if now.date() < datetime.max.replace(tzinfo=UTC).date():
         assert 1 <= seconds_to_midnight(now) <= 24 * 60 * 60
-
-
-def test_a_write_of_before_a_deletion_is_covered_and_a_later_one_is_not() -> None:
-    stones = Tombstones(limit=2)
-    stones.note("a", 5)
-    stones.note("a", 3)
-    assert [stones.covers("a", seq) for seq in (4, 5, 6)] == [True, False, False]
-    assert not stones.covers("b", 0)
-    stones.note("b", 1)
-    stones.note("c", 1)
-    assert not stones.covers("a", 4)

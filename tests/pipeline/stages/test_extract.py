@@ -20,6 +20,7 @@ from pipeline.projection import submitted
 from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.stage import Record
 from pipeline.stages.extract import appended, build, given_url
+from pipeline.tombstones import Tombstones
 from schemas.base import Metadata
 from schemas.events import BlobRef, Content, DocumentSubmitted, Upload
 from schemas.ids import document_key
@@ -80,6 +81,7 @@ class World:
     chunks: FakeChunks = field(default_factory=FakeChunks)
     memories: FakeMemories = field(default_factory=FakeMemories)
     blobs: FakeBlobs = field(default_factory=FakeBlobs)
+    tombstones: Tombstones = field(default_factory=Tombstones)
     catalog: FakeCatalog = field(default_factory=FakeCatalog)
     publisher: RecordingPublisher = field(default_factory=RecordingPublisher)
 
@@ -95,6 +97,7 @@ class World:
             extractor=PlainExtractor(),
             fetcher=self.fetcher,
             summarize=lambda text: text[:3] or None,
+            tombstones=self.tombstones,
             backoff=(0.0, 0.0),
         )
 
@@ -207,6 +210,20 @@ async def test_a_deleted_document_takes_its_chunks_and_lonely_memories_along() -
     await world.feed(submission(1, "delete"))
     assert not world.documents.rows
     assert [(row.id, row.sources) for row in world.memories.rows] == [("shared", ("other",))]
+
+
+async def test_what_was_deleted_ahead_of_the_log_does_not_come_back_before_the_log_says_so() -> None:
+    world = World()
+    first, again = submission(0, text="Rain."), submission(2, text="Wind.")
+    world.tombstones.note(first.event.document, 1)
+    await world.feed(first)
+    assert world.documents.groups == {}
+    await world.apply_inline(again)
+    await world.feed(first)
+    assert world.row().text is None
+    await world.feed(submission(1, "delete"), again)
+    assert world.row().text == "Wind."
+    assert world.published() == ["Wind."]
 
 
 async def test_a_document_written_anew_does_not_inherit_the_deleted_text() -> None:

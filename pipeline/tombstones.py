@@ -1,4 +1,7 @@
-"""Which documents this process has deleted, so that a slower write of before can't bring one back."""
+"""Which documents this process has deleted, so that nothing of before brings one back.
+
+The interface deletes at once; a slower request, or a stage that reads the log up to there, comes later.
+"""
 
 from collections import OrderedDict
 
