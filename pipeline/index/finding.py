@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.documents import DocumentFacts, DocumentSide
-from pipeline.index.hits import Hit, Kind, Wanted
+from pipeline.index.hits import Hit, Kind, Remembered, Wanted
 from pipeline.index.live import Visible
 from pipeline.index.scoring import Question, best, cosines, raw_scores
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
@@ -59,6 +59,41 @@ def nearest(parts: Iterable[Visible[MemoryColumns]], vector: Vector, limit: int)
             top = best(near, np.flatnonzero(visible(part, None, forgotten=False)), limit)
             found += [(columns.ids[row], float(near[row])) for row in top.tolist()]
     return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
+
+
+def newest(
+    parts: Iterable[Visible[MemoryColumns]], passing: NDArray[np.bool_] | None, limit: int
+) -> list[Remembered]:
+    """The newest current memories, at most `limit` that last and `limit` that do not, newest first."""
+    found: list[Remembered] = []
+    for part in parts:
+        columns = part.segment.columns
+        current = visible(part, passing, forgotten=False)
+        for kind in (columns.is_static, ~columns.is_static):
+            rows = np.flatnonzero(current & kind)
+            # One more at the same moment may have the id that decides, so ties are kept.
+            if len(rows) > limit:
+                times = columns.updated_at[rows]
+                rows = rows[times >= np.partition(times, len(rows) - limit)[len(rows) - limit]]
+            found += [_remembered(columns, row) for row in rows.tolist()]
+    return latest(found, limit)
+
+
+def latest(memories: Iterable[Remembered], limit: int) -> list[Remembered]:
+    """At most `limit` of either kind, newest first; of one moment, by id."""
+    ordered = sorted(memories, key=lambda one: (-one.updated_at, one.id))
+    lasting = [one for one in ordered if one.is_static][:limit]
+    return [*lasting, *[one for one in ordered if not one.is_static][:limit]]
+
+
+def _remembered(columns: MemoryColumns, row: int) -> Remembered:
+    return Remembered(
+        updated_at=int(columns.updated_at[row]),
+        id=columns.ids[row],
+        text=columns.texts[row],
+        is_static=bool(columns.is_static[row]),
+        vector=columns.vectors[row],
+    )
 
 
 def ranked(hits: Iterable[Hit], limit: int) -> list[Hit]:

@@ -44,6 +44,17 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """A current memory, as a profile shows it. `updated_at` in microseconds."""
+
+    updated_at: int
+    id: str
+    text: str
+    is_static: bool
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
 class RelatedHit:
     """A memory that a found one is related to."""
 

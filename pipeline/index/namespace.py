@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pipeline.columns import chunk_columns, memory_columns
 from pipeline.index.changes import Changes
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import Part, find, nearest
-from pipeline.index.hits import Hit, Kind, Relatives, Wanted
+from pipeline.index.finding import Part, find, nearest, newest
+from pipeline.index.hits import Hit, Kind, Relatives, Remembered, Wanted
 from pipeline.index.live import LiveRows, by_document, by_id, chunk_owners, memory_owners
 from pipeline.index.relatives import related
 from pipeline.index.scoring import Question, Statistics
@@ -72,6 +72,11 @@ class NamespaceIndex:
     async def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
         """Ids of the newest, not forgotten memories with their cosine, best first."""
         return nearest(self.memories.view(), vector, limit)
+
+    async def newest(self, expression: FilterExpression | None, limit: int) -> list[Remembered]:
+        """The newest current memories, at most `limit` that last and `limit` that do not, newest first."""
+        passing = None if expression is None else self.documents.mask(expression)
+        return newest(self.memories.view(), passing, limit)
 
     async def relatives(
         self, ids: Sequence[str], expression: FilterExpression | None, *, forgotten: bool

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import Part, find, nearest, ranked
-from pipeline.index.hits import Hit, Relatives, Wanted
+from pipeline.index.finding import Part, find, latest, nearest, newest, ranked
+from pipeline.index.hits import Hit, Relatives, Remembered, Wanted
 from pipeline.index.live import SEGMENT_ROWS, Visible, chunk_owners, look, memory_owners
 from pipeline.index.relatives import related
 from pipeline.index.scoring import Question, Statistics
@@ -62,6 +62,14 @@ class StreamedNamespace:
         async for part in self._memory_parts():
             found += nearest([part], vector, limit)
             found = sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
+        return found
+
+    async def newest(self, expression: FilterExpression | None, limit: int) -> list[Remembered]:
+        """The newest current memories, at most `limit` that last and `limit` that do not, newest first."""
+        found: list[Remembered] = []
+        async for part in self._memory_parts():
+            passing = None if expression is None else self.documents.mask(expression)
+            found = latest([*found, *await asyncio.to_thread(newest, [part], passing, limit)], limit)
         return found
 
     async def relatives(

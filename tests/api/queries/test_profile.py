@@ -7,32 +7,27 @@ import numpy as np
 import pytest
 
 from api.queries.profile import CHARACTERS, FACTS, profile
+from pipeline.index.cache import NamespaceCache
 from pipeline.inference import open_embedder
 from pipeline.ports import Embedder
-from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow
+from pipeline.rows import DocumentRow, MemoryRow, OrganizationRow
 from pipeline.text.terms import hashed
-from schemas.filters import FilterExpression, matches
 from schemas.http.profile import Profile, ProfileBody, ProfileFact
-from tests.fakes import EPOCH, FakeDocuments, FakeMemories
+from tests.fakes import EPOCH, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories
 
 pytestmark = pytest.mark.anyio
-
-
-class FilteredDocuments(FakeDocuments):
-    """With the one question of the interface's documents that profiles ask."""
-
-    async def keys(self, spaces: tuple[str, ...], filter: FilterExpression) -> set[str]:  # noqa: A002
-        return {row.key for row in self.rows if row.space in spaces and matches(filter, row.metadata)}
 
 
 class Home:
     """A namespace `alice` with one document per fact."""
 
-    def __init__(self, embedder: Embedder | None = None) -> None:
+    def __init__(self, embedder: Embedder | None = None, *, limit_bytes: int = 1 << 30) -> None:
         self.embedder = embedder or open_embedder("none")
-        self.documents = FilteredDocuments()
+        self.documents = FakeDocuments()
         self.memories = FakeMemories()
-        self.namespace = NamespaceRow("alice", 0, ("alice#0",), EPOCH, EPOCH)
+        catalog = FakeCatalog()
+        self.namespace = catalog.create("alice")
+        self.cache = NamespaceCache(self.documents, FakeChunks(), self.memories, catalog, limit_bytes)
         self.organization = OrganizationRow()
 
     async def know(self, text: str, *, static: bool = True, key: str = "d", **fields: object) -> MemoryRow:
@@ -58,8 +53,7 @@ class Home:
 
     async def profile(self, **body: object) -> Profile:
         return await profile(
-            self.memories,
-            self.documents,  # type: ignore[arg-type]  # profiles ask two questions of many
+            self.cache,
             self.embedder,
             self.namespace,
             self.organization,
@@ -71,8 +65,9 @@ def texts(facts: list[ProfileFact]) -> list[str]:
     return [fact.memory for fact in facts]
 
 
-async def test_what_lasts_and_what_is_recent_newest_first() -> None:
-    home = Home()
+@pytest.mark.parametrize("limit_bytes", [1 << 30, 1], ids=["in memory", "too large for memory"])
+async def test_what_lasts_and_what_is_recent_newest_first(limit_bytes: int) -> None:
+    home = Home(limit_bytes=limit_bytes)
     for text, static in (("one", True), ("two", False), ("three", True), ("four", False)):
         await home.know(text, static=static)
     found = await home.profile()
