@@ -123,6 +123,7 @@ async def _state(pipeline: Pipeline) -> State:
         cache=pipeline.cache,
         keeper=pipeline.keeper,
         changes=pipeline.changes,
+        tombstones=pipeline.tombstones,
         embedder=pipeline.embedder,
         clock=pipeline.clock,
         admin_key=ADMIN,
