@@ -15,7 +15,7 @@ COPY pipeline pipeline
 COPY api api
 COPY connectors connectors
 COPY bench bench
-COPY recollect.py recollect_cli.py ./
+COPY recollect.py ./
 COPY docker/recollect /usr/local/bin/recollect
 ENV PATH=/app/.venv/bin:$PATH \
     PYTHONPATH=/app \

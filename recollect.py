@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.commands import Key, Url, app
+from api.remote import failure, local_address, local_key
 from pipeline.errors import DataDirectoryLockedError
 from pipeline.settings import Settings
-from recollect_cli import app, failure
 
 if TYPE_CHECKING:
     import socket
@@ -146,6 +147,16 @@ def _announce(settings: Settings, listener: "socket.socket", secret: str | None)
     typer.echo(f"recollect answers at {settings.public_url or local}")
     if secret is not None:
         typer.echo(f"Admin key (shown only now): {secret}")
+
+
+@app.command()
+def demo(*, url: Url = None, key: Key = None) -> None:
+    """Remember the descriptions of the installed packages, then ask five questions."""
+    from rich.console import Console
+
+    from bench import demo as demonstration
+
+    demonstration.run(url or local_address(), key or local_key(), Console())
 
 
 def main() -> None:

@@ -12,9 +12,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from api.commands import shown
+from api.remote import Service, failure
 from bench.server import Server
 from bench.texts import descriptions
-from recollect_cli import Service, failure, shown
 
 NAMESPACE = "demo"
 QUESTIONS = (

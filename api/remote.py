@@ -1,0 +1,86 @@
+"""A running service over HTTP, for commands: who it is, what it answers, and how to say that it did not."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx2
+import typer
+
+from pipeline.settings import Settings
+
+PAGE = 100
+Answer = dict[str, Any]
+
+
+def failure(message: str) -> typer.Exit:
+    """Tell whoever typed the command; raise what is returned."""
+    typer.echo(message, err=True)
+    return typer.Exit(1)
+
+
+class Service:
+    """A running service, and a key for it."""
+
+    def __init__(self, client: httpx2.Client) -> None:
+        self._client = client
+
+    @classmethod
+    def of(cls, url: str | None, key: str | None) -> "Service":
+        """From the options, the environment, or what the data directory on this machine says."""
+        address = url or local_address()
+        if address is None:
+            raise failure("No service found here. Start one with `recollect serve`, or give --url.")
+        secret = key or local_key()
+        if secret is None:
+            raise failure("No API key. Give --key or set RECOLLECT_API_KEY.")
+        return cls.at(address, secret)
+
+    @classmethod
+    def at(cls, url: str, key: str) -> "Service":
+        """At this address."""
+        headers = {"Authorization": f"Bearer {key}"}
+        return cls(httpx2.Client(base_url=url, headers=headers, timeout=60.0))
+
+    def call(self, method: str, path: str, **options: Any) -> Answer:
+        """The answer as a dictionary; typer.Exit with the service's own words on standard error otherwise."""
+        try:
+            response = self._client.request(method, path, **options)
+        except httpx2.TransportError as error:
+            raise failure(f"No answer from {self._client.base_url}: {error}") from error
+        if response.is_success:
+            answer: Answer = response.json()
+            return answer
+        raise failure(f"{response.status_code}: {_complaint(response)}")
+
+    def pages(self, path: str, body: Answer, kind: str) -> Iterator[Answer]:
+        """The items of a list, oldest first."""
+        page, last = 1, 1
+        while page <= last:
+            query = {"page": page, "limit": PAGE, "order": "asc"}
+            answer = self.call("POST", path, params=query, json=body)
+            yield from answer[kind]
+            page, last = page + 1, answer["pagination"]["totalPages"]
+
+
+def local_address() -> str | None:
+    """Where the server of this machine's data directory answers; None: there is none."""
+    path = Settings().data_dir / "address"
+    return path.read_text().split()[0] if path.exists() else None
+
+
+def local_key() -> str | None:
+    """The admin key of the settings, if one is set."""
+    key = Settings().admin_key
+    return None if key is None else key.get_secret_value()
+
+
+def _complaint(response: httpx2.Response) -> str:
+    try:
+        body = response.json()
+    except json.JSONDecodeError:
+        return response.text[:500]
+    error = body.get("error")
+    if isinstance(error, list):
+        return "; ".join(f"{'.'.join(map(str, part.get('path', [])))}: {part['message']}" for part in error)
+    return ". ".join(part.rstrip(".") for part in (error, body.get("details")) if part)
