@@ -89,7 +89,7 @@ async def test_the_official_client_reads_its_own_writes(service: World, ns: str)
     assert (await official.documents.get(ns, "x")).metadata == {"k": 1}
     await service.settled()
     found = await official.search(ns, query="Who collects maps?", threshold=0, include={"documents": True})
-    assert {result.included.document.id for result in found.results} == {"x"}
+    assert {dict(dict(result)["included"])["document"].id for result in found.results} == {"x"}
     assert (await official.documents.delete(ns, ids=["x"])).count == 1
     with pytest.raises(ApiError) as gone:
         await official.documents.get(ns, "x")

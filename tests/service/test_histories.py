@@ -1,6 +1,7 @@
 """Whatever is done in whatever order, everything that is shown afterwards agrees with itself."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from pipeline.stages.operations import renamed
 from tests.contract import Client
-from tests.service.world import World
+from tests.service.world import World, world
 
 pytestmark = pytest.mark.anyio
 
@@ -20,8 +21,19 @@ SPACES = ("home", "work")
 DOCUMENTS = ("ada", "bob")
 CITIES = ("Berlin", "Lisbon", "Oslo")
 SAID = st.builds(
-    lambda city, more: f"lives in {city}.{more}", st.sampled_from(CITIES), st.sampled_from(["", " It rains."])
+    "{} lives in {}.{}".format,
+    st.sampled_from(["Ada", "Bob"]),
+    st.sampled_from(CITIES),
+    st.sampled_from(["", " It rains there from the first day of autumn to the last day of spring."]),
 )
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[World]:
+    """A service with small chunks and several of everything."""
+    folder = tmp_path_factory.mktemp("histories")
+    async with world(folder, chunk_size=100, partitions=3, shards=2) as opened:
+        yield opened
 
 
 @dataclass
@@ -55,23 +67,32 @@ class History:
         return f"{self.prefix}-{space}"
 
     async def add(self, space: str, document: str, said: str) -> None:
-        content = f"{document.title()} {said}"
-        await self.service.add(self.name(space), content, id=document, dreaming="dynamic")
+        await self.service.add(self.name(space), said, id=document, dreaming="dynamic")
         there = self.model[space].get(document)
         if there is None:
-            self.model[space][document] = Text(content, content)
+            self.model[space][document] = Text(said, said)
         else:
-            there.append(content)
+            there.append(said)
 
     async def patch(self, space: str, document: str, said: str) -> None:
         if document not in self.model[space]:
             path = f"/ns/{self.name(space)}/document/{document}"
             await self.service.client.refused(404, "PATCH", path, {"content": said})
             return
-        content = f"{document.title()} {said}"
-        await self.service.patch(self.name(space), document, content=content, dreaming="instant")
+        await self.service.patch(self.name(space), document, content=said, dreaming="instant")
         there = self.model[space][document]
-        there.content = there.newest = content
+        there.content = there.newest = said
+
+    async def upload(self, space: str, document: str, said: str) -> None:
+        if document in self.model[space]:
+            files = {"file": ("note.txt", said.encode(), "text/plain")}
+            path = f"/ns/{self.name(space)}/document/file/{document}"
+            await self.service.client.ok("POST", path, files=files)
+            self.model[space][document] = Text(said, "")
+
+    async def together(self, space: str, said: str) -> None:
+        """Both documents in both namespaces at the same time."""
+        await asyncio.gather(*(self.add(one, document, said) for one in SPACES for document in DOCUMENTS))
 
     async def label(self, space: str, document: str, number: int) -> None:
         if document in self.model[space]:
@@ -123,8 +144,12 @@ async def agree(service: World, name: str, model: Mapping[str, Text]) -> None:
     chunks = await service.listed(name, "chunks")
     assert {chunk["documentId"] for chunk in chunks} == set(model)
     for one, text in model.items():
-        (chunk,) = [chunk for chunk in chunks if chunk["documentId"] == one]
-        assert chunk["content"] == text.content
+        passages = (await service.read(name, one))["chunks"]
+        assert {chunk["id"] for chunk in passages} == {
+            chunk["id"] for chunk in chunks if chunk["documentId"] == one
+        }
+        assert [chunk["position"] for chunk in passages] == list(range(len(passages)))
+        assert " ".join(chunk["content"] for chunk in passages).split() == text.content.split()
     await _memories_agree(service, name, documents)
     await _search_agrees(service, name, model, chunks)
     await _namespace_agrees(service, name, documents)
@@ -149,9 +174,7 @@ async def _memories_agree(service: World, name: str, documents: list[Any]) -> No
         assert sum(shown.values()) == len(ids)
 
 
-async def _search_agrees(
-    service: World, name: str, model: Mapping[str, Text], chunks: list[Any]
-) -> None:
+async def _search_agrees(service: World, name: str, model: Mapping[str, Text], chunks: list[Any]) -> None:
     for rerank in ("none", "order"):
         found = await service.search(name, "Who lives in Berlin?", rerank=rerank)
         sources = {one["included"]["document"]["id"] for one in found}
@@ -171,14 +194,20 @@ async def _namespace_agrees(service: World, name: str, documents: list[Any]) -> 
         assert documents == []
         return
     (listed,) = answer["namespaces"]
-    memories = await service.listed(name, "memories")
+    memories = {one["id"] for one in await service.listed(name, "memories")}
     assert (listed["documentCount"], listed["memoryCount"]) == (len(documents), len(memories))
+    profile = (await service.client.ok("POST", f"/ns/{name}/profile", {}))["profile"]
+    told = {one["id"] for one in [*profile["static"], *profile["dynamic"]]}
+    assert told <= memories
+    assert bool(told) == bool(memories)
 
 
 STEPS = st.one_of(
     st.tuples(st.just("add"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
     st.tuples(st.just("add"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
     st.tuples(st.just("patch"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
+    st.tuples(st.just("upload"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
+    st.tuples(st.just("together"), st.sampled_from(SPACES), SAID),
     st.tuples(st.just("label"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), st.integers(0, 2)),
     st.tuples(st.just("delete"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS)),
     st.tuples(st.just("forget"), st.sampled_from(SPACES), st.integers(0, 3)),
@@ -199,7 +228,9 @@ async def test_counts_lists_searches_and_contents_agree_after_any_history(
         await agree(service, history.name(space), history.model[space])
 
 
-async def test_the_namespaces_a_key_may_read_are_as_many_as_it_is_told(service: World, client: Client) -> None:
+async def test_the_namespaces_a_key_may_read_are_as_many_as_it_is_told(
+    service: World, client: Client
+) -> None:
     for name in ("team-a:one", "team-a:two", "team-b:one"):
         await service.add(name, "Ada lives in Berlin.")
     await client.ok("DELETE", "/ns/team-a:two")
@@ -217,3 +248,21 @@ async def test_the_namespaces_a_key_may_read_are_as_many_as_it_is_told(service: 
             names += (await reader.ok("GET", f"/namespaces?limit=2&page={page}"))["namespaces"]
         assert len({one["namespace"] for one in names}) == len(names) == total
         assert "team-b:one" not in {one["namespace"] for one in names}
+
+
+async def test_the_status_counts_the_documents_that_the_namespaces_have(
+    service: World, client: Client
+) -> None:
+    await service.add("status", "Ada lives in Berlin.")
+    await service.settled()
+    total = (await client.ok("GET", "/ns"))["pagination"]["totalItems"]
+    counts = [
+        one["documentCount"]
+        for page in range(-(-total // 100))
+        for one in (await client.ok("GET", f"/ns?limit=100&page={page + 1}"))["namespaces"]
+    ]
+    status = await client.ok("GET", "/admin/status")
+    assert status["namespaces"] == total == len(counts)
+    assert sum(status["documents"].values()) == sum(counts) >= 1
+    assert set(status["lag"].values()) == {0}
+    assert status["deadLetters"] == {}

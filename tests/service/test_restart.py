@@ -43,7 +43,9 @@ async def _answers(service: World) -> dict[str, Any]:
                 name, kind, include={"content": True, "memoryCount": True, "forgotten": True}
             )
         for mode in ("hybrid", "memories", "chunks"):
-            found[f"{name} {mode}"] = await service.search(name, "Where does Ada live?", searchMode=mode)
+            found[f"{name} search {mode}"] = await service.search(
+                name, "Where does Ada live?", searchMode=mode
+            )
         profile = await service.client.ok("POST", f"/ns/{name}/profile", {"buckets": ["music"]})
         found[f"{name} profile"] = profile["profile"]
     return found
@@ -58,7 +60,7 @@ async def test_after_a_restart_every_answer_is_the_same(tmp_path: Path) -> None:
         await service.settled()
         assert await _answers(service) == before
     assert [one["namespace"] for one in before["/ns"]["namespaces"]] == ["new", "home"]
-    assert before["home hybrid"]
+    assert before["home search hybrid"]
     assert any(memory["isForgotten"] for memory in before["home memories"])
 
 
