@@ -68,10 +68,18 @@ async def _anyone(request: Request) -> Entry:
     return Entry(_state(request), principal)
 
 
-async def _admin(request: Request) -> Entry:
+async def _key_admin(request: Request) -> Entry:
     entry = await _anyone(request)
     if not entry.principal.is_admin:
         raise ForbiddenError("This needs an admin key", f"The key's role is {entry.principal.role}.")
+    return entry
+
+
+async def _admin(request: Request) -> Entry:
+    entry = await _key_admin(request)
+    if not entry.principal.is_operator:
+        scope = ", ".join(entry.principal.namespaces or ())[:200]
+        raise ForbiddenError("This needs an admin key for all namespaces", f"The key is for {scope}.")
     return entry
 
 
@@ -99,5 +107,6 @@ def require_write(principal: Principal, namespace: str) -> None:
 Parts = Annotated[State, Depends(_parts)]
 Anyone = Annotated[Entry, Depends(_anyone)]
 Admin = Annotated[Entry, Depends(_admin)]
+KeyAdmin = Annotated[Entry, Depends(_key_admin)]
 Reader = Annotated[Access, Depends(_reader)]
 Writer = Annotated[Access, Depends(_writer)]

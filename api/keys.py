@@ -29,8 +29,20 @@ class Principal:
 
     @property
     def is_admin(self) -> bool:
-        """Whether the key may change the organization and other keys."""
+        """Whether the key may issue and revoke keys within its own scope."""
         return self.role == "admin"
+
+    @property
+    def is_operator(self) -> bool:
+        """Whether the key may see and change what belongs to no namespace: an admin key for all of them."""
+        return self.is_admin and self.namespaces is None
+
+    def may_issue(self, namespaces: Sequence[str] | None) -> bool:
+        """Whether a key for these (None: for all) opens nothing that this one does not."""
+        if self.namespaces is None:
+            return True
+        own = self.namespaces
+        return namespaces is not None and all(any(_within(one, scope) for scope in own) for one in namespaces)
 
     def may_read(self, namespace: str) -> bool:
         """Whether the namespace is within the key's scope."""
@@ -45,6 +57,10 @@ class Principal:
 
 def _covers(scope: str, namespace: str) -> bool:
     return namespace.startswith(scope[:-1]) if scope.endswith("*") else namespace == scope
+
+
+def _within(inner: str, outer: str) -> bool:
+    return inner == outer or (outer.endswith("*") and inner.removesuffix("*").startswith(outer[:-1]))
 
 
 class _Keys(Protocol):

@@ -3,10 +3,10 @@
 from fastapi import APIRouter
 
 from api import keys
-from api.auth import Admin
+from api.auth import KeyAdmin
 from api.contract import ContractRoute, failures
 from api.options import ResourcePath
-from api.problems import NotFoundError
+from api.problems import ForbiddenError, NotFoundError
 from api.queries import present
 from schemas.http.keys import KeyBody, KeyIssued, KeyRevoked, KeysAnswer
 
@@ -14,9 +14,12 @@ router = APIRouter(route_class=ContractRoute, prefix="/admin/keys", tags=["Admin
 
 
 @router.post("", operation_id="postAdminKeys", status_code=201, responses=failures(400, 401, 403, 500))
-async def issue(entry: Admin, body: KeyBody) -> KeyIssued:
-    """Issue a key. Its secret is in this answer and nowhere else."""
+async def issue(entry: KeyAdmin, body: KeyBody) -> KeyIssued:
+    """Issue a key, for no more than the key that asks. Its secret is in this answer and nowhere else."""
     state = entry.state
+    if not entry.principal.may_issue(body.namespaces):
+        own = ", ".join(entry.principal.namespaces or ())[:200]
+        raise ForbiddenError("The new key would open more than yours", f"Yours is for {own}.")
     change, secret = keys.mint(
         body.name,
         body.role,
@@ -29,18 +32,18 @@ async def issue(entry: Admin, body: KeyBody) -> KeyIssued:
 
 
 @router.get("", operation_id="getAdminKeys", responses=failures(400, 401, 403, 500))
-async def list_keys(entry: Admin) -> KeysAnswer:
-    """All keys, newest first, without their secrets."""
+async def list_keys(entry: KeyAdmin) -> KeysAnswer:
+    """All keys within the scope of the one that asks, newest first, without their secrets."""
     rows = sorted(entry.state.catalog.keys(), key=lambda row: (row.created_at, row.id), reverse=True)
-    return KeysAnswer(keys=[present.key(row) for row in rows])
+    return KeysAnswer(keys=[present.key(row) for row in rows if entry.principal.may_issue(row.namespaces)])
 
 
 @router.delete("/{id}", operation_id="deleteAdminKeysById", responses=failures(400, 401, 403, 404, 500))
-async def revoke(entry: Admin, id: ResourcePath) -> KeyRevoked:
+async def revoke(entry: KeyAdmin, id: ResourcePath) -> KeyRevoked:
     """End a key."""
     state = entry.state
     row = state.catalog.key(id)
-    if row is None:
+    if row is None or not entry.principal.may_issue(row.namespaces):
         raise NotFoundError("Key not found", f"There is no key {id[:100]!a}.")
     await keys.save(keys.revoked(row, state.clock.now()), state.publisher, state.catalog)
     return KeyRevoked(id=id, revoked=True)

@@ -66,6 +66,25 @@ async def test_only_an_admin_key_changes_the_organization_and_keys(client: Clien
     await writer.refused(403, "POST", "/admin/keys", {"name": "more", "role": "admin"})
 
 
+async def test_an_admin_key_for_some_namespaces_issues_keys_for_those_and_no_others(client: Client) -> None:
+    other, _ = await issued(client, namespaces=["other"])
+    _, limited = await issued(client, role="admin", namespaces=["team-a:*", "solo"])
+    for scope in (["team-a:x"], ["team-a:b*", "solo"]):
+        key, _ = await issued(limited, namespaces=scope)
+        await limited.ok("DELETE", f"/admin/keys/{key}")
+    for wider in (None, ["*"], ["team-*"], ["solo*"], ["team-a:x", "other"]):
+        await limited.refused(403, "POST", "/admin/keys", {"name": "more", "namespaces": wider})
+    assert len((await limited.ok("GET", "/admin/keys"))["keys"]) == 3
+    await limited.refused(404, "DELETE", f"/admin/keys/{other}")
+
+
+async def test_an_admin_key_for_some_namespaces_does_not_change_what_belongs_to_all(client: Client) -> None:
+    _, limited = await issued(client, role="admin", namespaces=["team-a:*"])
+    await limited.refused(403, "PATCH", "/organization", {"organizationalContext": "x"})
+    for path in ("/admin/status", "/admin/failed", "/admin/dlq", "/admin/buckets"):
+        await limited.refused(403, "GET", path)
+
+
 async def test_a_key_opens_its_namespaces_and_prefixes_and_lists_show_no_others(client: Client) -> None:
     for name in ("team-a:one", "team-a:two", "solo", "other"):
         await client.ok("POST", f"/ns/{name}/document", {"content": "x"})
