@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -58,8 +60,9 @@ class Text:
 class History:
     """One run: what is done to the service, and what must come out."""
 
-    def __init__(self, service: World) -> None:
-        self.service = service
+    service: World
+
+    def __init__(self) -> None:
         self.prefix = f"run{next(_runs)}"
         self.model: dict[str, dict[str, Text]] = {name: {} for name in SPACES}
 
@@ -220,12 +223,30 @@ STEPS = st.one_of(
 async def test_counts_lists_searches_and_contents_agree_after_any_history(
     service: World, steps: list[tuple[Any, ...]]
 ) -> None:
-    history = History(service)
+    history = History()
+    history.service = service
     for step, *values in steps:
         await getattr(history, step)(*values)
     await service.settled()
     for space in SPACES:
         await agree(service, history.name(space), history.model[space])
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@given(lives=st.lists(st.lists(STEPS, min_size=2, max_size=8), min_size=2, max_size=4))
+async def test_everything_agrees_after_any_history_in_which_the_service_is_closed_in_the_middle_of_its_work(
+    lives: list[list[tuple[Any, ...]]],
+) -> None:
+    with TemporaryDirectory() as folder:
+        history = History()
+        for steps in lives:
+            async with world(Path(folder), chunk_size=100) as history.service:
+                for step, *values in steps:
+                    await getattr(history, step)(*values)
+        async with world(Path(folder), chunk_size=100) as service:
+            await service.settled()
+            for space in SPACES:
+                await agree(service, history.name(space), history.model[space])
 
 
 async def test_the_namespaces_a_key_may_read_are_as_many_as_it_is_told(
