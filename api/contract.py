@@ -63,6 +63,7 @@ class ContractRoute(APIRoute):
         async def handle(plain: Request) -> Response:
             if not keyless or "authorization" in plain.headers:
                 authenticate(plain)
+            _uncompressed(plain)
             request = StrictRequest(plain.scope, _bounded(plain, largest))
             if picky:
                 _only(request, options)
@@ -83,6 +84,14 @@ class OpenRoute(ContractRoute):
     """A route that needs no key; one that is sent must be valid all the same."""
 
     keyless = True
+
+
+def _uncompressed(request: Request) -> None:
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in {"", "identity"}:
+        raise BadRequestError(
+            "A compressed body can't be read", f"Send it without Content-Encoding ({coding[:40]!r})."
+        )
 
 
 def _bounded(request: Request, largest: int) -> Receive:

@@ -12,6 +12,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import ApiError
@@ -28,6 +29,11 @@ _MESSAGES = {
     "model_attributes_type": "must be a JSON object, sent as application/json",
     "unknown_option": "is not an option of this operation: send it where the interface has it",
 }
+_LENGTHS = {
+    "too_short": "must not be empty",
+    "too_long": "must have at most {max_length} characters, not {actual_length}",
+}
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _TITLES = {404: "Not found", 405: "Method not allowed"}
 
 
@@ -69,7 +75,18 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if title is None:
         return failure(error.status_code, str(error.detail), None, error.headers)
     place = f"There is no {request.method} {request.url.path} here."
-    return failure(error.status_code, title, place, error.headers)
+    headers = {"allow": _allowed(request)} if error.status_code == 405 else error.headers
+    return failure(error.status_code, title, place, headers)
+
+
+def _allowed(request: Request) -> str:
+    """The methods of this path: of all its routes, not only of the first."""
+    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+    return ", ".join(
+        method
+        for method, scope in scopes.items()
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+    )
 
 
 async def _retryable(_: Request, error: Exception) -> Response:
@@ -96,9 +113,18 @@ async def _validation_error(_: Request, error: Exception) -> Response:
 def _problem(problem: Mapping[str, Any], body: object) -> dict[str, object]:
     loc: Sequence[str | int] = problem["loc"]
     path = _path(loc[1:], body) if loc and loc[0] == "body" else list(loc[1:])
-    message = _MESSAGES.get(problem["type"]) or str(problem["msg"]).removeprefix("Value error, ")
     named = ".".join(map(str, path)) or str(loc[0] if loc else "body")
-    return {"message": f"{named}: {message}", "path": path}
+    context = problem.get("ctx", {})
+    # A filter is read in one go: what it says names the place within it already.
+    return {"message": f"{named}: {_message(problem, context)}", "path": [*path, *context.get("path", ())]}
+
+
+def _message(problem: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    kind = problem["type"]
+    if context.get("field_type") == "Value" and kind in _LENGTHS:
+        # pydantic speaks of items where the length of a string is checked after a function.
+        return _LENGTHS[kind].format_map(context)
+    return _MESSAGES.get(kind) or str(problem["msg"]).removeprefix("Value error, ")
 
 
 def _path(loc: Sequence[str | int], body: object) -> list[str | int]:
@@ -107,6 +133,8 @@ def _path(loc: Sequence[str | int], body: object) -> list[str | int]:
     here = body
     for at, part in enumerate(loc):
         match here, part:
+            case _, "[key]":
+                continue
             case dict(), str() if part in here:
                 here = here[part]
             case list(), int() if part < len(here):

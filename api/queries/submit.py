@@ -105,7 +105,7 @@ async def _found(state: State, name: str, public: str) -> DocumentRow:
     namespace = state.catalog.namespace(name)
     rows = await state.documents.find(namespace.spaces, [public]) if namespace else {}
     if public not in rows:
-        raise NotFoundError("Document not found", f"There is no document {public[:100]!a} in {name}.")
+        raise NotFoundError("Document not found", f"There is no document {public[:100]!r} in {name}.")
     return rows[public]
 
 
@@ -116,7 +116,7 @@ async def _change(state: State, row: DocumentRow, operation: Operation, draft: D
     event = _event(state, operation, row, draft, packed)
     after = await _write(state, [event])
     if not after:
-        raise NotFoundError("Document not found", f"{row.id[:100]!a} was deleted in this moment.")
+        raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted in this moment.")
     return Outcome(row.id, after[0].status)
 
 

@@ -44,6 +44,6 @@ async def revoke(entry: KeyAdmin, id: ResourcePath) -> KeyRevoked:
     state = entry.state
     row = state.catalog.key(id)
     if row is None or not entry.principal.may_issue(row.namespaces):
-        raise NotFoundError("Key not found", f"There is no key {id[:100]!a}.")
+        raise NotFoundError("Key not found", f"There is no key {id[:100]!r}.")
     await keys.save(keys.revoked(row, state.clock.now()), state.publisher, state.catalog)
     return KeyRevoked(id=id, revoked=True)

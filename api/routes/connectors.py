@@ -34,7 +34,7 @@ def _none(page: int, limit: int) -> ConnectorsAnswer:
 
 
 def _missing(id: str) -> NotFoundError:
-    return NotFoundError("Connector not found", f"There is no connector {id[:100]!a}.")
+    return NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
 
 
 @router.get("/connectors", operation_id="getConnectors", responses=_LIST, response_model_exclude_unset=True)

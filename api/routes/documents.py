@@ -147,7 +147,7 @@ async def get(access: Reader, id: DocumentPath, include: DocumentParts) -> Docum
     rows = await state.documents.find(namespace.spaces, [id]) if namespace else {}
     row = rows.get(id)
     if row is None:
-        raise NotFoundError("Document not found", f"There is no document {id[:100]!a} in {access.namespace}.")
+        raise NotFoundError("Document not found", f"There is no document {id[:100]!r} in {access.namespace}.")
     answer = present.document(row)
     if "chunks" in include:
         chunks = (await state.chunks.get([row.key])).get(row.key, [])

@@ -8,13 +8,13 @@ from api.auth import Parts
 router = APIRouter(include_in_schema=False)
 
 
-@router.get("/health")
+@router.api_route("/health", methods=["GET", "HEAD"])
 async def health() -> dict[str, str]:
     """The process answers."""
     return {"status": "ok"}
 
 
-@router.get("/ready")
+@router.api_route("/ready", methods=["GET", "HEAD"])
 async def ready(state: Parts) -> Response:
     """The log can be asked, so requests can be served."""
     lag = await state.lag()

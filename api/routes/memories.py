@@ -32,7 +32,7 @@ async def get(
     namespace = state.catalog.namespace(access.namespace)
     rows = (await state.memories.get([id])).get(id, [])
     if namespace is None or not rows or rows[0].space not in namespace.spaces:
-        raise NotFoundError("Memory not found", f"There is no memory {id[:100]!a} in {access.namespace}.")
+        raise NotFoundError("Memory not found", f"There is no memory {id[:100]!r} in {access.namespace}.")
     sources = await state.documents.get(rows[0].sources)
     by_key = {key: found[0] for key, found in sources.items() if found}
     details = MemoryDetails(**dict(present.memory(rows[0], by_key)))

@@ -1,5 +1,6 @@
 """The filter of a request body: bounded, dispatched by operator, and precise about what is wrong with it."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import PlainValidator, ValidationError
@@ -24,15 +25,23 @@ _CONTAINS = frozenset({"contains", "notContains"})
 _ARRAY = frozenset({"arrayContains", "arrayNotContains"})
 _OPERATORS = ("eq", "neq", *sorted(_COMPARE), *sorted(_CONTAINS), *sorted(_ARRAY), "and", "or")
 
+_VALUES: Mapping[type[FilterPredicate], str] = {
+    StringEquals: "must be a string, a number or a boolean",
+    ValueEquals: "must be a string, a number or a boolean",
+    Compare: "must be a number",
+    Contains: "must be a string",
+    ArrayContains: "must be a string",
+}
+
 
 def parse(raw: object) -> FilterExpression:
-    """The expression, or a PydanticCustomError that names the place: `operands.3.value: …`."""
+    """The expression, or a PydanticCustomError that names the place; its context has it as a `path` too."""
     if too_deep(raw):
         raise _wrong((), f"nests groups more than {FILTER_DEPTH} levels deep")
     return _expression(raw, ())
 
 
-def _expression(raw: object, path: tuple[str, ...]) -> FilterExpression:
+def _expression(raw: object, path: tuple[str | int, ...]) -> FilterExpression:
     if not isinstance(raw, dict):
         raise _wrong(path, "must be an object with an operator")
     operator = raw.get("operator")
@@ -41,28 +50,37 @@ def _expression(raw: object, path: tuple[str, ...]) -> FilterExpression:
     return _predicate({key: value for key, value in raw.items() if value is not None}, path)
 
 
-def _group(raw: dict[str, Any], operator: str, path: tuple[str, ...]) -> And | Or:
+def _group(raw: dict[str, Any], operator: str, path: tuple[str | int, ...]) -> And | Or:
     operands = raw.get("operands")
     if unknown := raw.keys() - {"operator", "operands"}:
         raise _wrong(path, f"has unknown fields: {', '.join(sorted(map(ascii, unknown)))[:200]}")
     if not isinstance(operands, list) or not 1 <= len(operands) <= FILTER_OPERANDS:
         raise _wrong((*path, "operands"), f"must be a list of 1 to {FILTER_OPERANDS} expressions")
-    parsed = [_expression(operand, (*path, "operands", str(at))) for at, operand in enumerate(operands)]
+    parsed = [_expression(operand, (*path, "operands", at)) for at, operand in enumerate(operands)]
     if operator == "and":
         return And.model_construct(operator="and", operands=parsed)
     return Or.model_construct(operator="or", operands=parsed)
 
 
-def _predicate(raw: dict[str, Any], path: tuple[str, ...]) -> FilterPredicate:
+def _predicate(raw: dict[str, Any], path: tuple[str | int, ...]) -> FilterPredicate:
     kind = _kind(raw, path)
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        raise _wrong((*path, *map(str, first["loc"])), first["msg"]) from None
+        field = str(first["loc"][0])
+        raise _wrong((*path, field), _said(kind, field, first["type"], first["msg"])) from None
 
 
-def _kind(raw: dict[str, Any], path: tuple[str, ...]) -> type[FilterPredicate]:
+def _said(kind: type[FilterPredicate], field: str, problem: str, message: str) -> str:
+    if problem == "missing":
+        return "is required"
+    if problem == "extra_forbidden":
+        return "is not a field of this operator and value"
+    return _VALUES[kind] if field == "value" else message
+
+
+def _kind(raw: dict[str, Any], path: tuple[str | int, ...]) -> type[FilterPredicate]:
     operator = raw.get("operator")
     if not isinstance(operator, str):
         raise _wrong((*path, "operator"), f"must be one of {', '.join(_OPERATORS)}")
@@ -77,9 +95,9 @@ def _kind(raw: dict[str, Any], path: tuple[str, ...]) -> type[FilterPredicate]:
     raise _wrong((*path, "operator"), f"must be one of {', '.join(_OPERATORS)}")
 
 
-def _wrong(path: tuple[str, ...], message: str) -> PydanticCustomError:
-    place = f"{'.'.join(path)}: " if path else ""
-    return PydanticCustomError("filter", "{problem}", {"problem": place + message})
+def _wrong(path: tuple[str | int, ...], message: str) -> PydanticCustomError:
+    place = f"{'.'.join(map(str, path))}: " if path else ""
+    return PydanticCustomError("filter", "{problem}", {"problem": place + message, "path": path})
 
 
 Filter = Annotated[FilterExpression, PlainValidator(parse, json_schema_input_type=FilterExpression)]

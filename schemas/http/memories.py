@@ -10,6 +10,7 @@ from schemas.http.parts import (
     Count,
     Flag,
     Maybe,
+    Quantity,
     RelationKind,
     ResourceId,
     SafeInteger,
@@ -69,7 +70,7 @@ class RelatedMemory(Answer):
 
     id: str
     relation: RelationKind
-    version: float | None = None
+    version: Quantity | None = None
     memory: str
     metadata: AnswerMetadata
     system: RelatedSystem

@@ -74,6 +74,12 @@ def _printable(text: str) -> str:
     return text
 
 
+def _one_line(text: str) -> str:
+    if "\n" in text:
+        raise PydanticCustomError("line_end", "must not hold a line end")
+    return text
+
+
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -97,7 +103,8 @@ Flag = StrictBool
 Uri = Annotated[Text, AfterValidator(_uri), WithJsonSchema({"type": "string", "format": "uri"})]
 
 NamespaceName = Annotated[str, Field(max_length=NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
-DocumentId = Annotated[Text, Field(min_length=1, max_length=DOCUMENT_ID_LENGTH)]
+DocumentId = Annotated[Text, Field(min_length=1, max_length=DOCUMENT_ID_LENGTH), AfterValidator(_one_line)]
+"""No line ends: no path of a request leads to a document with one in its id."""
 ResourceId = Annotated[Text, Field(min_length=1)]
 SupportingContext = Annotated[Text, Field(max_length=SUPPORTING_CONTEXT_LENGTH)]
 BucketName = Annotated[str, Field(min_length=1, max_length=BUCKET_NAME_LENGTH, pattern=BUCKET_PATTERN)]

@@ -1,5 +1,6 @@
 """Whatever is wrong with a request: a clear answer of the contract's shape, and the next request works."""
 
+import gzip
 import json
 from typing import Any
 
@@ -143,6 +144,83 @@ async def test_a_path_does_not_name_members_of_unions(client: Client) -> None:
     body = {"provider": "web-crawler", "config": {"startUrl": "no"}}
     refused = await client.refused(400, "POST", "/ns/alice/connectors", body)
     assert [problem["path"] for problem in refused["error"]] == [["config", "startUrl"]]
+
+
+@pytest.mark.parametrize(
+    ("expression", "path", "message"),
+    [
+        ({"field": "a", "operator": "gt", "value": "1"}, ["value"], "must be a number"),
+        (
+            {"field": "a", "operator": "eq", "value": [1]},
+            ["value"],
+            "must be a string, a number or a boolean",
+        ),
+        ({"field": "a", "operator": "contains", "value": 1}, ["value"], "must be a string"),
+        ({"field": "a", "operator": "eq", "value": None}, ["value"], "is required"),
+        (
+            {
+                "operator": "and",
+                "operands": [{"field": "a", "operator": "lt", "value": 1}, {"operator": "is"}],
+            },
+            ["operands", 1, "operator"],
+            "must be one of eq",
+        ),
+    ],
+)
+async def test_a_filter_that_is_wrong_is_told_where_and_in_plain_words(
+    client: Client, expression: dict[str, Any], path: list[str | int], message: str
+) -> None:
+    ((problem),) = (await client.refused(400, "POST", LIST, {"filter": expression}))["error"]
+    assert problem["path"] == ["filter", *path]
+    assert problem["message"].startswith(f"filter: {'.'.join(map(str, path))}: {message}")
+
+
+async def test_a_text_that_is_too_short_or_too_long_is_told_in_characters(client: Client) -> None:
+    ((short),) = (await client.refused(400, "POST", SEARCH, {"query": ""}))["error"]
+    assert short["message"] == "query: must not be empty"
+    ((long),) = (await client.refused(400, "POST", "/ns/a/document", {"content": "x", "id": "x" * 256}))[
+        "error"
+    ]
+    assert long["message"] == "id: must have at most 255 characters, not 256"
+
+
+async def test_a_bad_bucket_name_is_told_by_its_name(client: Client) -> None:
+    refused = await client.refused(400, "PUT", "/ns/alice/profile/buckets", {"buckets": {"Work": "x"}})
+    assert [problem["path"] for problem in refused["error"]] == [["buckets", "Work"]]
+
+
+async def test_an_id_that_no_path_can_hold_is_refused(client: Client) -> None:
+    await client.refused(400, "POST", "/ns/alice/document", {"content": "x", "id": "a\nb"})
+
+
+async def test_what_is_not_found_is_named_as_it_was_written(client: Client) -> None:
+    refused = await client.refused(404, "GET", "/ns/alice/document/メモ")
+    assert "'メモ'" in refused["details"]
+
+
+async def test_a_compressed_body_is_refused_with_the_reason(client: Client) -> None:
+    response = await client(
+        "POST", SEARCH, content=gzip.compress(b'{"query": "x"}'), headers={"content-encoding": "gzip"}
+    )
+    assert response.status_code == 400
+    assert "Content-Encoding" in response.json()["details"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/ns/alice", "GET, PATCH, DELETE"),
+        ("GET", "/ns/alice/document", "POST, DELETE"),
+        ("POST", "/ns/alice/document/x", "GET, PATCH"),
+        ("HEAD", "/ns/alice/profile/buckets", "GET, PUT, DELETE"),
+        ("GET", "/ns/alice/search", "POST"),
+    ],
+)
+async def test_a_method_that_a_path_has_not_is_answered_with_those_it_has(
+    client: Client, method: str, path: str, allowed: str
+) -> None:
+    response = await client(method, path)
+    assert (response.status_code, response.headers["allow"]) == (405, allowed)
 
 
 async def test_a_body_without_a_content_type_is_taken_for_json(client: Client) -> None:

@@ -136,6 +136,8 @@ async def test_a_secret_is_shown_once_and_stored_as_a_hash(service: Service, cli
 async def test_health_needs_no_key(client: Client) -> None:
     for path in ("/health", "/ready", "/metrics"):
         assert (await client.as_key(None)("GET", path)).status_code == 200
+    for path in ("/health", "/ready"):
+        assert (await client.as_key(None)("HEAD", path)).status_code == 200
     assert "recollect_requests_total" in (await client("GET", "/metrics")).text
 
 
