@@ -51,7 +51,8 @@ async def serve(app: FastAPI, listener: socket.socket, started: Callable[[], Non
     """Answer requests until SIGINT or SIGTERM, or until cancelled; open requests get time to end."""
     config = uvicorn.Config(
         app,
-        log_level=level,
+        # Its own start and stop are told by the command, shorter.
+        log_level="warning" if level == "info" else level,
         log_config=None,
         access_log=False,
         server_header=False,
