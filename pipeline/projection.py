@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from pipeline.rows import DocumentRow
 from schemas.base import Metadata
 from schemas.events import DocumentSubmitted
+
+T = TypeVar("T")
 
 
 def submitted(row: DocumentRow | None, event: DocumentSubmitted, seq: int) -> DocumentRow | None:
@@ -65,9 +68,9 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         seq=seq,
         updated_at=_later(row.updated_at, event.at),
         metadata=_merge(row.metadata, event.metadata),
-        group=row.group if event.group is None else event.group,
-        supporting_context=event.supporting_context or row.supporting_context,
-        date=event.date or row.date,
+        group=_given(event.group, row.group),
+        supporting_context=_given(event.supporting_context, row.supporting_context),
+        date=_given(event.date, row.date),
         task_type=task_type,
         dreaming_mode=event.dreaming or row.dreaming_mode,
     )
@@ -94,6 +97,11 @@ def _unchanged(row: DocumentRow, event: DocumentSubmitted) -> bool:
         and event.content.text == row.text
         and (event.task_type or row.task_type) == row.task_type
     )
+
+
+def _given(said: T | None, known: T | None) -> T | None:
+    """What was said; an empty value was said too, so it clears."""
+    return known if said is None else said
 
 
 def _merge(old: Metadata, new: Metadata | None) -> Metadata:

@@ -18,11 +18,21 @@ def dreaming_status(row: DocumentRow) -> DreamingStatus:
     return "dreaming" if row.dreaming else "done"
 
 
+def title(row: DocumentRow) -> str | None:
+    """The title found in the text; of a file that has none (yet), its name."""
+    return row.title or (row.upload.filename if row.upload is not None else None)
+
+
+def failure(row: DocumentRow) -> dict[str, str]:
+    """Why a document has failed, for people; nothing where it has not."""
+    return {"error": row.error} if row.status == "failed" and row.error else {}
+
+
 def document(row: DocumentRow) -> DocumentAnswer:
     """A document without chunks and memories; its content is null before there is a text."""
     return DocumentAnswer(
         id=row.id,
-        title=row.title,
+        title=title(row),
         type=row.type,
         summary=row.summary,
         content=row.text,
@@ -32,6 +42,7 @@ def document(row: DocumentRow) -> DocumentAnswer:
             dreaming_status=dreaming_status(row),
             created_at=timestamp(row.created_at),
             updated_at=timestamp(row.updated_at),
+            **failure(row),
         ),
     )
 
@@ -44,10 +55,11 @@ def listed_document(row: DocumentRow, memory_count: int | None, *, content: bool
         created_at=timestamp(row.created_at),
         updated_at=timestamp(row.updated_at),
         **({} if memory_count is None else {"memory_count": memory_count}),
+        **failure(row),
     )
     return ListedDocument(
         id=row.id,
-        title=row.title,
+        title=title(row),
         type=row.type,
         summary=row.summary,
         metadata=row.metadata,
@@ -61,7 +73,7 @@ def document_ref(row: DocumentRow) -> DocumentRef:
     """The source of a result."""
     return DocumentRef(
         id=row.id,
-        title=row.title,
+        title=title(row),
         type=row.type,
         metadata=row.metadata,
         summary=row.summary,

@@ -110,8 +110,10 @@ async def _found(state: State, name: str, public: str) -> DocumentRow:
 
 
 async def _change(state: State, row: DocumentRow, operation: Operation, draft: Draft) -> Outcome:
-    if draft.says_nothing() and operation == "patch":
-        return Outcome(row.id, row.status)
+    if operation == "patch":
+        draft = _patch_news(row, draft)
+        if draft.says_nothing():
+            return Outcome(row.id, row.status)
     packed = None if draft.content is None else await state.blobs.pack(draft.content)
     event = _event(state, operation, row, draft, packed)
     after = await _write(state, [event])
@@ -199,6 +201,14 @@ def _news(row: DocumentRow, draft: Draft) -> Draft:
         task_type=None if draft.task_type == row.task_type else draft.task_type,
         dreaming=None if draft.dreaming == row.dreaming_mode else draft.dreaming,
     )
+
+
+def _patch_news(row: DocumentRow, draft: Draft) -> Draft:
+    """What a PATCH changes. Its content replaces the text, so it is compared with all of that."""
+    same = row.status == "done" and row.text_seq == row.content_seq and row.text == draft.content
+    content = None if same and draft.task_type in {None, row.task_type} else draft.content
+    rest = _news(row, draft)
+    return replace(rest, content=content, upload=draft.upload)
 
 
 def _differs(one: Metadata | None, other: Metadata | None) -> bool:

@@ -156,8 +156,12 @@ class ChunkAnswer(Answer):
 
 
 class DocumentSystem(Answer):
-    """The state of a document. `dreaming_status` is that of its memories."""
+    """The state of a document. `dreaming_status` is that of its memories.
 
+    Beyond the contract, which leaves room for it, a failed one has an `error`: why, in words for people.
+    """
+
+    model_config = ConfigDict(extra="allow")
     status: Status
     dreaming_status: DreamingStatus
     created_at: Timestamp

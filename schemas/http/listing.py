@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from schemas.base import Answer, Body
 from schemas.http.documents import ChunkAnswer
@@ -33,8 +33,9 @@ class ListBody(Body):
 
 
 class ListedDocumentSystem(Answer):
-    """The state of a listed document; `memory_count` unless it was declined."""
+    """The state of a listed document; `memory_count` unless it was declined, `error` as when it is read."""
 
+    model_config = ConfigDict(extra="allow")
     status: str
     dreaming_status: DreamingStatus
     memory_count: Maybe[Count] = None

@@ -184,3 +184,54 @@ async def test_a_deleted_document_may_come_back(client: Client) -> None:
 @pytest.mark.parametrize("content", ["", " \n\t ", "\x00", "a\x00b"])
 async def test_content_that_says_nothing_or_is_no_text_is_refused(client: Client, content: str) -> None:
     await client.refused(400, "POST", "/ns/alice/document", {"content": content})
+
+
+async def test_a_failed_document_says_why_in_lists_too(service: Service, client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", NOTE)
+    read = await client.ok("GET", "/ns/alice/document/note")
+    assert "error" not in read["system"]
+    await service.finish("note", status="failed", error="The file is protected by a password.")
+    read = await client.ok("GET", "/ns/alice/document/note")
+    (listed,) = (await client.ok("POST", "/ns/alice/list/documents"))["documents"]
+    for shown in (read, listed):
+        assert shown["system"]["error"] == "The file is protected by a password."
+        assert shown["metadata"] == {}
+
+
+async def test_a_file_goes_by_its_name_until_a_title_is_found_in_it(service: Service, client: Client) -> None:
+    added = await client.ok("POST", "/ns/alice/document/file", files={"file": ("plan.pdf", b"%PDF")})
+    assert (await client.ok("GET", f"/ns/alice/document/{added['id']}"))["title"] == "plan.pdf"
+    await service.finish(added["id"], title="The plan")
+    assert (await client.ok("GET", f"/ns/alice/document/{added['id']}"))["title"] == "The plan"
+
+
+async def test_a_patch_that_changes_nothing_leaves_no_trace(service: Service, client: Client) -> None:
+    body = {"metadata": {"a": 1}, "date": "2024", "supportingContext": "s", "group": {"g": 1}}
+    await client.ok("POST", "/ns/alice/document", {**NOTE, **body})
+    await service.finish("note")
+    before = await client.ok("GET", "/ns/alice/document/note")
+    service.clock.advance(1)
+    changes: list[dict[str, Any]] = [body, {"content": NOTE["content"]}, {"metadata": {}}]
+    for patch in changes:
+        answer = await client.ok("PATCH", "/ns/alice/document/note", patch)
+        assert answer == {"id": "note", "status": "done"}
+    assert await client.ok("GET", "/ns/alice/document/note") == before
+    assert len(await submissions(service)) == 1
+
+
+async def test_a_patch_with_what_was_appended_last_still_replaces_the_whole(
+    service: Service, client: Client
+) -> None:
+    await client.ok("POST", "/ns/alice/document", NOTE)
+    await client.ok("POST", "/ns/alice/document", {"content": "More.", "id": "note"})
+    await service.finish("note", text="Ada lives in Berlin.\n\nMore.")
+    answer = await client.ok("PATCH", "/ns/alice/document/note", {"content": "More."})
+    assert answer["status"] == "queued"
+    assert (await submissions(service))[-1].operation == "patch"
+
+
+async def test_an_empty_value_in_a_patch_clears(service: Service, client: Client) -> None:
+    await client.ok("POST", "/ns/alice/document", {**NOTE, "date": "2024", "supportingContext": "s"})
+    await client.ok("PATCH", "/ns/alice/document/note", {"date": "", "supportingContext": ""})
+    (row,) = (await service.store.documents.find(["alice#0"], ["note"])).values()
+    assert (row.date, row.supporting_context) == ("", "")
