@@ -1,22 +1,17 @@
 """The durable store: LanceDB tables with one writer each, behind `pipeline.ports`."""
 
-import asyncio
-from collections.abc import Collection
-from pathlib import Path
-from typing import Any
+from pipeline.store.lean import spare_catalog_client
 
-import lancedb
-import pyarrow as pa
+spare_catalog_client()  # before anything imports lancedb
 
-from pipeline.store import chunks, documents, memories, settings_tables
-from pipeline.store.catalog import Catalog
-from pipeline.store.chunks import Chunks
-from pipeline.store.documents import Documents
-from pipeline.store.memories import Memories
-from pipeline.store.meta import Meta, StoreMismatchError, agree
-from pipeline.store.operations import Operations
-from pipeline.store.pages import Page
-from pipeline.store.table import Table, open_bases, open_table
+from pipeline.store.catalog import Catalog  # noqa: E402 - see above
+from pipeline.store.chunks import Chunks  # noqa: E402
+from pipeline.store.documents import Documents  # noqa: E402
+from pipeline.store.memories import Memories  # noqa: E402
+from pipeline.store.meta import StoreMismatchError  # noqa: E402
+from pipeline.store.opening import Store, open_store  # noqa: E402
+from pipeline.store.operations import Operations  # noqa: E402
+from pipeline.store.pages import Page  # noqa: E402
 
 __all__ = [
     "Catalog",
@@ -29,91 +24,3 @@ __all__ = [
     "StoreMismatchError",
     "open_store",
 ]
-
-_INDEX_CACHE_BYTES = 32 * 1024 * 1024
-_METADATA_CACHE_BYTES = 32 * 1024 * 1024
-
-
-class Store:
-    """Every table. `run` flushes in the background; without it `durable` flushes by itself."""
-
-    def __init__(
-        self,
-        *,
-        documents: Documents,
-        chunks: Chunks,
-        memories: Memories,
-        catalog: Catalog,
-        operations: Operations,
-        tables: tuple[Table[Any], ...],
-    ) -> None:
-        self.documents = documents
-        self.chunks = chunks
-        self.memories = memories
-        self.catalog = catalog
-        self.operations = operations
-        self._tables = tables
-
-    async def run(self) -> None:
-        """Flush and maintain every table until `close`."""
-        async with asyncio.TaskGroup() as group:
-            for table in self._tables:
-                group.create_task(table.run())
-
-    async def close(self) -> None:
-        """Stop `run`, then write what still waits."""
-        for table in self._tables:
-            table.stop()
-        await asyncio.gather(*(table.flush() for table in self._tables))
-
-    async def remove_spaces(self, spaces: Collection[str]) -> None:
-        """Erase every row of these spaces from every table; on disk when it returns, may be repeated."""
-        for table in (self.documents, self.chunks, self.memories):
-            await table.remove_spaces(spaces)
-
-
-async def open_store(uri: str, *, dimensions: int, shards: int, embedder: str | None = None) -> Store:
-    """Open or create the store in a folder or at an object store's URI (s3://, gs://, az://).
-
-    StoreMismatchError when it was made with another embedder.
-    """
-    # The pool of the C library can hand memory back when asked (see Base.maintain); Arrow's own keeps it.
-    pa.set_memory_pool(pa.system_memory_pool())
-    folder = await asyncio.to_thread(_local_folder, uri)
-    session = lancedb.Session(
-        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
-    )
-    # A relative path would be taken for the name of a hosted database.
-    connection = await lancedb.connect_async(uri if folder is None else str(folder), session=session)
-    meta = await agree(connection, Meta(dimensions, shards, embedder))
-    return await _open_tables(connection, folder, meta)
-
-
-async def _open_tables(connection: lancedb.AsyncConnection, folder: Path | None, meta: Meta) -> Store:
-    document_rows = Documents(documents.codec(), *await open_bases(connection, folder, documents.codec(), 1))
-    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
-    chunk_rows = Chunks(chunk_codec, *await open_bases(connection, folder, chunk_codec, meta.shards))
-    memory_rows = Memories(memory_codec, *await open_bases(connection, folder, memory_codec, meta.shards))
-    names = await open_table(connection, folder, settings_tables.namespaces())
-    organization = await open_table(connection, folder, settings_tables.organization())
-    keys = await open_table(connection, folder, settings_tables.keys())
-    operations = await open_table(connection, folder, settings_tables.operations())
-    catalog = Catalog(names, organization, keys)
-    await catalog.load()
-    tables = (document_rows, chunk_rows, memory_rows, names, organization, keys, operations)
-    return Store(
-        documents=document_rows,
-        chunks=chunk_rows,
-        memories=memory_rows,
-        catalog=catalog,
-        operations=Operations(operations),
-        tables=tables,
-    )
-
-
-def _local_folder(uri: str) -> Path | None:
-    if "://" in uri:
-        return None
-    folder = Path(uri).resolve()
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

@@ -18,10 +18,12 @@ from pipeline.store.keyset import KeySet
 
 Row = TypeVar("Row")
 
-_KEEP = timedelta(minutes=10)
+_KEEP = timedelta(minutes=5)
 _KEEP_OF_MANY = timedelta(minutes=1)
 _MANY_VERSIONS = 600
 """Every commit and cleanup looks at all versions, so a busy table keeps fewer. No read takes a minute."""
+_FEW_VERSIONS = 8
+"""More than these are worth a cleanup once they are old enough: each holds the rows it replaced."""
 
 _COMMIT_BYTES = 48 * 1024 * 1024
 _INDEX_ROWS = 50_000
@@ -48,27 +50,39 @@ async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Sche
 class Base(Generic[Row]):
     """Rows that are in LanceDB. One writer at a time: what changes the table never overlaps."""
 
-    def __init__(self, table: AsyncTable, codec: Codec[Row], disk: Disk | None, groups: KeySet) -> None:
+    def __init__(
+        self, table: AsyncTable, codec: Codec[Row], disk: Disk | None, groups: KeySet, turn: asyncio.Lock
+    ) -> None:
         self._table = table
         self._codec = codec
         self._disk = disk
         self._groups = groups
+        self._turn = turn
         self._commits = _FRAGMENTS  # whatever an earlier process left is looked after once
         self._rested_at = 0.0
         self._last_upkeep = 0.0
+        self._leftovers_at: float | None = None
 
     @classmethod
     async def open(
-        cls, connection: AsyncConnection, folder: Path | None, name: str, codec: Codec[Row]
+        cls,
+        connection: AsyncConnection,
+        folder: Path | None,
+        name: str,
+        codec: Codec[Row],
+        turn: asyncio.Lock,
     ) -> "Base[Row]":
-        """Open or create. `folder` is the database's local folder, None for an object store."""
+        """Open or create. `folder` is the database's local folder, None for an object store.
+
+        Whoever has the `turn` does upkeep: two tables at a time would take twice the memory, and both cores.
+        """
         table = await open_or_create(connection, name, codec.schema)
         column = await table.query().select([codec.group]).to_arrow()
         groups = await asyncio.to_thread(lambda: KeySet(column.column(0).to_pylist()))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
-        return cls(table, codec, disk, groups)
+        return cls(table, codec, disk, groups, turn)
 
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """The rows of these groups; a group that is not here is absent. Strangers cost nothing."""
@@ -109,28 +123,47 @@ class Base(Generic[Row]):
 
     def upkeep_in(self, *, idle: bool) -> float | None:
         """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""
-        if self._commits < (_FRAGMENTS if idle else _MANY_FRAGMENTS):
-            return None
-        return max(0.0, self._rested_at + _REST * self._last_upkeep - time.monotonic())
+        now = time.monotonic()
+        if self._commits >= (_FRAGMENTS if idle else _MANY_FRAGMENTS):
+            return max(0.0, self._rested_at + _REST * self._last_upkeep - now)
+        return max(0.0, self._leftovers_at - now) if idle and self._leftovers_at is not None else None
+
+    @property
+    def others_turn(self) -> bool:
+        """Whether another table is in the middle of its upkeep."""
+        return self._turn.locked()
 
     async def maintain(self) -> None:
         """Merge small fragments, bring indices up to date, drop old versions."""
-        started = time.monotonic()
-        try:
-            await self._table.optimize(cleanup_older_than=await self._retention())
-            if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
-                await self._table.create_index(self._codec.group, config=BTree())
-            self._commits = 0
-        finally:
-            self._rested_at = time.monotonic()
-            self._last_upkeep = max(_SHORTEST_UPKEEP, self._rested_at - started)
-            # Merging reads whole tables: 150 MB for 100k chunks, which nobody needs afterwards.
-            await asyncio.to_thread(pa.default_memory_pool().release_unused)
-        await self._sync()
+        async with self._turn:
+            started = time.monotonic()
+            try:
+                await self._optimize()
+            finally:
+                self._rested_at = time.monotonic()
+                self._last_upkeep = max(_SHORTEST_UPKEEP, self._rested_at - started)
+                # Merging reads whole tables: 150 MB for 100k chunks, which nobody needs afterwards.
+                await asyncio.to_thread(pa.default_memory_pool().release_unused)
+            await self._sync()
+            self._plan_cleanup()
 
-    async def _retention(self) -> timedelta:
-        versions = 0 if self._disk is None else await asyncio.to_thread(self._disk.versions)
-        return _KEEP_OF_MANY if versions > _MANY_VERSIONS else _KEEP
+    async def _optimize(self) -> None:
+        await self._table.optimize(cleanup_older_than=self._retention())
+        if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
+            await self._table.create_index(self._codec.group, config=BTree())
+        self._commits = 0
+
+    def _retention(self) -> timedelta:
+        return _KEEP_OF_MANY if self._versions > _MANY_VERSIONS else _KEEP
+
+    def _plan_cleanup(self) -> None:
+        """What was too young to go is looked at once more, or it would lie there until the next writes."""
+        due = time.monotonic() + _KEEP.total_seconds() + 1
+        self._leftovers_at = due if self._versions > _FEW_VERSIONS else None
+
+    @property
+    def _versions(self) -> int:
+        return 0 if self._disk is None else self._disk.versions()
 
     async def _commit_part(self, changed: Mapping[str, Sequence[Row]], known: set[str]) -> None:
         rows = self._unique(changed)

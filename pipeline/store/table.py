@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -225,19 +226,24 @@ class Table(Generic[Row]):
         return int.from_bytes(blake2b(space.encode(), digest_size=8).digest()) % len(self._bases)
 
 
-async def open_table(
-    connection: AsyncConnection, folder: Path | None, codec: Codec[Row], shards: int = 1
-) -> Table[Row]:
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where tables are. `folder` is None at an object store; `turn`: one of them at a time does upkeep."""
+
+    connection: AsyncConnection
+    folder: Path | None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+async def open_table(place: Place, codec: Codec[Row], shards: int = 1) -> Table[Row]:
     """Open or create the LanceDB tables of one kind of row."""
-    return Table(codec, *await open_bases(connection, folder, codec, shards))
+    return Table(codec, *await open_bases(place, codec, shards))
 
 
-async def open_bases(
-    connection: AsyncConnection, folder: Path | None, codec: Codec[Row], shards: int
-) -> tuple[list[Base[Row]], Counter[str]]:
+async def open_bases(place: Place, codec: Codec[Row], shards: int) -> tuple[list[Base[Row]], Counter[str]]:
     """The LanceDB tables of one kind of row, and how many counted rows each space has in them."""
     names = [codec.table] if shards == 1 else [f"{codec.table}_{shard}" for shard in range(shards)]
-    bases = [await Base.open(connection, folder, name, codec) for name in names]
+    bases = [await Base.open(place.connection, place.folder, name, codec, place.turn) for name in names]
     counts: Counter[str] = Counter()
     for base in bases:
         spaces = await base.scan(codec.counted_where, ["space"])

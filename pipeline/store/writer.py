@@ -159,10 +159,13 @@ class Writer(Generic[Row]):
                 return
 
     async def _maintain_if_due(self, *, idle: bool) -> None:
-        if self._stopping or self._base.upkeep_in(idle=idle) != 0:
+        # Not waiting for the turn: changes that come meanwhile would wait with it.
+        if self._stopping or self._base.upkeep_in(idle=idle) != 0 or self._base.others_turn:
             return
         try:
             await self.maintain()
+            if idle:
+                self._overlay.forget_recent()
         except _FAILURES:
             _log.exception("Upkeep of table %s failed; it is tried again later.", self._name)
 
