@@ -29,6 +29,10 @@ _MESSAGES = {
     "model_attributes_type": "must be a JSON object, sent as application/json",
     "unknown_option": "is not an option of this operation: send it where the interface has it",
 }
+_TAGS = {
+    "union_tag_not_found": "is required",
+    "union_tag_invalid": "must be one of {expected_tags}",
+}
 _LENGTHS = {
     "too_short": "must not be empty",
     "too_long": "must have at most {max_length} characters, not {actual_length}",
@@ -113,6 +117,8 @@ async def _validation_error(_: Request, error: Exception) -> Response:
 def _problem(problem: Mapping[str, Any], body: object) -> dict[str, object]:
     loc: Sequence[str | int] = problem["loc"]
     path = _path(loc[1:], body) if loc and loc[0] == "body" else list(loc[1:])
+    if problem["type"] in _TAGS:
+        path.append(str(problem["ctx"]["discriminator"]).strip("'"))
     named = ".".join(map(str, path)) or str(loc[0] if loc else "body")
     context = problem.get("ctx", {})
     # A filter is read in one go: what it says names the place within it already.
@@ -121,6 +127,8 @@ def _problem(problem: Mapping[str, Any], body: object) -> dict[str, object]:
 
 def _message(problem: Mapping[str, Any], context: Mapping[str, Any]) -> str:
     kind = problem["type"]
+    if kind in _TAGS:
+        return _TAGS[kind].format_map(context)
     if context.get("field_type") == "Value" and kind in _LENGTHS:
         # pydantic speaks of items where the length of a string is checked after a function.
         return _LENGTHS[kind].format_map(context)

@@ -184,6 +184,15 @@ async def test_a_text_that_is_too_short_or_too_long_is_told_in_characters(client
     assert long["message"] == "id: must have at most 255 characters, not 256"
 
 
+@pytest.mark.parametrize(("body", "message"), [({}, "is required"), ({"provider": "ftp"}, "must be one of")])
+async def test_a_provider_that_is_none_is_told_as_such(
+    client: Client, body: dict[str, str], message: str
+) -> None:
+    ((problem),) = (await client.refused(400, "POST", "/ns/alice/connectors", body))["error"]
+    assert problem["path"] == ["provider"]
+    assert problem["message"].startswith(f"provider: {message}")
+
+
 async def test_a_bad_bucket_name_is_told_by_its_name(client: Client) -> None:
     refused = await client.refused(400, "PUT", "/ns/alice/profile/buckets", {"buckets": {"Work": "x"}})
     assert [problem["path"] for problem in refused["error"]] == [["buckets", "Work"]]

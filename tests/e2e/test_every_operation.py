@@ -93,6 +93,19 @@ def test_files_are_uploaded_changed_and_replaced(client: Supermemory, namespace:
     assert (document.content, document.metadata) == ("Bob drinks coffee now.", {})
 
 
+def test_a_file_that_can_not_be_read_is_told_by_name_and_reason(client: Supermemory, namespace: str) -> None:
+    added = client.documents.upload_file(namespace, file=("plan.pdf", b"%PDF-1.4 broken", "application/pdf"))
+    document = until(
+        lambda: client.documents.get(namespace, added.id),
+        lambda one: one.system.status == "failed",
+        "failure",
+    )
+    assert document.title == "plan.pdf"
+    assert "pdf" in document.system.error
+    (listed,) = client.list(namespace, "documents").documents
+    assert listed.system.error == document.system.error
+
+
 def test_search_filters_limits_and_includes(client: Supermemory, namespace: str) -> None:
     for number in range(4):
         client.add(
