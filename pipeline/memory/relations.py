@@ -3,9 +3,10 @@
 Only `updates` is drawn here, and only within one slot: a false one hides truth, a missed one does not.
 """
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime
 
 from pipeline.memory.attributes import Slot, contradicts
 from schemas.events import Relation
@@ -13,6 +14,7 @@ from schemas.events import Relation
 MOST = 20
 """Older versions that a new one names. All are named, not only the last, so that the order of versions
 survives when one in the middle is deleted with its document."""
+_COARSE = re.compile("[0-9]{4}(-[0-9]{2})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +42,23 @@ class Verdict:
 
 
 def moment(stated: str | None, otherwise: datetime) -> datetime:
-    """The time of a fact: its document's date (ISO 8601; UTC where no zone is given), or when it came in.
+    """The time of a fact: its document's date (ISO 8601, also a year or a month; UTC where no zone is given),
+    or when it came in.
 
     >>> moment("2023-05-08", datetime(2026, 1, 1, tzinfo=UTC)).year
     2023
     """
     if not stated:
         return otherwise
+    text = stated.strip()
+    if _COARSE.fullmatch(text):
+        text += "-01-01" if len(text) == 4 else "-01"
     try:
-        parsed = datetime.fromisoformat(stated.strip())
+        parsed = datetime.fromisoformat(text)
     except ValueError:
+        return otherwise
+    # At the ends of the calendar there is no room for zones, and none for what is counted on from there.
+    if not MINYEAR < parsed.year < MAXYEAR:
         return otherwise
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
