@@ -103,7 +103,7 @@ def test_a_file_that_can_not_be_read_is_told_by_name_and_reason(client: Supermem
     assert document.title == "plan.pdf"
     assert "pdf" in document.system.error
     (listed,) = client.list(namespace, "documents").documents
-    assert listed.system.error == document.system.error
+    assert listed.system.model_dump()["error"] == document.system.error
 
 
 def test_search_filters_limits_and_includes(client: Supermemory, namespace: str) -> None:
