@@ -45,8 +45,8 @@ def invert(terms: Terms, term_offsets: NDArray[np.int64]) -> Postings:
     """Postings of rows whose terms lie end to end."""
     lengths = np.diff(term_offsets)
     rows = np.repeat(np.arange(len(lengths), dtype=np.uint64), lengths)
-    keys = (terms[term_offsets[0] : term_offsets[-1]].astype(np.uint64) << np.uint64(16)) | rows
-    keys.sort()
+    terms = terms[term_offsets[0] : term_offsets[-1]]
+    keys = ((terms.astype(np.uint64) << np.uint64(16)) | rows)[_order(terms)]
     first = _starts(keys)
     counts = np.diff(np.append(first, len(keys)))
     return _assemble(keys[first], np.minimum(counts, _MOST_OFTEN).astype(np.uint8), lengths.astype(np.uint32))
@@ -81,6 +81,12 @@ def _assemble(keys: NDArray[np.uint64], counts: NDArray[np.uint8], lengths: NDAr
         counts=counts,
         lengths=lengths,
     )
+
+
+def _order(terms: Terms) -> NDArray[np.intp]:
+    """The stable order of terms. numpy sorts 16 bits by radix: twice takes less than half of 64 at once."""
+    order = np.argsort(terms.astype(np.uint16), kind="stable")
+    return order[np.argsort((terms >> np.uint32(16)).astype(np.uint16)[order], kind="stable")]
 
 
 def _starts(values: NDArray[np.uint64] | NDArray[np.uint32]) -> NDArray[np.int64]:

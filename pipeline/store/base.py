@@ -37,6 +37,11 @@ _REST = 10
 _log = logging.getLogger(__name__)
 
 
+def give_back() -> None:
+    """Hand memory that was read into and freed back to the system. Takes milliseconds: call in a thread."""
+    pa.default_memory_pool().release_unused()
+
+
 async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Schema) -> AsyncTable:
     """The table of this name. (LanceDB's own `exist_ok` refuses every schema that has a JSON column.)"""
     try:
@@ -143,7 +148,7 @@ class Base(Generic[Row]):
                 self._rested_at = time.monotonic()
                 self._last_upkeep = max(_SHORTEST_UPKEEP, self._rested_at - started)
                 # Merging reads whole tables: 150 MB for 100k chunks, which nobody needs afterwards.
-                await asyncio.to_thread(pa.default_memory_pool().release_unused)
+                await asyncio.to_thread(give_back)
             await self._sync()
             self._plan_cleanup()
 

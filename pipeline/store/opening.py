@@ -17,8 +17,8 @@ from pipeline.store.meta import Meta, agree
 from pipeline.store.operations import Operations
 from pipeline.store.table import Place, Table, open_bases, open_table
 
-_INDEX_CACHE_BYTES = 32 * 1024 * 1024
-_METADATA_CACHE_BYTES = 32 * 1024 * 1024
+_INDEX_CACHE_BYTES = 16 * 1024 * 1024
+_METADATA_CACHE_BYTES = 16 * 1024 * 1024
 
 
 class Store:

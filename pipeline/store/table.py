@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb import AsyncConnection
 
-from pipeline.store.base import Base
+from pipeline.store.base import Base, give_back
 from pipeline.store.codec import Codec, among
 from pipeline.store.overlay import Change, Overlay
 from pipeline.store.writer import Writer
@@ -123,10 +123,14 @@ class Table(Generic[Row]):
         self, spaces: Sequence[str], columns: Sequence[str], overlay: Mapping[str, Change[Row]]
     ) -> AsyncIterator[pa.Table]:
         """The base in batches, without the groups that the overlay overrides."""
+        read = 0
         for shard in self._shards(spaces):
             async for batch in self._bases[shard].stream(among("space", spaces), columns, _BATCH_ROWS):
+                read += batch.num_rows
                 if (kept := self._without(batch, overlay)).num_rows:
                     yield kept
+        if read >= _BATCH_ROWS:
+            await asyncio.to_thread(give_back)
 
     def snapshot(self) -> Mapping[str, Change[Row]]:
         """The overlay now; take it before reading the base."""
