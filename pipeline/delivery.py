@@ -1,16 +1,21 @@
 """The delivery policy, once for both buses: decode, retry, isolate, park, or stop loudly."""
 
 import asyncio
+import errno
 import logging
 import random
+import traceback
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from pipeline.errors import RejectedError, RetryableError
+from pipeline.errors import OutageError, RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Clock, Position
 from pipeline.stage import Record, Stage
 from schemas.base import Event, timestamp
@@ -32,6 +37,19 @@ PARKING = frozenset(
     {ERROR, ERROR_TYPE, ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET, STAGE, ATTEMPTS, PARKED_AT}
 )
 ERROR_LENGTH = 2000
+CHANCES = 3
+"""How often a record is tried that a stage fails on without knowing why."""
+FAULTS = 20
+"""So many records in a row that a stage fails on without knowing why are no longer the records' fault."""
+REST_SECONDS = 5.0
+"""The longest pause while waiting for something that no record is to blame for."""
+_OUTAGES = frozenset(
+    {
+        errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO,
+        errno.EMFILE, errno.ENFILE, errno.ENOMEM,
+    }
+)  # fmt: skip
+"""What the system answers when the disk is full or a folder can't be written, whatever the record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +123,7 @@ class DeadLetter:
 class Patience:
     """How often something is tried, and how many seconds are waited in between: doubling, with jitter."""
 
-    attempts: int = 8
+    attempts: int = 16
     first: float = 0.2
     ceiling: float = 30.0
 
@@ -143,9 +161,13 @@ class Delivery:
         self._patience = patience
         self._sleep = sleep
         self._jitter = jitter
+        self._faults: Counter[str] = Counter()
 
     async def deliver(self, stage: Stage[E], batch: Sequence[RawRecord]) -> None:
-        """Returning means that the batch may be committed. Unforeseen errors of the stage escape."""
+        """Returning means that the batch may be committed.
+
+        StageFaultError when the stage fails on whatever it is given; other errors come from parking.
+        """
         pairs: list[_Pair[E]] = []
         for raw in batch:
             try:
@@ -158,28 +180,67 @@ class Delivery:
     async def _handle(self, stage: Stage[E], pairs: Sequence[_Pair[E]]) -> None:
         failure = await self._attempt(stage, [pair.record for pair in pairs])
         if failure is None:
-            return
-        if len(pairs) == 1:
-            await self._park(stage, pairs[0].raw, failure)
-            return
-        for pair in pairs:
-            await self._handle(stage, [pair])
+            self._faults[stage.name] = 0
+        elif len(pairs) > 1:
+            for pair in pairs:
+                await self._handle(stage, [pair])
+        else:
+            await self._give_up(stage, pairs[0], failure)
 
     async def _attempt(self, stage: Stage[E], records: Sequence[Record[E]]) -> _Failure | None:
         attempt = 0
         while True:
             attempt += 1
+            failure = await self._try(stage, records, attempt)
+            if failure is None or attempt >= self._most(failure.error, len(records)):
+                return failure
+            log.info("%s: attempt %d of %s: %s", stage.name, attempt, _span(records), failure.error)
+            await self._sleep(self._patience.delay(attempt, self._jitter()))
+
+    async def _try(self, stage: Stage[E], records: Sequence[Record[E]], attempt: int) -> _Failure | None:
+        """Once, or as often as it takes while no record is to blame."""
+        pause = 0
+        while True:
             try:
                 await stage.handle(records)
-            except RejectedError as error:
-                return _Failure(error, attempt)
-            except RetryableError as error:
-                if attempt == self._patience.attempts:
+            except Exception as error:
+                # Of whatever kind: one record must not end the service (decision 0014).
+                if _is_cancelled():
+                    raise
+                if not _is_outage(error):
                     return _Failure(error, attempt)
-                log.info("%s: attempt %d of %s: %s", stage.name, attempt, _span(records), error)
+                pause += 1
+                await self._rest(f"{stage.name} waits with {_span(records)}", error, pause)
             else:
                 return None
-            await self._sleep(self._patience.delay(attempt, self._jitter()))
+
+    def _most(self, error: Exception, records: int) -> int:
+        if isinstance(error, RejectedError):
+            return 1
+        if isinstance(error, RetryableError):
+            return self._patience.attempts
+        return 1 if records > 1 else CHANCES
+
+    async def _rest(self, what: str, error: Exception, pause: int) -> None:
+        log.error("%s: %s", what, error)
+        await self._sleep(min(REST_SECONDS, self._patience.delay(pause, self._jitter())))
+
+    async def _give_up(self, stage: Stage[E], pair: _Pair[E], failure: _Failure) -> None:
+        """Tell whom it concerns, park the record, and stop where it is the stage that fails."""
+        foreseen = isinstance(failure.error, RejectedError | RetryableError)
+        if not foreseen:
+            log.error("%s fails on %s", stage.name, _span([pair.record]), exc_info=failure.error)
+        if stage.give_up is not None:
+            await stage.give_up(pair.record, _reason(failure.error))
+        await self._park(stage, pair.raw, failure)
+        self._faults[stage.name] = 0 if foreseen else self._faults[stage.name] + 1
+        if self._faults[stage.name] >= FAULTS:
+            raise StageFaultError(
+                f"Stage {stage.name} failed on {FAULTS} records in a row, so it is not the records that are"
+                " wrong. They are dead letters and their documents are failed; `recollect dlq replay` gives"
+                f" them back once the cause is gone. The last error was {_summary(failure.error)}",
+                pair.raw.offset,
+            ) from failure.error
 
     async def _park(self, stage: Stage[E], raw: RawRecord, failure: _Failure) -> None:
         partition, offset = _place(raw)
@@ -195,9 +256,20 @@ class Delivery:
             ATTEMPTS: str(failure.attempts),
             PARKED_AT: timestamp(self._clock.now()),
         }
-        topic = stage.source.dead_letters
-        await self._dead_letters.append(topic, [Entry(raw.key, raw.value, headers)])
+        await self._append(stage.source.dead_letters, Entry(raw.key, raw.value, headers))
         log.warning("%s: parked %s/%d/%d: %s", stage.name, raw.topic, partition, offset, error)
+
+    async def _append(self, topic: str, entry: Entry) -> None:
+        """A dead letter that can't be written now is written later: nothing else may go on before."""
+        pause = 0
+        while True:
+            try:
+                await self._dead_letters.append(topic, [entry])
+            except OutageError as error:
+                pause += 1
+                await self._rest(f"A dead letter waits for {topic}", error, pause)
+            else:
+                return
 
 
 def decode(stage: Stage[E], raw: RawRecord) -> Record[E]:
@@ -211,7 +283,17 @@ def decode(stage: Stage[E], raw: RawRecord) -> Record[E]:
         event=stage.source.event.model_validate_json(raw.value),
         at=raw.at,
         headers=raw.headers,
+        redriven=REDRIVEN_OFFSET in raw.headers,
     )
+
+
+def decoded(stage: Stage[E], batch: Sequence[RawRecord]) -> list[Record[E]]:
+    """What can be decoded of a batch; the rest is parked when it is delivered."""
+    records = []
+    for raw in batch:
+        with suppress(ValueError):
+            records.append(decode(stage, raw))
+    return records
 
 
 def _place(raw: RawRecord) -> tuple[int, int]:
@@ -226,10 +308,39 @@ def _message(error: Exception) -> str:
     if isinstance(error, ValidationError):
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         text = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'value'}: {fault['msg']}" for fault in faults)
-    else:
+    elif isinstance(error, RejectedError | RetryableError):
         text = str(error) or type(error).__name__
+    else:
+        text = _summary(error)
     # A header must be valid UTF-8 on either bus, and a message may quote anything.
     return text[:ERROR_LENGTH].encode(errors="backslashreplace").decode()
+
+
+def _summary(error: Exception) -> str:
+    """What an engineer needs first: the error, and where it came from, innermost call first."""
+    calls = reversed(traceback.extract_tb(error.__traceback__)[-6:])
+    places = " < ".join(f"{call.name} ({Path(call.filename).name}:{call.lineno})" for call in calls)
+    return f"{type(error).__name__}: {error} [{places}]"
+
+
+def _reason(error: Exception) -> str:
+    """The same for the people whose document it is."""
+    if isinstance(error, RejectedError | RetryableError):
+        return _message(error)
+    return (
+        f"An unforeseen error of the service ({type(error).__name__}). The operator finds it among the dead"
+        " letters, and can have it tried again with `recollect dlq replay`."
+    )
+
+
+def _is_outage(error: Exception) -> bool:
+    return isinstance(error, OutageError) or (isinstance(error, OSError) and error.errno in _OUTAGES)
+
+
+def _is_cancelled() -> bool:
+    """Whether this task is being cancelled: what is closed then fails in its own ways."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 def _span(records: Sequence[Record[E]]) -> str:

@@ -5,12 +5,24 @@ class RetryableError(Exception):
     """It may work if tried again: a timeout, a busy peer. Retried with backoff, then parked."""
 
 
+class OutageError(RetryableError):
+    """What every record needs is away, such as space on the disk: waited for, and no record is to blame."""
+
+
 class RejectedError(Exception):
     """It will never work: the record is parked as a dead letter with this message."""
 
 
 class ExtractionError(Exception):
     """A document that can't become text. The message is shown to a person: what was wrong, what to do."""
+
+
+class StageFaultError(Exception):
+    """A stage fails on whatever it is given. `through`: the offset up to which all is handled or parked."""
+
+    def __init__(self, message: str, through: int) -> None:
+        super().__init__(message)
+        self.through = through
 
 
 class DataDirectoryLockedError(Exception):

@@ -22,19 +22,25 @@ class Record(Generic[E]):
     event: E
     at: datetime
     headers: Mapping[str, str]
+    redriven: bool = False
+    """A dead letter that an operator gave back: what was given up is to be taken up again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[E]):
     """`handle` returning means that the batch's offsets may be committed; it must be idempotent.
 
-    The consumer group is `recollect.<name>`.
+    The consumer group is `recollect.<name>`. `give_up` is told of a record that is parked, and the reason for
+    people, so that what the record is about does not seem to be under way for ever. `foresee` shows readers
+    at the start what records that the stage has yet to handle do, as whoever published them had seen it.
     """
 
     name: str
     source: Topic[E]
     handle: Callable[[Sequence[Record[E]]], Awaitable[None]]
     batch: int = 64
+    give_up: Callable[[Record[E], str], Awaitable[None]] | None = None
+    foresee: Callable[[Sequence[Record[E]]], Awaitable[None]] | None = None
 
     @property
     def group(self) -> str:

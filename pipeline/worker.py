@@ -34,6 +34,7 @@ from pipeline.tombstones import Tombstones
 from schemas import topics
 
 MAINTENANCE_SECONDS = 300.0
+CATCH_UP_SECONDS = 10.0
 log = logging.getLogger(__name__)
 
 
@@ -63,13 +64,41 @@ class Pipeline:
     dreamer: Dreamer
     stages: Sequence[Stage[Any]]
 
+    async def catch_up(self) -> None:
+        """Show what was acknowledged before the last end and had not reached the tables; before `run`.
+
+        Memories come before what was forgotten of them, so that it stays forgotten. That may need an
+        embedder that does not answer now, so it is not waited for very long.
+        """
+        await self.bus.foresee(self.stages)
+        stages = {stage.name: stage for stage in self.stages}
+        writing = asyncio.create_task(self.store.run())
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                for name in ("relate", "forget"):
+                    await self.bus.run([stages[name]], until_idle=True)
+        except TimeoutError:
+            log.warning("Memories of before the start are still being written.")
+        finally:
+            writing.cancel()
+            await asyncio.gather(writing, return_exceptions=True)
+
     async def run(self) -> None:
         """Until cancelled; an unforeseen error of any part ends it with that error."""
         async with asyncio.TaskGroup() as parts:
             parts.create_task(self.store.run())
             parts.create_task(self.bus.run(self.stages))
             parts.create_task(self.dreamer.run())
+            parts.create_task(self._sweep())
             parts.create_task(self._maintain())
+
+    async def _sweep(self) -> None:
+        """Erase what a process left that ended between a namespace's end and the request to purge it."""
+        spaces = {space for space, _ in await self.store.documents.states()}
+        unowned = {space for space in spaces if self.store.catalog.owner(space) is None}
+        if unowned:
+            log.info("Erasing %d spaces that no namespace owns any more.", len(unowned))
+            await self.store.remove_spaces(unowned)
 
     async def _maintain(self) -> None:
         while True:
@@ -115,12 +144,15 @@ async def open_pipeline(settings: Settings) -> AsyncIterator[Pipeline]:
                 catalog=store.catalog,
                 clock=clock,
                 quiet_seconds=settings.dreaming_quiet_seconds,
+                hand_over=form.handing_over(bus, blobs),
             ),
             changes=asyncio.Lock(),
             tombstones=Tombstones(),
         )
         extractor, fetcher = _extraction(settings, stack)
-        yield parts.pipeline(extractor, fetcher)
+        pipeline = parts.pipeline(extractor, fetcher)
+        await pipeline.catch_up()
+        yield pipeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +186,11 @@ class _Parts:
             embedder=self.embedder,
             clock=self.clock,
             dreamer=self.dreamer,
+            # What comes first is foreseen first: documents are nobody's before their namespace is known.
             stages=[
+                settings_stage.build(catalog=store.catalog),
                 *self._texts(extractor, fetcher),
                 *self._memories(),
-                settings_stage.build(catalog=store.catalog),
                 self._operations(),
             ],
         )

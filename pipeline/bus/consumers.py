@@ -7,6 +7,7 @@ from typing import Any
 
 from pipeline.bus.journal import Seat, Stream
 from pipeline.delivery import Delivery, RawRecord
+from pipeline.errors import StageFaultError
 from pipeline.stage import Stage
 
 Fetch = Callable[[Stream, int, int], Awaitable[list[RawRecord]]]
@@ -155,11 +156,18 @@ class Consumers:
             end, rewinds = self._places.head(stream), self._places.rewinds[seat]
             batch = await self._fetch(stream, start, stage.batch)
             if batch:
-                await self._delivery.deliver(stage, batch)
                 end = batch[-1].offset + 1
-            # A batch that was read before a rewind moves nothing.
-            if self._places.rewinds[seat] == rewinds:
-                self._places.place(seat, end)
+                try:
+                    await self._delivery.deliver(stage, batch)
+                except StageFaultError as fault:
+                    self._move(seat, fault.through + 1, rewinds)
+                    raise
+            self._move(seat, end, rewinds)
+
+    def _move(self, seat: Seat, end: int, rewinds: int) -> None:
+        # A batch that was read before a rewind moves nothing.
+        if self._places.rewinds[seat] == rewinds:
+            self._places.place(seat, end)
 
 
 async def _forever() -> None:

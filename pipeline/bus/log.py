@@ -12,7 +12,7 @@ from pipeline.bus.journal import Journal, Reader, Stream, Transaction
 from pipeline.bus.lock import DirectoryLock
 from pipeline.bus.upkeep import CHUNK, Upkeep
 from pipeline.bus.writer import Writer
-from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord
+from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord, decoded
 from pipeline.ports import Clock, Position
 from pipeline.stage import Stage
 from schemas.base import Event
@@ -80,6 +80,21 @@ class LogBus:
         An unforeseen error of a stage ends the run with that error.
         """
         await self._consumers.run(stages, until_idle=until_idle)
+
+    async def foresee(self, stages: Sequence[Stage[Any]]) -> None:
+        """Let these stages, in this order, show what they have yet to handle. Before `run`."""
+        for stage in stages:
+            for partition in range(self.partitions):
+                await self._foresee(stage, partition)
+
+    async def _foresee(self, stage: Stage[E], partition: int) -> None:
+        if stage.foresee is None:
+            return
+        stream = (stage.source.name, partition)
+        after, end = self._places.positions.get((stage.group, *stream), 0), self._places.head(stream)
+        while after < end and (batch := await self._fetch(stream, after, CHUNK)):
+            await stage.foresee(decoded(stage, batch))
+            after = batch[-1].offset + 1
 
     async def reached(self, group: str, topic: str, partition: int, offset: int) -> None:
         """Wait until the group has handled (or parked) the record at this offset."""

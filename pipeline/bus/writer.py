@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any
 
 from pipeline.bus.journal import Committed, Journal, Seat, Stream, Work
-from pipeline.errors import RetryableError
+from pipeline.errors import OutageError
 
 log = logging.getLogger(__name__)
 
@@ -22,8 +22,12 @@ LAZY_SECONDS = 0.1
 RETRY_SECONDS = 1.0
 
 
-class LogWriteError(RetryableError):
+class LogWriteError(OutageError):
     """The log could not be written, for example because the disk is full. Nothing was acknowledged."""
+
+
+class LogClosedError(Exception):
+    """The log was closed, or its writer has died: nothing can be written until the process starts anew."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +96,7 @@ class Writer:
     def _put(self, make: Callable[[asyncio.Future[Any]], _Job | _Chore]) -> asyncio.Future[Any]:
         done: asyncio.Future[Any] = self._loop.create_future()
         if self._stopped:
-            done.set_exception(LogWriteError("the log is closed"))
+            done.set_exception(LogClosedError("the log is closed"))
             return done
         self._open.add(done)
         done.add_done_callback(self._open.discard)
@@ -194,7 +198,7 @@ class Writer:
         """After a clean end nothing is open; after a fault nobody may wait for ever."""
         self._stopped = True
         for done in list(self._open):
-            _fail(done, LogWriteError("The log's writer has stopped; see the error above."))
+            _fail(done, LogClosedError("The log's writer has stopped; see the error above."))
 
 
 def _resolve(done: asyncio.Future[Any], result: object) -> None:

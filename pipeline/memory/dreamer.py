@@ -18,6 +18,8 @@ PATIENCE = 12
 TOGETHER = 256
 """Documents whose texts are in memory at once."""
 
+HandOver = Callable[[DocumentRow], Awaitable[None]]
+"""Gives a document to the log, whose delivery policy judges what can't be formed."""
 Sleep = Callable[[float], Awaitable[None]]
 
 
@@ -41,6 +43,7 @@ class Dreamer:
         catalog: Catalog,
         clock: Clock,
         quiet_seconds: float,
+        hand_over: HandOver,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._former = former
@@ -48,6 +51,7 @@ class Dreamer:
         self._catalog = catalog
         self._clock = clock
         self._quiet = timedelta(seconds=quiet_seconds)
+        self._hand_over = hand_over
         self._sleep = sleep
         self._waiting: dict[str, _Waiting] = {}
         self._noted = asyncio.Event()
@@ -67,6 +71,7 @@ class Dreamer:
         """For ever: first what a former run left, then whatever becomes due."""
         await self._resume()
         while True:
+            self._heed(self._clock.now())
             name = self._next()
             if name is None:
                 self._noted.clear()
@@ -95,10 +100,25 @@ class Dreamer:
         noted = sorted(waiting.documents.items(), key=lambda item: item[1])
         try:
             for begin in range(0, len(noted), TOGETHER):
-                await self._form(dict(noted[begin : begin + TOGETHER]))
+                await self._isolated(dict(noted[begin : begin + TOGETHER]))
         except RetryableError as error:
             log.warning("Forming the memories of %s again later: %s", name, error)
             await self._again(waiting.documents)
+
+    async def _isolated(self, noted: dict[str, int]) -> None:
+        """One document whose memories can't be formed keeps the others from nothing."""
+        try:
+            await self._form(noted)
+        except RetryableError:
+            raise
+        except Exception:
+            if len(noted) == 1:
+                log.exception("The memories of %s can't be formed in a quiet moment.", *noted)
+                for rows in (await self._documents.get(noted)).values():
+                    await self._hand_over(rows[0])
+                return
+            for key, seq in noted.items():
+                await self._isolated({key: seq})
 
     async def _form(self, noted: dict[str, int]) -> None:
         found = await self._documents.get(noted)
@@ -115,6 +135,12 @@ class Dreamer:
         for rows in found.values():
             for row in rows:
                 self.note(row.space, row.key, row.content_seq)
+
+    def _heed(self, now: datetime) -> None:
+        """Where the clock was set back, what was noted in its future was noted now."""
+        for waiting in self._waiting.values():
+            waiting.last = min(waiting.last, now)
+            waiting.first = min(waiting.first, now)
 
 
 def work(row: DocumentRow) -> Work:

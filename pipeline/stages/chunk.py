@@ -9,6 +9,7 @@ from pydantic import TypeAdapter
 from pipeline.ports import Blobs, Catalog, Documents, Publisher, Splitter
 from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage
+from pipeline.stages.giving_up import give_up, take_up
 from schemas.events import ChunkSpan, Content, DocumentChunked, DocumentExtracted
 from schemas.topics import DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED
 
@@ -31,6 +32,8 @@ class Chunk:
     async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
         """Split the newest text of each document; texts that are already outdated are skipped."""
         newest = {r.event.document: r for r in batch if self.catalog.owner(r.event.space) is not None}
+        again = [(r.event.document, r.event.seq) for r in newest.values() if r.redriven]
+        await take_up(self.documents, again, "chunking")
         rows = await self.documents.get(newest)
         work = [record for key, record in newest.items() if _is_current(rows.get(key), record.event)]
         if not work:
@@ -43,6 +46,10 @@ class Chunk:
         ]
         await self._advance({record.event.document: record.event for record in work})
         await self.publisher.publish(DOCUMENTS_CHUNKED, entries)
+
+    async def give_up(self, record: Record[DocumentExtracted], reason: str) -> None:
+        """The document can't be found, and says why."""
+        await give_up(self.documents, record.event.document, record.event.seq, reason)
 
     async def _split(self, texts: Sequence[str], kinds: Sequence[str]) -> list[list[ChunkSpan]]:
         def split() -> list[list[ChunkSpan]]:
@@ -66,7 +73,9 @@ def build(
 ) -> Stage[DocumentExtracted]:
     """The stage `chunk`."""
     work = Chunk(documents, blobs, catalog, publisher, splitter)
-    return Stage(name="chunk", source=DOCUMENTS_EXTRACTED, handle=work.handle, batch=BATCH)
+    return Stage(
+        name="chunk", source=DOCUMENTS_EXTRACTED, handle=work.handle, batch=BATCH, give_up=work.give_up
+    )
 
 
 def _is_current(found: Sequence[DocumentRow] | None, event: DocumentExtracted) -> bool:

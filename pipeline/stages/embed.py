@@ -9,6 +9,7 @@ from pipeline.ports import Blobs, Catalog, Chunks, Documents, Embedder
 from pipeline.rows import ChunkRow, DocumentRow, Status, Terms, Vector
 from pipeline.stage import Record, Stage
 from pipeline.stages.chunk import SPANS
+from pipeline.stages.giving_up import give_up, take_up
 from schemas.events import ChunkSpan, DocumentChunked
 from schemas.ids import chunk_id
 from schemas.topics import DOCUMENTS_CHUNKED
@@ -33,6 +34,8 @@ class Embed:
     async def handle(self, batch: Sequence[Record[DocumentChunked]]) -> None:
         """Embed the whole batch at once, replace each document's chunks, and call it done."""
         newest = {r.event.document: r.event for r in batch if self.catalog.owner(r.event.space) is not None}
+        again = [(r.event.document, r.event.seq) for r in batch if r.redriven]
+        await take_up(self.documents, again, "embedding")
         rows = await self._advance(newest, "indexing")
         work = {key: event for key, event in newest.items() if _is_current(rows.get(key), event)}
         if not work:
@@ -41,6 +44,10 @@ class Embed:
         await self.chunks.update(list(work), lambda key, _: chunks[key])
         await self._finish(work)
         await asyncio.gather(self.documents.durable(), self.chunks.durable())
+
+    async def give_up(self, record: Record[DocumentChunked], reason: str) -> None:
+        """The document can't be found, and says why."""
+        await give_up(self.documents, record.event.document, record.event.seq, reason)
 
     async def _chunks(self, work: Mapping[str, DocumentChunked]) -> dict[str, list[ChunkRow]]:
         spans = {key: SPANS.validate_json(await self.blobs.text(event.chunks)) for key, event in work.items()}
@@ -88,7 +95,9 @@ def build(
 ) -> Stage[DocumentChunked]:
     """The stage `embed`. `terms`: what full text counts; `context`: what is embedded."""
     work = Embed(documents, chunks, blobs, catalog, embedder, terms, context or in_context)
-    return Stage(name="embed", source=DOCUMENTS_CHUNKED, handle=work.handle, batch=BATCH)
+    return Stage(
+        name="embed", source=DOCUMENTS_CHUNKED, handle=work.handle, batch=BATCH, give_up=work.give_up
+    )
 
 
 def in_context(title: str | None, span: ChunkSpan) -> str:

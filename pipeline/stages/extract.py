@@ -25,6 +25,7 @@ from pipeline.ports import (
 from pipeline.projection import submitted, touches_content
 from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage
+from pipeline.stages.giving_up import give_up, take_up
 from pipeline.tombstones import Tombstones
 from schemas.events import DocumentExtracted, DocumentSubmitted
 from schemas.limits import TEXT_CHARACTERS
@@ -85,14 +86,23 @@ class Extract:
         histories = self._owned(batch)
         if not histories:
             return
-        rows = await self._project(histories)
+        rows = await self._project(histories, _projected)
         await self._erase(histories, rows)
+        rows |= await self._taken_up(histories)
         await self._republish(histories, rows)
         pending = _pending(histories, rows)
         quick = {key: history for key, history in pending.items() if all(map(_is_quick, history))}
         await self._work_together(rows, quick)
         await self._work_apart(rows, {key: pending[key] for key in pending if key not in quick})
         await self._durable()
+
+    async def foresee(self, batch: Sequence[Submission]) -> None:
+        """What these do to the documents, ahead of the stage: as the interface did when it accepted them."""
+        for record in batch:
+            if record.event.operation == "delete":
+                self.tombstones.note(record.event.document, record.offset)
+        histories = self._owned(batch)
+        await self._erase(histories, await self._project(histories, _foreseen))
 
     def _owned(self, batch: Sequence[Submission]) -> dict[str, History]:
         histories: dict[str, History] = {}
@@ -108,15 +118,31 @@ class Extract:
         """Whether the interface has deleted the document since; the log says so further on."""
         return self.tombstones.covers(record.event.document, record.offset)
 
-    async def _project(self, histories: Mapping[str, History]) -> dict[str, DocumentRow]:
+    async def _project(
+        self,
+        histories: Mapping[str, History],
+        project: Callable[[DocumentRow | None, History], DocumentRow | None],
+    ) -> dict[str, DocumentRow]:
         """The rows after these submissions, by key; documents that are gone are left out."""
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             before = rows[0] if rows else None
-            after = _projected(before, [one for one in histories[key] if not self._buried(one)])
+            after = project(before, [one for one in histories[key] if not self._buried(one)])
             return None if after == before else [after] if after is not None else []
 
         rows = await self.documents.update(list(histories), change)
+        return {key: found[0] for key, found in rows.items() if found}
+
+    async def give_up(self, record: Submission, reason: str) -> None:
+        """The document can't be read, and says why."""
+        if touches_content(record.event):
+            await give_up(self.documents, record.event.document, record.offset, reason, dreaming=False)
+
+    async def _taken_up(self, histories: Mapping[str, History]) -> dict[str, DocumentRow]:
+        """The rows of documents that are given another try."""
+        again = [(key, one.offset) for key, history in histories.items() for one in history if one.redriven]
+        await take_up(self.documents, again, "chunking", dreaming=True)
+        rows = await self.documents.get([key for key, _ in again]) if again else {}
         return {key: found[0] for key, found in rows.items() if found}
 
     async def _erase(self, histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> None:
@@ -291,7 +317,14 @@ def build(
         tombstones=tombstones or Tombstones(),
         backoff=backoff,
     )
-    return Stage(name="extract", source=DOCUMENTS_SUBMITTED, handle=work.handle, batch=BATCH)
+    return Stage(
+        name="extract",
+        source=DOCUMENTS_SUBMITTED,
+        handle=work.handle,
+        batch=BATCH,
+        give_up=work.give_up,
+        foresee=work.foresee,
+    )
 
 
 def appended(old: str, new: str) -> str:
@@ -324,14 +357,19 @@ def _is_quick(record: Submission) -> bool:
     return text is not None and text.lstrip()[:1] != "<" and given_url(text) is None
 
 
-def _projected(row: DocumentRow | None, history: History) -> DocumentRow | None:
+def _foreseen(row: DocumentRow | None, history: History) -> DocumentRow | None:
     for record in history:
         row = submitted(row, record.event, record.offset)
+    deleted = _last_delete(history)
+    if row is not None and row.text_seq < deleted:
+        row = replace(row, text=None, title=None, summary=None, url=None, text_seq=deleted)
+    return row
+
+
+def _projected(row: DocumentRow | None, history: History) -> DocumentRow | None:
+    row = _foreseen(row, history)
     if row is None:
         return None
-    deleted = _last_delete(history)
-    if row.text_seq < deleted:
-        row = replace(row, text=None, title=None, summary=None, url=None, text_seq=deleted)
     if row.status == "queued" and any(record.offset == row.content_seq for record in history):
         row = replace(row, status="extracting")
     return row

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.memory.dreamer import Dreamer
+from pipeline.memory.dreamer import Dreamer, HandOver
 from pipeline.memory.former import Former, Work
 from pipeline.ports import Blobs, Catalog, Documents, Memories, Publisher
+from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage
+from pipeline.stages.giving_up import give_up, take_up
 from schemas.events import DocumentExtracted, MemoriesFormed
 from schemas.topics import DOCUMENTS_EXTRACTED, MEMORIES_FORMED
 
@@ -28,6 +30,8 @@ class Form:
     async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
         """Instant documents are formed, dynamic ones noted; those without memories lose what they had."""
         newest = {record.event.document: record.event for record in batch}
+        again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
+        await take_up(self.documents, again, "done", dreaming=True)
         events = await self._current(list(newest.values()))
         await self._clear([event for event in events if event.task_type == "superrag"])
         wanted = [event for event in events if event.task_type != "superrag"]
@@ -35,6 +39,10 @@ class Form:
             if event.dreaming == "dynamic":
                 self.dreamer.note(event.space, event.document, event.seq)
         await self.former.form([await self._work(event) for event in wanted if event.dreaming == "instant"])
+
+    async def give_up(self, record: Record[DocumentExtracted], reason: str) -> None:
+        """The document has no memories, and says why."""
+        await give_up(self.documents, record.event.document, record.event.seq, reason, dreaming=False)
 
     async def _current(self, events: Sequence[DocumentExtracted]) -> list[DocumentExtracted]:
         rows = await self.documents.get([event.document for event in events])
@@ -78,6 +86,29 @@ class Form:
         )
 
 
+def handing_over(publisher: Publisher, blobs: Blobs) -> HandOver:
+    """For the dreamer: a document as if it had just been extracted, to be formed at once."""
+
+    async def hand_over(row: DocumentRow) -> None:
+        event = DocumentExtracted(
+            space=row.space,
+            document=row.key,
+            id=row.id,
+            seq=row.content_seq,
+            at=row.updated_at,
+            text=await blobs.pack(row.text or ""),
+            type=row.type,
+            title=row.title,
+            date=row.date,
+            group=row.group,
+            task_type=row.task_type,
+            dreaming="instant",
+        )
+        await publisher.publish(DOCUMENTS_EXTRACTED, [(f"{row.space}/{row.key}", event)])
+
+    return hand_over
+
+
 def build(
     *,
     documents: Documents,
@@ -90,4 +121,6 @@ def build(
 ) -> Stage[DocumentExtracted]:
     """The stage `form`. Somebody has to `await dreamer.run()` beside it."""
     work = Form(documents, memories, catalog, blobs, publisher, former, dreamer)
-    return Stage(name="form", source=DOCUMENTS_EXTRACTED, handle=work.handle, batch=BATCH)
+    return Stage(
+        name="form", source=DOCUMENTS_EXTRACTED, handle=work.handle, batch=BATCH, give_up=work.give_up
+    )

@@ -34,6 +34,10 @@ class Operate:
             error = await self._done(event)
             await self.operations.record(_finished(event, error, self.clock))
 
+    async def give_up(self, record: Record[OperationRequested], reason: str) -> None:
+        """The operation failed, and says why."""
+        await self.operations.record(_finished(record.event, reason, self.clock))
+
     async def _done(self, event: OperationRequested) -> str | None:
         if event.kind == "move":
             return await self._move(event)
@@ -180,4 +184,6 @@ def build(
 ) -> Stage[OperationRequested]:
     """The stage `operations`. `lock` is held by whoever reads a namespace's settings to change them."""
     work = Operate(documents, catalog, operations, publisher, clock, store, lock)
-    return Stage(name="operations", source=OPERATIONS_REQUESTED, handle=work.handle, batch=1)
+    return Stage(
+        name="operations", source=OPERATIONS_REQUESTED, handle=work.handle, batch=1, give_up=work.give_up
+    )

@@ -10,6 +10,7 @@ from pipeline.memory.statements import Reading, replacing, stated
 from pipeline.ports import Catalog, Documents, Embedder, Memories
 from pipeline.rows import DocumentRow, MemoryRow, Terms
 from pipeline.stage import Record, Stage
+from pipeline.stages.giving_up import give_up, take_up
 from schemas.events import MemoriesFormed
 from schemas.topics import MEMORIES_FORMED
 
@@ -32,6 +33,8 @@ class Relate:
 
     async def handle(self, batch: Sequence[Record[MemoriesFormed]]) -> None:
         """Project the batch in one update of the memories, then mark the documents as done."""
+        again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
+        await take_up(self.documents, again, "done", dreaming=True)
         events = await self._current([record.event for record in batch])
         if not events:
             return
@@ -40,6 +43,10 @@ class Relate:
         await self._done(events)
         await self.keeper.durable()
         await self.documents.durable()
+
+    async def give_up(self, record: Record[MemoriesFormed], reason: str) -> None:
+        """The document has no memories, and says why."""
+        await give_up(self.documents, record.event.document, record.event.seq, reason, dreaming=False)
 
     async def _current(self, events: Sequence[MemoriesFormed]) -> list[MemoriesFormed]:
         """Without those whose namespace or document is gone, and those of an older text."""
@@ -126,4 +133,4 @@ def build(
 ) -> Stage[MemoriesFormed]:
     """The stage `relate`, the only writer of new memories."""
     work = Relate(documents, memories, catalog, embedder, keeper, terms)
-    return Stage(name="relate", source=MEMORIES_FORMED, handle=work.handle, batch=BATCH)
+    return Stage(name="relate", source=MEMORIES_FORMED, handle=work.handle, batch=BATCH, give_up=work.give_up)

@@ -11,9 +11,12 @@ from schemas.topics import SETTINGS_CHANGED
 def build(*, catalog: Catalog) -> Stage[SettingsChanged]:
     """The stage `settings`. The catalog ignores what is older than what it knows."""
 
-    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
+    async def foresee(batch: Sequence[Record[SettingsChanged]]) -> None:
         for record in batch:
             catalog.apply(record.event)
+
+    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
+        await foresee(batch)
         await catalog.durable()
 
-    return Stage(name="settings", source=SETTINGS_CHANGED, handle=handle)
+    return Stage(name="settings", source=SETTINGS_CHANGED, handle=handle, foresee=foresee)

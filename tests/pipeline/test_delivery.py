@@ -1,14 +1,25 @@
 """The delivery policy by itself: every record ends up handled, parked, or as a loud stop."""
 
 import asyncio
+import errno
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord
-from pipeline.errors import RejectedError, RetryableError
+from pipeline.delivery import (
+    CHANCES,
+    FAULTS,
+    REST_SECONDS,
+    DeadLetter,
+    Delivery,
+    Entry,
+    Patience,
+    RawRecord,
+)
+from pipeline.errors import OutageError, RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Position
 from pipeline.stage import Record, Stage
 from schemas.base import Event
@@ -27,15 +38,16 @@ NOTES = Topic("test.notes.v1", Noted)
 
 
 class Parking:
-    """Remembers what was parked; full once told so."""
+    """Remembers what was parked; `full`: how often it refuses first."""
 
     def __init__(self) -> None:
         self.letters: list[DeadLetter] = []
-        self.full = False
+        self.full = 0
 
     async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
         if self.full:
-            raise RetryableError("the log can't be written")
+            self.full -= 1
+            raise OutageError("the log can't be written")
         assert topic == NOTES.dead_letters
         for entry in entries:
             raw = RawRecord(topic, 0, len(self.letters), entry.key, entry.value, entry.headers, EPOCH)
@@ -87,6 +99,10 @@ def values(count: int) -> list[bytes]:
 
 def rejected(times: int = 100) -> list[Exception]:
     return [RejectedError("no")] * times
+
+
+def bug(times: int = 100) -> list[Exception]:
+    return [KeyError("bug")] * times
 
 
 def retryable(times: int = 100) -> list[Exception]:
@@ -153,18 +169,95 @@ async def test_a_batch_of_rubbish_never_reaches_the_stage() -> None:
     assert (bench.batches, bench.parked) == ([], [0, 1])
 
 
-async def test_an_unforeseen_error_escapes_and_parks_nothing() -> None:
-    bench = Bench({1: [KeyError("bug")]})
-    with pytest.raises(KeyError):
-        await bench.deliver(*values(2))
+async def test_a_record_that_the_stage_fails_on_is_isolated_tried_again_and_parked() -> None:
+    bench = Bench({1: bug()})
+    await bench.deliver(*values(3))
+    assert bench.batches == [[0, 1, 2], [0], *[[1]] * CHANCES, [2]]
+    assert (bench.numbers, bench.parked) == ([0, 2], [1])
+
+
+async def test_an_unforeseen_error_that_passes_parks_nothing() -> None:
+    bench = Bench({1: bug(2)})
+    await bench.deliver(*values(2))
+    assert (bench.numbers, bench.parked) == ([0, 1], [])
+
+
+async def test_the_dead_letter_of_an_unforeseen_error_says_where_it_came_from() -> None:
+    bench = Bench({0: bug()})
+    await bench.deliver(*values(1))
+    (letter,) = bench.parking.letters
+    assert letter.error_type == "KeyError"
+    assert letter.error.startswith("KeyError: 'bug' [handle (test_delivery.py:")
+
+
+async def test_a_stage_that_fails_on_everything_stops_loudly_and_says_how_far_it_came() -> None:
+    bench = Bench({number: bug() for number in range(FAULTS + 5)})
+    with pytest.raises(StageFaultError, match="bench failed on 20 records in a row") as stopped:
+        await bench.deliver(*values(FAULTS + 5))
+    assert stopped.value.through == FAULTS - 1
+    assert bench.parked == list(range(FAULTS))
+
+
+async def test_faults_are_counted_over_batches_and_only_in_a_row() -> None:
+    bench = Bench({number: bug() for number in range(2 * FAULTS) if number != FAULTS - 1})
+    sent = values(2 * FAULTS)
+    for offset, value in enumerate(sent[:-1]):
+        await bench.delivery.deliver(bench.stage, [raw(offset, value)])
+    with pytest.raises(StageFaultError):
+        await bench.delivery.deliver(bench.stage, [raw(2 * FAULTS - 1, sent[-1])])
+
+
+async def test_who_is_concerned_is_told_before_a_record_is_parked() -> None:
+    told: list[tuple[int, str, int]] = []
+
+    async def give_up(record: Record[Noted], reason: str) -> None:
+        told.append((record.event.number, reason, len(bench.parking.letters)))
+
+    bench = Bench({0: rejected(), 1: bug()})
+    await bench.delivery.deliver(
+        replace(bench.stage, give_up=give_up), [raw(offset, value) for offset, value in enumerate(values(2))]
+    )
+    assert [number for number, _, _ in told] == [0, 1]
+    assert told[0][1:] == ("no", 0)
+    assert "unforeseen" in told[1][1]
+
+
+@pytest.mark.parametrize(
+    "error", [OutageError("the log can't be written"), OSError(errno.ENOSPC, "No space left on device")]
+)
+async def test_what_no_record_is_to_blame_for_is_waited_for_however_long(error: Exception) -> None:
+    bench = Bench({1: [error] * 100})
+    await bench.deliver(*values(2))
+    assert (bench.numbers, bench.parked) == ([0, 1], [])
+    assert max(bench.waits) <= REST_SECONDS
+
+
+async def test_an_error_while_the_consumer_is_cancelled_is_not_the_records_fault() -> None:
+    started = asyncio.Event()
+
+    async def handle(_: Sequence[Record[Noted]]) -> None:
+        started.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        except asyncio.CancelledError:
+            raise RuntimeError("the store was closed") from None
+
+    bench = Bench()
+    delivering = asyncio.create_task(
+        bench.delivery.deliver(replace(bench.stage, handle=handle), [raw(0, values(1)[0])])
+    )
+    await started.wait()
+    delivering.cancel()
+    with pytest.raises(RuntimeError):
+        await delivering
     assert bench.parked == []
 
 
-async def test_a_dead_letter_that_cannot_be_written_stops_the_consumer() -> None:
+async def test_a_dead_letter_that_cannot_be_written_now_is_written_later() -> None:
     bench = Bench({0: rejected()})
-    bench.parking.full = True
-    with pytest.raises(RetryableError):
-        await bench.deliver(*values(1))
+    bench.parking.full = 3
+    await bench.deliver(*values(1))
+    assert (bench.parked, len(bench.waits)) == ([0], 3)
 
 
 async def test_a_dead_letter_says_everything_about_its_origin() -> None:
@@ -200,6 +293,8 @@ outcome = st.one_of(
     st.just(retryable()),
     st.integers(1, 3).map(rejected),
     st.just(rejected()),
+    st.integers(1, 2).map(bug),
+    st.just(bug()),
     st.just(None),
 )
 

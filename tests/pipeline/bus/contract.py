@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from pipeline.delivery import DeadLetter, Entry, Patience, RawRecord
-from pipeline.errors import RejectedError, RetryableError
+from pipeline.delivery import FAULTS, DeadLetter, Entry, Patience, RawRecord
+from pipeline.errors import RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Position
 from pipeline.stage import Record, Stage
 from schemas.base import Event
@@ -56,7 +56,7 @@ class Notebook:
 
     records: list[Record[Noted]] = field(default_factory=list)
     batches: list[list[int]] = field(default_factory=list)
-    failures: dict[int, list[Exception]] = field(default_factory=dict)
+    failures: dict[int, list[BaseException]] = field(default_factory=dict)
     """Per number: what to raise, time after time, before it is accepted."""
 
     async def handle(self, batch: Sequence[Record[Noted]]) -> None:
@@ -80,8 +80,8 @@ def spread(count: int) -> list[tuple[str, Noted]]:
     return [(f"key-{number % 17}", Noted(number=number)) for number in range(count)]
 
 
-class UnforeseenError(Exception):
-    """What no policy knows."""
+class EndError(BaseException):
+    """The end of a process, as far as its stages are concerned: no policy catches it."""
 
 
 @pytest.mark.anyio
@@ -156,12 +156,12 @@ class BusContract:
 
         async def handle_and_die(batch: Sequence[Record[Noted]]) -> None:
             await book.handle(batch)
-            raise UnforeseenError
+            raise EndError
 
         name = harness.stage("again")
         bus = await harness.open()
         await bus.publish(topic, noted(range(5)))
-        with pytest.raises(UnforeseenError):
+        with pytest.raises(EndError):
             await bus.run([Stage(name, topic, handle_and_die)])
         bus = await harness.open()
         await bus.run([Stage(name, topic, book.handle)], until_idle=True)
@@ -255,13 +255,30 @@ class BusContract:
         )
         assert sorted(book.numbers) == [number * 2 for number in range(30)]
 
-    async def test_an_unforeseen_error_stops_the_run_with_that_error(self, harness: Harness) -> None:
+    async def test_what_is_no_error_of_a_record_stops_the_run(self, harness: Harness) -> None:
         bus, topic, book = await harness.open(), harness.topic("loud"), Notebook()
-        book.failures[0] = [UnforeseenError("a bug")]
+        book.failures[0] = [EndError("the end")]
         await bus.publish(topic, noted([0]))
-        with pytest.raises(UnforeseenError, match="a bug"):
+        with pytest.raises(EndError, match="the end"):
             await bus.run([Stage(harness.stage("loud"), topic, book.handle)])
         assert await bus.dead_letters(topic.name) == []
+
+    async def test_a_stage_that_fails_on_everything_stops_and_goes_on_behind_it_when_it_is_mended(
+        self, harness: Harness
+    ) -> None:
+        topic, name, book = harness.topic("faulty"), harness.stage("faulty"), Notebook()
+
+        async def fail(batch: Sequence[Record[Noted]]) -> None:
+            raise KeyError(batch[0].event.number)
+
+        bus = await harness.open()
+        await bus.publish(topic, noted(range(FAULTS + 5)))
+        with pytest.raises(StageFaultError):
+            await bus.run([Stage(name, topic, fail)])
+        bus = await harness.open()
+        await bus.run([Stage(name, topic, book.handle)], until_idle=True)
+        assert book.numbers == list(range(FAULTS, FAULTS + 5))
+        assert len(await bus.dead_letters(topic.name)) == FAULTS
 
     async def test_values_are_read_back_byte_for_byte(self, harness: Harness) -> None:
         bus, topic = await harness.open(), harness.topic("bytes")

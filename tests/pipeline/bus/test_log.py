@@ -13,7 +13,7 @@ import pytest
 
 from pipeline.bus.journal import Committed, PartitionsFixedError, Seat, Work
 from pipeline.bus.log import LogBus
-from pipeline.bus.writer import LogWriteError
+from pipeline.bus.writer import LogClosedError, LogWriteError
 from pipeline.delivery import Entry
 from pipeline.errors import DataDirectoryLockedError, RejectedError
 from pipeline.ports import Position
@@ -23,9 +23,9 @@ from tests.fakes import FixedClock
 from tests.pipeline.bus.contract import (
     QUICK,
     BusContract,
+    EndError,
     Notebook,
     Noted,
-    UnforeseenError,
     noted,
     spread,
 )
@@ -130,7 +130,7 @@ async def test_closing_releases_the_directory(bus: LogBus, harness: LogHarness) 
 
 async def test_publishing_to_a_closed_log_is_an_error(bus: LogBus) -> None:
     await bus.close()
-    with pytest.raises(LogWriteError, match="closed"):
+    with pytest.raises(LogClosedError, match="closed"):
         await bus.publish(NOTES, noted([1]))
 
 
@@ -215,9 +215,9 @@ async def test_a_stage_cannot_run_twice_at_once(bus: LogBus) -> None:
 
 
 async def test_a_loud_stop_says_where(bus: LogBus) -> None:
-    book = Notebook(failures={1: [UnforeseenError("a bug")]})
+    book = Notebook(failures={1: [EndError("the end")]})
     (place,) = await bus.publish(NOTES, noted([1]))
-    with pytest.raises(UnforeseenError) as caught:
+    with pytest.raises(EndError) as caught:
         await bus.run([Stage("breaking", NOTES, book.handle)])
     assert caught.value.__notes__ == [f"in stage breaking {NOTES.name}/{place.partition}, at offset 0"]
 
@@ -264,11 +264,11 @@ async def test_retention_removes_what_is_old_and_read(bus: LogBus, harness: LogH
 async def test_retention_never_passes_a_record_that_a_group_has_yet_to_read(
     bus: LogBus, harness: LogHarness
 ) -> None:
-    book = Notebook(failures={5: [UnforeseenError()]})
+    book = Notebook(failures={5: [EndError()]})
     slow, fast = Stage("slow", BRIEF, book.handle, batch=1), Stage("fast", BRIEF, Notebook().handle)
     await bus.publish(BRIEF, noted(range(10)))
     await bus.run([fast], until_idle=True)
-    with pytest.raises(UnforeseenError):
+    with pytest.raises(EndError):
         await bus.run([slow])
     harness.clock.advance(30 * 86400)
     assert await bus.maintain([BRIEF]) == 5

@@ -58,6 +58,7 @@ class World:
             catalog=self.catalog,
             clock=self.clock,
             quiet_seconds=QUIET,
+            hand_over=form.handing_over(self.publisher, self.blobs),
         )
         self.form = form.build(
             documents=self.documents,
