@@ -25,6 +25,9 @@ _MANY_VERSIONS = 600
 _FEW_VERSIONS = 8
 """More than these are worth a cleanup once they are old enough: each holds the rows it replaced."""
 
+PLACE = "_rowid"
+"""LanceDB's name for where a row lies; good until the row is changed or merged into another fragment."""
+
 _COMMIT_BYTES = 48 * 1024 * 1024
 _INDEX_ROWS = 50_000
 _FRAGMENTS = 16
@@ -105,6 +108,15 @@ class Base(Generic[Row]):
     async def scan(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """One consistent read."""
         return await self._query(where, columns).to_arrow()
+
+    async def places(self, where: str, columns: Sequence[str]) -> pa.Table:
+        """As `scan`, with the place of each row (`PLACE`) for `take`."""
+        return await self._query(where, columns).with_row_id().to_arrow()
+
+    async def take(self, places: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows at these places, in any order. A row that moved since, in any way, is left out."""
+        query = self._table.take_row_ids(list(places))
+        return await (query if columns is None else query.select(list(columns))).to_arrow()
 
     async def stream(self, where: str, columns: Sequence[str], size: int) -> AsyncIterator[pa.Table]:
         """One consistent read in batches of at most `size` rows."""

@@ -1,14 +1,15 @@
 """A page of a list: what LanceDB holds and what it does not hold yet, in one order that never wavers."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pipeline.store.base import PLACE
 from pipeline.store.codec import among
-from pipeline.store.table import Table
+from pipeline.store.table import SHARD, Table
 
 Row = TypeVar("Row")
 
@@ -45,33 +46,37 @@ async def page(
     """Rows `offset` to `offset + limit` by `sort`; ties by id, so that pages never overlap."""
     codec = table.codec
     light = list(dict.fromkeys([codec.id, codec.group, sort]))
-    overlay, base = await table.scan(question.spaces, question.full_where, [*light, *question.needs])
+    overlay, base = await table.places(question.spaces, question.full_where, [*light, *question.needs])
     fresh = {codec.id_of(row): row for row in table.unflushed(overlay, question.spaces) if question.keep(row)}
-    candidates = question.narrow(base).select(light)
+    candidates = question.narrow(base).select([*light, PLACE, SHARD])
     if fresh:
-        candidates = pa.concat_tables([candidates, codec.encode(list(fresh.values())).select(light)])
-    chosen = _slice(candidates, codec.id, sort, descending=descending, offset=offset, limit=limit)
-    rows = fresh | await _rows(table, question, [one for one in chosen if one not in fresh])
+        waiting = codec.encode(list(fresh.values())).select(light)
+        candidates = pa.concat_tables([candidates, waiting], promote_options="default")
+    shown = _slice(candidates, codec.id, sort, descending=descending, offset=offset, limit=limit)
+    chosen: list[str] = shown.column(codec.id).to_pylist()
+    rows = fresh | await _rows(table, question, shown.filter(shown.column(PLACE).is_valid()))
     return Page([rows[one] for one in chosen if one in rows], candidates.num_rows)
 
 
 def _slice(
     candidates: pa.Table, id_: str, sort: str, *, descending: bool, offset: int, limit: int
-) -> list[str]:
+) -> pa.Table:
     if offset >= candidates.num_rows or limit <= 0:
-        return []
+        return candidates.slice(0, 0)
     keys = [(sort, "descending" if descending else "ascending"), (id_, "ascending")]
     end = min(offset + limit, candidates.num_rows)
     first = pc.select_k_unstable(candidates, k=end, sort_keys=keys)
-    chosen: list[str] = candidates.column(id_).take(first.slice(offset)).to_pylist()
-    return chosen
+    return candidates.take(first.slice(offset))
 
 
-async def _rows(table: Table[Row], question: Question[Row], ids: Collection[str]) -> dict[str, Row]:
-    if not ids:
+async def _rows(table: Table[Row], question: Question[Row], shown: pa.Table) -> dict[str, Row]:
+    if not shown.num_rows:
         return {}
-    where = f"{among('space', question.spaces)} AND {among(table.codec.id, ids)}"
-    overlay, base = await table.scan(question.spaces, where, question.columns)
+    ids: list[str] = shown.column(table.codec.id).to_pylist()
+    overlay, base = await table.take(shown, question.columns)
+    if base.num_rows < len(ids):  # some were changed, or merged elsewhere, since the first read
+        where = f"{among('space', question.spaces)} AND {among(table.codec.id, ids)}"
+        overlay, base = await table.scan(question.spaces, where, question.columns)
     # Changed since the first read: shown as it is now, unless it is gone.
     moved = {table.codec.id_of(row): row for row in table.unflushed(overlay, question.spaces)}
     rows = {table.codec.id_of(row): row for row in table.codec.decode(base)}

@@ -8,11 +8,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb import AsyncConnection
 
-from pipeline.store.base import Base, give_back
+from pipeline.store.base import PLACE, Base, give_back
 from pipeline.store.codec import Codec, among
 from pipeline.store.overlay import Change, Overlay
 from pipeline.store.writer import Writer
@@ -20,6 +21,7 @@ from pipeline.store.writer import Writer
 Row = TypeVar("Row")
 
 Listener = Callable[[Mapping[str, list[Row]]], None]
+SHARD = "_shard"
 _BATCH_ROWS = 4096
 
 
@@ -118,6 +120,32 @@ class Table(Generic[Row]):
         """One read of the base without the groups that the returned overlay overrides. None: all spaces."""
         overlay, tables = await self._scan(spaces, where, columns)
         return overlay, pa.concat_tables(tables)
+
+    async def places(
+        self, spaces: Sequence[str], where: str, columns: Sequence[str]
+    ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
+        """As `scan`, with two columns more that `take` understands."""
+        overlay = self.snapshot()
+        shards = self._shards(spaces)
+        tables = await asyncio.gather(*(self._bases[shard].places(where, columns) for shard in shards))
+        numbered = [
+            table.append_column(SHARD, pa.array(np.full(table.num_rows, shard, np.int32)))
+            for shard, table in zip(shards, tables, strict=True)
+        ]
+        return overlay, self._without(pa.concat_tables(numbered), overlay)
+
+    async def take(
+        self, places: pa.Table, columns: Sequence[str] | None
+    ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
+        """The rows at places that `places` found, in any order; what moved or changed since is left out."""
+        overlay = self.snapshot()
+        shards = places.column(SHARD).to_numpy()
+        rows = places.column(PLACE).to_numpy()
+        taken = [
+            self._bases[shard].take(rows[shards == shard].tolist(), columns)
+            for shard in np.unique(shards).tolist()
+        ]
+        return overlay, self._without(pa.concat_tables(await asyncio.gather(*taken)), overlay)
 
     async def stream_base(
         self, spaces: Sequence[str], columns: Sequence[str], overlay: Mapping[str, Change[Row]]
