@@ -33,6 +33,7 @@ ATTEMPTS = "attempts"
 PARKED_AT = "parked-at"
 REDRIVEN_PARTITION = "redriven-partition"
 REDRIVEN_OFFSET = "redriven-offset"
+REDRIVEN_STAGE = "redriven-stage"
 PARKING = frozenset(
     {ERROR, ERROR_TYPE, ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET, STAGE, ATTEMPTS, PARKED_AT}
 )
@@ -115,7 +116,11 @@ class DeadLetter:
         """The record for another try, at its first place in the log: it never overtakes newer ones."""
         headers = {name: value for name, value in self.record.headers.items() if name not in PARKING}
         _, partition, offset = self.origin
-        headers |= {REDRIVEN_PARTITION: str(partition), REDRIVEN_OFFSET: str(offset)}
+        headers |= {
+            REDRIVEN_PARTITION: str(partition),
+            REDRIVEN_OFFSET: str(offset),
+            REDRIVEN_STAGE: self.stage,
+        }
         return Entry(self.record.key, self.record.value, headers)
 
 
@@ -169,7 +174,7 @@ class Delivery:
         StageFaultError when the stage fails on whatever it is given; other errors come from parking.
         """
         pairs: list[_Pair[E]] = []
-        for raw in batch:
+        for raw in _meant_for(stage, batch):
             try:
                 pairs.append(_Pair(raw, decode(stage, raw)))
             except ValueError as error:
@@ -290,10 +295,15 @@ def decode(stage: Stage[E], raw: RawRecord) -> Record[E]:
 def decoded(stage: Stage[E], batch: Sequence[RawRecord]) -> list[Record[E]]:
     """What can be decoded of a batch; the rest is parked when it is delivered."""
     records = []
-    for raw in batch:
+    for raw in _meant_for(stage, batch):
         with suppress(ValueError):
             records.append(decode(stage, raw))
     return records
+
+
+def _meant_for(stage: Stage[E], batch: Sequence[RawRecord]) -> list[RawRecord]:
+    """Without what was given back to another stage: this one has had the record at its first place."""
+    return [raw for raw in batch if raw.headers.get(REDRIVEN_STAGE, stage.name) == stage.name]
 
 
 def _place(raw: RawRecord) -> tuple[int, int]:

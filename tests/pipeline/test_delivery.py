@@ -284,7 +284,22 @@ async def test_a_redriven_record_is_delivered_at_its_first_place() -> None:
     await bench.delivery.deliver(bench.stage, [again])
     (record,) = bench.handled
     assert (record.partition, record.offset, record.key) == (3, 7, "key")
-    assert record.headers == {"trace": "abc", "redriven-partition": "3", "redriven-offset": "7"}
+    assert record.headers == {
+        "trace": "abc",
+        "redriven-partition": "3",
+        "redriven-offset": "7",
+        "redriven-stage": "bench",
+    }
+    assert record.redriven
+
+
+async def test_a_redriven_record_is_for_the_stage_that_gave_it_up() -> None:
+    bench = Bench({0: rejected(1)})
+    await bench.deliver(*values(1))
+    entry = bench.parking.letters[0].redriven()
+    again = RawRecord(NOTES.name, 3, 99, entry.key, entry.value, entry.headers, EPOCH)
+    await bench.delivery.deliver(replace(bench.stage, name="another"), [again])
+    assert bench.handled == []
 
 
 outcome = st.one_of(
