@@ -26,7 +26,7 @@ class Settings(BaseSettings):
 
     partitions: int = Field(default=4, ge=1, le=1024)
     shards: int = Field(default=4, ge=1, le=1024)
-    cache_bytes: int = Field(default=256 * 1024 * 1024, ge=1024 * 1024)
+    cache_bytes: int = Field(default=200 * 1024 * 1024, ge=1024 * 1024)
     """The bound of the hot cache of namespaces."""
 
     embedder: Literal["wordllama", "openai", "none"] = "wordllama"
