@@ -1,5 +1,6 @@
 """A document's text to the facts it states: pure, in order, each once."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pipeline.memory.attributes import Slot, slot
@@ -45,19 +46,18 @@ def drafts(text: str) -> list[Draft]:
     return found
 
 
-def _said(utterance: Utterance) -> list[Draft]:
+def _said(utterance: Utterance) -> Iterator[Draft]:
+    """One by one, because a long text has more than are wanted."""
     offset = utterance.start
-    return [
-        Draft(
-            fact.text,
-            fact.is_static,
-            None if offset is None else offset + sentence.start,
-            None if offset is None else offset + sentence.end,
-            slot(fact.text),
-        )
-        for sentence in sentences(utterance.text, lines=utterance.chat)
-        for fact in facts(sentence.text, utterance.speaker, chat=utterance.chat)
-    ]
+    for sentence in sentences(utterance.text, lines=utterance.chat):
+        for fact in facts(sentence.text, utterance.speaker, chat=utterance.chat):
+            yield Draft(
+                fact.text,
+                fact.is_static,
+                None if offset is None else offset + sentence.start,
+                None if offset is None else offset + sentence.end,
+                slot(fact.text),
+            )
 
 
 def _changes(slot: Slot | None, values: dict[tuple[str, str], str]) -> bool:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from time import perf_counter
 from weakref import WeakValueDictionary
 
 from pipeline.memory.attributes import Slot
@@ -23,6 +24,10 @@ log = logging.getLogger(__name__)
 
 SLICE = 32
 """Documents read by one call of the worker thread."""
+TOGETHER = 1000
+"""Memories, about, that are published at once."""
+BREATH_SECONDS = 0.005
+"""How long facts are compared before whoever else waits for the loop has a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +90,32 @@ class Former:
         rivals = [fact for key in keys for fact in self._ledger.in_slot(owner.spaces, key)]
         await self._let_go_of_lost(rivals)
         shared = await self._groups(wanted, rivals)
-        await self._ledger.load(owner.spaces)
-        events = [self._formed(owner, work, facts, shared) for work, facts in zip(wanted, found, strict=True)]
+        events: list[MemoriesFormed] = []
+        for work, facts in zip(wanted, found, strict=True):
+            events.append(await self._formed(owner, work, facts, shared))
+            if sum(len(event.memories) for event in events) >= TOGETHER:
+                await self._publish(events)
+                events = []
+        await self._publish(events)
+
+    async def _publish(self, events: Sequence[MemoriesFormed]) -> None:
         await self._publisher.publish(MEMORIES_FORMED, [(event.space, event) for event in events])
 
-    def _formed(
+    async def _formed(
         self, owner: NamespaceRow, work: Work, facts: Sequence[Draft], shared: Mapping[str, Metadata]
     ) -> MemoriesFormed:
+        await self._ledger.load(owner.spaces)
         writing = Writing(self._ledger, owner, work, shared)
         memories: dict[str, FormedMemory] = {}
+        until = perf_counter() + BREATH_SECONDS
         for draft in facts:
             memory = writing.memory(draft)
             memories.setdefault(memory.id, memory)
+            if perf_counter() > until:
+                # A thousand facts of one slot take a second to compare, and requests are waiting.
+                await asyncio.sleep(0)
+                await self._ledger.load(owner.spaces)
+                until = perf_counter() + BREATH_SECONDS
         return MemoriesFormed(
             space=work.space,
             document=work.document,

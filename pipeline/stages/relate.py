@@ -1,7 +1,7 @@
 """memories.formed → the memories table: what each document supports now, and which version is the latest."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -17,6 +17,8 @@ from schemas.topics import MEMORIES_FORMED
 log = logging.getLogger(__name__)
 
 BATCH = 64
+PORTION = 500
+"""Memories, about, of one update: each is made in one go, while requests wait."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -32,15 +34,16 @@ class Relate:
     terms: Callable[[str], Terms]
 
     async def handle(self, batch: Sequence[Record[MemoriesFormed]]) -> None:
-        """Project the batch in one update of the memories, then mark the documents as done."""
+        """Project the batch in updates of bounded size, and mark the documents as done."""
         again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
         await take_up(self.documents, again, "done", dreaming=True)
         events = await self._current([record.event for record in batch])
         if not events:
             return
-        edits = await self._edits(events)
-        await self.keeper.change({event.space for event in events}, edits)
-        await self._done(events)
+        for portion in portions(events):
+            edits = await self._edits(portion)
+            await self.keeper.change({event.space for event in portion}, edits)
+            await self._done(portion)
         await self.keeper.durable()
         await self.documents.durable()
 
@@ -120,6 +123,19 @@ class Relate:
         rows = await self.documents.update(list(seqs), change)
         # A document may have been deleted meanwhile, its memories erased before these were written.
         await self.keeper.withdraw([key for key in seqs if not rows.get(key)])
+
+
+def portions(events: Sequence[MemoriesFormed]) -> Iterator[list[MemoriesFormed]]:
+    """In order; more than `PORTION` memories only where one document has them."""
+    portion: list[MemoriesFormed] = []
+    size = 0
+    for event in events:
+        if portion and size + len(event.memories) > PORTION:
+            yield portion
+            portion, size = [], 0
+        portion.append(event)
+        size += len(event.memories)
+    yield portion
 
 
 def build(
