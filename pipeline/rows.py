@@ -74,9 +74,10 @@ class ChunkRow:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """One atomic fact. Its metadata is that of its first source; no source left means it is gone.
+    """One atomic fact. Its metadata is that of its first source, or the first that a filter lets through.
 
-    `sources` are document keys. `versions`: 1 is the first of an updates chain; `is_latest` its head.
+    No source left means it is gone. `sources` are document keys. `version` 1 is the first of an updates
+    chain, `is_latest` its head.
     """
 
     id: str

@@ -79,16 +79,18 @@ async def memories(state: State, name: str, view: View) -> ListAnswer:
     spaces = _spaces(state, name)
     if not spaces or view.sort == "position":
         return _answer(view, 0)
+    passing = await _passing(state, spaces, view)
     page = await state.memories.page(
         spaces,
-        documents=await _passing(state, spaces, view),
+        documents=passing,
         forgotten=view.body.include.forgotten,
         sort=view.sort,
         descending=view.descending,
         offset=view.offset,
         limit=view.limit,
     )
-    sources = await _by_key(state, {key for row in page.rows for key in row.sources})
+    keys = {key for row in page.rows for key in row.sources if passing is None or key in passing}
+    sources = await _by_key(state, keys)
     answer = _answer(view, page.total)
     answer.memories = [present.memory(row, sources) for row in page.rows]
     return answer

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from pipeline.index.documents import DocumentFacts, DocumentSide
 from pipeline.index.hits import Hit, Kind, Remembered, Wanted
-from pipeline.index.live import Visible
+from pipeline.index.live import Visible, look
 from pipeline.index.scoring import Question, best, cosines, raw_scores
+from pipeline.index.segments import C
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
 Part = Visible[ChunkColumns] | Visible[MemoryColumns]
@@ -38,10 +39,10 @@ def find(
     """The best rows, best first. `passing` says by ordinal which documents the filter lets through."""
     cut = question.scale.cut(wanted.threshold)
     found: list[Scored] = []
-    for part in parts:
+    for part in passed(parts, documents, passing):  # type: ignore[misc]  # segments of either kind
         segment = part.segment
         scores = raw_scores(question, kind_of(part), segment.postings, segment.columns.vectors)
-        allowed = visible(part, passing, forgotten=wanted.forgotten)
+        allowed = visible(part, forgotten=wanted.forgotten)
         allowed &= scores >= cut
         rows = best(scores, np.flatnonzero(allowed), wanted.limit)
         found += [Scored(float(scores[row]), part, row) for row in rows.tolist()]
@@ -56,19 +57,17 @@ def nearest(parts: Iterable[Visible[MemoryColumns]], vector: Vector, limit: int)
         columns = part.segment.columns
         if columns.vectors.shape[1] == len(vector):
             near = cosines(columns.vectors, vector)
-            top = best(near, np.flatnonzero(visible(part, None, forgotten=False)), limit)
+            top = best(near, np.flatnonzero(visible(part, forgotten=False)), limit)
             found += [(columns.ids[row], float(near[row])) for row in top.tolist()]
     return sorted(found, key=lambda one: (-one[1], one[0]))[:limit]
 
 
-def newest(
-    parts: Iterable[Visible[MemoryColumns]], passing: NDArray[np.bool_] | None, limit: int
-) -> list[Remembered]:
+def newest(parts: Iterable[Visible[MemoryColumns]], limit: int) -> list[Remembered]:
     """The newest current memories, at most `limit` that last and `limit` that do not, newest first."""
     found: list[Remembered] = []
     for part in parts:
         columns = part.segment.columns
-        current = visible(part, passing, forgotten=False)
+        current = visible(part, forgotten=False)
         for kind in (columns.is_static, ~columns.is_static):
             rows = np.flatnonzero(current & kind)
             # One more at the same moment may have the id that decides, so ties are kept.
@@ -106,8 +105,15 @@ def kind_of(part: Part) -> Kind:
     return "chunk" if isinstance(part.segment.columns, ChunkColumns) else "memory"
 
 
-def visible(part: Part, passing: NDArray[np.bool_] | None, *, forgotten: bool) -> NDArray[np.bool_]:
-    """Which rows may be results: there, let through by the filter, and, of memories, the newest versions."""
+def passed(
+    parts: Iterable[Visible[C]], documents: DocumentSide, passing: NDArray[np.bool_] | None
+) -> Iterable[Visible[C]]:
+    """The segments with only the rows that a filter lets through."""
+    return parts if passing is None else [look(part.segment, documents, passing) for part in parts]
+
+
+def visible(part: Part, *, forgotten: bool) -> NDArray[np.bool_]:
+    """Which rows may be results: those that are seen, and, of memories, the newest versions."""
     columns = part.segment.columns
     if isinstance(columns, MemoryColumns):
         allowed = columns.is_latest & ~columns.forgotten
@@ -117,8 +123,6 @@ def visible(part: Part, passing: NDArray[np.bool_] | None, *, forgotten: bool) -
         allowed = np.ones(len(part.segment), np.bool_)
     if part.mask is not None:
         allowed &= part.mask
-    if passing is not None:
-        allowed &= passing[part.documents]
     return allowed
 
 

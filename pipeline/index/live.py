@@ -96,10 +96,17 @@ class LiveRows(Generic[C]):
         return look(one, self._documents)
 
 
-def look(one: Segment[C], documents: DocumentSide) -> Visible[C]:
-    """Which rows of a segment can be seen: they are not dead, and their document is there."""
-    owners = one.owners.first_present(documents.present, len(one))
-    mask = documents.present[owners] & ~one.dead
+def look(one: Segment[C], documents: DocumentSide, passing: NDArray[np.bool_] | None = None) -> Visible[C]:
+    """Which rows of a segment can be seen: they are not dead, and a document of theirs is there.
+
+    `passing` says by ordinal which documents a filter lets through: a memory of several sources is seen if
+    one of them passes, as that one's.
+    """
+    present = documents.present
+    # Documents may have come since the filter was asked; rows that were seen with it know none of them.
+    allowed = present if passing is None else present[: len(passing)] & passing
+    owners = one.owners.first_present(allowed, len(one))
+    mask = allowed[owners] & ~one.dead
     return Visible(one, owners, None if mask.all() else mask)
 
 

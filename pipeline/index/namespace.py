@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pipeline.columns import chunk_columns, memory_columns
 from pipeline.index.changes import Changes
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import Part, find, nearest, newest
+from pipeline.index.finding import Part, find, nearest, newest, passed
 from pipeline.index.hits import Hit, Kind, Relatives, Remembered, Wanted
 from pipeline.index.live import LiveRows, by_document, by_id, chunk_owners, memory_owners
 from pipeline.index.relatives import related
@@ -76,7 +76,7 @@ class NamespaceIndex:
     async def newest(self, expression: FilterExpression | None, limit: int) -> list[Remembered]:
         """The newest current memories, at most `limit` that last and `limit` that do not, newest first."""
         passing = None if expression is None else self.documents.mask(expression)
-        return newest(self.memories.view(), passing, limit)
+        return newest(passed(self.memories.view(), self.documents, passing), limit)
 
     async def relatives(
         self, ids: Sequence[str], expression: FilterExpression | None, *, forgotten: bool

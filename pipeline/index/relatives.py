@@ -3,11 +3,8 @@
 import json
 from collections.abc import Collection, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import NO_DOCUMENT
+from pipeline.index.finding import NO_DOCUMENT, passed
 from pipeline.index.hits import RelatedHit, Relatives
 from pipeline.index.live import Visible
 from pipeline.rows import MemoryColumns
@@ -25,13 +22,14 @@ def related(
     forgotten: bool,
 ) -> dict[str, Relatives]:
     """Both directions of every direct relation of these memories, among segments of one namespace."""
+    passing = None if expression is None else documents.mask(expression)
+    parts = list(passed(parts, documents, passing))
     own = _own_relations(parts, ids)
     targets = _located(parts, {target for pairs in own.values() for _, target in pairs})
-    passing = None if expression is None else documents.mask(expression)
     found = {one: Relatives() for one in ids}
 
     def shown(kind: RelationKind, place: tuple[Visible[MemoryColumns], int] | None) -> RelatedHit | None:
-        return None if place is None else _related(documents, kind, place, passing, forgotten=forgotten)
+        return None if place is None else _related(documents, kind, place, forgotten=forgotten)
 
     for one in ids:
         for kind, target in own.get(one, ()):
@@ -74,7 +72,6 @@ def _related(
     documents: DocumentSide,
     kind: RelationKind,
     place: tuple[Visible[MemoryColumns], int],
-    passing: NDArray[np.bool_] | None,
     *,
     forgotten: bool,
 ) -> RelatedHit | None:
@@ -82,7 +79,7 @@ def _related(
     columns = part.segment.columns
     document = int(part.documents[row])
     hidden = (part.mask is not None and not part.mask[row]) or (columns.forgotten[row] and not forgotten)
-    if hidden or (passing is not None and not passing[document]):
+    if hidden:
         return None
     return RelatedHit(
         id=columns.ids[row],

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import Part, find, latest, nearest, newest, ranked
+from pipeline.index.finding import Part, find, latest, nearest, newest, passed, ranked
 from pipeline.index.hits import Hit, Relatives, Remembered, Wanted
 from pipeline.index.live import SEGMENT_ROWS, Visible, chunk_owners, look, memory_owners
 from pipeline.index.relatives import related
@@ -69,7 +69,8 @@ class StreamedNamespace:
         found: list[Remembered] = []
         async for part in self._memory_parts():
             passing = None if expression is None else self.documents.mask(expression)
-            found = latest([*found, *await asyncio.to_thread(newest, [part], passing, limit)], limit)
+            seen = passed([part], self.documents, passing)
+            found = latest([*found, *await asyncio.to_thread(newest, seen, limit)], limit)
         return found
 
     async def relatives(

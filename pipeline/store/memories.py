@@ -172,7 +172,7 @@ class Memories(Table[MemoryRow]):
     ) -> Page[MemoryRow]:
         """A page of recallable memories, with `forgotten` of the whole history.
 
-        `documents` (keys) selects by the first source, whose metadata is the memory's.
+        `documents` (keys) selects memories that have any of these as a source.
         """
         wanted = None if documents is None else frozenset(documents)
         few = wanted is not None and len(wanted) <= _FEW
@@ -181,9 +181,9 @@ class Memories(Table[MemoryRow]):
             spaces=spaces,
             where=" AND ".join([*([] if forgotten else [_RECALLABLE]), *of_few]) or "true",
             keep=lambda row: (
-                (forgotten or recallable(row)) and (wanted is None or not wanted.isdisjoint(row.sources[:1]))
+                (forgotten or recallable(row)) and (wanted is None or not wanted.isdisjoint(row.sources))
             ),
-            narrow=lambda table: table if wanted is None else _first_among(table, wanted),
+            narrow=lambda table: table if wanted is None else _any_among(table, wanted),
             needs=[] if wanted is None else ["sources"],
         )
         return await page(
@@ -199,10 +199,10 @@ def _each(lists: Iterable[Iterable[str]]) -> Iterable[str]:
     return (one for sources in lists for one in set(sources))
 
 
-def _first_among(table: pa.Table, documents: Collection[str]) -> pa.Table:
-    known = table.filter(pc.greater(pc.list_value_length(table.column("sources")), 0))
-    first = pc.list_element(known.column("sources"), 0)
-    return known.filter(pc.is_in(first, value_set=pa.array(list(documents), pa.string())))
+def _any_among(table: pa.Table, documents: Collection[str]) -> pa.Table:
+    sources = table.column("sources").combine_chunks()
+    among = pc.is_in(pc.list_flatten(sources), value_set=pa.array(list(documents), pa.string()))
+    return table.take(pc.unique(pc.list_parent_indices(sources).filter(among)))
 
 
 def _columns(table: pa.Table) -> MemoryColumns:

@@ -183,6 +183,21 @@ async def test_chunks_and_memories_are_matched_on_their_documents_metadata(servi
         await service.settled()
 
 
+async def test_a_memory_of_two_documents_is_found_by_the_metadata_of_either(
+    service: World, client: Client, ns: str
+) -> None:
+    for name in ("ada", "bob"):
+        await service.add(ns, "Ada lives in Berlin.", id=name, metadata={"from": name}, dreaming="instant")
+    await service.settled()
+    for name in ("ada", "bob"):
+        body = {"filter": {"field": "from", "operator": "eq", "value": name}}
+        (listed,) = await service.listed(ns, "memories", **body)
+        (found,) = await service.search(ns, "Where does Ada live?", searchMode="memories", **body)
+        assert listed["metadata"] == found["metadata"] == {"from": name}
+        known = (await client.ok("POST", f"/ns/{ns}/profile", body))["profile"]
+        assert [fact["memory"] for fact in known["static"] + known["dynamic"]] == ["Ada lives in Berlin"]
+
+
 async def test_search_list_profile_and_get_buckets_on_an_unknown_namespace_answer_200_and_empty(
     service: World, client: Client, ns: str
 ) -> None:
