@@ -15,7 +15,7 @@ import typer
 
 from api.commands import Key, Url, app
 from api.remote import failure, local_address, local_key
-from pipeline.errors import DataDirectoryLockedError
+from pipeline.errors import DataDirectoryLockedError, StageFaultError
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,8 +53,20 @@ def serve(
         _run(_serve(settings, listener))
     except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
         raise failure(str(error)) from error
+    except ExceptionGroup as errors:
+        raise _stopped(errors) from errors
     finally:
         listener.close()
+
+
+def _stopped(errors: ExceptionGroup[Exception]) -> Exception:
+    """What a stage that fails has to say; what nobody foresaw keeps its traceback."""
+    fault: Exception | None = errors.subgroup(StageFaultError)
+    if fault is None:
+        return errors
+    while isinstance(fault, ExceptionGroup):
+        fault = fault.exceptions[0]
+    return failure(f"The service has stopped. {fault}")
 
 
 def _refuse_what_is_not_there(settings: Settings, only: str | None) -> None:

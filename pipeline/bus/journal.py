@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS positions(
 """
 
 
-class PartitionsFixedError(Exception):
+class PartitionsFixedError(ValueError):
     """The data directory was made with another number of partitions."""
 
 

@@ -1,6 +1,8 @@
 """The bus on one machine: a partitioned log in SQLite, in the process that uses it."""
 
 import asyncio
+import logging
+import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -20,6 +22,7 @@ from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 
 class LogBus:
@@ -178,7 +181,10 @@ class LogBus:
         await self._writer.close()
         await asyncio.to_thread(self._threads.shutdown)
         self._reader.close()
-        await asyncio.to_thread(self._journal.close)
+        try:
+            await asyncio.to_thread(self._journal.close)
+        except sqlite3.Error as error:
+            log.warning("The log stays in two files until the next start: %s", error)
         self._lock.release()
 
     def _arrived(self, heads: Mapping[Stream, int]) -> None:
@@ -203,7 +209,21 @@ class LogBus:
         return round(self._clock.now().timestamp() * 1000)
 
 
+class LogOpenError(ValueError):
+    """The log can't be opened; the message is for the operator."""
+
+
 def _open(directory: Path, partitions: int) -> tuple[DirectoryLock, Journal, Reader]:
+    try:
+        return _opened(directory, partitions)
+    except (OSError, sqlite3.Error) as error:
+        raise LogOpenError(
+            f"The log in {directory.absolute()} can't be opened: {error}. See that the folder can be written"
+            " and that its disk has space left."
+        ) from error
+
+
+def _opened(directory: Path, partitions: int) -> tuple[DirectoryLock, Journal, Reader]:
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "log.db"
     with ExitStack() as undo:

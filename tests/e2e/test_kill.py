@@ -1,5 +1,6 @@
-"""kill -9 at random moments while four clients add documents: what was answered 200 is there, once."""
+"""kill -9 at random moments while clients write: what was answered 200 is there, once, and nothing else."""
 
+import asyncio
 import random
 import threading
 import time
@@ -9,6 +10,8 @@ import pytest
 from supermemory import Supermemory
 
 from bench.server import Server
+from tests.e2e.chaos import Client, Reader, difference
+from tests.e2e.tables import faults
 from tests.e2e.waiting import until
 
 CLIENTS = 4
@@ -98,3 +101,40 @@ def test_what_was_acknowledged_survives_kill_9_and_is_found_once(own_server: Ser
             found = client.search(NAMESPACE, query=word, search_mode="chunks", threshold=0, limit=3)
             hits = [result for result in found.results if f" {word} " in (result.chunk or "")]
             assert len(hits) == 1, f"{word} was found {len(hits)} times"
+
+
+def _write_while_killing(server: Server, seed: int) -> list[Client]:
+    """Clients that have stopped, and a server that was killed and started once more after them."""
+    chance = random.Random(seed)  # noqa: S311 - when to kill is no secret
+    stop = threading.Event()
+    clients = [Client(server, number, seed, stop) for number in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for _ in range(KILLS):
+        time.sleep(chance.uniform(*SECONDS))
+        server.kill()
+        server.start()
+    stop.set()
+    for client in clients:
+        client.join()
+    server.kill()
+    server.start()
+    return clients
+
+
+@pytest.mark.slow
+def test_every_kind_of_write_survives_kill_9_and_leaves_nothing_behind(own_server: Server) -> None:
+    own_server.start()
+    clients = _write_while_killing(own_server, seed=14)
+    assert [client.problem for client in clients if client.problem] == []
+    with Reader(own_server) as reader:
+        until(reader.lag, lambda lag: lag == 0, "everything handled")
+        homes = [home for client in clients for home in client.homes]
+        until(
+            lambda: [one for home in homes for one in difference(reader, home)],
+            lambda wrong: not wrong,
+            "all as it was acknowledged",
+        )
+        assert reader.ok("GET", "/admin/dlq")["letters"] == []
+    own_server.stop()
+    assert asyncio.run(faults(own_server.data_dir.resolve() / "tables")) == []

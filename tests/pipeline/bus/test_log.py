@@ -12,7 +12,7 @@ from sqlite3 import OperationalError
 import pytest
 
 from pipeline.bus.journal import Committed, PartitionsFixedError, Seat, Work
-from pipeline.bus.log import LogBus
+from pipeline.bus.log import LogBus, LogOpenError
 from pipeline.bus.writer import LogClosedError, LogWriteError
 from pipeline.delivery import Entry
 from pipeline.errors import DataDirectoryLockedError, RejectedError
@@ -139,6 +139,13 @@ async def test_the_number_of_partitions_cannot_change(bus: LogBus, harness: LogH
     with pytest.raises(PartitionsFixedError, match="RECOLLECT_PARTITIONS=4"):
         await LogBus.open(harness.folder, partitions=8, clock=harness.clock)
     assert (await harness.open()).partitions == 4
+
+
+async def test_a_log_that_cannot_be_opened_says_where_and_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    (tmp_path / "log" / "log.db").write_bytes(b"no database at all " * 1000)
+    with pytest.raises(LogOpenError, match=r"log can't be opened: file is not a database\. See"):
+        await LogBus.open(tmp_path / "log", partitions=2, clock=FixedClock())
 
 
 async def test_a_commit_is_synced(bus: LogBus) -> None:
