@@ -117,6 +117,7 @@ def codec() -> Codec[DocumentRow]:
         decode=decode,
         weight=lambda row: len(row.text or "") + len((row.source and row.source.text) or "") + 512,
         order=attrgetter("key"),
+        recent_bytes=8 * 1024 * 1024,
     )
 
 

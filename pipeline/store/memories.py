@@ -97,6 +97,7 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
         decode=decode,
         weight=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 512,
         order=attrgetter("id"),
+        recent_bytes=2 * 1024 * 1024,
         counted=recallable,
         counted_where=_RECALLABLE,
     )

@@ -8,8 +8,6 @@ from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
 
-_RECENT_BYTES = 8 * 1024 * 1024
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Change(Generic[Row]):
@@ -26,11 +24,11 @@ class Overlay(Generic[Row]):
     Every method is synchronous: between two awaits a caller sees one state.
     """
 
-    def __init__(self, shards: int, weight: Callable[[Row], int]) -> None:
+    def __init__(self, shards: int, weight: Callable[[Row], int], recent_bytes: int) -> None:
         self.number = 0
         self._changes: dict[str, Change[Row]] = {}
         self._waiting: list[dict[str, Change[Row]]] = [{} for _ in range(shards)]
-        self._recent = _Recent(weight)
+        self._recent = _Recent(weight, recent_bytes)
         self._watches: list[set[str]] = []
 
     def rows(self, group: str) -> tuple[Row, ...] | None:
@@ -95,8 +93,9 @@ class Overlay(Generic[Row]):
 class _Recent(Generic[Row]):
     """Groups flushed a moment ago, since the next stage asks for them at once. Bounded in bytes."""
 
-    def __init__(self, weight: Callable[[Row], int]) -> None:
+    def __init__(self, weight: Callable[[Row], int], limit: int) -> None:
         self._weight = weight
+        self._limit = limit
         self._groups: OrderedDict[str, tuple[Row, ...]] = OrderedDict()
         self._bytes = 0
 
@@ -110,7 +109,7 @@ class _Recent(Generic[Row]):
         self.forget(group)
         self._groups[group] = rows
         self._bytes += self._size(rows)
-        while self._bytes > _RECENT_BYTES:
+        while self._bytes > self._limit:
             _, oldest = self._groups.popitem(last=False)
             self._bytes -= self._size(oldest)
 

@@ -31,7 +31,7 @@ class Table(Generic[Row]):
     def __init__(self, codec: Codec[Row], bases: Sequence[Base[Row]], counts: Mapping[str, int]) -> None:
         self.codec = codec
         self._bases = bases
-        self._overlay: Overlay[Row] = Overlay(len(bases), codec.weight)
+        self._overlay: Overlay[Row] = Overlay(len(bases), codec.weight, codec.recent_bytes)
         self._writers = [
             Writer(f"{codec.table}/{shard}", shard, self._overlay, base) for shard, base in enumerate(bases)
         ]
