@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from time import perf_counter
@@ -178,22 +179,23 @@ class Writing:
         others = self._visible(self._ledger.in_slot(self._owner.spaces, slot.key))
         id_, returns = self._identity(draft, id_, others)
         when = self._when(id_, slot)
-        later = {one.id for one in others if id_ in one.updates and one.when >= when}
-        rivals = [one for one in others if one.id != id_ and one.id not in later]
+        replacing = self._ledger.later(id_)
+        rivals = [one for one in others if one.id != id_ and not (one.id in replacing and one.when >= when)]
         verdict = judge(slot, when, rivals, returns=returns)
         self._remember(id_, draft, when, verdict)
         return id_, verdict, when
 
     def _identity(self, draft: Draft, id_: str, others: Sequence[Known]) -> tuple[str, bool]:
         """Words that were true before, and then were not, are a new version when they are said again."""
-        same = [one for one in others if one.text.casefold() == draft.text.casefold()]
-        standing = [one for one in same if not self._replaced(one, others)]
+        said, seen = draft.text.casefold(), {one.id for one in others}
+        same = [one for one in others if one.text.casefold() == said]
+        standing = [one for one in same if not self._replaced(one, seen)]
         if standing:
             return standing[0].id, standing[0].id != id_
         first = self._ledger.get(id_)
         if first is None or first not in same or self._is_old_news(first, others):
             return id_, False
-        heads = [one for one in others if not self._replaced(one, others)]
+        heads = [one for one in others if not self._replaced(one, seen)]
         head = max(heads, key=lambda one: one.when, default=first)
         return memory_id(self._work.space, f"{draft.text}\n{head.id}"), True
 
@@ -202,8 +204,8 @@ class Writing:
         repeats = self._work.document in first.sources and first.id not in self._said
         return repeats or first.slot is None or not is_newest(self._time(first.slot), others)
 
-    def _replaced(self, fact: Known, others: Sequence[Known]) -> bool:
-        return not self._ledger.later(fact.id).isdisjoint(one.id for one in others)
+    def _replaced(self, fact: Known, seen: AbstractSet[str]) -> bool:
+        return not self._ledger.later(fact.id).isdisjoint(seen)
 
     def _visible(self, facts: Sequence[Known]) -> list[Known]:
         seen = visible(facts, self._work.document, self._said)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
+from itertools import islice
 
 from pipeline.memory.attributes import Slot, contradicts
 from schemas.events import Relation
@@ -70,12 +71,12 @@ def judge(slot: Slot, when: datetime, known: Sequence[Known], *, returns: bool =
     true before and something else was in between.
     """
     newest_first = sorted(known, key=lambda one: one.when, reverse=True)
-    older = [one for one in newest_first if one.when <= when and _replaces(slot, one.slot, returns=returns)]
-    newer = [one for one in newest_first if one.when > when and _replaces(one.slot, slot, returns=False)]
+    older = (one for one in newest_first if one.when <= when and _replaces(slot, one.slot, returns=returns))
+    newer = (one for one in newest_first if one.when > when and _replaces(one.slot, slot, returns=False))
     relations = tuple(
-        Relation(kind="updates", target=one.id, why=why(one.slot, slot)) for one in older[:MOST]
+        Relation(kind="updates", target=one.id, why=why(one.slot, slot)) for one in islice(older, MOST)
     )
-    return Verdict(relations, tuple(one.id for one in newer[:MOST]))
+    return Verdict(relations, tuple(one.id for one in islice(newer, MOST)))
 
 
 def _replaces(new: Slot | None, old: Slot | None, *, returns: bool) -> bool:
@@ -95,7 +96,7 @@ def visible(known: Sequence[Known], document: str, said: Collection[str]) -> lis
 
     `said`: ids that the present text has stated so far.
     """
-    return [one for one in known if one.id in said or set(one.sources) - {document}]
+    return [one for one in known if one.id in said or any(source != document for source in one.sources)]
 
 
 def is_newest(when: datetime, known: Sequence[Known]) -> bool:
