@@ -41,6 +41,8 @@ def serve(
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     _refuse_what_is_not_there(settings, only)
     logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    # A line for every call of an embedder is none that an operator needs.
+    logging.getLogger("httpx2").setLevel(logging.WARNING)
     _tune_process()
     from api.server import listen  # frameworks cost seconds that `--help` need not wait for
     from pipeline.store import StoreMismatchError

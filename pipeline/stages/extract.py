@@ -8,7 +8,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pipeline.errors import ExtractionError, RejectedError, RetryableError
 from pipeline.memory.keeper import Keeper
@@ -22,10 +22,22 @@ from pipeline.ports import (
     Fetcher,
     Publisher,
 )
-from pipeline.projection import submitted, touches_content
+from pipeline.projection import touches_content
 from pipeline.rows import DocumentRow
-from pipeline.stage import Record, Stage
+from pipeline.stage import Stage
 from pipeline.stages.giving_up import give_up, take_up
+from pipeline.stages.submissions import (
+    Failed,
+    History,
+    Resolved,
+    Submission,
+    foreseen,
+    is_erased,
+    pending_of,
+    projected,
+    settled,
+    with_text,
+)
 from pipeline.tombstones import Tombstones
 from schemas.events import DocumentExtracted, DocumentSubmitted
 from schemas.limits import TEXT_CHARACTERS
@@ -33,35 +45,11 @@ from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 
 log = logging.getLogger(__name__)
 
-Submission = Record[DocumentSubmitted]
-History = list[Submission]
-"""The submissions of one document in a batch, in order."""
-
 BATCH = 128
 PARALLEL = 8
 """Documents of one batch that may be fetched or parsed at the same time."""
 URL_LENGTH = 2048
 _URL = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """The canonical text of a document as of one submission."""
-
-    record: Submission
-    text: str
-    type: str
-    title: str | None
-    summary: str | None
-    url: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A submission that can't become text, and the reason for people."""
-
-    record: Submission
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +74,11 @@ class Extract:
         histories = self._owned(batch)
         if not histories:
             return
-        rows = await self._project(histories, _projected)
+        rows = await self._project(histories, projected)
         await self._erase(histories, rows)
         rows |= await self._taken_up(histories)
         await self._republish(histories, rows)
-        pending = _pending(histories, rows)
+        pending = pending_of(histories, rows)
         quick = {key: history for key, history in pending.items() if all(map(_is_quick, history))}
         await self._work_together(rows, quick)
         await self._work_apart(rows, {key: pending[key] for key in pending if key not in quick})
@@ -102,7 +90,7 @@ class Extract:
             if record.event.operation == "delete":
                 self.tombstones.note(record.event.document, record.offset)
         histories = self._owned(batch)
-        await self._erase(histories, await self._project(histories, _foreseen))
+        await self._erase(histories, await self._project(histories, foreseen))
 
     def _owned(self, batch: Sequence[Submission]) -> dict[str, History]:
         histories: dict[str, History] = {}
@@ -147,7 +135,7 @@ class Extract:
 
     async def _erase(self, histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> None:
         """A deleted document takes its chunks along, and the memories that only it supported."""
-        gone = {key for key, history in histories.items() if _is_erased(rows.get(key), history)}
+        gone = {key for key, history in histories.items() if is_erased(rows.get(key), history)}
         if not gone:
             return
         await self.chunks.update(gone, lambda _, rows: [] if rows else None)
@@ -193,7 +181,7 @@ class Extract:
                 outcomes.append(Failed(record, str(error)))
             else:
                 outcomes.append(one)
-                row = _with_text(row, one)
+                row = with_text(row, one)
         return outcomes
 
     async def _read(self, row: DocumentRow, record: Submission) -> Resolved:
@@ -246,12 +234,12 @@ class Extract:
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             left = [one for one in outcomes[key] if not self._buried(one.record)]
-            return [_settled(rows[0], left)] if rows and left else None
+            return [settled(rows[0], left)] if rows and left else None
 
         rows = await self.documents.update(list(outcomes), change)
         await self._publish(
             [
-                (one.record, _with_text(found[0], one))
+                (one.record, with_text(found[0], one))
                 for key, found in rows.items()
                 for one in outcomes[key]
                 if found and isinstance(one, Resolved)
@@ -355,74 +343,3 @@ def _is_quick(record: Submission) -> bool:
         return False
     text = event.content.text if event.content is not None else ""
     return text is not None and text.lstrip()[:1] != "<" and given_url(text) is None
-
-
-def _foreseen(row: DocumentRow | None, history: History) -> DocumentRow | None:
-    for record in history:
-        row = submitted(row, record.event, record.offset)
-    deleted = _last_delete(history)
-    if row is not None and row.text_seq < deleted:
-        row = replace(row, text=None, title=None, summary=None, url=None, text_seq=deleted)
-    return row
-
-
-def _projected(row: DocumentRow | None, history: History) -> DocumentRow | None:
-    row = _foreseen(row, history)
-    if row is None:
-        return None
-    if row.status == "queued" and any(record.offset == row.content_seq for record in history):
-        row = replace(row, status="extracting")
-    return row
-
-
-def _with_text(row: DocumentRow, one: Resolved) -> DocumentRow:
-    return replace(
-        row,
-        text=one.text,
-        text_seq=one.record.offset,
-        type=one.type,
-        title=one.title,
-        summary=one.summary,
-        url=one.url,
-    )
-
-
-def _settled(row: DocumentRow, outcomes: Sequence[Resolved | Failed]) -> DocumentRow:
-    """The row after these outcomes; its status follows only the newest submission of content."""
-    for one in outcomes:
-        newest = row.content_seq == one.record.offset
-        if isinstance(one, Failed):
-            if newest:
-                row = replace(row, status="failed", error=one.reason, dreaming=False)
-        elif row.text_seq < one.record.offset:
-            row = _with_text(row, one)
-            if newest:
-                row = replace(row, status="chunking", error=None)
-    return row
-
-
-def _last_delete(history: History) -> int:
-    return max((record.offset for record in history if record.event.operation == "delete"), default=-1)
-
-
-def _is_erased(row: DocumentRow | None, history: History) -> bool:
-    """Deleted, and not yet written anew: a text newer than the deletion belongs to the next life."""
-    deleted = _last_delete(history)
-    return deleted >= 0 and (row is None or row.text_seq <= deleted)
-
-
-def _pending(histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> dict[str, History]:
-    left = {
-        key: [record for record in histories[key] if _is_pending(row, record)] for key, row in rows.items()
-    }
-    return {key: history for key, history in left.items() if history}
-
-
-def _is_pending(row: DocumentRow, record: Submission) -> bool:
-    """Whether this submission's text is still to be made.
-
-    A submission that is newer than `content_seq` was found to change nothing when it was projected.
-    """
-    if not row.text_seq < record.offset <= row.content_seq or record.event.operation == "delete":
-        return False
-    return touches_content(record.event) or record.offset == row.content_seq
