@@ -13,6 +13,8 @@ from pipeline.rows import Vector
 
 BATCH = 64
 SECONDS = 30.0
+_REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
+"""What a text is to blame for. A wrong key or a missing model concerns every text, and is waited for."""
 
 
 class OpenAIEmbedder:
@@ -74,9 +76,9 @@ class OpenAIEmbedder:
             return
         status = response.status_code
         reason = f"The embedding endpoint {self._url} answered {status}: {response.text[:300]}"
-        if status in {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT} or status >= 500:
-            raise RetryableError(reason)
-        raise RejectedError(reason)
+        if status in _REFUSALS:
+            raise RejectedError(reason)
+        raise RetryableError(reason)
 
     def _vectors(self, response: httpx2.Response, count: int) -> list[Vector]:
         try:

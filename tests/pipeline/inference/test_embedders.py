@@ -87,7 +87,8 @@ async def test_strange_queries_are_harmless(wordllama: WordLlamaEmbedder) -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "error"), [(429, RetryableError), (503, RetryableError), (401, RejectedError)]
+    ("status", "error"),
+    [(429, RetryableError), (503, RetryableError), (401, RetryableError), (422, RejectedError)],
 )
 async def test_an_endpoint_that_fails_says_whether_to_try_again(status: int, error: type[Exception]) -> None:
     with pytest.raises(error, match=str(status)):
@@ -114,3 +115,12 @@ async def test_an_endpoint_that_refuses_dimensions_is_asked_without() -> None:
 def test_an_endpoint_without_an_address_names_the_setting() -> None:
     with pytest.raises(ValueError, match="RECOLLECT_EMBEDDER_BASE_URL"):
         open_embedder("openai")
+
+
+@pytest.mark.parametrize("embedding", [[float("nan")] * 3, None, [[1.0, 2.0, 3.0]]])
+async def test_what_is_no_vector_is_asked_for_again(embedding: object) -> None:
+    def answer(_: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, content=json.dumps({"data": [{"index": 0, "embedding": embedding}]}))
+
+    with pytest.raises(RetryableError, match="no vectors"):
+        await _endpoint(answer).query("hello")
