@@ -25,7 +25,8 @@ class Topic(Generic[E]):
         return f"{self.name}.dlq"
 
 
-TRANSIENT = timedelta(days=7)
+TRANSIENT = timedelta(hours=1)
+"""For what an earlier topic brings forth again; retention waits for every group in any case."""
 
 DOCUMENTS_SUBMITTED = Topic("documents.submitted.v1", events.DocumentSubmitted)
 DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
