@@ -94,7 +94,10 @@ class Pipeline:
 
     async def _sweep(self) -> None:
         """Erase what a process left that ended between a namespace's end and the request to purge it."""
-        spaces = {space for space, _ in await self.store.documents.states()}
+        spaces: set[str] = set()
+        for table in (self.store.documents, self.store.chunks, self.store.memories):
+            _, rows = await table.scan(None, "true", ["space", table.codec.group])
+            spaces.update(rows.column("space").unique().to_pylist())
         unowned = {space for space in spaces if self.store.catalog.owner(space) is None}
         if unowned:
             log.info("Erasing %d spaces that no namespace owns any more.", len(unowned))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -37,6 +38,7 @@ class Embed:
         again = [(r.event.document, r.event.seq) for r in batch if r.redriven]
         await take_up(self.documents, again, "embedding")
         rows = await self._advance(newest, "indexing")
+        await self._erase({record.event.document for record in batch} - {key for key in rows if rows[key]})
         work = {key: event for key, event in newest.items() if _is_current(rows.get(key), event)}
         if not work:
             return
@@ -67,9 +69,14 @@ class Embed:
 
     async def _finish(self, work: Mapping[str, DocumentChunked]) -> None:
         rows = await self._advance(work, "done")
-        orphans = [key for key in work if not rows.get(key)]
-        if orphans:  # deleted while they were embedded: extract may have erased before these were written
-            await self.chunks.update(orphans, lambda _, found: [] if found else None)
+        # Deleted while they were embedded: extract may have erased before these were written.
+        await self._erase({key for key in work if not rows.get(key)})
+
+    async def _erase(self, gone: AbstractSet[str]) -> None:
+        """Documents that are not there have no chunks, also where a process ended before it saw that."""
+        if gone:
+            await self.chunks.update(gone, lambda _, found: [] if found else None)
+            await self.chunks.durable()
 
     async def _advance(
         self, events: Mapping[str, DocumentChunked], status: Status

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -38,6 +39,7 @@ class Relate:
         again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
         await take_up(self.documents, again, "done", dreaming=True)
         events = await self._current([record.event for record in batch])
+        await self._withdraw({record.event.document for record in batch} - {one.document for one in events})
         if not events:
             return
         for portion in portions(events):
@@ -120,9 +122,16 @@ class Relate:
             finished = rows and rows[0].dreaming and rows[0].content_seq == seqs[key]
             return [replace(rows[0], dreaming=False)] if finished else None
 
-        rows = await self.documents.update(list(seqs), change)
+        await self.documents.update(list(seqs), change)
         # A document may have been deleted meanwhile, its memories erased before these were written.
-        await self.keeper.withdraw([key for key in seqs if not rows.get(key)])
+        await self._withdraw(seqs.keys())
+
+    async def _withdraw(self, documents: AbstractSet[str]) -> None:
+        """Documents that are not there support nothing, also where a process ended before it saw that."""
+        found = await self.documents.get(documents)
+        if gone := [key for key in documents if not found.get(key)]:
+            await self.keeper.withdraw(gone)
+            await self.keeper.durable()
 
 
 def portions(events: Sequence[MemoriesFormed]) -> Iterator[list[MemoriesFormed]]:

@@ -183,3 +183,14 @@ async def test_a_missing_text_is_read_from_its_claim_check() -> None:
     assert event.text.blob is not None
     await world.run(event)
     assert world.chunks.rows
+
+
+async def test_what_a_process_wrote_for_a_document_that_is_gone_goes_when_its_record_comes_again() -> None:
+    world = World()
+    await world.run(await world.extracted("d", TEXT, 0), await world.extracted("kept", TEXT, 1))
+    del world.documents.groups[document_key(SPACE, "d")]
+    await world.embed.handle(world.publisher.records(DOCUMENTS_CHUNKED))
+    assert world.chunks.groups.keys() == {document_key(SPACE, "kept")}
+    world.catalog.names.clear()
+    await world.embed.handle(world.publisher.records(DOCUMENTS_CHUNKED))
+    assert not world.chunks.groups

@@ -280,3 +280,13 @@ async def test_events_of_older_texts_may_be_left_out(steps: list[Step]) -> None:
     assert {row.id: (row.text, row.is_latest, row.version) for row in other.memories.rows} == {
         row.id: (row.text, row.is_latest, row.version) for row in world.memories.rows
     }
+
+
+async def test_what_a_process_wrote_for_a_document_that_is_gone_goes_when_its_record_comes_again() -> None:
+    world = World()
+    again = await world.formed(await world.write("a", "I like tea."))
+    await world.relate.handle(again)
+    await world.documents.update([world.key("a")], lambda _, __: [])
+    assert world.memories.rows
+    await world.relate.handle(again)
+    assert world.memories.rows == []
