@@ -9,7 +9,7 @@ from api import keys
 from api.keys import Keyring
 from api.queries import profile, related, search
 from api.state import State
-from pipeline.bus.log import LogBus
+from pipeline.bus.port import Bus
 from pipeline.index.cache import NamespaceCache
 from pipeline.memory.keeper import Keeper
 from pipeline.ports import Blobs, Clock, Embedder
@@ -21,7 +21,7 @@ from schemas.topics import FEEDBACK_SUBMITTED
 
 async def open_state(
     *,
-    bus: LogBus,
+    bus: Bus,
     store: Store,
     blobs: Blobs,
     cache: NamespaceCache,
@@ -61,7 +61,7 @@ async def open_state(
     return state
 
 
-async def lag(bus: LogBus) -> Mapping[str, int]:
+async def lag(bus: Bus) -> Mapping[str, int]:
     """Records not yet handled, by consumer group."""
     behind: Counter[str] = Counter()
     for group, streams in (await bus.lag()).items():

@@ -19,6 +19,7 @@ from pipeline.errors import OutageError, RejectedError, RetryableError, StageFau
 from pipeline.ports import Clock, Position
 from pipeline.stage import Record, Stage
 from schemas.base import Event, timestamp
+from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 log = logging.getLogger(__name__)
@@ -176,7 +177,7 @@ class Delivery:
         pairs: list[_Pair[E]] = []
         for raw in _meant_for(stage, batch):
             try:
-                pairs.append(_Pair(raw, decode(stage, raw)))
+                pairs.append(_Pair(raw, decode(stage.source, raw)))
             except ValueError as error:
                 await self._park(stage, raw, _Failure(error, 0))
         if pairs:
@@ -277,7 +278,7 @@ class Delivery:
                 return
 
 
-def decode(stage: Stage[E], raw: RawRecord) -> Record[E]:
+def decode(topic: Topic[E], raw: RawRecord) -> Record[E]:
     """The event in its envelope; ValueError when key or value are not what the topic promises."""
     partition, offset = _place(raw)
     return Record(
@@ -285,7 +286,7 @@ def decode(stage: Stage[E], raw: RawRecord) -> Record[E]:
         partition=partition,
         offset=offset,
         key=raw.key.decode(),
-        event=stage.source.event.model_validate_json(raw.value),
+        event=topic.event.model_validate_json(raw.value),
         at=raw.at,
         headers=raw.headers,
         redriven=REDRIVEN_OFFSET in raw.headers,
@@ -297,7 +298,7 @@ def decoded(stage: Stage[E], batch: Sequence[RawRecord]) -> list[Record[E]]:
     records = []
     for raw in _meant_for(stage, batch):
         with suppress(ValueError):
-            records.append(decode(stage, raw))
+            records.append(decode(stage.source, raw))
     return records
 
 

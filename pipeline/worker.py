@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.bus.log import LogBus
+from pipeline.bus.port import Bus
 from pipeline.extraction.extractor import FileExtractor
 from pipeline.extraction.fetch import HttpFetcher
 from pipeline.extraction.split import StructuredSplitter
@@ -50,7 +51,7 @@ class SystemClock:
 class Pipeline:
     """The parts of a running pipeline, for whoever serves them."""
 
-    bus: LogBus
+    bus: Bus
     store: Store
     blobs: FolderBlobs
     cache: NamespaceCache
@@ -163,7 +164,7 @@ class _Parts:
     """What the stages are made of."""
 
     settings: Settings
-    bus: LogBus
+    bus: Bus
     store: Store
     blobs: FolderBlobs
     embedder: Embedder

@@ -46,3 +46,12 @@ def memory_id(space: str, text: str) -> str:
 def namespace_id(namespace: str, generation: int) -> str:
     """The internal id that namespace lists show beside the name."""
     return "ns_" + _digest("namespace", space(namespace, generation))[:20]
+
+
+def partition(key: bytes, partitions: int) -> int:
+    """The partition of a record by its key up to the first `/`: what belongs to a space stays together.
+
+    The same in every topic with so many partitions, in every process, for ever: it is written into logs.
+    """
+    space, _, _ = key.partition(b"/")
+    return int.from_bytes(blake2b(space, digest_size=8).digest(), "big") % partitions

@@ -12,12 +12,16 @@ E = TypeVar("E", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class Topic(Generic[E]):
-    """A named stream of one event type. `keep` None: for ever. `compacted`: only the newest per key stays."""
+    """A named stream of one event type. `keep` None: for ever. `compacted`: only the newest per key stays.
+
+    `single`: one partition on Kafka, so that every process can follow all of it in one order.
+    """
 
     name: str
     event: type[E]
     keep: timedelta | None = None
     compacted: bool = False
+    single: bool = False
 
     @property
     def dead_letters(self) -> str:
@@ -33,7 +37,7 @@ DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
 DOCUMENTS_CHUNKED = Topic("documents.chunked.v1", events.DocumentChunked, keep=TRANSIENT)
 MEMORIES_FORMED = Topic("memories.formed.v1", events.MemoriesFormed)
 MEMORIES_FORGOTTEN = Topic("memories.forgotten.v1", events.MemoriesForgotten)
-SETTINGS_CHANGED = Topic("settings.changed.v1", events.SettingsChanged, compacted=True)
+SETTINGS_CHANGED = Topic("settings.changed.v1", events.SettingsChanged, compacted=True, single=True)
 OPERATIONS_REQUESTED = Topic("operations.requested.v1", events.OperationRequested)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 

@@ -2,14 +2,17 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from pipeline.bus.following import Batch
 from pipeline.bus.journal import Seat, Stream
 from pipeline.delivery import Delivery, RawRecord
 from pipeline.errors import StageFaultError
 from pipeline.stage import Stage
 
+BATCH = 512
+"""Records that a follower is given at a time, at most."""
 Fetch = Callable[[Stream, int, int], Awaitable[list[RawRecord]]]
 
 
@@ -24,6 +27,7 @@ class Places:
         self.rewinds: Counter[Seat] = Counter()
         self._save = save
         self._arrivals: defaultdict[Stream, asyncio.Event] = defaultdict(asyncio.Event)
+        self._grown = asyncio.Event()
         self._moved = asyncio.Event()
         self._waiting: defaultdict[Seat, list[tuple[int, asyncio.Future[None]]]] = defaultdict(list)
 
@@ -34,6 +38,7 @@ class Places:
     def arrived(self, heads: Mapping[Stream, int]) -> None:
         """New records are in the log."""
         self._heads.update(heads)
+        self._grown.set()
         for stream in heads:
             self._arrivals[stream].set()
 
@@ -67,6 +72,12 @@ class Places:
             await self._arrivals[stream].wait()
         return self.positions[seat]
 
+    async def grown(self, read: Mapping[Stream, int]) -> None:
+        """Wait until any of these streams has a record at or after its offset."""
+        while all(self.head(stream) <= offset for stream, offset in read.items()):
+            self._grown.clear()
+            await self._grown.wait()
+
     async def reached(self, seat: Seat, offset: int) -> None:
         if self.positions.get(seat, 0) <= offset:
             future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -83,6 +94,27 @@ class Places:
         """What no known group still has to read ends here; the head when there is no group."""
         read = [offset for seat, offset in self.positions.items() if seat[1:] == stream]
         return min(read, default=self.head(stream))
+
+
+class LogFeed:
+    """A topic of the embedded log for a follower. `batches` may be iterated once."""
+
+    def __init__(self, places: Places, fetch: Fetch, topic: str, partitions: int) -> None:
+        self._places = places
+        self._fetch = fetch
+        self._read: dict[Stream, int] = {(topic, partition): 0 for partition in range(partitions)}
+
+    async def ends(self) -> dict[int, int]:
+        return {stream[1]: self._places.head(stream) for stream in self._read}
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        while True:
+            for stream in self._read:
+                while (end := self._places.head(stream)) > self._read[stream]:
+                    records = await self._fetch(stream, self._read[stream], BATCH)
+                    self._read[stream] = records[-1].offset + 1 if records else end
+                    yield Batch(stream[1], records, self._read[stream])
+            await self._places.grown(self._read)
 
 
 class Consumers:

@@ -5,13 +5,15 @@ import logging
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pipeline.bus.consumers import Consumers, Places
+from pipeline.bus.consumers import Consumers, LogFeed, Places
+from pipeline.bus.following import following
 from pipeline.bus.journal import Journal, Reader, Stream, Transaction
 from pipeline.bus.lock import DirectoryLock
+from pipeline.bus.port import Follower, Handle
 from pipeline.bus.upkeep import CHUNK, Upkeep
 from pipeline.bus.writer import Writer
 from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord, decoded
@@ -141,6 +143,10 @@ class LogBus:
                     if record.offset < end:
                         yield record
                 after = records[-1].offset + 1 if records else end
+
+    def follow(self, topic: Topic[E], handle: Handle[E]) -> AbstractAsyncContextManager[Follower]:
+        """Hand every record of the topic over, from its start, and go on with what is published."""
+        return following(LogFeed(self._places, self._fetch, topic.name, self.partitions), topic, handle)
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
         """Parked records of a topic (its own name, not the `.dlq`), or of all; oldest first per topic."""

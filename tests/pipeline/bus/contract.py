@@ -1,13 +1,14 @@
 """What every bus must do. An adapter's test module subclasses `BusContract` and gives it a `harness`."""
 
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
-from pipeline.delivery import FAULTS, DeadLetter, Entry, Patience, RawRecord
+from pipeline.bus.port import Bus
+from pipeline.delivery import FAULTS, Entry, Patience
 from pipeline.errors import RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Position
 from pipeline.stage import Record, Stage
@@ -22,20 +23,6 @@ class Noted(Event):
     """An event of the tests."""
 
     number: int
-
-
-class Bus(Protocol):
-    """What the contract asks of a bus."""
-
-    async def publish(self, topic: Topic[Any], entries: Sequence[tuple[str, Any]]) -> list[Position]: ...
-
-    async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]: ...
-
-    async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None: ...
-
-    def read(self, topic: str, partition: int | None = None, start: int = 0) -> AsyncIterator[RawRecord]: ...
-
-    async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]: ...
 
 
 class Harness(Protocol):
@@ -291,3 +278,48 @@ class BusContract:
         bus, topic = await harness.open(), harness.topic("nothing")
         assert await bus.publish(topic, []) == []
         assert [record async for record in bus.read(topic.name)] == []
+
+    async def test_a_follower_is_given_what_is_there_and_what_comes(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("followed"), Notebook()
+        await bus.publish(topic, spread(40))
+        async with bus.follow(topic, book.handle) as follower:
+            await follower.current()
+            assert sorted(book.numbers) == list(range(40))
+            for number in range(40, 50):
+                await bus.publish(topic, noted([number]))
+                await follower.current()
+                assert number in book.numbers
+        assert sorted(book.numbers) == list(range(50))
+
+    async def test_followers_and_stages_do_not_share_records(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("shared")
+        one, other, stage = Notebook(), Notebook(), Notebook()
+        await bus.publish(topic, spread(20))
+        async with bus.follow(topic, one.handle) as first, bus.follow(topic, other.handle) as second:
+            await bus.run([Stage(harness.stage("shared"), topic, stage.handle)], until_idle=True)
+            await first.current()
+            await second.current()
+        assert sorted(one.numbers) == sorted(other.numbers) == sorted(stage.numbers) == list(range(20))
+
+    async def test_a_follower_of_an_empty_topic_is_current(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("empty"), Notebook()
+        async with bus.follow(topic, book.handle) as follower:
+            await follower.current()
+        assert book.batches == []
+
+    async def test_a_follower_leaves_out_what_cannot_be_decoded(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("unreadable"), Notebook()
+        await bus.publish(topic, noted([1]))
+        await bus.append(topic.name, [Entry(b"key", b"{", {})])
+        await bus.publish(topic, noted([2]))
+        async with bus.follow(topic, book.handle) as follower:
+            await follower.current()
+        assert book.numbers == [1, 2]
+
+    async def test_whoever_waits_for_a_follower_is_told_why_it_ended(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("broken"), Notebook()
+        book.failures[1] = [KeyError("the cause")]
+        await bus.publish(topic, noted([1]))
+        async with bus.follow(topic, book.handle) as follower:
+            with pytest.raises(KeyError, match="the cause"):
+                await follower.current()
