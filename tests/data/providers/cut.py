@@ -1,0 +1,226 @@
+"""Cut what the doubles need out of the providers' own published descriptions.
+
+    npm pack @octokit/openapi@23.0.2 @octokit/openapi-webhooks@12.1.0 @notionhq/client@5.26.0
+    npx ts-json-schema-generator@2.4.0 --path entry.ts --type '*' --no-type-check --additional-properties
+    python -m tests.data.providers.cut github <openapi>/generated/api.github.com.json \\
+        <openapi-webhooks>/generated/api.github.com.json
+    python -m tests.data.providers.cut notion <what the generator wrote> <client>/build/src/api-endpoints
+
+`entry.ts` exports everything of `@notionhq/client/build/src/api-endpoints` and of its `webhooks`. Prose and
+examples go; names and rules stay as they were published. All three packages are MIT.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+PROSE = {
+    "description",
+    "summary",
+    "title",
+    "example",
+    "examples",
+    "externalDocs",
+    "tags",
+    "deprecated",
+    "$comment",
+}
+NAMES = {
+    "properties",
+    "schemas",
+    "parameters",
+    "responses",
+    "headers",
+    "patternProperties",
+    "paths",
+    "webhooks",
+}
+
+GITHUB = {
+    "/user": ["get"],
+    "/user/repos": ["get"],
+    "/installation/repositories": ["get"],
+    "/app/installations/{installation_id}/access_tokens": ["post"],
+    "/repos/{owner}/{repo}": ["get"],
+    "/repos/{owner}/{repo}/commits/{ref}": ["get"],
+    "/repos/{owner}/{repo}/git/trees/{tree_sha}": ["get"],
+    "/repos/{owner}/{repo}/git/blobs/{file_sha}": ["get"],
+    "/repos/{owner}/{repo}/tarball/{ref}": ["get"],
+    "/repos/{owner}/{repo}/compare/{basehead}": ["get"],
+    "/repos/{owner}/{repo}/issues": ["get"],
+    "/repos/{owner}/{repo}/issues/{issue_number}": ["get"],
+    "/repos/{owner}/{repo}/issues/comments": ["get"],
+    "/repos/{owner}/{repo}/issues/{issue_number}/comments": ["get"],
+    "/repos/{owner}/{repo}/hooks": ["get", "post"],
+    "/repos/{owner}/{repo}/hooks/{hook_id}": ["delete"],
+}
+GITHUB_WEBHOOKS = [
+    "ping",
+    "push",
+    "repository-renamed",
+    "repository-deleted",
+    "issues-edited",
+    "issue-comment-created",
+]
+
+NOTION = {
+    "search": "search",
+    "oauth": "oauthToken",
+    "pages": "getPage getPageMarkdown",
+    "blocks": "getBlock listBlockChildren",
+    "data-sources": "getDataSource queryDataSource",
+    "databases": "getDatabase",
+    "users": "getSelf",
+}
+NOTION_WEBHOOKS = ["page.", "data_source.", "database."]
+
+
+def _prune(node: Any, *, named: bool = False) -> Any:
+    """Without prose; `named`: the keys of this object are names of things, not keywords."""
+    if isinstance(node, list):
+        return [_prune(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    return {
+        key: _prune(value, named=key in NAMES and not named)
+        for key, value in node.items()
+        if named or (key not in PROSE and not key.startswith("x-"))
+    }
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, list):
+        for item in node:
+            yield from _references(item)
+    elif isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"]
+        for value in node.values():
+            yield from _references(value)
+
+
+def _closure(document: dict[str, Any], *sources: dict[str, Any]) -> None:
+    """Add every component that the document refers to, and what those refer to."""
+    missing = set(_references(document))
+    while missing:
+        reference = missing.pop()
+        _, _, kind, name = reference.split("/", 3)
+        known = document["components"].setdefault(kind, {})
+        if name not in known:
+            known[name] = _prune(
+                next(s["components"][kind][name] for s in sources if name in s["components"][kind])
+            )
+            missing |= set(_references(known[name]))
+
+
+def _write(name: str, document: dict[str, Any]) -> None:
+    """One component a line: small, and a change of one is a change of one line."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    for key in ("paths", "components", "webhooks"):
+        text = text.replace(f'"{key}":{{', f'"{key}":{{\n', 1)
+    (HERE / f"{name}.json").write_text(re.sub(r'\},"(?=[\w./{}-]+":\{)', '},\n"', text) + "\n", "utf-8")
+
+
+def github(openapi: Path, webhooks: Path) -> None:
+    rest, hooks = json.loads(openapi.read_text("utf-8")), json.loads(webhooks.read_text("utf-8"))
+    document: dict[str, Any] = {
+        "info": {"source": "npm @octokit/openapi 23.0.2, @octokit/openapi-webhooks 12.1.0", "licence": "MIT"},
+        "paths": {p: {m: _prune(rest["paths"][p][m]) for m in methods} for p, methods in GITHUB.items()},
+        "webhooks": {name: _prune(hooks["webhooks"][name]) for name in GITHUB_WEBHOOKS},
+        "components": {},
+    }
+    _closure(document, rest, hooks)
+    _write("github", document)
+
+
+def notion(schema: Path, endpoints: Path) -> None:
+    text = schema.read_text("utf-8").replace("#/definitions/", "#/components/schemas/")
+    definitions = json.loads(text)["definitions"]
+    names = {name: re.sub(r"[^\w.-]", "_", name) for name in definitions}
+    document: dict[str, Any] = {
+        "info": {"source": "npm @notionhq/client 5.26.0, its types as JSON Schema", "licence": "MIT"},
+        "paths": {},
+        "webhooks": {
+            d["properties"]["type"]["const"]: {"$ref": f"#/components/schemas/{name}"}
+            for name, d in definitions.items()
+            if str(d.get("properties", {}).get("type", {}).get("const", "")).startswith(
+                tuple(NOTION_WEBHOOKS)
+            )
+        },
+        "components": {},
+    }
+    for module, operations in NOTION.items():
+        script = (endpoints / f"{module}.js").read_text("utf-8")
+        for name in operations.split():
+            path, method, operation = _notion_operation(name, script, definitions)
+            document["paths"].setdefault(path, {})[method] = operation
+    _closure(document, {"components": {"schemas": definitions}})
+    assert all(names[name] == name for name in document["components"]["schemas"])
+    _write("notion", document)
+
+
+def _notion_operation(name: str, script: str, definitions: dict[str, Any]) -> tuple[str, str, dict[str, Any]]:
+    body = re.search(rf"exports\.{name} = {{(.*?)\n}};", script, re.DOTALL)[1]  # type: ignore[index]  # fails loudly
+    method = re.search(r'method: "(\w+)"', body)[1]  # type: ignore[index]  # fails loudly
+    path = re.search(r"path: \([^)]*\) => `([^`]+)`", body)[1]  # type: ignore[index]  # fails loudly
+    listed = {
+        kind: re.findall(r'"(\w+)"', re.search(rf"{kind}Params: \[(.*?)\]", body, re.DOTALL)[1])  # type: ignore[index]  # fails loudly
+        for kind in ("path", "query", "body")
+    }
+    title = name[0].upper() + name[1:]
+    operation: dict[str, Any] = {
+        "operationId": name,
+        "parameters": [
+            {"name": parameter, "in": kind, "schema": _property(definitions, f"{title}Parameters", parameter)}
+            for kind in ("path", "query")
+            for parameter in listed[kind]
+        ],
+        "responses": {
+            "200": {
+                "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{title}Response"}}}
+            }
+        },
+    }
+    if listed["body"]:
+        schema = _only(definitions, f"{title}Parameters", listed["body"])
+        operation["requestBody"] = {"content": {"application/json": {"schema": schema}}}
+    return "/v1/" + re.sub(r"\$\{p\.(\w+)\}", r"{\1}", path), method, operation
+
+
+def _alternatives(definitions: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    found = definitions[name]
+    while "$ref" in found:
+        found = definitions[found["$ref"].rsplit("/", 1)[1]]
+    return list(found.get("anyOf", [found]))
+
+
+def _property(definitions: dict[str, Any], name: str, parameter: str) -> Any:
+    return _prune(
+        next(
+            a["properties"][parameter]
+            for a in _alternatives(definitions, name)
+            if parameter in a["properties"]
+        )
+    )
+
+
+def _only(definitions: dict[str, Any], name: str, wanted: list[str]) -> dict[str, Any]:
+    """The body: no member but those that the endpoint declares."""
+    bodies = [
+        {
+            "type": "object",
+            "properties": {k: _prune(v) for k, v in a["properties"].items() if k in wanted},
+            "required": [k for k in a.get("required", []) if k in wanted],
+            "additionalProperties": False,
+        }
+        for a in _alternatives(definitions, name)
+    ]
+    return {"anyOf": bodies}
+
+
+if __name__ == "__main__":
+    {"github": github, "notion": notion}[sys.argv[1]](*map(Path, sys.argv[2:]))
