@@ -12,9 +12,8 @@ from api.state import State
 from pipeline.bus.port import Bus
 from pipeline.index.cache import NamespaceCache
 from pipeline.memory.keeper import Keeper
-from pipeline.ports import Blobs, Clock, Embedder
+from pipeline.ports import Blobs, Clock, Embedder, Tombstones
 from pipeline.store import Store
-from pipeline.tombstones import Tombstones
 from schemas.events import FeedbackSubmitted
 from schemas.topics import FEEDBACK_SUBMITTED
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from api import ports
 from api.keys import Keyring
 from api.queries.feedback import Quota
-from pipeline.ports import Blobs, Clock, Operations, Publisher
-from pipeline.tombstones import Tombstones
+from pipeline.ports import Blobs, Clock, Operations, Publisher, Tombstones
+from pipeline.tombstones import LocalTombstones
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class State:
     lag: ports.Lag
     dead_letters: ports.DeadLetters | None = None
     quota: Quota = field(default_factory=Quota)
-    tombstones: Tombstones = field(default_factory=Tombstones)
+    tombstones: Tombstones = field(default_factory=LocalTombstones)
     settings: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a setting is read, changed and published, so that no change is lost."""
     uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))

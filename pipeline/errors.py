@@ -9,6 +9,10 @@ class OutageError(RetryableError):
     """What every record needs is away, such as space on the disk: waited for, and no record is to blame."""
 
 
+class LockLostError(RetryableError):
+    """A lock was lost while it was held: nothing more may be written under it, the work begins again."""
+
+
 class RejectedError(Exception):
     """It will never work: the record is parked as a dead letter with this message."""
 

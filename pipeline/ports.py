@@ -1,6 +1,7 @@
 """What the program needs from outside, as small abilities; adapters live beside this module."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol, TypeVar, runtime_checkable
@@ -41,6 +42,37 @@ class Publisher(Protocol):
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append (key, event) pairs; the same key always lands in the same partition, in order."""
+        ...
+
+
+class Hold(Protocol):
+    """A lock that is held."""
+
+    def check(self) -> None:
+        """LockLostError when others may have it by now: ask before what it protects becomes final."""
+        ...
+
+
+class Locks(Protocol):
+    """Locks by name among everybody who shares the tables. Not reentrant; who dies gives them back."""
+
+    def hold(self, name: str) -> AbstractAsyncContextManager[Hold]:
+        """Wait for the lock of this name and hold it inside `async with`."""
+        ...
+
+
+class Tombstones(Protocol):
+    """Which documents were deleted ahead of the log, so that nothing of before brings one back.
+
+    The interface deletes at once; a slower request, or a stage that reads the log up to there, comes later.
+    """
+
+    async def note(self, deleted: Mapping[str, int]) -> None:
+        """These documents (by key) were deleted at these log positions; known everywhere on return."""
+        ...
+
+    async def newest(self, keys: Collection[str]) -> Mapping[str, int]:
+        """The position of the newest deletion of each of these documents that was deleted lately."""
         ...
 
 

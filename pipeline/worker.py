@@ -23,7 +23,7 @@ from pipeline.memory.dreamer import Dreamer
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
-from pipeline.ports import Clock, Embedder, Extractor, Fetcher
+from pipeline.ports import Clock, Embedder, Extractor, Fetcher, Tombstones
 from pipeline.settings import Settings
 from pipeline.stage import Stage
 from pipeline.stages import chunk, embed, extract, forget, form, operations, relate
@@ -31,7 +31,7 @@ from pipeline.stages import settings as settings_stage
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from pipeline.text.terms import hashed
-from pipeline.tombstones import Tombstones
+from pipeline.tombstones import LocalTombstones
 from schemas import topics
 
 MAINTENANCE_SECONDS = 300.0
@@ -151,7 +151,7 @@ async def open_pipeline(settings: Settings) -> AsyncIterator[Pipeline]:
                 hand_over=form.handing_over(bus, blobs),
             ),
             changes=asyncio.Lock(),
-            tombstones=Tombstones(),
+            tombstones=LocalTombstones(),
         )
         extractor, fetcher = _extraction(settings, stack)
         pipeline = parts.pipeline(extractor, fetcher)

@@ -14,6 +14,7 @@ from api.queries.namespaces import opened
 from api.state import State
 from pipeline.projection import submitted
 from pipeline.rows import DocumentRow, NamespaceRow, Status
+from pipeline.tombstones import bury_late
 from schemas.base import Metadata
 from schemas.events import Content, DocumentSubmitted, Dreaming, TaskType, Upload
 from schemas.ids import content_id, document_key
@@ -229,15 +230,19 @@ async def _write(state: State, events: Sequence[DocumentSubmitted]) -> list[Docu
     placed: dict[str, list[tuple[DocumentSubmitted, int]]] = {}
     for event, position in zip(events, positions, strict=True):
         placed.setdefault(event.document, []).append((event, position.offset))
-        if event.operation == "delete":
-            state.tombstones.note(event.document, position.offset)
+    deleted = ((event, seq) for written in placed.values() for event, seq in written)
+    await state.tombstones.note(
+        {event.document: seq for event, seq in deleted if event.operation == "delete"}
+    )
+    buried = await state.tombstones.newest(placed)
 
     def change(key: str, rows: list[DocumentRow]) -> list[DocumentRow]:
         row = rows[0] if rows else None
         for event, seq in placed[key]:
-            if not state.tombstones.covers(key, seq):
+            if seq >= buried.get(key, -1):
                 row = submitted(row, event, seq)
         return [] if row is None else [row]
 
     after = await state.documents.update(list(placed), change)
+    after |= await bury_late(state.documents, state.tombstones, placed, buried)
     return [rows[0] for rows in after.values() if rows]

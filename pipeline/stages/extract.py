@@ -21,6 +21,7 @@ from pipeline.ports import (
     Extractor,
     Fetcher,
     Publisher,
+    Tombstones,
 )
 from pipeline.projection import touches_content
 from pipeline.rows import DocumentRow
@@ -38,7 +39,7 @@ from pipeline.stages.submissions import (
     settled,
     with_text,
 )
-from pipeline.tombstones import Tombstones
+from pipeline.tombstones import LocalTombstones, bury_late
 from schemas.events import DocumentExtracted, DocumentSubmitted
 from schemas.limits import TEXT_CHARACTERS
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
@@ -71,7 +72,7 @@ class Extract:
 
     async def handle(self, batch: Sequence[Submission]) -> None:
         """Quick documents together first; what must be fetched or parsed then, several at a time."""
-        histories = self._owned(batch)
+        histories = await self._owned(batch)
         if not histories:
             return
         rows = await self._project(histories, projected)
@@ -86,25 +87,22 @@ class Extract:
 
     async def foresee(self, batch: Sequence[Submission]) -> None:
         """What these do to the documents, ahead of the stage: as the interface did when it accepted them."""
-        for record in batch:
-            if record.event.operation == "delete":
-                self.tombstones.note(record.event.document, record.offset)
-        histories = self._owned(batch)
+        deletions = (record for record in batch if record.event.operation == "delete")
+        await self.tombstones.note({record.event.document: record.offset for record in deletions})
+        histories = await self._owned(batch)
         await self._erase(histories, await self._project(histories, foreseen))
 
-    def _owned(self, batch: Sequence[Submission]) -> dict[str, History]:
+    async def _owned(self, batch: Sequence[Submission]) -> dict[str, History]:
         histories: dict[str, History] = {}
+        # Of a document that the interface has deleted since, the log says so further on.
+        buried = await self.tombstones.newest({record.event.document for record in batch})
         for record in batch:
             if self.catalog.owner(record.event.space) is None:
                 log.info("Dropped a submission to %s: the namespace was deleted.", record.event.space)
                 continue
-            if not self._buried(record):
+            if record.offset >= buried.get(record.event.document, -1):
                 histories.setdefault(record.event.document, []).append(record)
         return histories
-
-    def _buried(self, record: Submission) -> bool:
-        """Whether the interface has deleted the document since; the log says so further on."""
-        return self.tombstones.covers(record.event.document, record.offset)
 
     async def _project(
         self,
@@ -112,13 +110,15 @@ class Extract:
         project: Callable[[DocumentRow | None, History], DocumentRow | None],
     ) -> dict[str, DocumentRow]:
         """The rows after these submissions, by key; documents that are gone are left out."""
+        buried = await self.tombstones.newest(histories)
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             before = rows[0] if rows else None
-            after = project(before, [one for one in histories[key] if not self._buried(one)])
+            after = project(before, [one for one in histories[key] if one.offset >= buried.get(key, -1)])
             return None if after == before else [after] if after is not None else []
 
         rows = await self.documents.update(list(histories), change)
+        rows |= await bury_late(self.documents, self.tombstones, histories, buried)
         return {key: found[0] for key, found in rows.items() if found}
 
     async def give_up(self, record: Submission, reason: str) -> None:
@@ -231,9 +231,10 @@ class Extract:
         """Store what came out, then publish it: the status may only move on after the text is there."""
         if not outcomes:
             return
+        buried = await self.tombstones.newest(outcomes)
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-            left = [one for one in outcomes[key] if not self._buried(one.record)]
+            left = [one for one in outcomes[key] if one.record.offset >= buried.get(key, -1)]
             return [settled(rows[0], left)] if rows and left else None
 
         rows = await self.documents.update(list(outcomes), change)
@@ -290,7 +291,7 @@ def build(
 ) -> Stage[DocumentSubmitted]:
     """The stage `extract`. `summarize` is pure; `backoff` bounds how often a URL is tried again.
 
-    `tombstones`: what the interface of this process deletes, ahead of the log.
+    `tombstones`: what the interface deletes, ahead of the log.
     """
     work = Extract(
         documents=documents,
@@ -302,7 +303,7 @@ def build(
         extractor=extractor,
         fetcher=fetcher,
         summarize=summarize,
-        tombstones=tombstones or Tombstones(),
+        tombstones=tombstones or LocalTombstones(),
         backoff=backoff,
     )
     return Stage(

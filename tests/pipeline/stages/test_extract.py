@@ -20,7 +20,7 @@ from pipeline.projection import submitted
 from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.stage import Record
 from pipeline.stages.extract import appended, build, given_url
-from pipeline.tombstones import Tombstones
+from pipeline.tombstones import LocalTombstones
 from schemas.base import Metadata
 from schemas.events import BlobRef, Content, DocumentSubmitted, Upload
 from schemas.ids import document_key
@@ -81,7 +81,7 @@ class World:
     chunks: FakeChunks = field(default_factory=FakeChunks)
     memories: FakeMemories = field(default_factory=FakeMemories)
     blobs: FakeBlobs = field(default_factory=FakeBlobs)
-    tombstones: Tombstones = field(default_factory=Tombstones)
+    tombstones: LocalTombstones = field(default_factory=LocalTombstones)
     catalog: FakeCatalog = field(default_factory=FakeCatalog)
     publisher: RecordingPublisher = field(default_factory=RecordingPublisher)
 
@@ -215,7 +215,7 @@ async def test_a_deleted_document_takes_its_chunks_and_lonely_memories_along() -
 async def test_what_was_deleted_ahead_of_the_log_does_not_come_back_before_the_log_says_so() -> None:
     world = World()
     first, again = submission(0, text="Rain."), submission(2, text="Wind.")
-    world.tombstones.note(first.event.document, 1)
+    await world.tombstones.note({first.event.document: 1})
     await world.feed(first)
     assert world.documents.groups == {}
     await world.apply_inline(again)

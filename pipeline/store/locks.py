@@ -1,0 +1,66 @@
+"""Locks among processes that share a folder: `flock`, which the kernel gives back when a process dies."""
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from hashlib import blake2b
+from pathlib import Path
+from urllib.parse import quote
+
+from pipeline.locks import LocalLocks
+from pipeline.ports import Hold
+
+_FIRST_PAUSE = 0.0005
+_LONGEST_PAUSE = 0.02
+_LONGEST_NAME = 150
+
+
+class FolderLocks:
+    """`ports.Locks` on files in a folder that every process sees. A file is never removed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._local = LocalLocks()
+
+    @asynccontextmanager
+    async def hold(self, name: str) -> AsyncIterator[Hold]:
+        """Wait for the lock of this name without blocking the event loop, then hold it."""
+        path = self._folder / _file_name(name)
+        async with self._local.hold(name) as hold:
+            with ExitStack() as held:
+                with ExitStack() as line:
+                    # Who waits stands in line with a lock of its own: a process that takes and gives the
+                    # lock all the time could not be overtaken by one that only looks now and then.
+                    await _lock(line, path.with_name(f"{path.name}.next"))
+                    await _lock(held, path)
+                yield hold
+
+
+async def _lock(held: ExitStack, path: Path) -> None:
+    handle = _open(path)
+    held.callback(os.close, handle)
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE)
+        else:
+            return
+
+
+def _open(path: Path) -> int:
+    flags = os.O_RDWR | os.O_CREAT
+    try:
+        return os.open(path, flags, 0o644)
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return os.open(path, flags, 0o644)
+
+
+def _file_name(name: str) -> str:
+    plain = quote(name, safe="")
+    return plain if len(plain) <= _LONGEST_NAME else blake2b(name.encode(), digest_size=32).hexdigest()
