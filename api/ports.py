@@ -98,7 +98,7 @@ class Memories(ports.Memories, Protocol):
         ...
 
 
-class Catalog(ports.Catalog, Protocol):
+class Catalog(ports.ConnectorCatalog, Protocol):
     """The catalog with what only the interface asks for."""
 
     def namespaces(self) -> Collection[NamespaceRow]:

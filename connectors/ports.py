@@ -6,6 +6,7 @@ requests, tokens, schedules. A provider knows one API and its traps, and nothing
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -122,6 +123,14 @@ class Known(Protocol):
         ...
 
 
+class Locks(Protocol):
+    """One at a time, also across processes."""
+
+    def hold(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Wait for the lock and hold it; freed when its process dies."""
+        ...
+
+
 class Access(Protocol):
     """The OAuth access token of a connector, refreshed where it is about to expire."""
 
@@ -187,6 +196,7 @@ class OAuth:
     parameters: Mapping[str, str] = field(default_factory=dict)
     client_in: Literal["basic", "body"] = "body"
     body: Literal["form", "json"] = "form"
+    pkce: bool = True
     revoke_url: str | None = None
     operator_errors: frozenset[str] = frozenset()
 

@@ -19,10 +19,11 @@ from pipeline.rows import (
     NamespaceRow,
     OperationRow,
     OrganizationRow,
+    SyncsRow,
     Vector,
 )
 from schemas.base import Event
-from schemas.events import BlobRef, ChunkSpan, Content, SettingsChanged, Upload
+from schemas.events import BlobRef, ChunkSpan, ConnectorChanged, Content, SettingsChanged, Upload
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
@@ -228,6 +229,10 @@ class Memories(Table[MemoryRow], Protocol):
         ...
 
 
+class Syncs(Table[SyncsRow], Protocol):
+    """The newest runs of each connector; a group is a connector's id."""
+
+
 class Catalog(Protocol):
     """Namespaces, organization and keys: small, in memory, read without waiting."""
 
@@ -248,6 +253,17 @@ class Catalog(Protocol):
     def apply(self, event: SettingsChanged) -> None: ...
 
     async def durable(self) -> None: ...
+
+
+class ConnectorCatalog(Catalog, Protocol):
+    """The catalog with its connectors."""
+
+    def connectors(self) -> Collection[ConnectorChanged]:
+        """Every connector, pending ones and those being removed too; newest first."""
+        ...
+
+    def connector(self, id: str) -> ConnectorChanged | None:  # noqa: A002 - a connector's own word
+        ...
 
 
 class Operations(Protocol):

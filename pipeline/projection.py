@@ -1,14 +1,16 @@
-"""What a submission does to a document's row: one pure rule, used by the API at once and by the log later."""
+"""What events do to rows: pure rules, used by whoever publishes at once and by the log's reader later."""
 
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
-from pipeline.rows import DocumentRow
+from pipeline.rows import DocumentRow, SyncsRow
 from schemas.base import Metadata
-from schemas.events import DocumentSubmitted
+from schemas.events import ConnectorTriggered, DocumentSubmitted, SyncReported
 
 T = TypeVar("T")
+SYNCS = 10
+"""Runs of a connector that are remembered."""
 
 
 def submitted(row: DocumentRow | None, event: DocumentSubmitted, seq: int) -> DocumentRow | None:
@@ -51,12 +53,15 @@ def _created(event: DocumentSubmitted, seq: int) -> DocumentRow:
         date=event.date,
         task_type=event.task_type or "memory",
         dreaming_mode=event.dreaming or "dynamic",
+        title=event.title,
+        url=event.url,
     )
 
 
 def _replaced(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow:
     fresh = _created(event, seq)
-    return replace(fresh, created_at=row.created_at, text=row.text, text_seq=row.text_seq, title=row.title)
+    title = event.title or row.title
+    return replace(fresh, created_at=row.created_at, text=row.text, text_seq=row.text_seq, title=title)
 
 
 def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow:
@@ -73,6 +78,8 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         date=_given(event.date, row.date),
         task_type=task_type,
         dreaming_mode=event.dreaming or row.dreaming_mode,
+        title=_given(event.title, row.title),
+        url=_given(event.url, row.url),
     )
     if not touches_content(event) or _unchanged(row, event):
         return kept
@@ -110,3 +117,37 @@ def _merge(old: Metadata, new: Metadata | None) -> Metadata:
 
 def _later(one: datetime, other: datetime) -> datetime:
     return max(one, other)
+
+
+def triggered(row: SyncsRow, event: ConnectorTriggered) -> SyncsRow:
+    """The runs of a connector after one was asked for; one that is known already changes nothing."""
+    if event.work != "sync" or any(run.run == event.run for run in row.runs):
+        return row
+    if len(row.runs) >= SYNCS and event.at <= row.runs[-1].started_at:
+        return row  # read again, long after
+    asked = SyncReported(
+        connector=event.connector,
+        run=event.run,
+        trigger=event.trigger,
+        status="running",
+        started_at=event.at,
+        full=event.full,
+        documents=row.runs[0].documents if row.runs else 0,
+    )
+    return _newest(row, asked)
+
+
+def reported(row: SyncsRow, event: SyncReported) -> SyncsRow:
+    """The runs of a connector after a report; a run that has ended stays as it ended."""
+    known = next((run for run in row.runs if run.run == event.run), None)
+    if known is not None and known.status != "running":
+        return row
+    if known is None and len(row.runs) >= SYNCS and event.started_at <= row.runs[-1].started_at:
+        return row
+    others = SyncsRow(row.connector, tuple(run for run in row.runs if run.run != event.run))
+    return _newest(others, event)
+
+
+def _newest(row: SyncsRow, run: SyncReported) -> SyncsRow:
+    runs = sorted((run, *row.runs), key=lambda one: (one.started_at, one.run), reverse=True)
+    return SyncsRow(row.connector, tuple(runs[:SYNCS]))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from schemas.base import Metadata
-from schemas.events import Content, Dreaming, Relation, TaskType, Upload
+from schemas.events import Content, Dreaming, Relation, SyncReported, TaskType, Upload
 
 Vector = NDArray[np.float32]
 Terms = NDArray[np.uint32]
@@ -226,3 +226,16 @@ class OperationRow:
     created_at: datetime
     updated_at: datetime
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncsRow:
+    """The newest runs of a connector, newest first. What is `running` is also what is still to be done."""
+
+    connector: str
+    runs: tuple[SyncReported, ...] = ()
+
+    @property
+    def running(self) -> SyncReported | None:
+        """The run that is under way, or waits: the oldest of them."""
+        return next((run for run in reversed(self.runs) if run.status == "running"), None)

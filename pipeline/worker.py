@@ -28,6 +28,7 @@ from pipeline.settings import Settings
 from pipeline.stage import Stage
 from pipeline.stages import chunk, embed, extract, forget, form, operations, relate
 from pipeline.stages import settings as settings_stage
+from pipeline.stages import syncs as syncs_stage
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from pipeline.text.terms import hashed
@@ -196,6 +197,7 @@ class _Parts:
                 *self._texts(extractor, fetcher),
                 *self._memories(),
                 self._operations(),
+                syncs_stage.build(syncs=store.syncs),
             ],
         )
 

@@ -56,6 +56,10 @@ class DocumentSubmitted(Event):
     date: str | None = None
     task_type: TaskType | None = None
     dreaming: Dreaming | None = None
+    title: str | None = None
+    """What its source calls it; else the text says."""
+    url: str | None = None
+    """Where it came from. A content that is a URL itself is not fetched then."""
 
 
 class DocumentExtracted(Event):
@@ -180,10 +184,103 @@ class KeyChanged(Event):
     revoked_at: datetime | None = None
 
 
+class ConnectorAccount(Event):
+    """Whose account a connector reads: `name` for people, `key` as the provider's webhooks name it."""
+
+    name: str
+    key: str
+
+
+class ConnectorChoice(Event):
+    """Something that was selected."""
+
+    id: str
+    name: str
+
+
+class ConnectorChanged(Event):
+    """The whole state of a connector but for its secrets (compacted; key `connector/<id>`).
+
+    It belongs to a space, so it moves and ends with its namespace. `removed`: somebody deleted it and it is
+    being cleaned up, its documents with it unless `keep_documents`; `gone`: nothing is left of it.
+    `revision` counts what makes a complete listing necessary: a selection, a limit. `every`: seconds.
+    """
+
+    kind: Literal["connector"] = "connector"
+    id: str
+    provider: str
+    space: str
+    status: Literal["pending", "active", "removed", "gone"]
+    config: dict[str, str | float | bool] | None = None
+    selection: dict[str, tuple[ConnectorChoice, ...]] | None = None
+    document_limit: int
+    account: ConnectorAccount | None = None
+    authorize_until: datetime | None = None
+    every: float | None = None
+    revision: int = 0
+    keep_documents: bool = False
+    created_at: datetime
+    updated_at: datetime
+
+
 class SettingsChanged(Event):
     """One change of settings; the newest per key is the truth."""
 
-    change: Annotated[NamespaceChanged | OrganizationChanged | KeyChanged, Field(discriminator="kind")]
+    change: Annotated[
+        NamespaceChanged | OrganizationChanged | KeyChanged | ConnectorChanged, Field(discriminator="kind")
+    ]
+
+
+SyncTrigger = Literal["event", "cron", "manual"]
+SyncError = Literal["auth_expired", "rate_limited", "plan_required", "provider_unavailable", "internal"]
+
+
+class ConnectorTriggered(Event):
+    """A connector has something to do: a run of this id, or its removal. Key `space/connector`.
+
+    `full`: whatever the cursor says, everything is to be listed.
+    """
+
+    connector: str
+    run: str
+    trigger: SyncTrigger
+    at: datetime
+    work: Literal["sync", "remove"] = "sync"
+    full: bool = False
+
+
+class SyncFailed(Event):
+    """An item that could not be synchronised, and why, for a customer."""
+
+    document: str
+    title: str | None = None
+    code: str
+    message: str
+    at: datetime
+
+
+class SyncReported(Event):
+    """How a run stands: the newest report per run is the truth. Key `space/connector`.
+
+    `processed` counts items looked at, `failed` those that could not be read (`failures` holds some of them),
+    `left_out` those above documentLimit; `documents`: how many the connector has now.
+    """
+
+    connector: str
+    run: str
+    trigger: SyncTrigger
+    status: Literal["running", "completed", "failed"]
+    started_at: datetime
+    completed_at: datetime | None = None
+    error_code: SyncError | None = None
+    error: str | None = None
+    retry_at: datetime | None = None
+    full: bool = False
+    processed: int = 0
+    failed: int = 0
+    left_out: int = 0
+    failures: tuple[SyncFailed, ...] = ()
+    documents: int = 0
 
 
 class OperationRequested(Event):

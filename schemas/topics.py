@@ -31,6 +31,8 @@ class Topic(Generic[E]):
 
 TRANSIENT = timedelta(hours=1)
 """For what an earlier topic brings forth again; retention waits for every group in any case."""
+SYNCS = timedelta(days=30)
+"""Runs of connectors are news, not truth: ten of each are shown."""
 
 DOCUMENTS_SUBMITTED = Topic("documents.submitted.v1", events.DocumentSubmitted)
 DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
@@ -39,6 +41,8 @@ MEMORIES_FORMED = Topic("memories.formed.v1", events.MemoriesFormed)
 MEMORIES_FORGOTTEN = Topic("memories.forgotten.v1", events.MemoriesForgotten)
 SETTINGS_CHANGED = Topic("settings.changed.v1", events.SettingsChanged, compacted=True, single=True)
 OPERATIONS_REQUESTED = Topic("operations.requested.v1", events.OperationRequested)
+CONNECTORS_TRIGGERED = Topic("connectors.triggered.v1", events.ConnectorTriggered, keep=SYNCS)
+CONNECTORS_SYNCED = Topic("connectors.synced.v1", events.SyncReported, keep=SYNCS)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 
 ALL: tuple[Topic[Any], ...] = (
@@ -49,5 +53,7 @@ ALL: tuple[Topic[Any], ...] = (
     MEMORIES_FORGOTTEN,
     SETTINGS_CHANGED,
     OPERATIONS_REQUESTED,
+    CONNECTORS_TRIGGERED,
+    CONNECTORS_SYNCED,
     FEEDBACK_SUBMITTED,
 )

@@ -190,7 +190,8 @@ class Extract:
             return Resolved(record, row.text or "", row.type, row.title, row.summary, row.url)
         found, url = await self._extracted(event)
         if event.operation != "add" or not row.text:
-            return Resolved(record, found.text, found.type, found.title, self.summarize(found.text), url)
+            title = event.title or found.title
+            return Resolved(record, found.text, found.type, title, self.summarize(found.text), url)
         text = appended(row.text, found.text)
         if len(text) > TEXT_CHARACTERS:
             raise ExtractionError(
@@ -204,13 +205,13 @@ class Extract:
         if event.upload is not None:
             upload = event.upload
             data = await self.blobs.get(upload.blob)
-            return await self._patiently(lambda: self.extractor.file(data, upload)), None
+            return await self._patiently(lambda: self.extractor.file(data, upload)), event.url
         if event.content is None:
             raise ExtractionError("The submission has neither content nor a file.")
         text = await self.blobs.text(event.content)
-        url = given_url(text)
+        url = given_url(text) if event.url is None else None
         if url is None:
-            return await self._patiently(lambda: self.extractor.text(text)), None
+            return await self._patiently(lambda: self.extractor.text(text)), event.url
         return await self._patiently(lambda: self._fetched(url)), url
 
     async def _fetched(self, url: str) -> Extracted:
@@ -343,4 +344,6 @@ def _is_quick(record: Submission) -> bool:
     if event.upload is not None:
         return False
     text = event.content.text if event.content is not None else ""
-    return text is not None and text.lstrip()[:1] != "<" and given_url(text) is None
+    return (
+        text is not None and text.lstrip()[:1] != "<" and (event.url is not None or given_url(text) is None)
+    )

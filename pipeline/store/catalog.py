@@ -1,4 +1,4 @@
-"""Namespaces, organization and keys: all in memory, read without waiting, flushed like every table."""
+"""Namespaces, organization, keys and connectors, in memory, read without waiting, flushed like any table."""
 
 import asyncio
 import hmac
@@ -8,7 +8,13 @@ from dataclasses import fields
 from pipeline.rows import KeyRow, NamespaceRow, OrganizationRow
 from pipeline.store.settings_tables import OrganizationState
 from pipeline.store.table import Table
-from schemas.events import KeyChanged, NamespaceChanged, OrganizationChanged, SettingsChanged
+from schemas.events import (
+    ConnectorChanged,
+    KeyChanged,
+    NamespaceChanged,
+    OrganizationChanged,
+    SettingsChanged,
+)
 
 
 class Catalog:
@@ -19,22 +25,25 @@ class Catalog:
         namespaces: Table[NamespaceRow],
         organization: Table[OrganizationState],
         keys: Table[KeyRow],
+        connectors: Table[ConnectorChanged],
     ) -> None:
-        self._tables = (namespaces, organization, keys)
+        self._tables = (namespaces, organization, keys, connectors)
         self._names: dict[str, NamespaceRow] = {}
         self._owners: dict[str, str] = {}
         self._organization = OrganizationState()
         self._keys: dict[str, KeyRow] = {}
+        self._connectors: dict[str, ConnectorChanged] = {}
 
     async def load(self) -> None:
         """Read everything; once, before the first question."""
-        namespaces, organization, keys = self._tables
+        namespaces, organization, keys, connectors = self._tables
         for row in await namespaces.in_spaces([""]):
             self._names[row.name] = row
             self._owners.update(dict.fromkeys(row.spaces, row.name))
         for state in await organization.in_spaces([""]):
             self._organization = state
         self._keys = {row.id: row for row in await keys.in_spaces([""])}
+        self._connectors = {row.id: row for row in await connectors.in_spaces([""])}
 
     def namespace(self, name: str) -> NamespaceRow | None:
         """The namespace if it exists (has spaces)."""
@@ -76,6 +85,14 @@ class Catalog:
                 found = row
         return found
 
+    def connectors(self) -> list[ConnectorChanged]:
+        """Every connector, also pending ones and those that are being removed; newest first."""
+        return sorted(self._connectors.values(), key=lambda row: (row.created_at, row.id), reverse=True)
+
+    def connector(self, id: str) -> ConnectorChanged | None:  # noqa: A002 - a connector's own word
+        """A connector by its id."""
+        return self._connectors.get(id)
+
     def apply(self, event: SettingsChanged) -> None:
         """Take a change over at once; it is flushed in the background."""
         match event.change:
@@ -85,6 +102,8 @@ class Catalog:
                 self._apply_organization(change)
             case KeyChanged() as change:
                 self._apply_key(change)
+            case ConnectorChanged() as change:
+                self._apply_connector(change)
 
     async def durable(self) -> None:
         """Wait until every change so far is on disk."""
@@ -117,3 +136,15 @@ class Catalog:
         row = KeyRow(**{one.name: getattr(change, one.name) for one in fields(KeyRow)})
         self._keys[row.id] = row
         self._tables[2].put({row.id: [row]}, {row.id: [] if old is None else [old]})
+
+    def _apply_connector(self, change: ConnectorChanged) -> None:
+        old = self._connectors.get(change.id)
+        if old is not None and old.updated_at > change.updated_at:
+            return
+        held = [] if old is None else [old]
+        if change.status != "gone":
+            self._connectors[change.id] = change
+            self._tables[3].put({change.id: [change]}, {change.id: held})
+        elif old is not None:
+            del self._connectors[change.id]
+            self._tables[3].put({change.id: []}, {change.id: held})

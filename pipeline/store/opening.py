@@ -9,6 +9,7 @@ from typing import Any
 import lancedb
 import pyarrow as pa
 
+from pipeline.rows import SyncsRow
 from pipeline.store import chunks, documents, memories, settings_tables
 from pipeline.store.catalog import Catalog
 from pipeline.store.chunks import Chunks
@@ -36,6 +37,7 @@ class Store:
         memories: Memories,
         catalog: Catalog,
         operations: Operations,
+        syncs: Table[SyncsRow],
         tables: tuple[Table[Any], ...],
     ) -> None:
         self.documents = documents
@@ -43,6 +45,7 @@ class Store:
         self.memories = memories
         self.catalog = catalog
         self.operations = operations
+        self.syncs = syncs
         self._tables = tables
 
     async def run(self) -> None:
@@ -91,15 +94,28 @@ async def _open_tables(place: Place, meta: Meta) -> Store:
     organization = await open_table(place, settings_tables.organization())
     keys = await open_table(place, settings_tables.keys())
     operations = await open_table(place, settings_tables.operations())
-    catalog = Catalog(names, organization, keys)
+    connectors = await open_table(place, settings_tables.connectors())
+    syncs = await open_table(place, settings_tables.syncs())
+    catalog = Catalog(names, organization, keys, connectors)
     await catalog.load()
-    tables = (document_rows, chunk_rows, memory_rows, names, organization, keys, operations)
+    tables = (
+        document_rows,
+        chunk_rows,
+        memory_rows,
+        names,
+        organization,
+        keys,
+        operations,
+        connectors,
+        syncs,
+    )
     return Store(
         documents=document_rows,
         chunks=chunk_rows,
         memories=memory_rows,
         catalog=catalog,
         operations=Operations(operations),
+        syncs=syncs,
         tables=tables,
     )
 

@@ -7,13 +7,16 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import pyarrow as pa
+from pydantic import TypeAdapter
 
-from pipeline.rows import KeyRow, NamespaceRow, OperationRow, OrganizationRow
+from pipeline.rows import KeyRow, NamespaceRow, OperationRow, OrganizationRow, SyncsRow
 from pipeline.store.codec import TIME, Codec, column_values, strings, times
 from pipeline.store.values import mapping_json, mapping_of
+from schemas.events import ConnectorChanged, SyncReported
 
 Row = TypeVar("Row")
 
+_RUNS = TypeAdapter(tuple[SyncReported, ...])
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -108,6 +111,26 @@ def operations() -> Codec[OperationRow]:
         *map(_time, ("created_at", "updated_at")),
     ]
     return _codec("operations", "id", columns, OperationRow)
+
+
+def connectors() -> Codec[ConnectorChanged]:
+    """Connectors by id, each as its newest event says."""
+    columns = [_text("id"), _Column("state", pa.string(), ConnectorChanged.model_dump_json)]
+
+    def build(id: str, state: str) -> ConnectorChanged:  # noqa: A002 - the column's name
+        del id
+        return ConnectorChanged.model_validate_json(state)
+
+    return _codec("connectors", "id", columns, build)
+
+
+def syncs() -> Codec[SyncsRow]:
+    """The newest runs of each connector."""
+    columns = [
+        _text("connector"),
+        _Column("runs", pa.string(), lambda row: _RUNS.dump_json(row.runs).decode(), _RUNS.validate_json),
+    ]
+    return _codec("syncs", "connector", columns, SyncsRow)
 
 
 def _codec(table: str, key: str, columns: Sequence[_Column], build: Callable[..., Row]) -> Codec[Row]:
