@@ -5,8 +5,9 @@ import ctypes
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,7 +22,9 @@ from pipeline.settings import Settings
 if TYPE_CHECKING:
     import socket
 
-    from api.state import State
+    from api.state import Serving, State
+    from pipeline.live import Live
+    from pipeline.worker import Pipeline
 
 PARTS = ("api", "pipeline", "connectors")
 SWITCH_SECONDS = 0.0005
@@ -114,32 +117,58 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
     """Open everything, then answer requests beside the pipeline; whichever ends takes the other along."""
     from api.app import create_app
     from api.server import serve as answer
-    from api.service import first_key, open_state
-    from pipeline.worker import open_pipeline
+    from api.service import first_key
+    from pipeline.live import open_live
 
     own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
-    async with open_pipeline(settings) as pipeline:
-        state = await open_state(
-            bus=pipeline.bus,
-            store=pipeline.store,
-            blobs=pipeline.blobs,
-            cache=pipeline.cache,
-            keeper=pipeline.keeper,
-            changes=pipeline.changes,
-            tombstones=pipeline.tombstones,
-            embedder=pipeline.embedder,
-            clock=pipeline.clock,
-            admin_key=own_key,
-        )
-        secret = await first_key(state) if own_key is None else None
+    async with open_live(settings) as live:
+        serving = await serving_of(live, own_key)
+        secret = await first_key(serving.state) if own_key is None else None
 
         @asynccontextmanager
-        async def opening() -> "AsyncIterator[State]":
-            yield state
+        async def opening() -> "AsyncIterator[Serving]":
+            yield serving
 
         announce = partial(_announce, settings, listener, secret)
         answering = answer(create_app(opening), listener, announce, level=settings.log_level)
-        await _either(asyncio.create_task(pipeline.run()), asyncio.create_task(answering))
+        await _either(asyncio.create_task(live.run()), asyncio.create_task(answering))
+
+
+async def serving_of(live: "Live", admin_key: str | None) -> "Serving":
+    """What requests work with: the pipeline that is live, whichever that is by then."""
+    from api.state import Serving
+
+    serving = Serving(await _state(live.pipeline, admin_key))
+
+    async def prepare(successor: "Pipeline") -> "Callable[[], None]":
+        state = await _state(successor, admin_key)
+        before = serving.state
+
+        def swap() -> None:
+            serving.state = replace(state, quota=before.quota, uploads=before.uploads)
+
+        return swap
+
+    live.serve(prepare)
+    return serving
+
+
+async def _state(pipeline: "Pipeline", admin_key: str | None) -> "State":
+    from api.service import open_state
+
+    return await open_state(
+        bus=pipeline.bus,
+        publisher=pipeline.publisher,
+        store=pipeline.store,
+        blobs=pipeline.blobs,
+        cache=pipeline.cache,
+        keeper=pipeline.keeper,
+        changes=pipeline.changes,
+        tombstones=pipeline.tombstones,
+        embedder=pipeline.embedder,
+        clock=pipeline.clock,
+        admin_key=admin_key,
+    )
 
 
 async def _either(*tasks: asyncio.Task[None]) -> None:

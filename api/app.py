@@ -19,9 +19,9 @@ from api.routes import (
     organization,
     recall,
 )
-from api.state import State
+from api.state import Serving
 
-Opening = Callable[[], AbstractAsyncContextManager[State]]
+Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 
 
 def create_app(opening: Opening) -> FastAPI:
@@ -29,8 +29,8 @@ def create_app(opening: Opening) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with opening() as state:
-            app.state.recollect = state
+        async with opening() as serving:
+            app.state.recollect = serving
             yield
 
     app = FastAPI(

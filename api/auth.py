@@ -7,10 +7,11 @@ from fastapi import Depends, Path, Request
 
 from api.keys import Principal
 from api.problems import ForbiddenError, UnauthorizedError
-from api.state import State
+from api.state import Serving, State
 from schemas.limits import NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
 _SCOPE_KEY = "recollect.principal"
+_STATE_KEY = "recollect.state"
 
 NamespacePath = Annotated[str, Path(max_length=NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
 
@@ -53,7 +54,8 @@ class Entry:
 
 
 def _state(request: Request) -> State:
-    state: State = request.app.state.recollect
+    serving: Serving = request.app.state.recollect
+    state: State = request.scope.setdefault(_STATE_KEY, serving.state)
     return state
 
 

@@ -12,7 +12,7 @@ from api.state import State
 from pipeline.bus.port import Bus
 from pipeline.index.cache import NamespaceCache
 from pipeline.memory.keeper import Keeper
-from pipeline.ports import Blobs, Clock, Embedder, Tombstones
+from pipeline.ports import Blobs, Clock, Embedder, Publisher, Tombstones
 from pipeline.store import Store
 from schemas.events import FeedbackSubmitted
 from schemas.topics import FEEDBACK_SUBMITTED
@@ -21,6 +21,7 @@ from schemas.topics import FEEDBACK_SUBMITTED
 async def open_state(
     *,
     bus: Bus,
+    publisher: Publisher,
     store: Store,
     blobs: Blobs,
     cache: NamespaceCache,
@@ -33,7 +34,7 @@ async def open_state(
 ) -> State:
     """Everything the routes need. `admin_key`: the operator's own, beside the keys in the catalog."""
     state = State(
-        publisher=bus,
+        publisher=publisher,
         documents=store.documents,
         chunks=store.chunks,
         memories=store.memories,

@@ -36,3 +36,10 @@ class State:
     """Held while a setting is read, changed and published, so that no change is lost."""
     uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     """Bounds how many uploaded files are in memory at once."""
+
+
+@dataclass(slots=True)
+class Serving:
+    """The state that requests work with from now on; one that has begun ends with the state it began with."""
+
+    state: State

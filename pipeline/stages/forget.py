@@ -20,6 +20,11 @@ class Forget:
 
     async def handle(self, batch: Sequence[Record[MemoriesForgotten]]) -> None:
         """What the request did already changes nothing when it is done again."""
+        await self.foresee(batch)
+        await self.keeper.durable()
+
+    async def foresee(self, batch: Sequence[Record[MemoriesForgotten]]) -> None:
+        """Hide them, as the request did."""
         events = [record.event for record in batch if self.catalog.owner(record.event.space) is not None]
         edits: dict[str, list[Edit]] = {}
         for event in events:
@@ -27,9 +32,9 @@ class Forget:
             for id_ in event.ids:
                 edits.setdefault(id_, []).append(edit)
         await self.keeper.change({event.space for event in events}, edits)
-        await self.keeper.durable()
 
 
 def build(*, catalog: Catalog, keeper: Keeper) -> Stage[MemoriesForgotten]:
     """The stage `forget`."""
-    return Stage(name="forget", source=MEMORIES_FORGOTTEN, handle=Forget(catalog, keeper).handle)
+    work = Forget(catalog, keeper)
+    return Stage(name="forget", source=MEMORIES_FORGOTTEN, handle=work.handle, foresee=work.foresee)

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.keys import Keyring
-from api.state import State
+from api.state import Serving, State
 from pipeline.bus.log import LogBus
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
@@ -98,8 +98,8 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
     )
 
     @asynccontextmanager
-    async def opening() -> AsyncIterator[State]:
-        yield state
+    async def opening() -> AsyncIterator[Serving]:
+        yield Serving(state)
 
     app = create_app(opening)
     async with app.router.lifespan_context(app):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.worker import open_pipeline
+from pipeline.live import open_live
 from schemas.events import (
     Content,
     DocumentSubmitted,
@@ -43,9 +43,9 @@ def _submission(text: str) -> tuple[str, DocumentSubmitted]:
 
 async def _only_in_the_log(folder: Path) -> None:
     """A namespace and its first document were accepted, and the process ended."""
-    async with open_pipeline(settings(folder)) as pipeline:
-        await pipeline.bus.publish(SETTINGS_CHANGED, [_namespace(SPACE)])
-        await pipeline.bus.publish(DOCUMENTS_SUBMITTED, [_submission("Ada lives in Berlin.")])
+    async with open_live(settings(folder)) as live:
+        await live.foundation.bus.publish(SETTINGS_CHANGED, [_namespace(SPACE)])
+        await live.foundation.bus.publish(DOCUMENTS_SUBMITTED, [_submission("Ada lives in Berlin.")])
 
 
 async def test_the_first_document_of_a_namespace_is_there_at_once_after_the_start(tmp_path: Path) -> None:
@@ -68,7 +68,8 @@ async def test_a_memory_that_was_forgotten_before_it_was_on_disk_stays_forgotten
     await _only_in_the_log(tmp_path)
     text = "Ada lives in Berlin"
     one = memory_id(SPACE, text)
-    async with open_pipeline(settings(tmp_path)) as pipeline:
+    async with open_live(settings(tmp_path)) as live:
+        pipeline = live.pipeline
         (row,) = (await pipeline.store.documents.get([KEY]))[KEY]
         formed = MemoriesFormed(
             space=SPACE, document=KEY, seq=row.seq, at=NOW, memories=(FormedMemory(id=one, text=text),)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from pipeline.errors import StageFaultError
+from pipeline.live import Live
 from pipeline.stage import Record, Stage
 from pipeline.worker import Pipeline
 from tests.service.world import World, until, world
@@ -30,7 +31,8 @@ def _failing(stage: Stage[Any], poison: str) -> Stage[Any]:
 
 @asynccontextmanager
 async def _running(pipeline: Pipeline, stages: Sequence[Stage[Any]]) -> AsyncIterator[asyncio.Task[None]]:
-    task = asyncio.create_task(replace(pipeline, stages=stages).run())
+    live = Live(pipeline.foundation, replace(pipeline, stages=stages))
+    task = asyncio.create_task(live.run())
     try:
         yield task
     finally:

@@ -13,10 +13,11 @@ from fastapi import FastAPI
 from supermemory import AsyncSupermemory
 
 from api.app import create_app
-from api.service import open_state
-from api.state import State
+from api.state import Serving
+from pipeline.live import Live, open_live
 from pipeline.settings import Settings
-from pipeline.worker import Pipeline, open_pipeline
+from pipeline.worker import Pipeline
+from recollect import serving_of
 from tests.contract import Client
 
 ADMIN = "rk_the_admin_key_of_the_tests"
@@ -30,8 +31,13 @@ class World:
 
     client: Client
     official: AsyncSupermemory
-    pipeline: Pipeline
+    live: Live
     app: FastAPI
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The one that serves now."""
+        return self.live.pipeline
 
     async def settled(self, *, dreaming: bool = True) -> None:
         """Until nothing is left to do; without `dreaming`, memories may still wait for a quiet moment."""
@@ -96,44 +102,29 @@ def settings(folder: Path, **fields: Any) -> Settings:
 @asynccontextmanager
 async def world(folder: Path, *, running: bool = True, **fields: Any) -> AsyncIterator[World]:
     """The service on this folder; not `running`: it answers, but nobody works on what it accepts."""
-    async with open_pipeline(settings(folder, **fields)) as pipeline:
-        state = await _state(pipeline)
+    async with open_live(settings(folder, **fields)) as live:
+        serving = await serving_of(live, ADMIN)
 
         @asynccontextmanager
-        async def opening() -> AsyncIterator[State]:
-            yield state
+        async def opening() -> AsyncIterator[Serving]:
+            yield serving
 
         app = create_app(opening)
         async with (
-            _running(pipeline, running=running),
+            _running(live, running=running),
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http,
         ):
             official = AsyncSupermemory(
                 api_key=ADMIN, base_url="http://test", http_client=http, max_retries=0
             )
-            yield World(Client(httpx2.ASGITransport(app), ADMIN), official, pipeline, app)
-
-
-async def _state(pipeline: Pipeline) -> State:
-    return await open_state(
-        bus=pipeline.bus,
-        store=pipeline.store,
-        blobs=pipeline.blobs,
-        cache=pipeline.cache,
-        keeper=pipeline.keeper,
-        changes=pipeline.changes,
-        tombstones=pipeline.tombstones,
-        embedder=pipeline.embedder,
-        clock=pipeline.clock,
-        admin_key=ADMIN,
-    )
+            yield World(Client(httpx2.ASGITransport(app), ADMIN), official, live, app)
 
 
 @asynccontextmanager
-async def _running(pipeline: Pipeline, *, running: bool) -> AsyncIterator[None]:
+async def _running(live: Live, *, running: bool) -> AsyncIterator[None]:
     """The pipeline beside the test; what breaks it fails the test."""
-    task = asyncio.create_task(pipeline.run() if running else _nothing())
+    task = asyncio.create_task(live.run() if running else _nothing())
     try:
         yield
     finally:

@@ -1,0 +1,133 @@
+"""What outlives a generation of tables: the log, blobs, extraction, and what requests share."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pipeline.bus.log import LogBus
+from pipeline.bus.port import Bus
+from pipeline.extraction.extractor import FileExtractor
+from pipeline.extraction.fetch import HttpFetcher
+from pipeline.extraction.workers import WorkerPool
+from pipeline.inference import open_embedder
+from pipeline.inference.media import MediaEndpoint
+from pipeline.ports import Clock, Embedder, Extractor, Fetcher, Tombstones
+from pipeline.settings import Settings
+from pipeline.store.blobs import FolderBlobs
+from pipeline.store.generations import Generation, Generations, Recipe, generations_at
+from pipeline.tombstones import LocalTombstones
+
+
+class SystemClock:
+    """The time of this machine."""
+
+    def now(self) -> datetime:
+        """UTC, whole microseconds."""
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    """Opened once per process; pipelines on one generation of tables or another stand on it."""
+
+    settings: Settings
+    bus: Bus
+    blobs: FolderBlobs
+    clock: Clock
+    extractor: Extractor
+    fetcher: Fetcher
+    generations: Generations
+    changes: asyncio.Lock
+    """Held while a setting is read, changed and published, so that no change is lost."""
+    tombstones: Tombstones
+    """What was deleted ahead of the log, by whoever serves this process."""
+
+    def recipe(self, generation: Generation) -> Recipe:
+        """What the rows of a generation are made with: what it says itself, else the settings."""
+        return generation.recipe or recipe_of(self.settings)
+
+    def embedder(self, recipe: Recipe) -> Embedder:
+        """The embedder of a recipe; ValueError names a setting that is missing."""
+        key = self.settings.embedder_api_key
+        return open_embedder(
+            recipe.embedder,
+            base_url=self.settings.embedder_base_url or recipe.embedder_base_url,
+            api_key=key.get_secret_value() if key else None,
+            model=recipe.embedder_model,
+            dimensions=recipe.embedder_dimensions,
+        )
+
+
+def recipe_of(settings: Settings) -> Recipe:
+    """The recipe that the settings ask for."""
+    return Recipe(
+        embedder=settings.embedder,
+        embedder_model=settings.embedder_model,
+        embedder_dimensions=settings.embedder_dimensions,
+        embedder_base_url=settings.embedder_base_url,
+        chunk_size=settings.chunk_size,
+        shards=settings.shards,
+    )
+
+
+@asynccontextmanager
+async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
+    """Everything that no generation owns; closed in reverse order, the log last.
+
+    DataDirectoryLockedError and ValueError carry messages for the operator.
+    """
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        bus = await LogBus.open(settings.data_dir / "log", partitions=settings.partitions, clock=clock)
+        stack.push_async_callback(bus.close)
+        blobs = FolderBlobs(_blob_folder(settings))
+        await blobs.sweep()
+        extractor, fetcher = _extraction(settings, stack)
+        yield Foundation(
+            settings=settings,
+            bus=bus,
+            blobs=blobs,
+            clock=clock,
+            extractor=extractor,
+            fetcher=fetcher,
+            generations=generations_at(settings.lance_uri or str(settings.data_dir.resolve() / "tables")),
+            changes=asyncio.Lock(),
+            tombstones=LocalTombstones(),
+        )
+
+
+def _blob_folder(settings: Settings) -> Path:
+    uri = settings.blob_uri
+    if uri is not None and "://" in uri:
+        raise ValueError(
+            f"RECOLLECT_BLOB_URI is {uri}, but this version keeps blobs in a folder. Give the path of one."
+        )
+    return Path(uri) if uri else settings.data_dir / "blobs"
+
+
+def _extraction(settings: Settings, stack: AsyncExitStack) -> tuple[FileExtractor, HttpFetcher]:
+    workers = WorkerPool(
+        count=settings.extract_workers,
+        seconds=settings.extract_seconds,
+        memory_mb=settings.extract_memory_mb,
+    )
+    stack.push_async_callback(workers.aclose)
+    fetcher = HttpFetcher(allow_private=settings.fetch_private_addresses)
+    stack.push_async_callback(fetcher.aclose)
+    return FileExtractor(workers, _media(settings, stack)), fetcher
+
+
+def _media(settings: Settings, stack: AsyncExitStack) -> MediaEndpoint | None:
+    if settings.llm_base_url is None or settings.llm_model is None:
+        return None
+    key = settings.llm_api_key
+    media = MediaEndpoint(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=key.get_secret_value() if key else None,
+    )
+    stack.push_async_callback(media.aclose)
+    return media

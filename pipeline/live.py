@@ -1,0 +1,137 @@
+"""The pipeline that serves now, and how another one takes its place while requests go on."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from pipeline.foundation import Foundation, open_foundation, recipe_of
+from pipeline.settings import Settings
+from pipeline.worker import Pipeline, open_pipeline
+
+log = logging.getLogger(__name__)
+
+Swap = Callable[[], None]
+Prepare = Callable[[Pipeline], Awaitable[Swap]]
+"""Makes what requests need of a pipeline; calling what it returns puts that in place, in one step."""
+
+
+class Takeover(Protocol):
+    """A pipeline that is to take the place of the one that serves."""
+
+    async def ready(self) -> Pipeline:
+        """The pipeline, which has read the log to its end. Nobody works on the log when this is called."""
+        ...
+
+    async def commit(self) -> None:
+        """From now on it is the one that is opened; in effect, and on disk, on return."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Turn:
+    takeover: Takeover
+    done: asyncio.Future[Pipeline]
+
+
+@dataclass(eq=False)
+class Live:
+    """One process's pipeline: `run` works, `switch` hands over to another, requests see one or the other."""
+
+    foundation: Foundation
+    pipeline: Pipeline
+    _turns: asyncio.Queue[_Turn] = field(default_factory=asyncio.Queue)
+    _prepare: list[Prepare] = field(default_factory=list)
+
+    def serve(self, prepare: Prepare) -> None:
+        """Let requests be told when another pipeline takes over."""
+        self._prepare.append(prepare)
+
+    async def switch(self, takeover: Takeover) -> Pipeline:
+        """Hand over; the pipeline that was left. What fails before the commit leaves this one in place."""
+        turn = _Turn(takeover, asyncio.get_running_loop().create_future())
+        await self._turns.put(turn)
+        return await turn.done
+
+    async def run(self) -> None:
+        """Until cancelled; an unforeseen error of any part ends it with that error."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.pipeline.store.run())
+            while True:
+                turn = await self._work(tasks)
+                before = self.pipeline
+                await self._hand_over(turn)
+                if self.pipeline is not before:
+                    tasks.create_task(self.pipeline.store.run())
+
+    async def _work(self, tasks: asyncio.TaskGroup) -> _Turn:
+        """Work until somebody wants to take over; nobody works on the log when this returns."""
+        working = tasks.create_task(self.pipeline.work())
+        try:
+            return await self._turns.get()
+        finally:
+            working.cancel()
+            await asyncio.wait([working])
+
+    async def _hand_over(self, turn: _Turn) -> None:
+        before = self.pipeline
+        try:
+            successor = await self._take_over(turn.takeover)
+        except Exception as error:  # of whatever kind: whoever asked is told, and the old one goes on
+            log.exception("Another generation could not take over; this one goes on.")
+            before.publisher.show(None)
+            if not turn.done.done():
+                turn.done.set_exception(error)
+            return
+        self.pipeline = successor
+        # Requests under way end on the old tables; what they publish is shown by the new ones too.
+        await before.store.close()
+        if not turn.done.done():
+            turn.done.set_result(before)
+
+    async def _take_over(self, takeover: Takeover) -> Pipeline:
+        successor = await takeover.ready()
+        seeing = asyncio.Lock()
+
+        async def see() -> None:
+            async with seeing:
+                await successor.foresee()
+
+        self.pipeline.publisher.show(see)
+        await see()
+        swaps = [await prepare(successor) for prepare in self._prepare]
+        await takeover.commit()
+        for swap in swaps:
+            swap()
+        return successor
+
+
+@asynccontextmanager
+async def open_live(settings: Settings) -> AsyncIterator[Live]:
+    """Everything opened, nothing running yet; closed in reverse order, the log last.
+
+    DataDirectoryLockedError, StoreMismatchError and ValueError carry messages for the operator.
+    """
+    async with open_foundation(settings) as foundation:
+        await _sweep(foundation)
+        served = await foundation.generations.served()
+        recipe, asked = foundation.recipe(served.current), recipe_of(settings)
+        if recipe.model_copy(update={"embedder_base_url": asked.embedder_base_url}) != asked:
+            log.warning(
+                "The tables were made with %s, the settings ask for %s: `recollect replay` makes new ones.",
+                recipe, asked,
+            )  # fmt: skip
+        live = Live(foundation, await open_pipeline(foundation, served.current))
+        try:
+            await live.pipeline.catch_up()
+            yield live
+        finally:
+            await live.pipeline.store.close()
+
+
+async def _sweep(foundation: Foundation) -> None:
+    """A replay that ended half-way starts over: its tables say nothing that the log does not."""
+    for number in await foundation.generations.sweep():
+        log.info("Removed generation g%d, which no replay has finished.", number)
