@@ -1,0 +1,106 @@
+"""A log as a service would have written it, made at once: for measuring what grows with it."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bench.texts import Writer
+from pipeline.bus.log import LogBus
+from pipeline.ports import Position
+from schemas.events import (
+    Content,
+    DocumentExtracted,
+    DocumentSubmitted,
+    NamespaceChanged,
+    SettingsChanged,
+)
+from schemas.ids import document_key, space
+from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED, SETTINGS_CHANGED
+
+PARTITIONS = 4
+AT_ONCE = 2000
+TEXTS = 20_000
+"""Texts are written once and used again with a number of their own: writing a million takes longer than
+reading them."""
+
+
+class _Clock:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+def namespace(number: int) -> str:
+    """The name of a namespace."""
+    return f"scale-{number}"
+
+
+async def write(folder: Path, documents: int, namespaces: int, characters: int, seed: int = 7) -> None:
+    """Submitted and extracted texts of so many documents, in turn over the namespaces, and nothing else."""
+    bus = await LogBus.open(folder / "log", partitions=PARTITIONS, clock=_Clock())
+    try:
+        await _namespaces(bus, namespaces)
+        writer = Writer(seed)
+        texts = [writer.paragraph(characters, number) for number in range(min(TEXTS, documents))]
+        for first in range(0, documents, AT_ONCE):
+            await _documents(bus, range(first, min(first + AT_ONCE, documents)), namespaces, texts)
+    finally:
+        await bus.close()
+
+
+async def _namespaces(bus: LogBus, count: int) -> None:
+    now = datetime.now(UTC)
+    entries = [
+        (
+            f"namespace/{namespace(number)}",
+            SettingsChanged(
+                change=NamespaceChanged(
+                    name=namespace(number),
+                    generation=0,
+                    spaces=(space(namespace(number), 0),),
+                    created_at=now,
+                    updated_at=now,
+                )
+            ),
+        )
+        for number in range(count)
+    ]
+    await bus.publish(SETTINGS_CHANGED, entries)
+
+
+async def _documents(bus: LogBus, numbers: Sequence[int], namespaces: int, texts: Sequence[str]) -> None:
+    submitted = list(_submitted(numbers, namespaces, texts))
+    entries = [(f"{event.space}/{event.document}", event) for event in submitted]
+    positions = await bus.publish(DOCUMENTS_SUBMITTED, entries)
+    extracted = [_extracted(*pair) for pair in zip(submitted, positions, strict=True)]
+    await bus.publish(
+        DOCUMENTS_EXTRACTED, [(key, event) for (key, _), event in zip(entries, extracted, strict=True)]
+    )
+
+
+def _submitted(numbers: Sequence[int], namespaces: int, texts: Sequence[str]) -> Iterator[DocumentSubmitted]:
+    for number in numbers:
+        home = space(namespace(number % namespaces), 0)
+        public = f"d{number}"
+        yield DocumentSubmitted(
+            operation="add",
+            space=home,
+            document=document_key(home, public),
+            id=public,
+            at=datetime.now(UTC),
+            content=Content(text=f"{texts[number % len(texts)]} Number {number}."),
+            metadata={"share": f"s{number % 10}", "number": number},
+            task_type="superrag",
+        )
+
+
+def _extracted(event: DocumentSubmitted, position: Position) -> DocumentExtracted:
+    return DocumentExtracted(
+        space=event.space,
+        document=event.document,
+        id=event.id,
+        seq=position.offset,
+        at=event.at,
+        text=event.content or Content(),
+        type="text",
+        task_type="superrag",
+    )

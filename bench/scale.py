@@ -1,0 +1,200 @@
+"""`python -m bench.scale`: what grows with documents and namespaces, and how.
+
+Every size gets a log of its own (bench.history), tables rebuilt from it by `recollect replay`, and a service
+that is then measured over HTTP. Figures go to a JSON file, a line each, so that a long run can be continued.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bench import history
+from bench.figures import milliseconds
+from bench.load import resident, size
+from bench.server import Server
+from bench.texts import Writer
+from bench.wire import Connection, UnexpectedAnswerError
+
+DOCUMENTS = (1_000, 10_000, 100_000, 1_000_000)
+NAMESPACES = (1, 100, 10_000)
+CHARACTERS = 400
+ADDED = 2_000
+"""How many documents are added to what is there, to measure ingest at that size."""
+BATCH = 100
+SEARCHES = 300
+WARM = 10
+"""Namespaces that are asked again and again; the cold figure asks others, once each."""
+PATIENCE = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """Figures of one size. Milliseconds, documents a second, bytes."""
+
+    documents: int
+    namespaces: int
+    replay: float
+    ingest: float
+    start: float
+    cold_p50: float
+    warm_p50: float
+    warm_p99: float
+    resident: int
+    tables: int
+    log: int
+    files: int
+
+
+def main() -> None:
+    """Measure what is not in the results yet, then print all as a table."""
+    options = _options()
+    done = _read(options.results)
+    for documents, namespaces in _sizes(options.most):
+        if any((one.documents, one.namespaces) == (documents, namespaces) for one in done):
+            continue
+        grown = _measure(documents, namespaces, options.folder)
+        done.append(grown)
+        with options.results.open("a") as results:
+            results.write(json.dumps(asdict(grown)) + "\n")
+    print(table(done))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
+    parser.add_argument("--most", type=int, default=DOCUMENTS[-1], help="leave out sizes above this one")
+    parser.add_argument(
+        "--folder", type=Path, default=None, help="where data goes; a temporary one if not set"
+    )
+    parser.add_argument("--results", type=Path, default=Path("scale.jsonl"), help="figures, a line per size")
+    return parser.parse_args()
+
+
+def _sizes(most: int) -> list[tuple[int, int]]:
+    return [(size, many) for size in DOCUMENTS for many in NAMESPACES if many <= size <= most]
+
+
+def _read(results: Path) -> list[Grown]:
+    lines = results.read_text().splitlines() if results.exists() else []
+    return [Grown(**json.loads(line)) for line in lines]
+
+
+def _measure(documents: int, namespaces: int, folder: Path | None) -> Grown:
+    _say(f"{documents:,} documents in {namespaces:,} namespaces")
+    with tempfile.TemporaryDirectory(prefix="recollect-scale-", dir=folder) as place:
+        data = Path(place) / "data"
+        data.mkdir()
+        asyncio.run(history.write(data, documents, namespaces, CHARACTERS))
+        _say("  written; replaying")
+        replayed = _replay(data)
+        _say(f"  replayed in {replayed:.1f} s")
+        server = Server(data)
+        start = server.start()
+        try:
+            figures = asyncio.run(_asked(server, namespaces))
+        finally:
+            server.stop()
+        return Grown(
+            documents=documents,
+            namespaces=namespaces,
+            replay=documents / replayed,
+            start=start,
+            tables=size(data / "tables"),
+            log=size(data / "log"),
+            files=sum(1 for path in (data / "tables").rglob("*") if path.is_file()),
+            **figures,
+        )
+
+
+def _replay(data: Path) -> float:
+    """Seconds to build the tables from the log, by the command that an operator has."""
+    recollect = str(Path(sys.executable).with_name("recollect"))
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    began = time.perf_counter()
+    subprocess.run(  # noqa: S603 - our own command
+        [recollect, "replay", "--data-dir", str(data)], check=True, env=own, stdout=subprocess.DEVNULL
+    )
+    return time.perf_counter() - began
+
+
+async def _asked(server: Server, namespaces: int) -> dict[str, Any]:
+    connection = await Connection.open(server.url, server.key)
+    writer, chance = Writer(11), random.Random(5)
+    ingest = await _ingest(connection, writer, namespaces)
+    strangers = chance.sample(range(namespaces), min(namespaces, 50))
+    cold = [await _search(connection, writer, one, chance) for one in strangers]
+    home = strangers[:WARM]
+    warm = [await _search(connection, writer, home[n % len(home)], chance) for n in range(SEARCHES)]
+    await connection.close()
+    return {
+        "ingest": ingest,
+        "cold_p50": milliseconds(cold),
+        "warm_p50": milliseconds(warm),
+        "warm_p99": milliseconds(warm, 0.99),
+        "resident": resident(server.pid),
+    }
+
+
+async def _ingest(connection: Connection, writer: Writer, namespaces: int) -> float:
+    """Documents a second, from the first request until the last document is done."""
+    texts = [writer.paragraph(1000) for _ in range(ADDED)]
+    began = time.perf_counter()
+    for first in range(0, ADDED, BATCH):
+        home = history.namespace((first // BATCH) % namespaces)
+        documents = [
+            {"id": f"added-{first + n}", "content": text}
+            for n, text in enumerate(texts[first : first + BATCH])
+        ]
+        await connection.post(f"/ns/{home}/document/batch", {"documents": documents, "taskType": "superrag"})
+    await _level(connection)
+    return ADDED / (time.perf_counter() - began)
+
+
+async def _level(connection: Connection) -> None:
+    """Until every consumer group has handled all there is."""
+    deadline = time.perf_counter() + PATIENCE
+    while time.perf_counter() < deadline:
+        answer = await connection.get("/ready")
+        if not any(answer["lag"].values()):
+            return
+        await asyncio.sleep(0.02)
+    raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s")
+
+
+async def _search(connection: Connection, writer: Writer, home: int, chance: random.Random) -> float:
+    body = {"query": writer.question(chance.randrange(history.TEXTS)), "searchMode": "chunks", "threshold": 0}
+    began = time.perf_counter()
+    await connection.post(f"/ns/{history.namespace(home)}/search", body)
+    return time.perf_counter() - began
+
+
+def table(grown: Sequence[Grown]) -> str:
+    """The figures as Markdown."""
+    head = (
+        "| documents | namespaces | replay/s | ingest/s | start s | cold search ms | search p50 ms | p99 ms |"
+        " resident MB | tables MB | log MB | files |\n|" + "---:|" * 12
+    )
+    rows = [
+        f"| {one.documents:,} | {one.namespaces:,} | {one.replay:,.0f} | {one.ingest:,.0f} |"
+        f" {one.start:.1f} | {one.cold_p50:.1f} | {one.warm_p50:.2f} | {one.warm_p99:.2f} |"
+        f" {one.resident / 1e6:,.0f} | {one.tables / 1e6:,.0f} | {one.log / 1e6:,.0f} | {one.files:,} |"
+        for one in sorted(grown, key=lambda one: (one.documents, one.namespaces))
+    ]
+    return "\n".join([head, *rows])
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
