@@ -16,13 +16,14 @@ _STATE_KEY = "recollect.state"
 NamespacePath = Annotated[str, Path(max_length=NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
 
 
-def authenticate(request: Request) -> Principal:
+async def authenticate(request: Request) -> Principal:
     """The principal of a request. Called by the route before the body is read."""
     given = request.headers.get("authorization")
     if given is None:
         raise UnauthorizedError("No API key", "Send the header `Authorization: Bearer <key>`.")
     scheme, _, secret = given.partition(" ")
     state = _state(request)
+    await state.changes.glance()
     principal = state.keyring.principal(secret.strip(), state.clock.now())
     if scheme.lower() != "bearer" or principal is None:
         raise UnauthorizedError("The API key is not valid", "It is wrong, expired or revoked.")
@@ -66,7 +67,7 @@ async def _parts(request: Request) -> State:
 async def _anyone(request: Request) -> Entry:
     principal = principal_of(request)
     if principal is None:
-        principal = authenticate(request)
+        principal = await authenticate(request)
     return Entry(_state(request), principal)
 
 

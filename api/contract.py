@@ -62,7 +62,7 @@ class ContractRoute(APIRoute):
 
         async def handle(plain: Request) -> Response:
             if not keyless or "authorization" in plain.headers:
-                authenticate(plain)
+                await authenticate(plain)
             _uncompressed(plain)
             request = StrictRequest(plain.scope, _bounded(plain, largest))
             if picky:

@@ -1,6 +1,5 @@
 """The state of a service put together from a pipeline's parts."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -10,6 +9,7 @@ from api.keys import Keyring
 from api.queries import profile, related, search
 from api.state import State
 from pipeline.bus.port import Bus
+from pipeline.changes import Changes
 from pipeline.index.cache import NamespaceCache
 from pipeline.memory.keeper import Keeper
 from pipeline.ports import Blobs, Clock, Embedder, Publisher, Tombstones
@@ -26,7 +26,7 @@ async def open_state(
     blobs: Blobs,
     cache: NamespaceCache,
     keeper: Keeper,
-    changes: asyncio.Lock,
+    changes: Changes,
     tombstones: Tombstones,
     embedder: Embedder,
     clock: Clock,
@@ -50,7 +50,7 @@ async def open_state(
         matching=partial(search.matching, cache, embedder, store.memories),
         lag=partial(lag, bus),
         dead_letters=bus,
-        settings=changes,
+        changes=changes,
         tombstones=tombstones,
     )
     events = [

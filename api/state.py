@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from api import ports
 from api.keys import Keyring
 from api.queries.feedback import Quota
+from pipeline.changes import Changes
 from pipeline.ports import Blobs, Clock, Operations, Publisher, Tombstones
 from pipeline.tombstones import LocalTombstones
 
@@ -32,8 +33,7 @@ class State:
     dead_letters: ports.DeadLetters | None = None
     quota: Quota = field(default_factory=Quota)
     tombstones: Tombstones = field(default_factory=LocalTombstones)
-    settings: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a setting is read, changed and published, so that no change is lost."""
+    changes: Changes = field(default_factory=Changes)
     uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     """Bounds how many uploaded files are in memory at once."""
 

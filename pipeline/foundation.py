@@ -1,6 +1,5 @@
 """What outlives a generation of tables: the log, blobs, extraction, and what requests share."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 
 from pipeline.bus.log import LogBus
 from pipeline.bus.port import Bus
+from pipeline.changes import Changes
 from pipeline.extraction.extractor import FileExtractor
 from pipeline.extraction.fetch import HttpFetcher
 from pipeline.extraction.workers import WorkerPool
@@ -40,8 +40,7 @@ class Foundation:
     extractor: Extractor
     fetcher: Fetcher
     generations: Generations
-    changes: asyncio.Lock
-    """Held while a setting is read, changed and published, so that no change is lost."""
+    changes: Changes
     tombstones: Tombstones
     """What was deleted ahead of the log, by whoever serves this process."""
 
@@ -94,7 +93,7 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             extractor=extractor,
             fetcher=fetcher,
             generations=generations_at(settings.lance_uri or str(settings.data_dir.resolve() / "tables")),
-            changes=asyncio.Lock(),
+            changes=Changes(),
             tombstones=LocalTombstones(),
         )
 

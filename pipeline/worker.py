@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pipeline.bus.port import Bus
+from pipeline.changes import Changes
 from pipeline.extraction.split import StructuredSplitter
 from pipeline.extraction.summary import summarize
 from pipeline.foundation import Foundation
@@ -82,7 +83,7 @@ class Pipeline:
         return self.foundation.clock
 
     @property
-    def changes(self) -> asyncio.Lock:
+    def changes(self) -> Changes:
         return self.foundation.changes
 
     @property
@@ -270,5 +271,5 @@ class _Parts:
             publisher=self.foundation.bus,
             clock=self.foundation.clock,
             store=self.store,
-            lock=self.foundation.changes,
+            turn=self.foundation.changes.turn,
         )

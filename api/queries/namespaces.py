@@ -45,7 +45,7 @@ async def opened(state: State, name: str) -> NamespaceRow:
     row = state.catalog.namespace(name)
     if row is not None:
         return row
-    async with state.settings:
+    async with state.changes.turn():
         row = state.catalog.namespace(name)
         if row is not None:
             return row
@@ -64,7 +64,7 @@ async def opened(state: State, name: str) -> NamespaceRow:
 
 async def described(state: State, name: str, supporting_context: str | None) -> NamespaceRow:
     """Set or clear the supporting context."""
-    async with state.settings:
+    async with state.changes.turn():
         row = replace(
             existing(state, name), supporting_context=supporting_context, updated_at=state.clock.now()
         )
@@ -74,7 +74,7 @@ async def described(state: State, name: str, supporting_context: str | None) -> 
 
 async def deleted(state: State, name: str) -> Removed:
     """Drop the namespace: nothing of it is found any more; its rows are purged in the background."""
-    async with state.settings:
+    async with state.changes.turn():
         row = existing(state, name)
         counts = removed(state, row)
         gone = replace(
@@ -135,7 +135,7 @@ def effective_buckets(row: NamespaceRow | None, organization: OrganizationRow) -
 
 async def set_buckets(state: State, name: str, buckets: Mapping[str, str]) -> dict[str, str]:
     """Add or redefine buckets of a namespace."""
-    async with state.settings:
+    async with state.changes.turn():
         row = existing(state, name)
         _refuse_owned(state, buckets)
         merged = {**row.buckets, **buckets}
@@ -148,7 +148,7 @@ async def set_buckets(state: State, name: str, buckets: Mapping[str, str]) -> di
 
 async def delete_buckets(state: State, name: str, buckets: list[str]) -> dict[str, str]:
     """Remove buckets of a namespace; unknown ones are ignored."""
-    async with state.settings:
+    async with state.changes.turn():
         row = existing(state, name)
         _refuse_owned(state, dict.fromkeys(buckets, ""))
         kept = {bucket: text for bucket, text in row.buckets.items() if bucket not in buckets}
@@ -168,7 +168,7 @@ def _refuse_owned(state: State, buckets: Mapping[str, str]) -> None:
 
 async def set_context(state: State, context: str | None) -> None:
     """Set or clear the organizational context."""
-    async with state.settings:
+    async with state.changes.turn():
         change = OrganizationChanged(
             context=context, buckets=state.catalog.organization().buckets, updated_at=state.clock.now()
         )

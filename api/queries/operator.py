@@ -78,7 +78,7 @@ def shown(letter: DeadLetter) -> DeadLetterAnswer:
 
 async def set_buckets(state: State, buckets: Mapping[str, str]) -> dict[str, str]:
     """Add or redefine buckets of the organization."""
-    async with state.settings:
+    async with state.changes.turn():
         merged = {**state.catalog.organization().buckets, **buckets}
         if len(merged) > BUCKETS:
             raise BadRequestError("Too many buckets", f"The organization has at most {BUCKETS}.")
@@ -88,7 +88,7 @@ async def set_buckets(state: State, buckets: Mapping[str, str]) -> dict[str, str
 
 async def delete_buckets(state: State, names: list[str]) -> dict[str, str]:
     """Remove buckets of the organization; unknown ones are ignored."""
-    async with state.settings:
+    async with state.changes.turn():
         owned = state.catalog.organization().buckets
         kept = {name: text for name, text in owned.items() if name not in names}
         if kept != owned:

@@ -1,10 +1,10 @@
 """operations.requested: hand a namespace's content to another name, or erase what nobody owns any more."""
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 
+from pipeline.changes import Turn
 from pipeline.ports import Catalog, Clock, Documents, Erasable, Operations, Publisher
 from pipeline.projection import submitted
 from pipeline.rows import DocumentRow, NamespaceRow, OperationRow
@@ -25,7 +25,7 @@ class Operate:
     publisher: Publisher
     clock: Clock
     store: Erasable
-    lock: asyncio.Lock
+    turn: Turn
 
     async def handle(self, batch: Sequence[Record[OperationRequested]]) -> None:
         """One after the other; each may be done again from the start."""
@@ -59,10 +59,10 @@ class Operate:
             moved = frozenset(event.spaces) <= self._spaces(event.target)
             return None if moved else f"{event.source} has no content any more."
         spaces = tuple(one for one in event.spaces if one in leaving)
-        async with self.lock:
+        async with self.turn():
             await self._open(event.target)
         await self._rename(spaces, event.target, event.source)
-        async with self.lock:
+        async with self.turn():
             await self._hand_over(event.source, event.target, spaces)
         return None
 
@@ -180,10 +180,10 @@ def build(
     publisher: Publisher,
     clock: Clock,
     store: Erasable,
-    lock: asyncio.Lock,
+    turn: Turn,
 ) -> Stage[OperationRequested]:
-    """The stage `operations`. `lock` is held by whoever reads a namespace's settings to change them."""
-    work = Operate(documents, catalog, operations, publisher, clock, store, lock)
+    """The stage `operations`. `turn` is held by whoever reads settings to change them."""
+    work = Operate(documents, catalog, operations, publisher, clock, store, turn)
     return Stage(
         name="operations", source=OPERATIONS_REQUESTED, handle=work.handle, batch=1, give_up=work.give_up
     )

@@ -1,11 +1,10 @@
 """Moving a namespace's content, and erasing what nobody owns."""
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.changes import Changes
 from pipeline.rows import OperationRow
 from pipeline.stages import operations
 from pipeline.stages.operations import renamed
@@ -49,7 +48,7 @@ class Office:
             publisher=self.world.publisher,
             clock=self.world.clock,
             store=self.erased,
-            lock=asyncio.Lock(),
+            turn=Changes().turn,
         )
 
     async def ask(self, kind: str, source: str, *spaces: str, target: str | None = None) -> OperationRow:
