@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test check format lint types imports bench demo hooks clean
+.PHONY: help install run test check format lint types imports bench demo kafka hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -48,9 +48,12 @@ bench: install ## Measure the service beside plain LanceDB (ARGS=--quick for a t
 demo: install ## Remember the installed packages, then ask five questions
 	@$(BIN)/recollect demo
 
+kafka: install ## Run a real Apache Kafka on loopback until Ctrl-C (ARGS="--port 9092")
+	@$(BIN)/python -m tools.kafka $(ARGS)
+
 hooks: install ## Run the checks before every commit
 	@$(BIN)/pre-commit install
 
 clean: ## Remove everything the other commands made, except the data
-	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
+	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .kafka dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -279,7 +279,10 @@ class Delivery:
 
 
 def decode(topic: Topic[E], raw: RawRecord) -> Record[E]:
-    """The event in its envelope; ValueError when key or value are not what the topic promises."""
+    """The event in its envelope; ValueError when key, value or headers are not what the topic promises."""
+    for name, value in raw.headers.items():
+        if not value.isascii():
+            _see_that_it_is_text(name, value)
     partition, offset = _place(raw)
     return Record(
         topic=raw.topic,
@@ -291,6 +294,14 @@ def decode(topic: Topic[E], raw: RawRecord) -> Record[E]:
         headers=raw.headers,
         redriven=REDRIVEN_OFFSET in raw.headers,
     )
+
+
+def _see_that_it_is_text(header: str, value: str) -> None:
+    """A bus hands over bytes that are no UTF-8 as lone surrogates, so that none are lost."""
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"the header {header} is no UTF-8") from error
 
 
 def decoded(stage: Stage[E], batch: Sequence[RawRecord]) -> list[Record[E]]:

@@ -50,5 +50,10 @@ def test_a_skipped_test_needs_a_reason_that_is_allowed(tmp_path: Path) -> None:
     assert f"Skipped, though this machine could run it: {lazy}" in done.stdout
 
 
+def test_the_kafka_suite_has_to_run(tmp_path: Path) -> None:
+    skipped = "SKIPPED [9] tests/pipeline/bus/conftest.py:9: needs a real Apache Kafka: Java 17 is missing"
+    assert _run(tmp_path, f"{skipped}\n{SOME_SKIPPED}").returncode == 1
+
+
 def test_deselected_tests_are_a_failure(tmp_path: Path) -> None:
     assert _run(tmp_path, "==== 3 passed, 2 deselected in 1.00s ====").returncode == 1

@@ -1,0 +1,313 @@
+"""The bus beyond one machine: Apache Kafka, and as many processes as there are partitions."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aiokafka import TopicPartition
+from faststream.kafka import KafkaBroker
+
+from pipeline.bus.following import following
+from pipeline.bus.kafka.cluster import PRODUCER, Cluster, KafkaOpenError, KafkaOptions
+from pipeline.bus.kafka.feeding import StageFeed
+from pipeline.bus.kafka.offsets import REDRIVE, Offsets
+from pipeline.bus.kafka.publishing import Publishing
+from pipeline.bus.kafka.reading import TopicFeed, read
+from pipeline.bus.kafka.topics import DEAD_LETTERS, Topics
+from pipeline.bus.port import Follower, Handle
+from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord, decoded
+from pipeline.errors import OutageError
+from pipeline.ports import Clock, Position
+from pipeline.stage import Stage
+from schemas import topics as all_topics
+from schemas.base import Event
+from schemas.topics import Topic
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import TracerProvider
+    from prometheus_client import CollectorRegistry
+
+E = TypeVar("E", bound=Event)
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.05
+"""How often other processes' positions are looked at, by whoever waits for them."""
+FORESEE = 512
+
+
+class KafkaBus:
+    """`pipeline.bus.port.Bus` on a Kafka cluster. Any number of processes may have one each."""
+
+    def __init__(
+        self, cluster: Cluster, instruments: Sequence[Any], clock: Clock, patience: Patience
+    ) -> None:
+        self._cluster = cluster
+        self._instruments = instruments
+        self._topics = Topics(cluster)
+        self._offsets = Offsets(cluster, self._topics)
+        self._publishing = Publishing(cluster, self._topics, self._broker)
+        self._delivery = Delivery(self, clock, patience)
+        self._feeds: dict[str, StageFeed] = {}
+        self._redriving = asyncio.Lock()
+
+    @classmethod
+    async def open(
+        cls,
+        options: KafkaOptions,
+        *,
+        clock: Clock,
+        patience: Patience | None = None,
+        topics: Sequence[Topic[Any]] = all_topics.ALL,
+        registry: "CollectorRegistry | None" = None,
+        tracers: "TracerProvider | None" = None,
+    ) -> "KafkaBus":
+        """Connected, and with every topic there. KafkaOpenError says what is wrong with the cluster.
+
+        FastStream's metrics go to `registry` and its spans to `tracers`, where these are given.
+        """
+        try:
+            cluster = Cluster(options)
+        except OSError as error:
+            raise KafkaOpenError(f"The certificates for Kafka can't be read: {error}.") from error
+        bus = cls(cluster, _instruments(registry, tracers), clock, patience or Patience())
+        try:
+            await bus._prepare(topics)
+        except BaseException:
+            await bus.close()
+            raise
+        return bus
+
+    @property
+    def partitions(self) -> int:
+        return self._cluster.options.partitions
+
+    async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
+        """Append events; with all replicas in sync on return. KafkaUnavailableError within a bounded time.
+
+        After that error it may still be written, when Kafka is back: ids make a repetition harmless.
+        """
+        await self._topics.ensure([topic])
+        raw = [Entry(key.encode(), event.model_dump_json().encode(), {}) for key, event in entries]
+        return await self._publishing.events(topic.name, raw)
+
+    async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
+        return await self._publishing.raw(topic, entries)
+
+    async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None:
+        """Feed the stages with the partitions that fall to this process, as a member of their groups."""
+        groups = [stage.group for stage in stages]
+        self._claim(groups)
+        try:
+            await self._topics.ensure(stage.source for stage in stages)
+            await self._feed(stages, until_idle=until_idle)
+        finally:
+            for group in groups:
+                self._feeds.pop(group, None)
+
+    async def foresee(self, stages: Sequence[Stage[Any]]) -> None:
+        for stage in stages:
+            await self._foresee(stage)
+
+    def follow(self, topic: Topic[E], handle: Handle[E]) -> AbstractAsyncContextManager[Follower]:
+        return self._follow(topic, handle)
+
+    async def reached(self, group: str, topic: str, partition: int, offset: int) -> None:
+        place = TopicPartition(topic, partition)
+        while True:
+            if (await self._offsets.positions(group)).get(place, 0) > offset:
+                return
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def lag(self) -> dict[str, dict[tuple[str, int], int]]:
+        """As Kafka knows it, over all processes. Gaps that compaction leaves are counted in."""
+        groups = await self._offsets.groups()
+        found = await asyncio.gather(*(self._offsets.positions(group) for group in groups))
+        ends = await self._offsets.ends({place.topic for positions in found for place in positions})
+        return {
+            group: {
+                tuple(place): max(0, ends[place] - at) for place, at in positions.items() if place in ends
+            }
+            for group, positions in zip(groups, found, strict=True)
+        }
+
+    async def depth(self, topic: str) -> int:
+        starts = await self._starts(topic)
+        ends = await self._offsets.ends([topic])
+        return sum(end - starts[place] for place, end in ends.items())
+
+    async def rewind(self, group: str, topic: str) -> None:
+        starts = await self._offsets.starts([topic])
+        if group in self._feeds:
+            async with self._cluster.bounded(f"rewind {group}"):
+                await self._feeds[group].rewind(starts)
+        else:
+            await self._offsets.place(group, starts)
+
+    async def forget(self, group: str) -> None:
+        await self._offsets.forget(group)
+
+    async def read(
+        self, topic: str, partition: int | None = None, start: int = 0
+    ) -> AsyncIterator[RawRecord]:
+        """The records as they were when asked for, partition by partition, from offset `start` of each."""
+        ends = await self._offsets.ends([topic])
+        for place, end in sorted(ends.items()):
+            if partition in (None, place.partition):
+                async for record in read(self._cluster, place, start, end):
+                    yield record
+
+    async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
+        """What was parked and not given back since."""
+        names = [f"{topic}{DEAD_LETTERS}"] if topic is not None else await self._topics.parked()
+        letters: list[DeadLetter] = []
+        for name in names:
+            starts = await self._starts(name)
+            for place, end in sorted((await self._offsets.ends([name])).items()):
+                async with aclosing(read(self._cluster, place, starts[place], end)) as records:
+                    async for record in records:
+                        if len(letters) == limit:
+                            return letters
+                        letters.append(DeadLetter.read(record))
+        return letters
+
+    async def redrive(self, topic: str | None = None, limit: int = 1000) -> int:
+        """Give parked records back, and remember up to where: Kafka can't take single records away.
+
+        What ends in between gives some back twice, never none.
+        """
+        async with self._redriving:
+            letters = await self.dead_letters(topic, limit)
+            done: dict[TopicPartition, int] = {}
+            for letter in letters:
+                await self.append(letter.origin[0], [letter.redriven()])
+                done[TopicPartition(letter.record.topic, letter.record.partition)] = letter.record.offset + 1
+            if done:
+                await self._offsets.place(REDRIVE, done)
+        return len(letters)
+
+    async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
+        """Nothing: a broker applies retention and compaction by itself."""
+        del topics
+        return 0
+
+    async def differences(self, topics: Sequence[Topic[Any]] = all_topics.ALL) -> list[str]:
+        """What about the topics is not as the settings say, and what to do: one sentence each."""
+        return await self._topics.check(topics)
+
+    async def close(self) -> None:
+        await self._publishing.close()
+        await self._cluster.close()
+
+    async def _prepare(self, topics: Sequence[Topic[Any]]) -> None:
+        try:
+            await self._topics.ensure(topics)
+            await self._publishing.start()
+        except OutageError as error:
+            raise KafkaOpenError(f"{error} See RECOLLECT_KAFKA_BOOTSTRAP and the broker's log.") from error
+        for said in await self._topics.check(topics):
+            log.warning("%s", said)
+
+    def _claim(self, groups: Sequence[str]) -> None:
+        twice = sorted(group for group in set(groups) if group in self._feeds or groups.count(group) > 1)
+        if twice:
+            raise ValueError(f"each stage runs once per bus, these run already or twice: {', '.join(twice)}")
+
+    async def _feed(self, stages: Sequence[Stage[Any]], *, until_idle: bool) -> None:
+        broker = self._broker(consumer_only=True)
+        feeds = [self._stage_feed(stage, broker) for stage in stages]
+        await broker.connect()
+        tasks = [asyncio.create_task(feed.run(), name=feed.stage.name) for feed in feeds]
+        if until_idle:
+            tasks.append(asyncio.create_task(self._level(stages)))
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await broker.stop()
+        for task in done:
+            await task
+
+    def _stage_feed(self, stage: Stage[Any], broker: KafkaBroker) -> StageFeed:
+        feed = StageFeed(stage, broker=broker, delivery=self._delivery, options=self._cluster.options)
+        self._feeds[stage.group] = feed
+        return feed
+
+    async def _level(self, stages: Iterable[Stage[Any]]) -> None:
+        """Wait until these groups have handled all there is, in whatever process.
+
+        Positions are asked for before the ends are: what they had passed by then was handled, so nothing that
+        was under way can have moved an end that is not seen.
+        """
+        wanted = {stage.group: stage.source.name for stage in stages}
+        while True:
+            found = [await self._offsets.positions(group) for group in wanted]
+            ends = [await self._offsets.ends([topic]) for topic in wanted.values()]
+            if all(
+                positions.get(place, 0) >= end
+                for positions, some in zip(found, ends, strict=True)
+                for place, end in some.items()
+            ):
+                return
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _foresee(self, stage: Stage[E]) -> None:
+        if stage.foresee is None:
+            return
+        positions = await self._offsets.positions(stage.group)
+        for place, end in sorted((await self._offsets.ends([stage.source.name])).items()):
+            batch: list[RawRecord] = []
+            async for record in read(self._cluster, place, positions.get(place, 0), end):
+                batch.append(record)
+                if len(batch) == FORESEE:
+                    await stage.foresee(decoded(stage, batch))
+                    batch = []
+            if batch:
+                await stage.foresee(decoded(stage, batch))
+
+    @asynccontextmanager
+    async def _follow(self, topic: Topic[E], handle: Handle[E]) -> AsyncIterator[Follower]:
+        await self._topics.ensure([topic])
+        feed = TopicFeed(self._cluster, self._offsets, topic.name)
+        async with following(feed, topic, handle) as follower:
+            yield follower
+
+    async def _starts(self, topic: str) -> dict[TopicPartition, int]:
+        """Where a topic begins; of dead letters, after those that were given back."""
+        starts = await self._offsets.starts([topic])
+        if topic.endswith(DEAD_LETTERS) and starts:
+            for place, offset in (await self._offsets.positions(REDRIVE)).items():
+                if place in starts:
+                    starts[place] = max(starts[place], offset)
+        return starts
+
+    def _broker(self, *, consumer_only: bool = False) -> KafkaBroker:
+        options = self._cluster.options
+        return KafkaBroker(
+            options.bootstrap,
+            client_id=self._cluster.name,
+            security=self._cluster.security,
+            request_timeout_ms=round(options.patience * 1000),
+            consumer_only=consumer_only,
+            middlewares=self._instruments,
+            apply_types=False,
+            logger=log,
+            log_level=logging.DEBUG,
+            **PRODUCER,
+        )
+
+
+def _instruments(registry: "CollectorRegistry | None", tracers: "TracerProvider | None") -> list[Any]:
+    instruments: list[Any] = []
+    if registry is not None:
+        from faststream.kafka.prometheus import KafkaPrometheusMiddleware
+
+        instruments.append(KafkaPrometheusMiddleware(registry=registry, app_name="recollect"))
+    if tracers is not None:
+        from faststream.kafka.opentelemetry import KafkaTelemetryMiddleware
+
+        instruments.append(KafkaTelemetryMiddleware(tracer_provider=tracers))
+    return instruments

@@ -1,0 +1,154 @@
+"""Writing to Kafka: idempotent, on all replicas in sync, to the partition of the record's space."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from aiokafka.structs import RecordMetadata
+from faststream.kafka import KafkaBroker
+
+from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
+from pipeline.bus.kafka.topics import Topics
+from pipeline.delivery import Entry
+from pipeline.ports import Position
+from schemas.ids import partition
+
+log = logging.getLogger(__name__)
+
+Sent = asyncio.Future[RecordMetadata]
+Send = Callable[[str, Entry, int], Awaitable[Sent]]
+"""Hands a record to a producer; what it returns resolves when all replicas in sync have it."""
+_HEADERS = {"content-type": "application/json"}
+
+
+class Publishing:
+    """Events through FastStream, which traces and counts them; raw bytes as they are."""
+
+    def __init__(self, cluster: Cluster, topics: Topics, connect: Callable[[], KafkaBroker]) -> None:
+        self._cluster = cluster
+        self._topics = topics
+        self._events = _Outlet(lambda: _Events.open(connect()))
+        self._bytes = _Outlet(lambda: _Bytes.open(cluster))
+
+    async def events(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
+        return await self._write(self._events, topic, entries)
+
+    async def raw(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
+        return await self._write(self._bytes, topic, entries)
+
+    async def start(self) -> None:
+        """Connect, so that the first who writes need not wait for it."""
+        async with self._cluster.bounded("take records"):
+            await self._events.open()
+
+    async def close(self) -> None:
+        await self._events.close()
+        await self._bytes.close()
+
+    async def _write(self, outlet: "_Outlet", topic: str, entries: Sequence[Entry]) -> list[Position]:
+        if not entries:
+            return []
+        count = await self._topics.partitions(topic)
+        async with self._cluster.bounded(f"take records of {topic}"):
+            try:
+                return await self._send(await outlet.open(), topic, count, entries)
+            except KafkaError as error:
+                # What is no passing thing leaves an idempotent producer unable to go on.
+                if not error.retriable:
+                    log.warning("A new producer after: %r", error)
+                    await outlet.close()
+                raise
+
+    async def _send(self, send: Send, topic: str, count: int, entries: Sequence[Entry]) -> list[Position]:
+        """One after the other, so that they keep their order; they travel together all the same."""
+        sent: list[Sent] = []
+        try:
+            for entry in entries:
+                sent += [await send(topic, entry, partition(entry.key, count))]
+        finally:
+            # Waited for in any case: what was handed over may be written.
+            placed = await asyncio.gather(*sent)
+        return [self._position(one) for one in placed]
+
+    def _position(self, placed: RecordMetadata) -> Position:
+        if placed.offset < 0:
+            raise KafkaUnavailableError(
+                f"Kafka at {self._cluster.options.bootstrap} has a record of {placed.topic}, but no longer"
+                " knows where. Sending it again changes nothing but that."
+            )
+        return Position(placed.partition, placed.offset)
+
+
+class _Events:
+    """FastStream's producer."""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        self._broker = broker
+
+    @classmethod
+    async def open(cls, broker: KafkaBroker) -> "_Events":
+        try:
+            await broker.start()
+        except BaseException:
+            await broker.stop()
+            raise
+        return cls(broker)
+
+    async def send(self, topic: str, entry: Entry, place: int) -> Sent:
+        return await self._broker.publish(
+            entry.value,
+            topic,
+            key=entry.key,
+            partition=place,
+            headers={**_HEADERS, **entry.headers},
+            no_confirm=True,
+        )
+
+    async def close(self) -> None:
+        await self._broker.stop()
+
+
+class _Bytes:
+    """aiokafka's own: FastStream would add headers to what is given back or parked."""
+
+    def __init__(self, producer: AIOKafkaProducer) -> None:
+        self._producer = producer
+
+    @classmethod
+    async def open(cls, cluster: Cluster) -> "_Bytes":
+        return cls(await cluster.producer())
+
+    async def send(self, topic: str, entry: Entry, place: int) -> Sent:
+        headers = [(name, value.encode(errors="surrogateescape")) for name, value in entry.headers.items()]
+        sent: Sent = await self._producer.send(
+            topic, entry.value, entry.key, partition=place, headers=headers
+        )
+        return sent
+
+    async def close(self) -> None:
+        await self._producer.stop()
+
+
+class _Outlet:
+    """A producer that is opened when it is needed, and anew after it was closed."""
+
+    def __init__(self, make: Callable[[], Awaitable["_Events | _Bytes"]]) -> None:
+        self._make = make
+        self._open: Any = None
+        self._lock = asyncio.Lock()
+
+    async def open(self) -> Send:
+        async with self._lock:
+            if self._open is None:
+                self._open = await self._make()
+            send: Send = self._open.send
+            return send
+
+    async def close(self) -> None:
+        async with self._lock:
+            opened, self._open = self._open, None
+            if opened is not None:
+                await opened.close()

@@ -1,0 +1,1 @@
+"""What developers and CI need besides the service."""
