@@ -164,12 +164,15 @@ class Judge:
             if several in schema:
                 return self._sample(schema[several][0])
         if "allOf" in schema:
-            return self._sample(schema["allOf"][0])
+            parts = [self._sample({"type": "object", **self.resolve(part)}) for part in schema["allOf"]]
+            filled = [(key, value) for part in parts for key, value in part.items()]
+            return dict(sorted(filled, key=lambda member: member[1] is not None))
         kind = schema.get("type")
         if isinstance(kind, list):
             return None if "null" in kind else self._sample({**schema, "type": kind[0]})
         if kind == "object":
-            return {name: self._sample(schema["properties"][name]) for name in schema.get("required", [])}
+            members = schema.get("properties", {})
+            return {name: self._sample(members.get(name, {})) for name in schema.get("required", [])}
         return _value(kind, schema.get("format"))
 
 

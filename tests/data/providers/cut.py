@@ -63,7 +63,7 @@ GITHUB_WEBHOOKS = [
     "push",
     "repository-renamed",
     "repository-deleted",
-    "issues-edited",
+    "issues-deleted",
     "issue-comment-created",
 ]
 

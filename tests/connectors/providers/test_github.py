@@ -1,0 +1,351 @@
+"""GitHub: files by Git's hashes, issues by their times, and its traps."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from connectors.errors import AuthExpiredError, ForgedError, RateLimitedError
+from connectors.ports import Delivery, Hint, Item, Removed, Subscription
+from connectors.providers.github import GitHub
+from tests.connectors.doubles.github import GitHubDouble
+from tests.connectors.doubles.github_world import Repo
+from tests.connectors.providers.keeper import Bench, Token
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def github() -> Iterator[GitHubDouble]:
+    double = GitHubDouble()
+    yield double
+    double.settle()
+
+
+@pytest.fixture
+def repo(github: GitHubDouble) -> Repo:
+    made = github.repo(
+        "octo/handbook", {"README.md": "# Handbook\n\nHi.", "docs/leave.md": "30 days", "a.py": "x"}
+    )
+    issue = made.open("Coffee?", "Where is it?", labels=("question",))
+    made.comment(issue, "On the third floor.")
+    return made
+
+
+@pytest.fixture
+def bench(github: GitHubDouble, repo: Repo) -> Bench:
+    return Bench(
+        GitHub("id", "secret"), github, access=Token("gho_good"), selection={"repos": [str(repo.id)]}
+    )
+
+
+def _ids(bench: Bench, repo: Repo) -> set[str]:
+    return {id_.removeprefix(f"{repo.id}/") for id_ in bench.keeper.items}
+
+
+async def test_everything_is_read_at_first(bench: Bench, repo: Repo) -> None:
+    await bench.run()
+    assert _ids(bench, repo) == {"blob/README.md", "blob/docs/leave.md", "issues/1"}
+    readme = bench.keeper.items[f"{repo.id}/blob/README.md"]
+    assert readme.title == "Handbook"
+    assert readme.url == "https://github.com/octo/handbook/blob/main/README.md"
+    assert readme.metadata["path"] == "README.md"
+    assert readme.metadata["author"] == "ada"
+    issue = bench.keeper.items[f"{repo.id}/issues/1"]
+    assert issue.text == "# Coffee?\n\nWhere is it?\n\n## bob, 2026-03-01\n\nOn the third floor.\n"
+    assert issue.metadata["labels"] == ["question"]
+
+
+async def test_nothing_changed_costs_four_requests(bench: Bench, github: GitHubDouble) -> None:
+    await bench.run()
+    github.counted()
+    steps = await bench.run()
+    assert len(github.counted()) == 4
+    assert not [step for step in steps if isinstance(step, (Item, Removed))]
+
+
+async def test_changes_additions_and_deletions_arrive(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    await bench.run()
+    repo.commit({"README.md": "# New", "docs/leave.md": None, "docs/pay.md": "Paid."}, author="eve")
+    github.counted()
+    await bench.run()
+    assert _ids(bench, repo) == {"blob/README.md", "blob/docs/pay.md", "issues/1"}
+    assert bench.keeper.items[f"{repo.id}/blob/README.md"].metadata["author"] == "eve"
+    assert len(github.counted()) == 4 + 1 + 2
+
+
+async def test_of_several_commits_no_author_is_guessed(bench: Bench, repo: Repo) -> None:
+    await bench.run()
+    repo.commit({"README.md": "# One"}, author="eve")
+    repo.commit({"docs/leave.md": "40 days"}, author="bob")
+    await bench.run()
+    assert "author" not in bench.keeper.items[f"{repo.id}/blob/README.md"].metadata
+
+
+async def test_many_files_come_in_one_archive(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    repo.commit({f"notes/{n}.md": f"# Note {n}" for n in range(300)})
+    await bench.run()
+    assert len(_ids(bench, repo)) == 303
+    assert github.downloads == 1
+    assert len(github.counted()) <= 6
+
+
+async def test_what_attributes_keep_out_of_the_archive_is_read_as_a_blob(
+    bench: Bench, github: GitHubDouble, repo: Repo
+) -> None:
+    repo.commit({f"notes/{n}.md": f"# Note {n}" for n in range(30)})
+    repo.omitted |= {"notes/3.md", "notes/4.md"}
+    await bench.run()
+    assert bench.keeper.text(f"{repo.id}/blob/notes/3.md") == "# Note 3"
+    assert github.counted().count("git/get-blob") == 2
+
+
+async def test_a_tree_that_is_cut_short_is_walked(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    repo.commit({f"{folder}/deep/{n}.md": "x" for folder in "abc" for n in range(4)})
+    github.tree_limit = 8
+    await bench.run()
+    assert len(_ids(bench, repo)) == 15
+
+
+async def test_a_forced_push_is_a_tree_like_any_other(bench: Bench, repo: Repo) -> None:
+    await bench.run()
+    repo.commit({"other.md": "Another history"}, base=None)
+    await bench.run()
+    assert _ids(bench, repo) == {"blob/other.md", "issues/1"}
+
+
+async def test_another_default_branch_is_followed(bench: Bench, repo: Repo) -> None:
+    await bench.run()
+    repo.commit({"next.md": "Next"}, branch="next")
+    repo.branch = "next"
+    await bench.run()
+    assert _ids(bench, repo) == {"blob/next.md", "issues/1"}
+    assert "/blob/next/" in str(bench.keeper.items[f"{repo.id}/blob/next.md"].url)
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+async def test_a_renamed_repository_keeps_its_documents(
+    bench: Bench, github: GitHubDouble, repo: Repo, by_name: bool
+) -> None:
+    bench.selection = {"repos": ["octo/handbook" if by_name else str(repo.id)]}
+    await bench.run()
+    github.rename(repo, "octo/guide")
+    impostor = github.repo("octo/handbook", {"README.md": "# Not yours"})
+    steps = await bench.run()
+    assert not [step for step in steps if isinstance(step, Removed)]
+    assert bench.keeper.items[f"{repo.id}/blob/README.md"].metadata["repository"] == "octo/guide"
+    assert not [id_ for id_ in bench.keeper.items if id_.startswith(str(impostor.id))]
+
+
+async def test_a_repository_that_is_gone_takes_its_documents_along(
+    bench: Bench, github: GitHubDouble, repo: Repo
+) -> None:
+    await bench.run()
+    github.remove(repo)
+    await bench.run()
+    assert not bench.keeper.items
+    assert bench.keeper.failures[0].code == "not_found"
+
+
+async def test_what_is_not_chosen_any_more_goes_with_the_next_complete_listing(
+    bench: Bench, github: GitHubDouble, repo: Repo
+) -> None:
+    other = github.repo("octo/other", {"x.md": "x"})
+    bench.selection = {"repos": [str(repo.id), str(other.id)]}
+    await bench.run()
+    bench.selection = {"repos": [str(other.id)]}
+    await bench.run(complete=True)
+    assert list(bench.keeper.items) == [f"{other.id}/blob/x.md"]
+
+
+async def test_an_empty_repository_is_no_failure(bench: Bench, github: GitHubDouble) -> None:
+    bench.selection = {"repos": [str(github.repo("octo/empty").id)]}
+    await bench.run()
+    assert not bench.keeper.items
+    assert not bench.keeper.failures
+
+
+async def test_links_submodules_and_pointers_are_no_documents(
+    bench: Bench, github: GitHubDouble, repo: Repo
+) -> None:
+    repo.commit({"link.md": "README.md"}, mode="120000")
+    repo.commit({"module.md": "x"}, mode="160000")
+    repo.commit({"big.md": "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"})
+    await bench.run()
+    assert not {"blob/link.md", "blob/module.md", "blob/big.md"} & _ids(bench, repo)
+    assert [failure.code for failure in bench.keeper.failures] == ["unsupported"]
+
+
+async def test_a_file_in_another_encoding_is_handed_on_as_a_file(bench: Bench, repo: Repo) -> None:
+    repo.commit({"alt.txt": "Grüße".encode("latin-1")})
+    await bench.run()
+    file = bench.keeper.items[f"{repo.id}/blob/alt.txt"].file
+    assert file is not None
+    assert file.data == "Grüße".encode("latin-1")
+
+
+async def test_an_edited_comment_changes_its_issue(bench: Bench, repo: Repo) -> None:
+    await bench.run()
+    repo.edit_comment(repo.issues[1].comments[0], "On the fourth floor.")
+    await bench.run()
+    assert "fourth" in bench.keeper.text(f"{repo.id}/issues/1")
+
+
+async def test_issues_of_the_same_second_are_not_lost(bench: Bench, repo: Repo) -> None:
+    await bench.run()
+    first = repo.open("One")
+    await bench.run()
+    repo.issues[3] = type(first)(3, "Two", "", "ada", first.at, first.changed)
+    await bench.run()
+    assert "issues/3" in _ids(bench, repo)
+
+
+async def test_a_deleted_issue_goes_with_the_next_complete_listing(bench: Bench, repo: Repo) -> None:
+    await bench.run()
+    del repo.issues[1]
+    await bench.run(complete=True)
+    assert "issues/1" not in _ids(bench, repo)
+
+
+async def test_a_complete_listing_of_what_is_known_reads_no_content(
+    bench: Bench, github: GitHubDouble
+) -> None:
+    await bench.run()
+    github.counted()
+    steps = await bench.run(complete=True)
+    assert not [step for step in steps if isinstance(step, Item)]
+    assert len(github.counted()) == 5
+
+
+async def test_a_killed_run_goes_on_and_reads_nothing_twice(
+    bench: Bench, github: GitHubDouble, repo: Repo
+) -> None:
+    other = github.repo("octo/other", {"x.md": "x"})
+    bench.selection = {"repos": [str(repo.id), str(other.id)]}
+    before = len([step for step in await bench.run(steps=6) if isinstance(step, Item)])
+    rest = [step for step in await bench.run() if isinstance(step, Item)]
+    assert before + len(rest) == 4
+    assert len(bench.keeper.items) == 4
+
+
+@pytest.mark.parametrize(
+    ("limit", "slept"),
+    [({"retry_after": 7}, 7), ({"reset": 30}, 30), ({"retry_after": 9, "status": 429}, 9), ({}, 60)],
+)
+async def test_it_waits_as_long_as_github_asks(
+    bench: Bench, github: GitHubDouble, limit: dict[str, int], slept: float
+) -> None:
+    github.fail(github.limited(**limit), "git/get-tree")
+    await bench.run()
+    assert bench.keeper.items
+    assert max(bench.slept) == pytest.approx(slept, abs=1)
+
+
+async def test_a_used_up_budget_ends_the_run_with_the_time_to_try_again(
+    bench: Bench, github: GitHubDouble
+) -> None:
+    github.fail(github.limited(reset=1800), "git/get-tree")
+    with pytest.raises(RateLimitedError) as caught:
+        await bench.run()
+    assert caught.value.after is not None
+    assert caught.value.after.total_seconds() == 1800
+
+
+async def test_a_revoked_token_is_the_users_affair(bench: Bench, github: GitHubDouble) -> None:
+    github.tokens.clear()
+    with pytest.raises(AuthExpiredError):
+        await bench.run()
+
+
+async def test_a_token_that_can_be_renewed_is(bench: Bench, github: GitHubDouble) -> None:
+    bench.access = Token("gho_old", lambda _: "gho_good")
+    await bench.run()
+    assert bench.keeper.items
+
+
+async def test_a_push_to_the_default_branch_is_a_hint(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    await _received(
+        bench, github.push(repo, "s3cret"), {Hint("selected", str(repo.id)), Hint("selected", repo.full_name)}
+    )
+    await _received(bench, github.push(repo, "s3cret", ref="refs/heads/topic"), set())
+    await _received(bench, github.push(repo, "s3cret", ref="refs/tags/v1"), set())
+
+
+async def test_a_comment_is_a_hint_and_a_deleted_issue_asks_for_a_complete_listing(
+    bench: Bench, github: GitHubDouble, repo: Repo
+) -> None:
+    known = {"issue": {"user": {"login": "ada", "id": 1}, "labels": []}}
+    delivery = github.delivery(repo, "issue-comment-created", "s3cret", **known)
+    await _received(bench, delivery, {Hint("selected", str(repo.id)), Hint("selected", repo.full_name)})
+    delivery = github.delivery(repo, "issues-deleted", "s3cret")
+    names = {str(repo.id), repo.full_name}
+    await _received(bench, delivery, {Hint("selected", name, full=True) for name in names})
+
+
+async def test_a_rename_is_told_under_both_names(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    github.rename(repo, "octo/guide")
+    changes = {"repository": {"name": {"from": "handbook"}}}
+    delivery = github.delivery(repo, "repository-renamed", "s3cret", changes=changes)
+    names = {str(repo.id), "octo/guide", "octo/handbook"}
+    await _received(bench, delivery, {Hint("selected", name) for name in names})
+
+
+async def test_a_delivery_with_another_signature_is_forged(
+    bench: Bench, github: GitHubDouble, repo: Repo
+) -> None:
+    headers, body = github.push(repo, "another")
+    with pytest.raises(ForgedError):
+        await _received(bench, (headers, body), set())
+    del headers["x-hub-signature-256"]
+    headers["x-hub-signature"] = "sha1=" + "0" * 40
+    with pytest.raises(ForgedError):
+        await _received(bench, (headers, body), set())
+
+
+async def _received(bench: Bench, delivery: tuple[dict[str, str], bytes], hints: set[Hint]) -> None:
+    headers, body = delivery
+    at = bench.app.now  # type: ignore[attr-defined]  # every double has a clock
+    given = Delivery("POST", headers, {}, body, at, Subscription("con_1", "s3cret"))
+    receipt = await bench.provider.receive(given)
+    assert set(receipt.hints) == hints
+    assert receipt.id == headers["x-github-delivery"]
+
+
+async def test_every_chosen_repository_gets_one_hook(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    other = github.repo("octo/other", {"x.md": "x"})
+    other.admin = False
+    bench.selection = {"repos": [str(repo.id), str(other.id)]}
+    address = "https://recollect.test/webhooks/github/con_1"
+    first = await bench.provider.subscribe(bench.connection(), address, "s3cret", None)
+    assert first is not None
+    github.counted()
+    assert await bench.provider.subscribe(bench.connection(), address, "s3cret", first) == first
+    assert github.counted() == []
+    assert [hook["config"]["url"] for hook in repo.hooks.values()] == [address]
+    again = await bench.provider.subscribe(bench.connection(), address, "n3w", None)
+    assert again is not None
+    assert len(repo.hooks) == 1
+    await bench.provider.unsubscribe(bench.connection(), again)
+    assert not repo.hooks
+
+
+async def test_the_picker_shows_repositories_by_pages(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    for number in range(120):
+        github.repo(f"octo/r{number}")
+    first = await bench.provider.browse(bench.connection(), None, "", None)
+    assert len(first.entries) == 100
+    assert first.entries[0].id == str(repo.id)
+    second = await bench.provider.browse(bench.connection(), None, "", first.next)
+    assert len(second.entries) == 21
+    assert second.next is None
+    found = await bench.provider.browse(bench.connection(), None, "HAND", None)
+    assert [entry.name for entry in found.entries] == ["octo/handbook"]
+
+
+async def test_names_are_known_for_numbers_and_names(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    names = await bench.provider.names(
+        bench.connection(), "repos", [str(repo.id), "octo/handbook", "octo/none"]
+    )
+    assert names == {str(repo.id): "octo/handbook", "octo/handbook": "octo/handbook"}
+    account = await bench.provider.account(bench.connection())
+    assert account is not None
+    assert account.name == "ada"
