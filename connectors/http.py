@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from time import monotonic
 from typing import Any, Final
 
 import httpx2
@@ -110,12 +111,13 @@ class Http:
         access: Access | None = None,
         pace: Pace | None = None,
         sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._clients = clients
         self._origins = origins
         self._judge = judge
         self._access = access
-        self._pacer = Pacer(pace or Pace(), sleep=sleep)
+        self._pacer = Pacer(pace or Pace(), clock=clock, sleep=sleep)
         self._sleep = sleep
 
     async def get(

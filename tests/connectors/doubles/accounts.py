@@ -1,0 +1,102 @@
+"""An authorization server as Google and Microsoft run one: codes with PKCE, refresh tokens, revocation."""
+
+import base64
+from dataclasses import dataclass, field
+from hashlib import sha256
+from itertools import count
+from urllib.parse import parse_qsl, urlencode
+
+from connectors.errors import AuthExpiredError
+from tests.connectors.doubles.double import Answer
+
+CLIENT_ID = "the-client"
+CLIENT_SECRET = "the-client-secret"
+REVOKED = {"error": "invalid_grant", "error_description": "Token has been expired or revoked."}
+
+
+@dataclass
+class Accounts:
+    """`rotates`: a refresh gives a new refresh token too, and the old one stays good, as Microsoft does."""
+
+    rotates: bool = False
+    revoked: dict[str, object] = field(default_factory=lambda: dict(REVOKED))
+    access: set[str] = field(default_factory=lambda: {"access-0"})
+    refresh: set[str] = field(default_factory=lambda: {"refresh-0"})
+    scope: str = ""
+    _codes: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _numbers: "count[int]" = field(default_factory=lambda: count(1))
+
+    def accepts(self, authorization: str | None) -> bool:
+        """Whether a request carries a token that is good now."""
+        return authorization is not None and authorization.removeprefix("Bearer ") in self.access
+
+    def expire(self) -> None:
+        """Access tokens are good for no more requests; a refresh mends it."""
+        self.access.clear()
+
+    def revoke(self) -> None:
+        """The user withdrew: only a new consent mends it."""
+        self.access.clear()
+        self.refresh.clear()
+
+    def consent(self, query: str) -> Answer:
+        """The page of consent, agreed to at once: leads back with a code."""
+        asked = dict(parse_qsl(query))
+        assert asked["response_type"] == "code"
+        assert asked["client_id"] == CLIENT_ID
+        assert asked["code_challenge_method"] == "S256"
+        self.scope = asked["scope"]
+        code = f"code-{next(self._numbers)}"
+        self._codes[code] = (asked["code_challenge"], asked["redirect_uri"])
+        location = f"{asked['redirect_uri']}?{urlencode({'code': code, 'state': asked['state']})}"
+        return Answer(302, headers={"location": location})
+
+    def token(self, body: bytes) -> Answer:
+        """The token endpoint, asked with a form."""
+        form = dict(parse_qsl(body.decode()))
+        if (form.get("client_id"), form.get("client_secret")) != (CLIENT_ID, CLIENT_SECRET):
+            return Answer(401, {"error": "invalid_client", "error_description": "The client is not known."})
+        match form.get("grant_type"):
+            case "authorization_code":
+                challenge, redirect = self._codes.pop(form.get("code", ""), ("", ""))
+                digest = sha256(form.get("code_verifier", "").encode()).digest()
+                proof = base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
+                good = (challenge, redirect) == (proof, form.get("redirect_uri"))
+                return self._issued(first=True) if good else Answer(400, {"error": "invalid_grant"})
+            case "refresh_token":
+                known = form.get("refresh_token") in self.refresh
+                return self._issued(first=False) if known else Answer(400, self.revoked)
+        return Answer(400, {"error": "unsupported_grant_type"})
+
+    def _issued(self, *, first: bool) -> Answer:
+        number = next(self._numbers)
+        self.access.add(f"access-{number}")
+        granted = {"access_token": f"access-{number}", "expires_in": 3600, "token_type": "Bearer"}
+        granted |= {"scope": self.scope}
+        if first or self.rotates:
+            self.refresh.add(f"refresh-{number}")
+            granted |= {"refresh_token": f"refresh-{number}"}
+        return Answer(200, granted)
+
+
+@dataclass
+class Grant:
+    """`ports.Access` by refresh tokens, without the store and the lock of the real one."""
+
+    accounts: Accounts
+    current: str = "access-0"
+    refresh: str = "refresh-0"
+
+    async def token(self) -> str:
+        """The token at hand."""
+        return self.current
+
+    async def renew(self, rejected: str) -> str:
+        """A refresh; AuthExpiredError where the grant is gone."""
+        form = {"grant_type": "refresh_token", "refresh_token": self.refresh}
+        form |= {"client_id": CLIENT_ID, "client_secret": CLIENT_SECRET}
+        answer = self.accounts.token(urlencode(form).encode())
+        if answer.status != 200:
+            raise AuthExpiredError("Authorize again.")
+        self.current = answer.body["access_token"]
+        return self.current

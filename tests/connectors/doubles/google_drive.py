@@ -1,0 +1,416 @@
+"""Google Drive: My Drive, shared drives, shortcuts, native documents, a feed of changes and its channels.
+
+python -m tests.connectors.doubles.google_drive --port 0
+"""
+
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import md5
+from itertools import count
+from typing import Any
+
+from starlette.requests import Request
+
+from tests.connectors.doubles.double import Answer, Call, run
+from tests.connectors.doubles.google import GoogleDouble, refused, without_none
+from tests.connectors.doubles.judge import ViolationError
+
+File = dict[str, Any]
+GOOGLE = "application/vnd.google-apps."
+FOLDER, SHORTCUT, DOCUMENT = f"{GOOGLE}folder", f"{GOOGLE}shortcut", f"{GOOGLE}document"
+SHEET, SLIDES = f"{GOOGLE}spreadsheet", f"{GOOGLE}presentation"
+EXPORT_BYTES = 10 * 1024 * 1024
+LONGEST_CHANNEL = timedelta(days=7)
+
+
+@dataclass
+class Channel:
+    """A channel of notifications, as it was asked for."""
+
+    id: str
+    address: str
+    token: str
+    resource: str
+    expires: datetime
+    drive: str
+    messages: int = 0
+
+
+class GoogleDriveDouble(GoogleDouble):
+    """The world: files by id, what they contain, and when each last changed in which drive's feed."""
+
+    def __init__(self) -> None:
+        super().__init__("google-drive")
+        self.address = "https://www.googleapis.com"
+        self.files: dict[str, File] = {}
+        self.contents: dict[str, dict[str, bytes]] = {}
+        self.drives: dict[str, str] = {}
+        self.feeds: dict[str, dict[str, int]] = {"": {}}
+        self.channels: dict[str, Channel] = {}
+        self.pages: dict[str, list[File]] = {}
+        self.operations: dict[str, tuple[str, str]] = {}
+        self._numbers = count(1)
+        self.root = self.put("My Drive", None, FOLDER)
+
+    # What a person does in Drive.
+
+    def put(
+        self,
+        name: str,
+        parent: str | None,
+        media: str = "text/plain",
+        content: bytes | dict[str, bytes] = b"",
+        *,
+        drive: str | None = None,
+        **more: Any,
+    ) -> str:
+        """A new file or folder; a native document's content is what it exports to, by media type."""
+        id_ = f"file{next(self._numbers):06d}"
+        home = drive or (self.files[parent].get("driveId") if parent in self.files else None)
+        self.files[id_] = without_none(
+            {
+                "kind": "drive#file",
+                "id": id_,
+                "name": name,
+                "mimeType": media,
+                "parents": [parent] if parent else None,
+                "driveId": home,
+                "createdTime": self.clock(),
+                "owners": None if home else [{"displayName": "Ada", "emailAddress": "ada@example.test"}],
+                "webViewLink": f"https://drive.google.com/file/d/{id_}/view",
+                "capabilities": {"canDownload": True},
+                "explicitlyTrashed": False,
+            }
+            | more
+        )
+        self.write(id_, content)
+        return id_
+
+    def write(self, id_: str, content: bytes | dict[str, bytes]) -> None:
+        """New content."""
+        file = self.files[id_]
+        self.contents[id_] = content if isinstance(content, dict) else {"": content}
+        if isinstance(content, bytes) and not file["mimeType"].startswith(GOOGLE):
+            file |= {"size": str(len(content)), "md5Checksum": md5(content).hexdigest()}  # noqa: S324 - as Drive does
+        file["modifiedTime"] = self.clock()
+        file["lastModifyingUser"] = {"displayName": "Grace", "emailAddress": "grace@example.test"}
+        self.changed(id_)
+
+    def change(self, id_: str, **fields: Any) -> None:
+        """Rename, move (parents=[...]) or mark; a change of a folder says nothing about what is in it."""
+        self.files[id_] |= fields
+        self.changed(id_)
+
+    def trash(self, id_: str) -> None:
+        """Into the bin, with everything in it."""
+        self.change(id_, explicitlyTrashed=True)
+
+    def restore(self, id_: str) -> None:
+        """Out of the bin."""
+        self.change(id_, explicitlyTrashed=False)
+
+    def delete(self, id_: str) -> None:
+        """For good, or out of this user's sight."""
+        self.changed(id_)
+        del self.files[id_]
+
+    def share_drive(self, name: str) -> str:
+        """A new shared drive; its id is that of its root folder."""
+        id_ = f"drive{next(self._numbers):04d}"
+        self.drives[id_] = name
+        self.feeds[""][id_] = next(self._numbers)
+        self.feeds[id_] = {}
+        self.files[id_] = {
+            "kind": "drive#file",
+            "id": id_,
+            "name": name,
+            "mimeType": FOLDER,
+            "driveId": id_,
+            "modifiedTime": self.clock(),
+            "explicitlyTrashed": False,
+        }
+        return id_
+
+    def shortcut(self, name: str, parent: str, target: str) -> str:
+        """A file that stands for another."""
+        details = {"targetId": target, "targetMimeType": self.files[target]["mimeType"]}
+        return self.put(name, parent, SHORTCUT, shortcutDetails=details)
+
+    def notifications(self, channel: str, state: str = "change") -> dict[str, str]:
+        """The headers of a notification; there is no body, and no signature."""
+        known = self.channels[channel]
+        known.messages += 1
+        return {
+            "x-goog-channel-id": known.id,
+            "x-goog-channel-token": known.token,
+            "x-goog-channel-expiration": f"{known.expires:%a, %d %b %Y %H:%M:%S GMT}",
+            "x-goog-message-number": str(known.messages),
+            "x-goog-resource-id": known.resource,
+            "x-goog-resource-state": state,
+            "x-goog-resource-uri": f"{self.address}/drive/v3/changes?alt=json",
+            "content-length": "0",
+        }
+
+    def clock(self) -> str:
+        """Now, as Drive writes times."""
+        self.tick(timedelta(seconds=1))
+        return f"{self.now:%Y-%m-%dT%H:%M:%S}.000Z"
+
+    def changed(self, id_: str) -> None:
+        """Into the feed: each file stands in it once, at its latest change."""
+        number = next(self._numbers)
+        file = self.files[id_]
+        file["version"] = str(number)
+        self.feeds[file.get("driveId", "")][id_] = number
+
+    # What Drive answers.
+
+    def answer(self, call: Call) -> Answer:
+        """By operation."""
+        match call.operation.id:
+            case "about.get":
+                return self._about(call)
+            case "drives.list":
+                listed = [{"kind": "drive#drive", "id": i, "name": name} for i, name in self.drives.items()]
+                return Answer(200, {"kind": "drive#driveList", "drives": listed})
+            case "changes.getStartPageToken":
+                return Answer(
+                    200, {"kind": "drive#startPageToken", "startPageToken": str(next(self._numbers))}
+                )
+            case "changes.list":
+                return self._changes(call)
+            case "changes.watch":
+                return self._watch(call)
+            case "channels.stop":
+                gone = self.channels.pop(call.body["id"], None)
+                return Answer(204) if gone else refused(404, "channelNotFound")
+            case "files.list":
+                return self._listing(call)
+            case "operations.get":
+                return self._operation(call.at["name"], done=True)
+        return self._file(call)
+
+    def outside(self, request: Request, body: bytes) -> Answer:
+        """The content that a long-running download leads to."""
+        if request.url.path.startswith("/outside/"):
+            id_, media = self.operations[request.url.path.rpartition("/")[2]]
+            if not self.accounts.accepts(request.headers.get("authorization")):
+                return Answer(401)
+            return Answer(200, self.contents[id_][media], media=media)
+        return super().outside(request, body)
+
+    def _about(self, call: Call) -> Answer:
+        if "fields" not in call.query:
+            return refused(400, "required", "The 'fields' parameter is required for this method.")
+        user = {"displayName": "Ada", "emailAddress": "ada@example.test", "permissionId": "0123"}
+        return Answer(200, {"kind": "drive#about", "user": user})
+
+    def _shown(self, file: File) -> File:
+        trashed = any(each["explicitlyTrashed"] for each in self._line(file))
+        return file | {"trashed": trashed}
+
+    def _line(self, file: File) -> list[File]:
+        line = [file]
+        while parent := self.files.get((line[-1].get("parents") or [""])[0]):
+            line.append(parent)
+        return line
+
+    def _file(self, call: Call) -> Answer:
+        file = self.files.get(self.root if call.at["fileId"] == "root" else call.at["fileId"])
+        if file is None or (
+            "driveId" in file
+            and call.query.get("supportsAllDrives") != "true"
+            and call.operation.id == "files.get"
+        ):
+            return refused(404, "notFound", f"File not found: {call.at['fileId']}.")
+        media = call.query.get("mimeType", "")
+        if call.operation.id == "files.get" and call.query.get("alt") != "media":
+            return Answer(200, self._shown(file))
+        if not file.get("capabilities", {}).get("canDownload", True):
+            return refused(403, "cannotDownloadFile")
+        native = file["mimeType"].startswith(GOOGLE)
+        if call.operation.id == "files.get" and native:
+            return refused(403, "fileNotDownloadable", "Use Export with Docs Editors files.")
+        if call.operation.id != "files.get" and (not native or media not in self.contents[file["id"]]):
+            return refused(400, "badRequest", "The requested conversion is not supported.")
+        if call.operation.id == "files.download":
+            name = f"operation{next(self._numbers)}"
+            self.operations[name] = (file["id"], media)
+            return self._operation(name, done=False)
+        content = self.contents[file["id"]][media]
+        if call.operation.id == "files.export" and len(content) > EXPORT_BYTES:
+            return refused(403, "exportSizeLimitExceeded", "This file is too large to be exported.")
+        return Answer(200, content, media=media or file["mimeType"])
+
+    def _operation(self, name: str, *, done: bool) -> Answer:
+        if name not in self.operations:
+            return refused(404, "notFound")
+        found: dict[str, Any] = {"name": name, "done": done}
+        if done:
+            uri = f"{self.address}/outside/{name}"
+            kind = "type.googleapis.com/google.apps.drive.v3.DownloadFileResponse"
+            found["response"] = {"@type": kind, "downloadUri": uri, "partialDownloadAllowed": True}
+        return Answer(200, found)
+
+    def _listing(self, call: Call) -> Answer:
+        query = call.query
+        if (token := query.get("pageToken")) is not None:
+            if token not in self.pages:
+                return refused(400, "invalid", "Invalid Value: pageToken")
+            return self._page(self.pages[token], query)
+        home = query.get("driveId", "")
+        if bool(home) != (query.get("corpora") == "drive"):
+            return refused(400, "invalid", "driveId goes with corpora=drive")
+        if home and not _all_drives(query):
+            return refused(403, "teamDrivesParentLimit", "Shared drives need both flags.")
+        matches = _query(query.get("q", ""))
+        found = [
+            shown
+            for file in self.files.values()
+            if file.get("driveId", "") == home
+            and file["id"] not in (self.root, home)
+            and matches(shown := self._shown(file))
+        ]
+        for key in reversed(query.get("orderBy", "modifiedTime").split(",")):
+            field, _, direction = key.strip().partition(" ")
+            found.sort(key=_sorting(field), reverse=direction == "desc")
+        return self._page(found, query)
+
+    def _page(self, found: list[File], query: dict[str, str]) -> Answer:
+        size = int(query.get("pageSize", "100"))
+        if not 1 <= size <= 1000:
+            raise ViolationError("files.list gives 1 to 1000 files a page")
+        body: dict[str, Any] = {"kind": "drive#fileList", "incompleteSearch": False, "files": found[:size]}
+        if found[size:]:
+            token = f"page{next(self._numbers)}"
+            self.pages[token] = found[size:]
+            body["nextPageToken"] = token
+        return Answer(200, body)
+
+    def _changes(self, call: Call) -> Answer:
+        query = call.query
+        drive, after = query.get("driveId", ""), int(query["pageToken"])
+        if drive and not _all_drives(query):
+            return refused(403, "teamDrivesParentLimit", "Shared drives need both flags.")
+        if drive not in self.feeds:
+            return refused(404, "notFound", f"Shared drive not found: {drive}.")
+        size = int(query.get("pageSize", "100"))
+        news = sorted((at, id_) for id_, at in self.feeds[drive].items() if at >= after)
+        changes = [self._change(id_) for _, id_ in news[:size]]
+        body: dict[str, Any] = {"kind": "drive#changeList", "changes": changes}
+        if news[size:]:
+            body["nextPageToken"] = str(news[size][0])
+        else:
+            body["newStartPageToken"] = str(next(self._numbers))
+        return Answer(200, body)
+
+    def _change(self, id_: str) -> File:
+        change: File = {"kind": "drive#change", "changeType": "file", "time": self.clock(), "fileId": id_}
+        if id_ in self.drives:
+            drive = {"kind": "drive#drive", "id": id_, "name": self.drives[id_]}
+            told = {"changeType": "drive", "driveId": id_, "removed": False, "drive": drive}
+            return {"kind": "drive#change", "time": self.clock()} | told
+        file = self.files.get(id_)
+        return change | ({"removed": False, "file": self._shown(file)} if file else {"removed": True})
+
+    def _watch(self, call: Call) -> Answer:
+        wanted = call.body
+        if wanted["type"] != "web_hook" or not wanted["address"].startswith("https://"):
+            return refused(400, "webhookUrlNotHttps", "WebHook callback must be HTTPS.")
+        if wanted["id"] in self.channels:
+            return refused(400, "channelIdNotUnique")
+        asked = int(wanted.get("expiration", self.now.timestamp() * 1000 + 3_600_000)) / 1000
+        expires = min(datetime.fromtimestamp(asked, self.now.tzinfo), self.now + LONGEST_CHANNEL)
+        drive = call.query.get("driveId", "")
+        resource = f"resource-{drive or 'user'}"
+        self.channels[wanted["id"]] = Channel(
+            wanted["id"], wanted["address"], wanted.get("token", ""), resource, expires, drive
+        )
+        return Answer(
+            200,
+            {
+                "kind": "api#channel",
+                "id": wanted["id"],
+                "resourceId": resource,
+                "resourceUri": f"{self.address}/drive/v3/changes?alt=json",
+                "token": wanted.get("token", ""),
+                "expiration": str(int(expires.timestamp() * 1000)),
+            },
+        )
+
+
+def _all_drives(query: dict[str, str]) -> bool:
+    return query.get("supportsAllDrives") == "true" == query.get("includeItemsFromAllDrives")
+
+
+def _sorting(field: str) -> Callable[[File], Any]:
+    if field == "folder":
+        return lambda file: file["mimeType"] != FOLDER
+    if field not in ("name", "name_natural", "modifiedTime"):
+        raise ViolationError(f"orderBy knows no {field}")
+    return lambda file: file[field.removesuffix("_natural")]
+
+
+Matches = Callable[[File], bool]
+_WORDS = re.compile(r"'(?:[^'\\]|\\.)*'|!=|=|\(|\)|\w+")
+
+
+def _query(text: str) -> Matches:
+    """`q` as a predicate: only what Drive's grammar has of it, the rest is a violation."""
+    tokens = _WORDS.findall(text)
+    if not tokens:
+        return lambda _: True
+    found = _any_of(tokens)
+    if tokens:
+        raise ViolationError(f"q={text!r} can't be understood from {tokens[0]!r} on")
+    return found
+
+
+def _any_of(tokens: list[str]) -> Matches:
+    parts = [_all_of(tokens)]
+    while tokens[:1] == ["or"]:
+        tokens.pop(0)
+        parts.append(_all_of(tokens))
+    return lambda file: any(part(file) for part in parts)
+
+
+def _all_of(tokens: list[str]) -> Matches:
+    parts = [_term(tokens)]
+    while tokens[:1] == ["and"]:
+        tokens.pop(0)
+        parts.append(_term(tokens))
+    return lambda file: all(part(file) for part in parts)
+
+
+def _term(tokens: list[str]) -> Matches:
+    first = tokens.pop(0)
+    if first == "(":
+        inner = _any_of(tokens)
+        if tokens.pop(0) != ")":
+            raise ViolationError("q has a parenthesis too few")
+        return inner
+    operator, value = tokens.pop(0), tokens.pop(0)
+    if operator == "in" and value == "parents":
+        parent = _unquoted(first)
+        return lambda file: parent in file.get("parents", [])
+    match first, operator:
+        case "trashed", "=":
+            return lambda file: file["trashed"] == (value == "true")
+        case "mimeType", "=":
+            return lambda file: bool(file["mimeType"] == _unquoted(value))
+        case "mimeType", "!=":
+            return lambda file: bool(file["mimeType"] != _unquoted(value))
+        case "name", "contains":
+            return lambda file: _unquoted(value).lower() in file["name"].lower()
+    raise ViolationError(f"q knows no {first} {operator} {value}")
+
+
+def _unquoted(token: str) -> str:
+    return re.sub(r"\\(.)", r"\1", token[1:-1])
+
+
+if __name__ == "__main__":
+    run(GoogleDriveDouble(), sys.argv[1:])
