@@ -2,7 +2,6 @@
 
 import asyncio
 import ctypes
-import logging
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -16,6 +15,7 @@ import typer
 
 from api.commands import Key, Url, app
 from api.remote import failure, local_address, local_key
+from pipeline import logs
 from pipeline.errors import DataDirectoryLockedError, StageFaultError
 from pipeline.settings import Settings
 
@@ -43,9 +43,7 @@ def serve(
     given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir}
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
     _refuse_what_is_not_there(settings, only)
-    logging.basicConfig(level=settings.log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
-    # A line for every call of an embedder is none that an operator needs.
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    logs.configure(settings.log_level, settings.log_format)
     _tune_process()
     from api.server import listen  # frameworks cost seconds that `--help` need not wait for
     from pipeline.store import StoreMismatchError
@@ -167,6 +165,8 @@ async def _state(pipeline: "Pipeline", admin_key: str | None) -> "State":
         tombstones=pipeline.tombstones,
         embedder=pipeline.embedder,
         clock=pipeline.clock,
+        measuring=pipeline.measuring,
+        metrics=pipeline.foundation.metrics,
         admin_key=admin_key,
     )
 

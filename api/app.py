@@ -56,8 +56,7 @@ def create_app(opening: Opening) -> FastAPI:
     ):
         app.include_router(part.router)
     app.include_router(health.router)
-    app.state.answered = {}
-    app.add_middleware(errors.Edge, answered=app.state.answered)
+    app.add_middleware(errors.Edge)
     errors.install(app)
     openapi.install(app)
     return app

@@ -4,6 +4,7 @@ import json
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 from fastapi import FastAPI
@@ -16,6 +17,8 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.problems import ApiError
+from api.state import Serving
+from pipeline import logs, tracing
 from pipeline.errors import RejectedError, RetryableError
 
 log = logging.getLogger(__name__)
@@ -156,34 +159,50 @@ def _path(loc: Sequence[str | int], body: object) -> list[str | int]:
 
 
 class Edge:
-    """The outermost layer of ours: a request id on every answer, a count, and 500 for the unexpected."""
+    """The outermost layer of ours: a request id on everything, a count, and 500 for the unexpected."""
 
-    def __init__(self, app: ASGIApp, answered: dict[int, int]) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._answered = answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        began = perf_counter()
         request_id = _request_id(scope)
-        started = False
+        status = 0
 
         async def marked(message: Message) -> None:
-            nonlocal started
+            nonlocal status
             if message["type"] == "http.response.start":
-                started = True
+                status = message["status"]
                 MutableHeaders(scope=message)[REQUEST_ID] = request_id
-                self._answered[message["status"]] = self._answered.get(message["status"], 0) + 1
             await send(message)
 
-        try:
-            await self._app(scope, receive, marked)
-        except Exception:  # the edge of the process: the caller gets an id, the log the rest
-            log.exception("Request %s failed: %s %s", request_id, scope["method"], scope["path"])
-            if not started:
-                answer = failure(500, "Internal error", f"The service's log has more under {request_id}.")
-                await answer(scope, receive, marked)
+        with tracing.within(tracing.Origins(all=request_id)):
+            try:
+                await self._app(scope, receive, marked)
+            except Exception:  # the edge of the process: the caller gets an id, the log the rest
+                log.exception("Request %s failed: %s %s", request_id, scope["method"], _pattern(scope))
+                if not status:
+                    answer = failure(500, "Internal error", f"The service's log has more under {request_id}.")
+                    await answer(scope, receive, marked)
+            _note(scope, status, perf_counter() - began)
+
+
+def _note(scope: Scope, status: int, seconds: float) -> None:
+    """Count the request, and say that it was answered; 0: its caller went away before."""
+    method, route = scope["method"], _pattern(scope)
+    serving: Serving | None = getattr(scope["app"].state, "recollect", None)
+    if serving is not None:
+        serving.state.metrics.answered(method if method in _METHODS else "other", route, status, seconds)
+    if logs.TRAIL.isEnabledFor(logging.INFO):
+        logs.trail("answered", method=method, route=route, status=status, seconds=round(seconds, 6))
+
+
+def _pattern(scope: Scope) -> str:
+    """The route's path with its parameters' names: what it was asked for would be a label per document."""
+    return getattr(scope.get("route"), "path", "unknown")
 
 
 def _request_id(scope: Scope) -> str:

@@ -1,10 +1,11 @@
 """What the interface needs of the store and of the queries, beyond the pipeline's ports."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from pipeline import ports
 from pipeline.delivery import DeadLetter
+from pipeline.measuring import Measured, Trouble
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
 from schemas.filters import FilterExpression
 from schemas.http.memories import MemoryIncluded
@@ -170,5 +171,21 @@ class DeadLetters(Protocol):
         ...
 
 
-Lag = Callable[[], Awaitable[Mapping[str, int]]]
-"""Records not yet handled, by consumer group."""
+class Health(Protocol):
+    """How the parts of the service are now."""
+
+    async def troubles(self) -> Sequence[Trouble]:
+        """What keeps the service from being ready."""
+        ...
+
+    async def lag(self) -> Mapping[tuple[str, str], int]:
+        """Records not yet handled, by consumer group and topic."""
+        ...
+
+    async def look(self) -> Measured:
+        """Sizes and lag."""
+        ...
+
+    async def exposition(self) -> bytes:
+        """All metrics in Prometheus' text format."""
+        ...

@@ -1,7 +1,5 @@
 """The state of a service put together from a pipeline's parts."""
 
-from collections import Counter
-from collections.abc import Mapping
 from functools import partial
 
 from api import keys
@@ -11,7 +9,9 @@ from api.state import State
 from pipeline.bus.port import Bus
 from pipeline.changes import Changes
 from pipeline.index.cache import NamespaceCache
+from pipeline.measuring import Measuring
 from pipeline.memory.keeper import Keeper
+from pipeline.metrics import Metrics
 from pipeline.ports import Blobs, Clock, Embedder, Publisher, Tombstones
 from pipeline.store import Store
 from schemas.events import FeedbackSubmitted
@@ -30,6 +30,8 @@ async def open_state(
     tombstones: Tombstones,
     embedder: Embedder,
     clock: Clock,
+    measuring: Measuring,
+    metrics: Metrics,
     admin_key: str | None,
 ) -> State:
     """Everything the routes need. `admin_key`: the operator's own, beside the keys in the catalog."""
@@ -44,11 +46,12 @@ async def open_state(
         blobs=blobs,
         clock=clock,
         keyring=Keyring(store.catalog, admin_key),
-        search=partial(search.search, cache, embedder),
+        search=metrics.searching(partial(search.search, cache, embedder)),
         profile=partial(profile.profile, cache, embedder),
         related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, embedder, store.memories),
-        lag=partial(lag, bus),
+        health=measuring,
+        metrics=metrics,
         dead_letters=bus,
         changes=changes,
         tombstones=tombstones,
@@ -59,14 +62,6 @@ async def open_state(
     ]
     state.quota.restore(events, clock.now())
     return state
-
-
-async def lag(bus: Bus) -> Mapping[str, int]:
-    """Records not yet handled, by consumer group."""
-    behind: Counter[str] = Counter()
-    for group, streams in (await bus.lag()).items():
-        behind[group] += sum(streams.values())
-    return behind
 
 
 async def first_key(state: State) -> str | None:

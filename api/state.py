@@ -7,6 +7,7 @@ from api import ports
 from api.keys import Keyring
 from api.queries.feedback import Quota
 from pipeline.changes import Changes
+from pipeline.metrics import Metrics
 from pipeline.ports import Blobs, Clock, Operations, Publisher, Tombstones
 from pipeline.tombstones import LocalTombstones
 
@@ -29,8 +30,9 @@ class State:
     profile: ports.Profiles
     related: ports.Related
     matching: ports.Matching
-    lag: ports.Lag
+    health: ports.Health
     dead_letters: ports.DeadLetters | None = None
+    metrics: Metrics = field(default_factory=Metrics)
     quota: Quota = field(default_factory=Quota)
     tombstones: Tombstones = field(default_factory=LocalTombstones)
     changes: Changes = field(default_factory=Changes)

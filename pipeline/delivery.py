@@ -11,10 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from time import perf_counter
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import ValidationError
 
+from pipeline import logs, tracing
 from pipeline.errors import OutageError, RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Clock, Position
 from pipeline.stage import Record, Stage
@@ -80,6 +82,49 @@ class Appender(Protocol):
     """Raw bytes to a topic by name, durable on return."""
 
     async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]: ...
+
+
+class Observer(Protocol):
+    """Is told what becomes of records, for metrics and readiness. Called on the loop; must return at once."""
+
+    def began(self, stage: str, partition: int) -> None:
+        """A batch was handed to a stage."""
+        ...
+
+    def ended(self, stage: str, partition: int) -> None:
+        """It is done with, or was given up."""
+        ...
+
+    def waits(self, stage: str, partition: int, error: Exception) -> None:
+        """It failed and will be tried again."""
+        ...
+
+    def handled(self, stage: str, records: Sequence[Record[Any]], seconds: float, now: datetime) -> None:
+        """These were handled together in so many seconds."""
+        ...
+
+    def parked(self, stage: str) -> None:
+        """A record became a dead letter."""
+        ...
+
+
+class Unobserved:
+    """An `Observer` for whoever needs none."""
+
+    def began(self, stage: str, partition: int) -> None:
+        """Nothing."""
+
+    def ended(self, stage: str, partition: int) -> None:
+        """Nothing."""
+
+    def waits(self, stage: str, partition: int, error: Exception) -> None:
+        """Nothing."""
+
+    def handled(self, stage: str, records: Sequence[Record[Any]], seconds: float, now: datetime) -> None:
+        """Nothing."""
+
+    def parked(self, stage: str) -> None:
+        """Nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +204,14 @@ class Delivery:
         clock: Clock,
         patience: Patience,
         *,
+        observer: Observer | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self._dead_letters = dead_letters
         self._clock = clock
         self._patience = patience
+        self._observer = observer or Unobserved()
         self._sleep = sleep
         self._jitter = jitter
         self._faults: Counter[str] = Counter()
@@ -174,6 +221,14 @@ class Delivery:
 
         StageFaultError when the stage fails on whatever it is given; other errors come from parking.
         """
+        place = (stage.name, batch[0].partition) if batch else (stage.name, 0)
+        self._observer.began(*place)
+        try:
+            await self._deliver(stage, batch)
+        finally:
+            self._observer.ended(*place)
+
+    async def _deliver(self, stage: Stage[E], batch: Sequence[RawRecord]) -> None:
         pairs: list[_Pair[E]] = []
         for raw in _meant_for(stage, batch):
             try:
@@ -184,14 +239,24 @@ class Delivery:
             await self._handle(stage, pairs)
 
     async def _handle(self, stage: Stage[E], pairs: Sequence[_Pair[E]]) -> None:
-        failure = await self._attempt(stage, [pair.record for pair in pairs])
+        records = [pair.record for pair in pairs]
+        began = perf_counter()
+        with tracing.within(_origins(records)):
+            failure = await self._attempt(stage, records)
         if failure is None:
             self._faults[stage.name] = 0
+            self._handled(stage, records, perf_counter() - began)
         elif len(pairs) > 1:
             for pair in pairs:
                 await self._handle(stage, [pair])
         else:
             await self._give_up(stage, pairs[0], failure)
+
+    def _handled(self, stage: Stage[E], records: Sequence[Record[E]], seconds: float) -> None:
+        self._observer.handled(stage.name, records, seconds, self._clock.now())
+        if logs.TRAIL.isEnabledFor(logging.INFO):
+            for record in records:
+                logs.trail("handled", **_fields(stage, record), seconds=round(seconds, 6))
 
     async def _attempt(self, stage: Stage[E], records: Sequence[Record[E]]) -> _Failure | None:
         attempt = 0
@@ -200,7 +265,8 @@ class Delivery:
             failure = await self._try(stage, records, attempt)
             if failure is None or attempt >= self._most(failure.error, len(records)):
                 return failure
-            log.info("%s: attempt %d of %s: %s", stage.name, attempt, _span(records), failure.error)
+            self._observer.waits(stage.name, records[0].partition, failure.error)
+            log.info("%s: attempt %d of %s: %s", stage.name, attempt, _span(records), _message(failure.error))
             await self._sleep(self._patience.delay(attempt, self._jitter()))
 
     async def _try(self, stage: Stage[E], records: Sequence[Record[E]], attempt: int) -> _Failure | None:
@@ -216,6 +282,7 @@ class Delivery:
                 if not _is_outage(error):
                     return _Failure(error, attempt)
                 pause += 1
+                self._observer.waits(stage.name, records[0].partition, error)
                 await self._rest(f"{stage.name} waits with {_span(records)}", error, pause)
             else:
                 return None
@@ -235,7 +302,8 @@ class Delivery:
         """Tell whom it concerns, park the record, and stop where it is the stage that fails."""
         foreseen = isinstance(failure.error, RejectedError | RetryableError)
         if not foreseen:
-            log.error("%s fails on %s", stage.name, _span([pair.record]), exc_info=failure.error)
+            extra = {"fields": _fields(stage, pair.record)}
+            log.error("%s fails on %s", stage.name, _span([pair.record]), exc_info=failure.error, extra=extra)
         if stage.give_up is not None:
             await stage.give_up(pair.record, _reason(failure.error))
         await self._park(stage, pair.raw, failure)
@@ -263,7 +331,10 @@ class Delivery:
             PARKED_AT: timestamp(self._clock.now()),
         }
         await self._append(stage.source.dead_letters, Entry(raw.key, raw.value, headers))
-        log.warning("%s: parked %s/%d/%d: %s", stage.name, raw.topic, partition, offset, error)
+        self._observer.parked(stage.name)
+        fields = _place_fields(stage, raw.topic, partition, offset, raw.headers)
+        event = fields["event"]
+        log.warning("%s: parked %s: %s", stage.name, event, error, extra={"fields": fields})
 
     async def _append(self, topic: str, entry: Entry) -> None:
         """A dead letter that can't be written now is written later: nothing else may go on before."""
@@ -363,6 +434,28 @@ def _is_cancelled() -> bool:
     """Whether this task is being cancelled: what is closed then fails in its own ways."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
+
+
+def _origins(records: Sequence[Record[E]]) -> tracing.Origins:
+    return tracing.origins((record.event, record.offset, record.headers) for record in records)
+
+
+def _fields(stage: Stage[E], record: Record[E]) -> dict[str, Any]:
+    return _place_fields(stage, record.topic, record.partition, record.offset, record.headers)
+
+
+def _place_fields(
+    stage: Stage[E], topic: str, partition: int, offset: int, headers: Mapping[str, str]
+) -> dict[str, Any]:
+    """What a log line says about a record. Its place is its id: nothing else has the same."""
+    return {
+        "request_id": headers.get(tracing.REQUEST_ID),
+        "event": f"{topic}/{partition}/{offset}",
+        "stage": stage.name,
+        "topic": topic,
+        "partition": partition,
+        "offset": offset,
+    }
 
 
 def _span(records: Sequence[Record[E]]) -> str:

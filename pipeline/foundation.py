@@ -14,6 +14,8 @@ from pipeline.extraction.fetch import HttpFetcher
 from pipeline.extraction.workers import WorkerPool
 from pipeline.inference import open_embedder
 from pipeline.inference.media import MediaEndpoint
+from pipeline.inference.observed import observed
+from pipeline.metrics import Metrics
 from pipeline.ports import Clock, Embedder, Extractor, Fetcher, Tombstones
 from pipeline.settings import Settings
 from pipeline.store.blobs import FolderBlobs
@@ -43,6 +45,7 @@ class Foundation:
     changes: Changes
     tombstones: Tombstones
     """What was deleted ahead of the log, by whoever serves this process."""
+    metrics: Metrics
 
     def recipe(self, generation: Generation) -> Recipe:
         """What the rows of a generation are made with: what it says itself, else the settings."""
@@ -51,13 +54,14 @@ class Foundation:
     def embedder(self, recipe: Recipe) -> Embedder:
         """The embedder of a recipe; ValueError names a setting that is missing."""
         key = self.settings.embedder_api_key
-        return open_embedder(
+        embedder = open_embedder(
             recipe.embedder,
             base_url=self.settings.embedder_base_url or recipe.embedder_base_url,
             api_key=key.get_secret_value() if key else None,
             model=recipe.embedder_model,
             dimensions=recipe.embedder_dimensions,
         )
+        return observed(embedder, self.metrics.embedded)
 
 
 def recipe_of(settings: Settings) -> Recipe:
@@ -78,9 +82,11 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
 
     DataDirectoryLockedError and ValueError carry messages for the operator.
     """
-    clock = SystemClock()
+    clock, metrics = SystemClock(), Metrics()
     async with AsyncExitStack() as stack:
-        bus = await LogBus.open(settings.data_dir / "log", partitions=settings.partitions, clock=clock)
+        bus = await LogBus.open(
+            settings.data_dir / "log", partitions=settings.partitions, clock=clock, observer=metrics
+        )
         stack.push_async_callback(bus.close)
         blobs = FolderBlobs(_blob_folder(settings))
         await blobs.sweep()
@@ -95,6 +101,7 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             generations=generations_at(settings.lance_uri or str(settings.data_dir.resolve() / "tables")),
             changes=Changes(),
             tombstones=LocalTombstones(),
+            metrics=metrics,
         )
 
 

@@ -51,3 +51,5 @@ class Settings(BaseSettings):
     """Let URLs given as content reach private addresses. Off: only public ones."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"
+    """For people, or an object per line for machines."""

@@ -12,6 +12,7 @@ from pipeline.extraction.split import StructuredSplitter
 from pipeline.extraction.summary import summarize
 from pipeline.foundation import Foundation
 from pipeline.index.cache import NamespaceCache
+from pipeline.measuring import Measuring
 from pipeline.memory.dreamer import Dreamer
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
@@ -89,6 +90,12 @@ class Pipeline:
     @property
     def tombstones(self) -> Tombstones:
         return self.foundation.tombstones
+
+    @property
+    def measuring(self) -> Measuring:
+        """For metrics and readiness."""
+        folder = self.foundation.settings.data_dir
+        return Measuring(self.bus, self.store, self.cache, self.foundation.metrics, folder)
 
     async def foresee(self) -> None:
         """Show what was acknowledged and has not reached the tables: as whoever acknowledged it saw it."""

@@ -26,9 +26,16 @@ async def status(state: State) -> StatusAnswer:
     return StatusAnswer(
         namespaces=len(state.catalog.namespaces()),
         documents=dict(sorted(documents.items())),
-        lag=dict(await state.lag()),
+        lag=await _lag(state),
         dead_letters=await _parked(parked(state)),
     )
+
+
+async def _lag(state: State) -> dict[str, int]:
+    behind: Counter[str] = Counter()
+    for (group, _), count in (await state.health.lag()).items():
+        behind[group] += count
+    return dict(behind)
 
 
 async def _parked(letters: DeadLetters) -> dict[str, int]:

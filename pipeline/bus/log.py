@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pipeline import tracing
 from pipeline.bus.consumers import Consumers, LogFeed, Places
 from pipeline.bus.following import following
 from pipeline.bus.journal import Journal, Reader, Stream, Transaction
@@ -16,7 +17,7 @@ from pipeline.bus.lock import DirectoryLock
 from pipeline.bus.port import Follower, Handle
 from pipeline.bus.upkeep import CHUNK, Upkeep
 from pipeline.bus.writer import Writer
-from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord, decoded
+from pipeline.delivery import DeadLetter, Delivery, Entry, Observer, Patience, RawRecord, decoded
 from pipeline.ports import Clock, Position
 from pipeline.stage import Stage
 from schemas.base import Event
@@ -31,7 +32,14 @@ class LogBus:
     """Publisher, runner and keeper of a log. One process at a time; a topic by name where bytes are meant."""
 
     def __init__(
-        self, *, lock: DirectoryLock, journal: Journal, reader: Reader, clock: Clock, patience: Patience
+        self,
+        *,
+        lock: DirectoryLock,
+        journal: Journal,
+        reader: Reader,
+        clock: Clock,
+        patience: Patience,
+        observer: Observer | None = None,
     ) -> None:
         self._lock = lock
         self._journal = journal
@@ -40,14 +48,20 @@ class LogBus:
         self._threads = ThreadPoolExecutor(max_workers=1, thread_name_prefix="recollect-log-reader")
         self._writer = Writer(journal, self._arrived)
         self._places = Places(dict(journal.heads), journal.positions(), self._writer.move)
-        self._delivery = Delivery(self, clock, patience)
+        self._delivery = Delivery(self, clock, patience, observer=observer)
         self._consumers = Consumers(self._places, self._delivery, self._fetch, journal.partitions)
         self._redriving = asyncio.Lock()
         self._closed = False
 
     @classmethod
     async def open(
-        cls, directory: Path, *, partitions: int, clock: Clock, patience: Patience | None = None
+        cls,
+        directory: Path,
+        *,
+        partitions: int,
+        clock: Clock,
+        patience: Patience | None = None,
+        observer: Observer | None = None,
     ) -> "LogBus":
         """The log in this directory, made if missing.
 
@@ -55,7 +69,14 @@ class LogBus:
         with another number of partitions.
         """
         lock, journal, reader = await asyncio.to_thread(_open, directory, partitions)
-        return cls(lock=lock, journal=journal, reader=reader, clock=clock, patience=patience or Patience())
+        return cls(
+            lock=lock,
+            journal=journal,
+            reader=reader,
+            clock=clock,
+            patience=patience or Patience(),
+            observer=observer,
+        )
 
     @property
     def partitions(self) -> int:
@@ -66,9 +87,22 @@ class LogBus:
         """How many transactions were committed since the log was opened."""
         return self._writer.transactions
 
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be written now; None: it can."""
+        return "the log is closed" if self._closed else self._writer.trouble
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on disk. Looks at a few files: call it rarely, or in a thread."""
+        return sum(path.stat().st_size for path in self._journal.path.parent.glob("log.db*"))
+
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append events; on disk and synced on return. LogWriteError when the log can't be written."""
-        raw = [Entry(key.encode(), event.model_dump_json().encode(), {}) for key, event in entries]
+        raw = [
+            Entry(key.encode(), event.model_dump_json().encode(), tracing.headers(event))
+            for key, event in entries
+        ]
         return await self.append(topic.name, raw)
 
     async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]:

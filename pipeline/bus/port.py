@@ -31,6 +31,16 @@ class Bus(Protocol):
         """Partitions of a topic that is not `single`."""
         ...
 
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing can be published now, for people; None: it can, as far as is known."""
+        ...
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes on this machine's disk; None: the log is elsewhere. May look at files: for a thread."""
+        ...
+
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append (key, event) pairs in order; durable on return. OutageError when that can't be had."""
         ...

@@ -68,6 +68,8 @@ class Writer:
         self._deadline: float | None = None
         self._stopped = False
         self.transactions = 0
+        self.trouble: str | None = None
+        """Why the last transaction could not be written; None: it was."""
         self._thread = threading.Thread(target=self._run, name="recollect-log-writer", daemon=True)
         self._thread.start()
 
@@ -156,6 +158,7 @@ class Writer:
             self._fall_back(jobs, error)
             return
         self.transactions += 1
+        self.trouble = None
         self._loop.call_soon_threadsafe(self._settle, jobs, committed)
 
     def _fall_back(self, jobs: Sequence[_Job], error: Error) -> None:
@@ -164,7 +167,8 @@ class Writer:
             for job in jobs:
                 self._commit([job])
             return
-        log.error("the log can't be written: %s", error)
+        self.trouble = f"the log can't be written: {error}"
+        log.error("%s", self.trouble)
         if jobs:
             failure = LogWriteError(f"The log {self._journal.path} can't be written: {error}.")
             self._loop.call_soon_threadsafe(_fail, jobs[0].done, failure)
@@ -197,6 +201,7 @@ class Writer:
     def _abandon(self) -> None:
         """After a clean end nothing is open; after a fault nobody may wait for ever."""
         self._stopped = True
+        self.trouble = "the log's writer has stopped"
         for done in list(self._open):
             _fail(done, LogClosedError("The log's writer has stopped; see the error above."))
 

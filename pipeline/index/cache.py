@@ -20,6 +20,16 @@ _AT_ONCE = 256
 """Groups that are worked in before others may have the loop."""
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the cache holds, and how often it was asked for what it held."""
+
+    nbytes: int
+    namespaces: int
+    hits: int
+    misses: int
+
+
 @dataclass(eq=False, slots=True)
 class _Entry:
     """A namespace that is loaded, being loaded (`loading`), or too large (`index` None)."""
@@ -54,6 +64,7 @@ class NamespaceCache:
         self._limit = limit_bytes
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._by_space: dict[str, _Entry] = {}
+        self._asked = self._hits = 0
         documents.subscribe(self._documents_changed)
         chunks.subscribe(self._chunks_changed)
         memories.subscribe(self._memories_changed)
@@ -68,8 +79,16 @@ class NamespaceCache:
         """The namespaces that are held, least recently used first."""
         return [entry.name for entry in self._entries.values() if entry.index is not None]
 
+    @property
+    def usage(self) -> Usage:
+        """For metrics. A namespace too large to be held is a miss each time."""
+        return Usage(self.nbytes, len(self.names), self._hits, self._asked - self._hits)
+
     async def open(self, namespace: NamespaceRow) -> Searchable:
         """The namespace, ready to be searched, with every change made so far."""
+        held = self._entries.get(namespace.name)
+        self._asked += 1
+        self._hits += held is not None and held.index is not None and held.spaces == namespace.spaces
         entry = await self._true(namespace)
         if entry.index is not None:
             return entry.index

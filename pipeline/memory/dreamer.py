@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from pipeline import tracing
 from pipeline.errors import RetryableError
 from pipeline.memory.former import Former, Work, is_wanted
 from pipeline.ports import Catalog, Clock, Documents
@@ -30,6 +31,7 @@ class _Waiting:
     first: datetime
     last: datetime
     documents: dict[str, int] = field(default_factory=dict)
+    requests: dict[tracing.Subject, str] = field(default_factory=dict)
 
 
 class Dreamer:
@@ -65,6 +67,8 @@ class Dreamer:
         waiting = self._waiting.setdefault(owner.name, _Waiting(now, now))
         waiting.last = now
         waiting.documents[document] = max(seq, waiting.documents.get(document, seq))
+        if request := tracing.origin(document, seq):
+            waiting.requests[document, seq] = request
         self._noted.set()
 
     async def run(self) -> None:
@@ -99,8 +103,9 @@ class Dreamer:
         waiting = self._waiting.pop(name)
         noted = sorted(waiting.documents.items(), key=lambda item: item[1])
         try:
-            for begin in range(0, len(noted), TOGETHER):
-                await self._isolated(dict(noted[begin : begin + TOGETHER]))
+            with tracing.within(tracing.Origins(waiting.requests)):
+                for begin in range(0, len(noted), TOGETHER):
+                    await self._isolated(dict(noted[begin : begin + TOGETHER]))
         except RetryableError as error:
             log.warning("Forming the memories of %s again later: %s", name, error)
             await self._again(waiting.documents)

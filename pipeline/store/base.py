@@ -15,6 +15,7 @@ from lancedb.index import BTree
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
 from pipeline.store.keyset import KeySet
+from pipeline.store.sizes import Size
 
 Row = TypeVar("Row")
 
@@ -137,6 +138,14 @@ class Base(Generic[Row]):
         await self._table.delete(among("space", sorted(spaces)))
         self._commits += 1
         await self._sync()
+
+    async def size(self) -> Size:
+        """Rows, bytes, files and versions; milliseconds for a thousand files."""
+        rows = await self._table.count_rows()
+        if self._disk is None:
+            return Size(rows)
+        nbytes, files = await asyncio.to_thread(self._disk.size)
+        return Size(rows, nbytes, files, self._versions)
 
     def upkeep_in(self, *, idle: bool) -> float | None:
         """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""

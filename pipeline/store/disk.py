@@ -32,6 +32,16 @@ class Disk:
         """How many versions of the table are kept."""
         return len(self._synced.get(f"{self._folder}/_versions", ()))
 
+    def size(self) -> tuple[int, int]:
+        """Bytes and files of the table, as of now."""
+        sizes = [
+            entry.stat().st_size
+            for folder in _folders(self._folder)
+            for entry in _entries(folder)
+            if entry.is_file()
+        ]
+        return sum(sizes), len(sizes)
+
     def sweep(self) -> int:
         """Remove temporary files older than a day that a killed writer left; returns how many."""
         limit = time.time() - _STRAY_SECONDS
@@ -52,6 +62,14 @@ class Disk:
 def _folders(root: Path) -> Iterator[str]:
     for folder, _, _ in os.walk(root):
         yield folder
+
+
+def _entries(folder: str) -> Iterator["os.DirEntry[str]"]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from entries
+    except FileNotFoundError:
+        return  # compacted away since it was listed
 
 
 def _changed(path: Path) -> float:

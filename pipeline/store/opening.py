@@ -17,6 +17,7 @@ from pipeline.store.documents import Documents
 from pipeline.store.memories import Memories
 from pipeline.store.meta import Meta, agree
 from pipeline.store.operations import Operations
+from pipeline.store.sizes import Size
 from pipeline.store.table import Place, Table, open_bases, open_table
 
 _INDEX_CACHE_BYTES = 16 * 1024 * 1024
@@ -59,6 +60,15 @@ class Store:
         for table in self._tables:
             table.stop()
         await asyncio.gather(*(table.flush() for table in self._tables))
+
+    async def sizes(self) -> dict[str, Size]:
+        """How large each table is, by its name."""
+        sizes = await asyncio.gather(*(table.size() for table in self._tables))
+        return {table.codec.table: size for table, size in zip(self._tables, sizes, strict=True)}
+
+    def troubles(self) -> list[str]:
+        """Which tables can't be flushed now, and why."""
+        return [trouble for table in self._tables for trouble in table.troubles()]
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Erase every row of these spaces from every table; on disk when it returns, may be repeated."""

@@ -16,6 +16,7 @@ from lancedb import AsyncConnection
 from pipeline.store.base import PLACE, Base, give_back
 from pipeline.store.codec import Codec, among
 from pipeline.store.overlay import Change, Overlay
+from pipeline.store.sizes import Size, together
 from pipeline.store.writer import Writer
 
 Row = TypeVar("Row")
@@ -111,6 +112,14 @@ class Table(Generic[Row]):
         """Merge fragments, refresh indices and drop old versions now, due or not."""
         for writer in self._writers:
             await writer.maintain()
+
+    async def size(self) -> Size:
+        """Of all shards together, as far as it is flushed."""
+        return together(await asyncio.gather(*(base.size() for base in self._bases)))
+
+    def troubles(self) -> list[str]:
+        """Which shards can't be flushed now, and why."""
+        return [trouble for writer in self._writers if (trouble := writer.trouble) is not None]
 
     # What the tables of each kind build their own questions from.
 

@@ -40,6 +40,8 @@ class Writer(Generic[Row]):
         self._stopping = False
         self._running = False
         self._flushed = 0
+        self.trouble: str | None = None
+        """Why what waits can't be flushed now; None: it can."""
         self._in_flight = False
         self._commit_times: deque[float] = deque(maxlen=_BURST_COMMITS)
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
@@ -144,7 +146,8 @@ class Writer(Generic[Row]):
         while True:
             try:
                 await self.flush()
-            except _FAILURES:
+            except _FAILURES as error:
+                self.trouble = f"table {self._name} can't be written ({type(error).__name__})"
                 pause = _BACKOFF_SECONDS[min(attempt, len(_BACKOFF_SECONDS) - 1)]
                 attempt += 1
                 _log.exception(
@@ -156,6 +159,7 @@ class Writer(Generic[Row]):
                     return
                 await asyncio.sleep(pause)
             else:
+                self.trouble = None
                 return
 
     async def _maintain_if_due(self, *, idle: bool) -> None:

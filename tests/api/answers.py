@@ -1,6 +1,6 @@
 """Stand-ins for the queries that have tests of their own: they answer what they are told to."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from schemas.http.memories import MemoryIncluded
@@ -9,7 +9,7 @@ from schemas.http.search import SearchAnswer, SearchBody
 
 
 class StaticQueries:
-    """`api.ports.Search`, `Profiles`, `Related`, `Matching` and `Lag`."""
+    """`api.ports.Search`, `Profiles`, `Related` and `Matching`."""
 
     def __init__(self) -> None:
         self.searched: list[tuple[NamespaceRow, SearchBody]] = []
@@ -32,6 +32,3 @@ class StaticQueries:
 
     async def matching(self, namespace: NamespaceRow, query: str) -> Sequence[MemoryRow]:
         return self.matches
-
-    async def lag(self) -> Mapping[str, int]:
-        return {"recollect.extract": 0}

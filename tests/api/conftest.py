@@ -16,8 +16,11 @@ from api.app import create_app
 from api.keys import Keyring
 from api.state import Serving, State
 from pipeline.bus.log import LogBus
+from pipeline.index.cache import NamespaceCache
+from pipeline.measuring import Measuring
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
+from pipeline.metrics import Metrics
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
@@ -75,9 +78,11 @@ class Service:
 async def opened(folder: Path) -> AsyncIterator[Service]:
     """A service on this folder."""
     clock, queries = FixedClock(), StaticQueries()
-    bus = await LogBus.open(folder / "log", partitions=2, clock=clock)
+    metrics = Metrics()
+    bus = await LogBus.open(folder / "log", partitions=2, clock=clock, observer=metrics)
     store = await open_store(str(folder / "tables"), dimensions=4, shards=1)
     writers = asyncio.create_task(store.run())
+    cache = NamespaceCache(store.documents, store.chunks, store.memories, store.catalog, 1024 * 1024)
     state = State(
         publisher=bus,
         documents=store.documents,
@@ -93,7 +98,8 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
         profile=queries.profile,
         related=queries.related,
         matching=queries.matching,
-        lag=queries.lag,
+        health=Measuring(bus, store, cache, metrics, folder),
+        metrics=metrics,
         dead_letters=bus,
     )
 

@@ -138,7 +138,7 @@ async def test_health_needs_no_key(client: Client) -> None:
         assert (await client.as_key(None)("GET", path)).status_code == 200
     for path in ("/health", "/ready"):
         assert (await client.as_key(None)("HEAD", path)).status_code == 200
-    assert "recollect_requests_total" in (await client("GET", "/metrics")).text
+    assert "recollect_http_requests_total" in (await client("GET", "/metrics")).text
 
 
 def test_a_prefix_covers_what_begins_with_it_and_a_name_only_itself() -> None:

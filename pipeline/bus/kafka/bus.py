@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aiokafka import TopicPartition
 from faststream.kafka import KafkaBroker
 
+from pipeline import tracing
 from pipeline.bus.following import following
 from pipeline.bus.kafka.cluster import PRODUCER, Cluster, KafkaOpenError, KafkaOptions
 from pipeline.bus.kafka.feeding import StageFeed
@@ -17,7 +18,7 @@ from pipeline.bus.kafka.publishing import Publishing
 from pipeline.bus.kafka.reading import TopicFeed, read
 from pipeline.bus.kafka.topics import DEAD_LETTERS, Topics
 from pipeline.bus.port import Follower, Handle
-from pipeline.delivery import DeadLetter, Delivery, Entry, Patience, RawRecord, decoded
+from pipeline.delivery import DeadLetter, Delivery, Entry, Observer, Patience, RawRecord, decoded
 from pipeline.errors import OutageError
 from pipeline.ports import Clock, Position
 from pipeline.stage import Stage
@@ -41,14 +42,19 @@ class KafkaBus:
     """`pipeline.bus.port.Bus` on a Kafka cluster. Any number of processes may have one each."""
 
     def __init__(
-        self, cluster: Cluster, instruments: Sequence[Any], clock: Clock, patience: Patience
+        self,
+        cluster: Cluster,
+        instruments: Sequence[Any],
+        clock: Clock,
+        patience: Patience,
+        observer: Observer | None = None,
     ) -> None:
         self._cluster = cluster
         self._instruments = instruments
         self._topics = Topics(cluster)
         self._offsets = Offsets(cluster, self._topics)
         self._publishing = Publishing(cluster, self._topics, self._broker)
-        self._delivery = Delivery(self, clock, patience)
+        self._delivery = Delivery(self, clock, patience, observer=observer)
         self._feeds: dict[str, StageFeed] = {}
         self._redriving = asyncio.Lock()
 
@@ -59,6 +65,7 @@ class KafkaBus:
         *,
         clock: Clock,
         patience: Patience | None = None,
+        observer: Observer | None = None,
         topics: Sequence[Topic[Any]] = all_topics.ALL,
         registry: "CollectorRegistry | None" = None,
         tracers: "TracerProvider | None" = None,
@@ -71,7 +78,7 @@ class KafkaBus:
             cluster = Cluster(options)
         except OSError as error:
             raise KafkaOpenError(f"The certificates for Kafka can't be read: {error}.") from error
-        bus = cls(cluster, _instruments(registry, tracers), clock, patience or Patience())
+        bus = cls(cluster, _instruments(registry, tracers), clock, patience or Patience(), observer)
         try:
             await bus._prepare(topics)
         except BaseException:
@@ -83,13 +90,26 @@ class KafkaBus:
     def partitions(self) -> int:
         return self._cluster.options.partitions
 
+    @property
+    def trouble(self) -> str | None:
+        """Why the last records could not be written; None: they were."""
+        return self._publishing.trouble
+
+    @property
+    def nbytes(self) -> None:
+        """The log is on the brokers' disks."""
+        return
+
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append events; with all replicas in sync on return. KafkaUnavailableError within a bounded time.
 
         After that error it may still be written, when Kafka is back: ids make a repetition harmless.
         """
         await self._topics.ensure([topic])
-        raw = [Entry(key.encode(), event.model_dump_json().encode(), {}) for key, event in entries]
+        raw = [
+            Entry(key.encode(), event.model_dump_json().encode(), tracing.headers(event))
+            for key, event in entries
+        ]
         return await self._publishing.events(topic.name, raw)
 
     async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]:

@@ -13,6 +13,7 @@ from faststream.kafka import KafkaBroker
 from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
 from pipeline.bus.kafka.topics import Topics
 from pipeline.delivery import Entry
+from pipeline.errors import OutageError
 from pipeline.ports import Position
 from schemas.ids import partition
 
@@ -32,6 +33,8 @@ class Publishing:
         self._topics = topics
         self._events = _Outlet(lambda: _Events.open(connect()))
         self._bytes = _Outlet(lambda: _Bytes.open(cluster))
+        self.trouble: str | None = None
+        """Why the last records could not be written; None: they were."""
 
     async def events(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
         return await self._write(self._events, topic, entries)
@@ -51,6 +54,15 @@ class Publishing:
     async def _write(self, outlet: "_Outlet", topic: str, entries: Sequence[Entry]) -> list[Position]:
         if not entries:
             return []
+        try:
+            positions = await self._placed(outlet, topic, entries)
+        except OutageError as error:
+            self.trouble = str(error)
+            raise
+        self.trouble = None
+        return positions
+
+    async def _placed(self, outlet: "_Outlet", topic: str, entries: Sequence[Entry]) -> list[Position]:
         count = await self._topics.partitions(topic)
         async with self._cluster.bounded(f"take records of {topic}"):
             try:

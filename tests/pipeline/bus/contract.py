@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pytest
 
+from pipeline import tracing
 from pipeline.bus.port import Bus
 from pipeline.delivery import FAULTS, Entry, Patience
 from pipeline.errors import RejectedError, RetryableError, StageFaultError
@@ -323,3 +324,17 @@ class BusContract:
         async with bus.follow(topic, book.handle) as follower:
             with pytest.raises(KeyError, match="the cause"):
                 await follower.current()
+
+    async def test_what_is_published_says_which_request_it_goes_back_to(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("traced"), Notebook()
+        with tracing.within(tracing.Origins(all="req_1")):
+            await bus.publish(topic, noted([1]))
+        await bus.publish(topic, noted([2]))
+        await bus.run([Stage(harness.stage("traced"), topic, book.handle)], until_idle=True)
+        assert [record.headers.get(tracing.REQUEST_ID) for record in book.records] == ["req_1", None]
+
+    async def test_a_bus_that_works_has_no_trouble_to_tell_of(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("well")
+        await bus.publish(topic, noted([1]))
+        assert bus.trouble is None
+        assert bus.nbytes is None or bus.nbytes > 0
