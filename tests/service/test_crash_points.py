@@ -97,3 +97,24 @@ async def test_what_a_namespace_left_is_erased_though_nobody_asked_for_it(tmp_pa
             return not [row for table in tables for row in await table.in_spaces([SPACE])]
 
         await until(erased, "the rest erased")
+
+
+async def test_chunks_and_memories_are_erased_with_a_namespace_whose_documents_are_gone_already(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as service:
+        await service.add("home", "Ada lives in Berlin.", id="x")
+        await service.settled()
+        await service.pipeline.store.documents.remove_spaces([SPACE])
+        await service.pipeline.bus.publish(SETTINGS_CHANGED, [_namespace(generation=1)])
+        await service.settled()
+        assert await service.pipeline.store.memories.in_spaces([SPACE])
+    async with world(tmp_path) as service:
+        store = service.pipeline.store
+
+        async def erased() -> bool:
+            return not [
+                row for table in (store.chunks, store.memories) for row in await table.in_spaces([SPACE])
+            ]
+
+        await until(erased, "the rest erased")
