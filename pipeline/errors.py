@@ -20,6 +20,9 @@ class RejectedError(Exception):
 class ExtractionError(Exception):
     """A document that can't become text. The message is shown to a person: what was wrong, what to do."""
 
+    kind: str | None = None
+    """What the document is, as far as that was found out before."""
+
 
 class StageFaultError(Exception):
     """A stage fails on whatever it is given. `through`: the offset up to which all is handled or parked."""

@@ -60,8 +60,17 @@ def _created(event: DocumentSubmitted, seq: int) -> DocumentRow:
 
 def _replaced(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow:
     fresh = _created(event, seq)
-    title = event.title or row.title
-    return replace(fresh, created_at=row.created_at, text=row.text, text_seq=row.text_seq, title=title)
+    # The old text is shown until the new one is there, with all that was found out about it.
+    return replace(
+        fresh,
+        created_at=row.created_at,
+        text=row.text,
+        text_seq=row.text_seq,
+        title=event.title or row.title,
+        type=row.type,
+        summary=row.summary,
+        url=event.url or row.url,
+    )
 
 
 def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow:

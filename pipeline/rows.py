@@ -50,6 +50,11 @@ class DocumentRow:
     task_type: TaskType = "memory"
     dreaming_mode: Dreaming = "dynamic"
 
+    @property
+    def current_seq(self) -> int:
+        """The submission it is to be found by: the newest of content, or where that failed the shown one."""
+        return self.text_seq if self.status == "failed" else self.content_seq
+
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:

@@ -46,10 +46,17 @@ class FileExtractor:
         self._media = media
 
     async def file(self, data: bytes, upload: Upload) -> Extracted:
-        """A file's text, kind and title. ExtractionError says what was wrong with it."""
+        """A file's text, kind and title. ExtractionError says what was wrong with it, and what it is."""
+        kind = await _apart(len(data), lambda: kind_of_file(data, upload))
+        try:
+            return await self._read(kind, data, upload)
+        except ExtractionError as error:
+            error.kind = hinted(upload) if kind is None or kind in _CONTAINERS else kind
+            raise
+
+    async def _read(self, kind: str | None, data: bytes, upload: Upload) -> Extracted:
         if not data or data.isspace():
             raise ExtractionError("The file is empty. Send a file with content.")
-        kind = await _apart(len(data), lambda: kind_of_file(data, upload))
         if kind in MEDIA:
             return await self._described(kind, data, upload)
         if kind in _CONTAINERS:

@@ -90,8 +90,8 @@ class Dreamer:
 
     async def _resume(self) -> None:
         for row in await self._documents.unfinished():
-            if row.text_seq == row.content_seq and row.status != "failed":
-                self.note(row.space, row.key, row.content_seq)
+            if row.text_seq == row.current_seq:
+                self.note(row.space, row.key, row.current_seq)
 
     def _next(self) -> str | None:
         return min(self._waiting, key=lambda name: self._due(self._waiting[name]), default=None)
@@ -128,10 +128,10 @@ class Dreamer:
     async def _form(self, noted: dict[str, int]) -> None:
         found = await self._documents.get(noted)
         rows = [rows[0] for rows in found.values() if is_wanted(rows, noted[rows[0].key])]
-        early = [row for row in rows if row.text_seq < row.content_seq]
+        early = [row for row in rows if row.text_seq < row.current_seq]
         await self._again(row.key for row in early)
         ready = sorted(
-            (row for row in rows if row.text_seq == row.content_seq), key=lambda row: row.content_seq
+            (row for row in rows if row.text_seq == row.current_seq), key=lambda row: row.current_seq
         )
         await self._former.form([work(row) for row in ready])
 
@@ -139,7 +139,7 @@ class Dreamer:
         found = await self._documents.get(list(documents))
         for rows in found.values():
             for row in rows:
-                self.note(row.space, row.key, row.content_seq)
+                self.note(row.space, row.key, row.current_seq)
 
     def _heed(self, now: datetime) -> None:
         """Where the clock was set back, what was noted in its future was noted now."""

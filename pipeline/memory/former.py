@@ -132,7 +132,7 @@ class Former:
         for id_, (document, seq) in waiting.items():
             row = rows.get(document)
             now = self._ledger.get(id_)
-            if now is not None and now.pending is not None and (not row or row[0].content_seq != seq):
+            if now is not None and now.pending is not None and (not row or row[0].current_seq != seq):
                 self._ledger.drop(id_)
 
     async def _groups(self, works: Sequence[Work], facts: Sequence[Known]) -> dict[str, Metadata]:
@@ -256,7 +256,7 @@ class Writing:
 
 def is_wanted(rows: Sequence[DocumentRow] | None, seq: int) -> bool:
     """Whether the document is there, waits for its memories, and has no newer content than `seq`."""
-    return bool(rows) and rows[0].dreaming and rows[0].content_seq <= seq  # type: ignore[index]  # not empty
+    return bool(rows) and rows[0].dreaming and rows[0].current_seq <= seq  # type: ignore[index]  # not empty
 
 
 def is_in_group(metadata: Mapping[str, MetadataValue], asked: Mapping[str, MetadataValue]) -> bool:

@@ -80,7 +80,7 @@ def build(
 
 def _is_current(found: Sequence[DocumentRow] | None, event: DocumentExtracted) -> bool:
     """Whether the text is the newest known one, and not searchable yet."""
-    if not found or found[0].content_seq > event.seq:
+    if not found or found[0].current_seq > event.seq:
         return False
     return not (found[0].status == "done" and found[0].text_seq == event.seq)
 

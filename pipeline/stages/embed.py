@@ -114,7 +114,7 @@ def in_context(title: str | None, span: ChunkSpan) -> str:
 
 
 def _is_current(found: Sequence[DocumentRow] | None, event: DocumentChunked) -> bool:
-    return bool(found) and found is not None and found[0].content_seq <= event.seq
+    return bool(found) and found is not None and found[0].current_seq <= event.seq
 
 
 def _row(event: DocumentChunked, position: int, span: ChunkSpan, vector: Vector, terms: Terms) -> ChunkRow:

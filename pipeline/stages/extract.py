@@ -26,13 +26,14 @@ from pipeline.ports import (
 from pipeline.projection import touches_content
 from pipeline.rows import DocumentRow
 from pipeline.stage import Stage
-from pipeline.stages.giving_up import give_up, take_up
+from pipeline.stages.giving_up import take_up
 from pipeline.stages.submissions import (
     Failed,
     History,
     Resolved,
     Submission,
     foreseen,
+    handed_on,
     is_erased,
     pending_of,
     projected,
@@ -124,7 +125,9 @@ class Extract:
     async def give_up(self, record: Submission, reason: str) -> None:
         """The document can't be read, and says why."""
         if touches_content(record.event):
-            await give_up(self.documents, record.event.document, record.offset, reason, dreaming=False)
+            failed = Failed(record, reason, url=_url(record.event))
+            await self._settle({record.event.document: [failed]})
+            await self.documents.durable()
 
     async def _taken_up(self, histories: Mapping[str, History]) -> dict[str, DocumentRow]:
         """The rows of documents that are given another try."""
@@ -178,7 +181,8 @@ class Extract:
                 one = await self._read(row, record)
             except (ExtractionError, RejectedError, RetryableError) as error:
                 log.warning("Document %s of %s failed: %s", record.event.id, record.event.space, error)
-                outcomes.append(Failed(record, str(error)))
+                kind = error.kind if isinstance(error, ExtractionError) else None
+                outcomes.append(Failed(record, str(error), kind, _url(record.event)))
             else:
                 outcomes.append(one)
                 row = with_text(row, one)
@@ -240,12 +244,7 @@ class Extract:
 
         rows = await self.documents.update(list(outcomes), change)
         await self._publish(
-            [
-                (one.record, with_text(found[0], one))
-                for key, found in rows.items()
-                for one in outcomes[key]
-                if found and isinstance(one, Resolved)
-            ]
+            [one for key, found in rows.items() if found for one in handed_on(found[0], outcomes[key])]
         )
 
     async def _publish(self, entries: Sequence[tuple[Submission, DocumentRow]]) -> None:
@@ -258,7 +257,7 @@ class Extract:
             space=row.space,
             document=row.key,
             id=row.id,
-            seq=record.offset,
+            seq=row.text_seq,
             at=record.event.at,
             text=await self.blobs.pack(row.text or ""),
             type=row.type,
@@ -347,3 +346,10 @@ def _is_quick(record: Submission) -> bool:
     return (
         text is not None and text.lstrip()[:1] != "<" and (event.url is not None or given_url(text) is None)
     )
+
+
+def _url(event: DocumentSubmitted) -> str | None:
+    """Where it came from; a URL as content is short, so it is never a claim check."""
+    if event.url is not None or event.content is None:
+        return event.url
+    return given_url(event.content.text or "")

@@ -51,7 +51,7 @@ class Form:
             for event in events
             if self.catalog.owner(event.space) is not None
             and (found := rows.get(event.document))
-            and found[0].content_seq <= event.seq
+            and found[0].current_seq <= event.seq
         ]
 
     async def _work(self, event: DocumentExtracted) -> Work:
@@ -94,7 +94,7 @@ def handing_over(publisher: Publisher, blobs: Blobs) -> HandOver:
             space=row.space,
             document=row.key,
             id=row.id,
-            seq=row.content_seq,
+            seq=row.current_seq,
             at=row.updated_at,
             text=await blobs.pack(row.text or ""),
             type=row.type,

@@ -16,7 +16,7 @@ async def give_up(
     """
 
     def change(_: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-        if not rows or rows[0].content_seq > seq:
+        if not rows or rows[0].current_seq > seq:
             return None
         row = replace(rows[0], status="failed", error=reason)
         return [row if dreaming is None else replace(row, dreaming=dreaming)]

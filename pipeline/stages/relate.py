@@ -61,7 +61,7 @@ class Relate:
             for event in events
             if self.catalog.owner(event.space) is not None
             and (found := rows.get(event.document))
-            and found[0].content_seq <= event.seq
+            and found[0].current_seq <= event.seq
         ]
 
     async def _edits(self, events: Sequence[MemoriesFormed]) -> dict[str, list[Edit]]:
@@ -119,7 +119,7 @@ class Relate:
         seqs = {event.document: event.seq for event in events}
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-            finished = rows and rows[0].dreaming and rows[0].content_seq == seqs[key]
+            finished = rows and rows[0].dreaming and rows[0].current_seq == seqs[key]
             return [replace(rows[0], dreaming=False)] if finished else None
 
         await self.documents.update(list(seqs), change)

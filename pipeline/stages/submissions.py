@@ -27,10 +27,12 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A submission that can't become text, and the reason for people."""
+    """A submission that can't become text, the reason for people, and what is known of it all the same."""
 
     record: Submission
     reason: str
+    type: str | None = None
+    url: str | None = None
 
 
 def foreseen(row: DocumentRow | None, history: History) -> DocumentRow | None:
@@ -72,12 +74,34 @@ def settled(row: DocumentRow, outcomes: Sequence[Resolved | Failed]) -> Document
         newest = row.content_seq == one.record.offset
         if isinstance(one, Failed):
             if newest:
-                row = replace(row, status="failed", error=one.reason, dreaming=False)
+                row = _failed(row, one)
         elif row.text_seq < one.record.offset:
             row = with_text(row, one)
             if newest:
                 row = replace(row, status="chunking", error=None)
     return row
+
+
+def _failed(row: DocumentRow, one: Failed) -> DocumentRow:
+    """What it showed before it shows on, and its memories are formed of that."""
+    row = replace(row, status="failed", error=one.reason)
+    if row.text is not None:
+        return row
+    return replace(row, dreaming=False, type=one.type or row.type, url=one.url or row.url)
+
+
+def handed_on(
+    row: DocumentRow, outcomes: Sequence[Resolved | Failed]
+) -> list[tuple[Submission, DocumentRow]]:
+    """The texts for the next stages: new ones, and the one that is still shown where what came later failed.
+
+    The next stages may have dropped that one as outdated while nobody knew of the failure.
+    """
+    texts = [(one.record, with_text(row, one)) for one in outcomes if isinstance(one, Resolved)]
+    if row.status == "failed" and row.text is not None and isinstance(outcomes[-1], Failed):
+        known = {record.offset for record, _ in texts}
+        return texts if row.text_seq in known else [*texts, (outcomes[-1].record, row)]
+    return texts
 
 
 def _last_delete(history: History) -> int:

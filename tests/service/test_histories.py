@@ -46,11 +46,13 @@ class Text:
     newest: str
     """What was sent last: sent once more, it is a retry."""
     metadata: dict[str, int] = field(default_factory=dict)
+    failed: bool = False
+    """Whether what came after this content could not be read."""
 
     def append(self, said: str) -> None:
         if said == self.newest:
             return
-        self.newest = said
+        self.newest, self.failed = said, False
         if said.startswith(self.content):
             self.content = said
         elif said != self.content:
@@ -85,6 +87,16 @@ class History:
         await self.service.patch(self.name(space), document, content=said, dreaming="instant")
         there = self.model[space][document]
         there.content = there.newest = said
+        there.failed = False
+
+    async def spoil(self, space: str, document: str) -> None:
+        """A change that can't be read."""
+        if document in self.model[space]:
+            files = {"file": ("a.zip", b"PK\x03\x04", "application/zip")}
+            path = f"/ns/{self.name(space)}/document/file/{document}"
+            await self.service.client.ok("PATCH", path, files=files)
+            self.model[space][document].newest = ""
+            self.model[space][document].failed = True
 
     async def upload(self, space: str, document: str, said: str) -> None:
         if document in self.model[space]:
@@ -142,8 +154,8 @@ async def agree(service: World, name: str, model: Mapping[str, Text]) -> None:
     documents = await service.listed(name, "documents", include={"content": True, "memoryCount": True})
     assert {one["id"]: one["content"] for one in documents} == {one: model[one].content for one in model}
     assert {one["id"]: one["metadata"] for one in documents} == {one: model[one].metadata for one in model}
-    for document in documents:
-        assert document["system"]["status"] == document["system"]["dreamingStatus"] == "done"
+    states = {one["id"]: (one["system"]["status"], one["system"]["dreamingStatus"]) for one in documents}
+    assert states == {one: ("failed" if model[one].failed else "done", "done") for one in model}
     chunks = await service.listed(name, "chunks")
     assert {chunk["documentId"] for chunk in chunks} == set(model)
     for one, text in model.items():
@@ -210,6 +222,7 @@ STEPS = st.one_of(
     st.tuples(st.just("add"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
     st.tuples(st.just("patch"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
     st.tuples(st.just("upload"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
+    st.tuples(st.just("spoil"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS)),
     st.tuples(st.just("together"), st.sampled_from(SPACES), SAID),
     st.tuples(st.just("label"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), st.integers(0, 2)),
     st.tuples(st.just("delete"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS)),

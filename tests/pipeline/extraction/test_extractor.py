@@ -163,6 +163,20 @@ async def test_what_cannot_be_read_says_why_and_the_next_file_works(extractor: F
         assert "Still here." in (await extractor.file(good, upload(good, "good.pdf"))).text
 
 
+async def test_what_cannot_be_read_says_what_it_is_where_that_can_be_told(extractor: FileExtractor) -> None:
+    for data, filename, kind in (
+        (samples.pdf("a")[:200], "a.txt", "pdf"),
+        (b"", "a.pdf", "pdf"),
+        (samples.PNG, "a.pdf", "image"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600, "a.docx", "docx"),
+        (samples.archive({"a.txt": "x"}), "a.zip", None),
+        (bytes(range(256)) * 20, None, None),
+    ):
+        with pytest.raises(ExtractionError) as caught:
+            await extractor.file(data, upload(data, filename))
+        assert caught.value.kind == kind, filename
+
+
 async def test_media_are_refused_with_the_name_of_the_setting(extractor: FileExtractor) -> None:
     for data, filename in (
         (samples.PNG, "a.png"),

@@ -48,7 +48,9 @@ class PlainExtractor:
 
     async def file(self, data: bytes, upload: Upload) -> Extracted:
         if data == b"bad":
-            raise ExtractionError("The file is damaged. Send it again.")
+            error = ExtractionError("The file is damaged. Send it again.")
+            error.kind = "pdf"
+            raise error
         return Extracted(text=data.decode(), type="pdf", title=upload.filename)
 
     async def text(self, text: str) -> Extracted:
@@ -253,6 +255,13 @@ async def test_a_file_that_cannot_be_read_fails_its_document_with_the_reason() -
     assert world.published() == ["fine"]
 
 
+async def test_a_file_that_cannot_be_read_shows_what_it_is() -> None:
+    world = World()
+    await world.blobs.put(b"bad", "application/pdf")
+    await world.feed(submission(0, upload=upload_of(b"bad", "x.pdf")))
+    assert (world.row().type, world.row().text) == ("pdf", None)
+
+
 async def test_a_missing_file_fails_its_document() -> None:
     world = World()
     await world.feed(submission(0, upload=upload_of(b"lost", "x.pdf")))
@@ -270,6 +279,45 @@ async def test_a_url_that_never_answers_fails_its_document_after_bounded_tries()
     world = World(ListFetcher(*[RetryableError("example.com answered 503.")] * 3))
     await world.feed(submission(0, text="https://example.com/a"))
     assert (world.row().status, world.row().error) == ("failed", "example.com answered 503.")
+
+
+async def test_a_url_that_cannot_be_fetched_is_shown_as_the_documents() -> None:
+    for failure in (ExtractionError("Not public."), RetryableError("503")):
+        world = World(ListFetcher(*[failure] * 3))
+        await world.feed(submission(0, text=" https://example.com/a\n"))
+        assert (world.row().status, world.row().url) == ("failed", "https://example.com/a")
+
+
+async def test_the_text_that_is_still_shown_is_handed_on_again_when_what_came_after_it_fails() -> None:
+    world = World(ListFetcher(ExtractionError("Not public."), ExtractionError("Not public.")))
+    late = submission(1, "patch", "https://example.com/a")
+    await world.feed(submission(0, text="Rain."))
+    await world.apply_inline(late)  # from here on the next stages drop the first text
+    await world.feed(late)
+    row = world.row()
+    assert (row.status, row.text, row.title, row.url) == ("failed", "Rain.", "Rain.", None)
+    assert (row.current_seq, row.dreaming) == (0, True)
+    assert [event.seq for event in world.publisher.events(DOCUMENTS_EXTRACTED)] == [0, 0]
+    await world.feed(late)
+    assert world.published() == ["Rain."] * 3
+
+
+async def test_a_text_and_a_failure_that_come_together_are_handed_on_once() -> None:
+    world = World(ListFetcher(ExtractionError("Not public.")))
+    await world.feed(submission(0, text="Rain."), submission(1, "patch", "https://example.com/a"))
+    assert [event.seq for event in world.publisher.events(DOCUMENTS_EXTRACTED)] == [0]
+
+
+async def test_a_replaced_document_shows_what_it_was_until_the_new_text_is_there() -> None:
+    world = World(ListFetcher(b"The page.", ExtractionError("Not public.")))
+    await world.feed(submission(0, text="https://example.com/a"))
+    before = world.row()
+    await world.feed(submission(1, "replace", "https://example.com/b", metadata={"a": 1}))
+    row = world.row()
+    assert (row.status, row.metadata) == ("failed", {"a": 1})
+    assert (row.text, row.type, row.title, row.summary, row.url) == (
+        before.text, before.type, before.title, before.summary, before.url,
+    )  # fmt: skip
 
 
 def test_only_a_single_url_is_fetched() -> None:
