@@ -9,9 +9,11 @@ from fastapi.dependencies.utils import get_flat_params
 from fastapi.exceptions import RequestValidationError
 from fastapi.params import Query
 from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Message, Receive
+from starlette.routing import Match
+from starlette.types import Message, Receive, Scope
 
 from api.auth import authenticate
 from api.problems import BadRequestError
@@ -78,6 +80,15 @@ class IngestRoute(ContractRoute):
     """A route that takes documents, so its bodies may be large."""
 
     largest = JSON_BYTES
+
+
+class FormRoute(IngestRoute):
+    """A route for forms; a JSON body on its path is meant for the operation after it."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """As any route, where the body does not say that it is JSON."""
+        kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+        return (Match.NONE, {}) if kind == "application/json" else super().matches(scope)
 
 
 class OpenRoute(ContractRoute):

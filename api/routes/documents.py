@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 
 from api import uploads
 from api.auth import Reader, Writer
-from api.contract import IngestRoute, failures
+from api.contract import FormRoute, IngestRoute, failures
 from api.options import DocumentParts, DocumentPath
 from api.problems import BadRequestError, NotFoundError
 from api.queries import present, submit
@@ -119,18 +119,24 @@ async def replace_with_file(request: Request, access: Writer, id: DocumentPath) 
     return _accepted(await submit.replace_with(access.state, access.namespace, id, draft))
 
 
-@router.patch(
-    "/file/{id:path}",
-    tags=["Ingest"],
-    operation_id="patchNsByNamespaceDocumentFileById",
-    responses=_CHANGE,
-    openapi_extra=_multipart(file_required=False),
-)
 async def update_file(request: Request, access: Writer, id: DocumentPath) -> Accepted:
     """Change what is given; metadata merges key by key."""
     await submit.require(access.state, access.namespace, id)
     draft = await uploads.draft(request, access.state, file_required=False)
     return _accepted(await submit.patch(access.state, access.namespace, id, draft))
+
+
+router.add_api_route(
+    "/file/{id:path}",
+    update_file,
+    methods=["PATCH"],
+    tags=["Ingest"],
+    operation_id="patchNsByNamespaceDocumentFileById",
+    responses=_CHANGE,
+    openapi_extra=_multipart(file_required=False),
+    # The id of a document may begin with `file/`: a change of it as JSON has the same path.
+    route_class_override=FormRoute,
+)
 
 
 @router.get(

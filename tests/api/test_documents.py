@@ -69,6 +69,27 @@ async def test_an_id_may_hold_slashes(client: Client) -> None:
         assert (await client.ok("GET", f"/ns/alice/document/{public}"))["id"] == public
 
 
+async def test_an_id_that_begins_like_the_path_of_files_is_changed_as_json_and_as_a_file(
+    client: Client,
+) -> None:
+    for public in ("file/x", "file/file/x", "file", "batch"):
+        body = {**NOTE, "id": public}
+        await client.ok("POST", "/ns/alice/document", body)
+        path = f"/ns/alice/document/{public}"
+        changed = await client.ok("PATCH", path, {"metadata": {"a": 1}})
+        assert changed["id"] == public
+        form = {"metadata": '{"b": 2}'}
+        files = {"file": ("a.txt", b"Ada.")}
+        changed = await client.ok("PATCH", f"/ns/alice/document/file/{public}", files=files, data=form)
+        assert changed["id"] == public
+        assert (await client.ok("GET", path))["metadata"] == {"a": 1, "b": 2}
+        await client.ok("POST", f"/ns/alice/document/file/{public}", files=files)
+        assert (await client.ok("GET", path))["metadata"] == {}
+        gone = await client.ok("DELETE", "/ns/alice/document", {"ids": [public]})
+        assert gone == {"count": 1, "errors": []}
+        await client.refused(404, "PATCH", path, {"metadata": {"a": 1}})
+
+
 async def test_an_id_is_found_in_its_own_namespace_only(client: Client) -> None:
     await client.ok("POST", "/ns/alice/document", NOTE)
     await client.ok("POST", "/ns/bob/document", {"content": "Bob."})
