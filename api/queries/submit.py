@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from api.problems import NotFoundError
+from api.problems import BadRequestError, NotFoundError
 from api.queries.namespaces import opened
 from api.state import State
 from pipeline.projection import submitted
@@ -17,7 +17,9 @@ from pipeline.rows import DocumentRow, NamespaceRow, Status
 from pipeline.tombstones import bury_late
 from schemas.base import Metadata
 from schemas.events import Content, DocumentSubmitted, Dreaming, TaskType, Upload
+from schemas.http.parts import metadata_size
 from schemas.ids import content_id, document_key
+from schemas.limits import METADATA_BYTES
 from schemas.topics import DOCUMENTS_SUBMITTED
 
 Operation = Literal["add", "patch", "replace"]
@@ -44,20 +46,28 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The public id of a document, and its state after the write."""
+    """The public id of a document, and its state after the write; `problem`: why there was none."""
 
     id: str
     status: Status
+    problem: str | None = None
 
 
 async def add(state: State, name: str, drafts: Sequence[Draft]) -> list[Outcome]:
-    """Add documents, or append to those that are there; what says nothing new is no work."""
+    """Add documents, or append to those that are there; what says nothing new is no work.
+
+    One that can't be accepted has a problem, for people, and does not keep the others back.
+    """
     namespace = await opened(state, name)
     ids = [draft.id or _own_id(name, draft) for draft in drafts]
     rows = await state.documents.find(namespace.spaces, set(ids))
     events = []
+    problems: list[str | None] = []
     for public, draft in zip(ids, drafts, strict=True):
         row = rows.get(public)
+        problems.append(None if row is None else _metadata_problem(row, draft))
+        if problems[-1] is not None:
+            continue
         event = await _addition(state, namespace, row, public, draft)
         if event is not None:
             events.append(event)
@@ -65,7 +75,9 @@ async def add(state: State, name: str, drafts: Sequence[Draft]) -> list[Outcome]
             rows[public] = submitted(row, event, row.seq + 1 if row else 0) or rows[public]
     for row in await _write(state, events):
         rows[row.id] = row
-    return [Outcome(public, rows[public].status) for public in ids]
+    return [
+        Outcome(public, rows[public].status, problem) for public, problem in zip(ids, problems, strict=True)
+    ]
 
 
 async def patch(state: State, name: str, public: str, draft: Draft) -> Outcome:
@@ -112,6 +124,8 @@ async def _found(state: State, name: str, public: str) -> DocumentRow:
 
 async def _change(state: State, row: DocumentRow, operation: Operation, draft: Draft) -> Outcome:
     if operation == "patch":
+        if problem := _metadata_problem(row, draft):
+            raise BadRequestError("The metadata can't be accepted", problem)
         draft = _patch_news(row, draft)
         if draft.says_nothing():
             return Outcome(row.id, row.status)
@@ -210,6 +224,17 @@ def _patch_news(row: DocumentRow, draft: Draft) -> Draft:
     content = None if same and draft.task_type in {None, row.task_type} else draft.content
     rest = _news(row, draft)
     return replace(rest, content=content, upload=draft.upload)
+
+
+def _metadata_problem(row: DocumentRow, draft: Draft) -> str | None:
+    """Why these keys can't be merged with those that are there; what makes metadata smaller always can."""
+    size = metadata_size(row.metadata | (draft.metadata or {}))
+    if size <= max(METADATA_BYTES, metadata_size(row.metadata)):
+        return None
+    return (
+        f"With these keys the metadata of {row.id[:100]!r} has {size:,} characters; a document may have"
+        f" {METADATA_BYTES:,}. Send shorter values, or put such data into the text."
+    )
 
 
 def _differs(one: Metadata | None, other: Metadata | None) -> bool:

@@ -40,6 +40,8 @@ def _multipart(*, file_required: bool) -> dict[str, object]:
 
 
 def _accepted(outcome: submit.Outcome) -> Accepted:
+    if outcome.problem is not None:
+        raise BadRequestError("The metadata can't be accepted", outcome.problem)
     return Accepted(id=outcome.id, status=outcome.status)
 
 
@@ -83,13 +85,18 @@ async def add_batch(access: Writer, body: BatchBody) -> BatchAnswer:
     good = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
     drafts = [_draft(item, body.task_type, body.dreaming) for item in good]
     outcomes = await submit.add(access.state, access.namespace, drafts) if drafts else []
-    results = [BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes]
+    results = [BatchResult(id=one.id, status=one.status) for one in outcomes if one.problem is None]
     failed = [
-        BatchResult(id=item.id or "", status="error", error="The content can't be accepted", details=problem)
+        _refused(item.id or "", "content", problem)
         for item, problem in zip(body.documents, problems, strict=True)
         if problem is not None
     ]
+    failed += [_refused(one.id, "metadata", one.problem) for one in outcomes if one.problem is not None]
     return BatchAnswer(results=results + failed, count=len(results), failed=len(failed))
+
+
+def _refused(public: str, what: str, problem: str) -> BatchResult:
+    return BatchResult(id=public, status="error", error=f"The {what} can't be accepted", details=problem)
 
 
 @router.post(

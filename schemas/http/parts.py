@@ -114,17 +114,24 @@ def metadata(value: object) -> Metadata:
     """Metadata as the contract allows it: strings, numbers, booleans and lists of strings; null is absent."""
     if not isinstance(value, dict):
         raise PydanticCustomError("metadata", "must be an object")
-    size, clean = 0, {}
+    clean = {}
     for key, item in value.items():
         if item is None:
             continue
         clean[_string(key, key)] = _value(key, item)
-        size += len(key) + (sum(map(len, item)) if isinstance(item, list) else len(str(clean[key])))
-    if size > METADATA_BYTES:
+    if metadata_size(clean) > METADATA_BYTES:
         raise PydanticCustomError(
             "metadata_size", "holds more than {limit} characters", {"limit": METADATA_BYTES}
         )
     return clean
+
+
+def metadata_size(metadata: Metadata) -> int:
+    """The characters of all keys and values."""
+    return sum(
+        len(key) + (sum(map(len, value)) if isinstance(value, list) else len(str(value)))
+        for key, value in metadata.items()
+    )
 
 
 def _value(key: str, item: object) -> str | bool | int | float | list[str]:

@@ -1,11 +1,12 @@
 """Documents over HTTP: every write is in the log, and every read shows it at once."""
 
+import json
 from typing import Any
 
 import pytest
 
 from schemas.events import DocumentSubmitted
-from schemas.limits import INLINE_BYTES
+from schemas.limits import INLINE_BYTES, METADATA_BYTES
 from schemas.topics import DOCUMENTS_SUBMITTED
 from tests.api.conftest import Service
 from tests.api.rows import chunk, memory
@@ -88,6 +89,28 @@ async def test_an_id_that_begins_like_the_path_of_files_is_changed_as_json_and_a
         gone = await client.ok("DELETE", "/ns/alice/document", {"ids": [public]})
         assert gone == {"count": 1, "errors": []}
         await client.refused(404, "PATCH", path, {"metadata": {"a": 1}})
+
+
+async def test_metadata_that_grows_beyond_its_bound_change_by_change_is_refused(client: Client) -> None:
+    large = "x" * (METADATA_BYTES // 2)
+    await client.ok("POST", "/ns/alice/document", {**NOTE, "metadata": {"a": large}})
+    path = "/ns/alice/document/note"
+    refused = await client.refused(400, "PATCH", path, {"metadata": {"b": large}})
+    assert "65,536" in refused["details"]
+    files = {"file": ("a.txt", b"Ada.")}
+    form = {"metadata": json.dumps({"b": large})}
+    await client.refused(400, "PATCH", "/ns/alice/document/file/note", files=files, data=form)
+    await client.refused(400, "POST", "/ns/alice/document", {**NOTE, "metadata": {"b": large}})
+    batch = {"documents": [{**NOTE, "metadata": {"b": large}}, {"content": "Ada.", "id": "good"}]}
+    answer = await client.ok("POST", "/ns/alice/document/batch", batch)
+    assert [(one["id"], one["status"]) for one in answer["results"]] == [
+        ("good", "queued"),
+        ("note", "error"),
+    ]
+    assert (answer["count"], answer["failed"]) == (1, 1)
+    await client.ok("PATCH", path, {"metadata": {"a": "short"}})
+    await client.ok("PATCH", path, {"metadata": {"b": large}})
+    assert (await client.ok("GET", path))["metadata"] == {"a": "short", "b": large}
 
 
 async def test_an_id_is_found_in_its_own_namespace_only(client: Client) -> None:
