@@ -103,7 +103,7 @@ async def test_a_document_that_dreaming_fails_on_keeps_no_other_from_it(tmp_path
 
 
 async def test_a_stage_that_fails_on_everything_ends_the_service_and_says_why(tmp_path: Path) -> None:
-    async with world(tmp_path, running=False) as service:
+    async with world(tmp_path, running=False, partitions=1) as service:
         for number in range(45):
             await service.add("home", f"Ada has {number} cats.", id=f"d{number}")
         stages = [_failing(one, "") if one.name == "chunk" else one for one in service.pipeline.stages]

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -153,6 +154,17 @@ async def test_a_fact_whose_document_changed_before_it_reached_the_table_replace
     third = await world.write("c", "I live in Paris.")
     await world.relate.handle([*lost, *await world.formed(row), *await world.formed(third)])
     assert world.latest() == {"User likes tea", "User lives in Paris"}
+    assert world.versions()["User lives in Paris"] == 2
+
+
+async def test_a_fact_whose_documents_next_text_failed_is_replaced_like_any_other() -> None:
+    world = World()
+    row = await world.write("a", "I live in Rome.")
+    late = await world.formed(row)
+    failed = replace(row, content_seq=row.content_seq + 1, status="failed")
+    await world.documents.update([row.key], lambda _, __: [failed])
+    later = await world.formed(await world.write("b", "I live in Paris."))
+    await world.relate.handle([*late, *later])
     assert world.versions()["User lives in Paris"] == 2
 
 
