@@ -11,8 +11,12 @@ SUBJECT_WORDS = 40
 
 
 def descriptions() -> list[tuple[str, str]]:
-    """(name, long description) of every installed distribution that has one, by name."""
+    """(name, long description) of every installed distribution that has one, by name.
+
+    Without recollect's own: it quotes the questions of the demonstration, and their answers.
+    """
     described = {dist.metadata["Name"]: _description(dist) for dist in distributions()}
+    described.pop("recollect", None)
     return sorted((name, text) for name, text in described.items() if len(text) > 200)
 
 
