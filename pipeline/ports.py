@@ -163,7 +163,8 @@ class Table(Protocol[Row]):
     """Rows by group: a document by its key, chunks by their document, a memory by its id.
 
     Changes are visible to every reader of this process when the call returns; `durable` waits until they
-    are also in LanceDB and on disk, and only then may a stage let its offsets be committed.
+    are also in LanceDB and on disk, and only then may a stage let its offsets be committed. Where several
+    processes share a table they are visible to all, and durable, when `update` returns.
     """
 
     async def get(self, groups: Collection[str]) -> dict[str, list[Row]]: ...
@@ -173,6 +174,7 @@ class Table(Protocol[Row]):
     ) -> dict[str, list[Row]]:
         """Read-modify-write, atomic per group: `change` gets the rows and returns new ones (None: unchanged).
 
+        `change` is pure, gets an empty list for a group that is not there, and may be called again.
         Returns the rows of each group afterwards. An empty sequence removes the group.
         """
         ...
@@ -182,7 +184,14 @@ class Table(Protocol[Row]):
         ...
 
     def subscribe(self, listener: Callable[[Mapping[str, list[Row]]], None]) -> None:
-        """Call `listener` with the new rows of each changed group, in the same instant as the change."""
+        """Call `listener` with the new rows of each changed group, in the same instant as the change.
+
+        Of what other processes changed it hears within a moment, and before `refresh` returns.
+        """
+        ...
+
+    async def refresh(self, spaces: Collection[str] | None = None) -> None:
+        """Let listeners hear of what other processes changed in these spaces (None: all) up to now."""
         ...
 
     async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:

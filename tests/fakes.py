@@ -77,6 +77,9 @@ class FakeTable(Generic[Row]):
     def subscribe(self, listener: Callable[[Mapping[str, list[Row]]], None]) -> None:
         self.listeners.append(listener)
 
+    async def refresh(self, spaces: Collection[str] | None = None) -> None:
+        """Nobody else changes a dictionary."""
+
     async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
         return [row for row in self.rows if row.space in spaces]
 

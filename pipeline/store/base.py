@@ -3,19 +3,18 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
-import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import BTree
 
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
 from pipeline.store.keyset import KeySet
-from pipeline.store.sizes import Size
+from pipeline.store.stored import Stored, give_back, open_or_create
 
 Row = TypeVar("Row")
 
@@ -26,14 +25,9 @@ _MANY_VERSIONS = 600
 _FEW_VERSIONS = 8
 """More than these are worth a cleanup once they are old enough: each holds the rows it replaced."""
 
-PLACE = "_rowid"
-"""LanceDB's name for where a row lies; good until the row is changed or merged into another fragment."""
-
-_COMMIT_BYTES = 48 * 1024 * 1024
 _INDEX_ROWS = 50_000
 _FRAGMENTS = 16
 _MANY_FRAGMENTS = 64
-_FEW_ROWS = 64
 _SHORTEST_UPKEEP = 0.05
 _REST = 10
 """Upkeep may take one part in this many of the time, until there are very many fragments."""
@@ -41,30 +35,13 @@ _REST = 10
 _log = logging.getLogger(__name__)
 
 
-def give_back() -> None:
-    """Hand memory that was read into and freed back to the system. Takes milliseconds: call in a thread."""
-    pa.default_memory_pool().release_unused()
-
-
-async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Schema) -> AsyncTable:
-    """The table of this name. (LanceDB's own `exist_ok` refuses every schema that has a JSON column.)"""
-    try:
-        return await connection.open_table(name)
-    except ValueError as error:
-        if "was not found" not in str(error):
-            raise
-    return await connection.create_table(name, schema=schema)
-
-
-class Base(Generic[Row]):
+class Base(Stored[Row]):
     """Rows that are in LanceDB. One writer at a time: what changes the table never overlaps."""
 
     def __init__(
         self, table: AsyncTable, codec: Codec[Row], disk: Disk | None, groups: KeySet, turn: asyncio.Lock
     ) -> None:
-        self._table = table
-        self._codec = codec
-        self._disk = disk
+        super().__init__(table, codec, disk)
         self._groups = groups
         self._turn = turn
         self._commits = _FRAGMENTS  # whatever an earlier process left is looked after once
@@ -94,35 +71,8 @@ class Base(Generic[Row]):
         return cls(table, codec, disk, groups, turn)
 
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
-        """The rows of these groups; a group that is not here is absent. Strangers cost nothing."""
-        known = self._groups.known(groups)
-        if not known:
-            return {}
-        return self._codec.grouped(await self.decoded(await self.scan(among(self._codec.group, known))))
-
-    async def decoded(self, table: pa.Table) -> list[Row]:
-        """Arrow to rows; many of them off the event loop."""
-        if table.num_rows <= _FEW_ROWS:
-            return self._codec.decode(table)
-        return await asyncio.to_thread(self._codec.decode, table)
-
-    async def scan(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
-        """One consistent read."""
-        return await self._query(where, columns).to_arrow()
-
-    async def places(self, where: str, columns: Sequence[str]) -> pa.Table:
-        """As `scan`, with the place of each row (`PLACE`) for `take`."""
-        return await self._query(where, columns).with_row_id().to_arrow()
-
-    async def take(self, places: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows at these places, in any order. A row that moved since, in any way, is left out."""
-        query = self._table.take_row_ids(list(places))
-        return await (query if columns is None else query.select(list(columns))).to_arrow()
-
-    async def stream(self, where: str, columns: Sequence[str], size: int) -> AsyncIterator[pa.Table]:
-        """One consistent read in batches of at most `size` rows."""
-        async for batch in await self._query(where, columns).to_batches(max_batch_length=size):
-            yield pa.Table.from_batches([batch])
+        """As `Stored.fetch`; strangers cost nothing."""
+        return await super().fetch(self._groups.known(groups))
 
     async def commit(self, changed: Mapping[str, Sequence[Row]]) -> None:
         """Make these the rows of their groups (none: gone), each group at once or not at all; sync."""
@@ -138,14 +88,6 @@ class Base(Generic[Row]):
         await self._table.delete(among("space", sorted(spaces)))
         self._commits += 1
         await self._sync()
-
-    async def size(self) -> Size:
-        """Rows, bytes, files and versions; milliseconds for a thousand files."""
-        rows = await self._table.count_rows()
-        if self._disk is None:
-            return Size(rows)
-        nbytes, files = await asyncio.to_thread(self._disk.size)
-        return Size(rows, nbytes, files, self._versions)
 
     def upkeep_in(self, *, idle: bool) -> float | None:
         """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""
@@ -213,30 +155,3 @@ class Base(Generic[Row]):
         await merge.execute(await asyncio.to_thread(self._codec.encode, rows))
         if self._codec.single and gone:
             await self._table.delete(among(self._codec.group, gone))
-
-    def _unique(self, changed: Mapping[str, Sequence[Row]]) -> list[Row]:
-        # Two rows with one id in a source would both be inserted.
-        rows = {self._codec.id_of(row): row for members in changed.values() for row in members}
-        return sorted(rows.values(), key=self._codec.space_of)
-
-    def _parts(self, changed: Mapping[str, Sequence[Row]]) -> list[dict[str, Sequence[Row]]]:
-        parts: list[dict[str, Sequence[Row]]] = [{}]
-        weight = 0
-        for group, rows in changed.items():
-            size = 512 + sum(self._codec.weight(row) for row in rows)
-            if weight + size > _COMMIT_BYTES and parts[-1]:
-                parts.append({})
-                weight = 0
-            parts[-1][group] = rows
-            weight += size
-        return parts
-
-    def _query(self, where: str | None, columns: Sequence[str] | None) -> Any:
-        query = self._table.query()
-        if columns is not None:
-            query = query.select(list(columns))
-        return query if where is None else query.where(where)
-
-    async def _sync(self) -> None:
-        if self._disk is not None:
-            await asyncio.to_thread(self._disk.sync)

@@ -1,4 +1,7 @@
-"""Namespaces, organization, keys and connectors, in memory, read without waiting, flushed like any table."""
+"""Namespaces, organization, keys and connectors, in memory, read without waiting.
+
+One process flushes them like every table. Several feed them from the log, and keep no tables of them.
+"""
 
 import asyncio
 import hmac
@@ -22,12 +25,11 @@ class Catalog:
 
     def __init__(
         self,
-        namespaces: Table[NamespaceRow],
-        organization: Table[OrganizationState],
-        keys: Table[KeyRow],
-        connectors: Table[ConnectorChanged],
+        tables: tuple[Table[NamespaceRow], Table[OrganizationState], Table[KeyRow], Table[ConnectorChanged]]
+        | None = None,
     ) -> None:
-        self._tables = (namespaces, organization, keys, connectors)
+        """Without tables it begins empty: whoever opens it applies the settings in the log."""
+        self._tables = tables
         self._names: dict[str, NamespaceRow] = {}
         self._owners: dict[str, str] = {}
         self._organization = OrganizationState()
@@ -36,6 +38,8 @@ class Catalog:
 
     async def load(self) -> None:
         """Read everything; once, before the first question."""
+        if self._tables is None:
+            return
         namespaces, organization, keys, connectors = self._tables
         for row in await namespaces.in_spaces([""]):
             self._names[row.name] = row
@@ -107,7 +111,7 @@ class Catalog:
 
     async def durable(self) -> None:
         """Wait until every change so far is on disk."""
-        await asyncio.gather(*(table.durable() for table in self._tables))
+        await asyncio.gather(*(table.durable() for table in self._tables or ()))
 
     def _apply_namespace(self, change: NamespaceChanged) -> None:
         row = NamespaceRow(**{one.name: getattr(change, one.name) for one in fields(NamespaceRow)})
@@ -119,7 +123,8 @@ class Catalog:
                 del self._owners[space]
         self._owners.update(dict.fromkeys(row.spaces, row.name))
         self._names[row.name] = row
-        self._tables[0].put({row.name: [row]}, {row.name: [] if old is None else [old]})
+        if self._tables is not None:
+            self._tables[0].put({row.name: [row]}, {row.name: [] if old is None else [old]})
 
     def _apply_organization(self, change: OrganizationChanged) -> None:
         old = self._organization
@@ -127,7 +132,8 @@ class Catalog:
             return
         row = OrganizationRow(context=change.context, buckets=change.buckets)
         self._organization = OrganizationState(row, change.updated_at)
-        self._tables[1].put({"organization": [self._organization]}, {"organization": [old]})
+        if self._tables is not None:
+            self._tables[1].put({"organization": [self._organization]}, {"organization": [old]})
 
     def _apply_key(self, change: KeyChanged) -> None:
         old = self._keys.get(change.id)
@@ -135,7 +141,8 @@ class Catalog:
             return  # an older event, read again: a revoked key stays revoked
         row = KeyRow(**{one.name: getattr(change, one.name) for one in fields(KeyRow)})
         self._keys[row.id] = row
-        self._tables[2].put({row.id: [row]}, {row.id: [] if old is None else [old]})
+        if self._tables is not None:
+            self._tables[2].put({row.id: [row]}, {row.id: [] if old is None else [old]})
 
     def _apply_connector(self, change: ConnectorChanged) -> None:
         old = self._connectors.get(change.id)
@@ -144,7 +151,9 @@ class Catalog:
         held = [] if old is None else [old]
         if change.status != "gone":
             self._connectors[change.id] = change
-            self._tables[3].put({change.id: [change]}, {change.id: held})
+            if self._tables is not None:
+                self._tables[3].put({change.id: [change]}, {change.id: held})
         elif old is not None:
             del self._connectors[change.id]
-            self._tables[3].put({change.id: []}, {change.id: held})
+            if self._tables is not None:
+                self._tables[3].put({change.id: []}, {change.id: held})

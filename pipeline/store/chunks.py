@@ -28,7 +28,7 @@ from pipeline.store.codec import (
     vectors,
 )
 from pipeline.store.pages import Page, Question, page
-from pipeline.store.table import Table
+from pipeline.store.readable import Readable
 
 ChunkSort = Literal["createdAt", "updatedAt", "position"]
 
@@ -91,7 +91,7 @@ def decode(table: pa.Table) -> list[ChunkRow]:
     ]
 
 
-class Chunks(Table[ChunkRow]):
+class Chunks(Readable[ChunkRow]):
     """`ports.Chunks`, and what lists ask."""
 
     async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:

@@ -40,6 +40,8 @@ class Codec(Generic[Row]):
     order: Callable[[Row], Any]
     counted: Callable[[Row], bool] = lambda _: True
     counted_where: str | None = None
+    fleeting: bool = False
+    """Whether rows of a shared table are dropped a day or so after they were written."""
     recent_bytes: int = 512 * 1024
     """How much of what was just flushed stays in memory, for the next stage asks for it at once."""
 

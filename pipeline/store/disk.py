@@ -7,6 +7,8 @@ from pathlib import Path
 
 _STRAY_SECONDS = 24 * 3600
 _UNSURE_SECONDS = 3600
+_NOTHING = os.stat_result((0, 0, 0, 0, 0, 0, 0, 0, 2**62, 0))
+"""A file that is gone since it was listed: no bytes, and too young for anything."""
 
 
 class Disk:
@@ -20,7 +22,7 @@ class Disk:
     def sync(self) -> None:
         """Force every file that came since the last call to disk, then the folders that name them."""
         for folder in _folders(self._folder):
-            names = set(os.listdir(folder))  # noqa: PTH208 - thousands of names after every commit
+            names = _names(folder)
             fresh = names - self._synced.get(folder, set())
             for name in fresh:
                 _fsync(f"{folder}/{name}")
@@ -35,7 +37,7 @@ class Disk:
     def size(self) -> tuple[int, int]:
         """Bytes and files of the table, as of now."""
         sizes = [
-            entry.stat().st_size
+            _stat(entry.path).st_size
             for folder in _folders(self._folder)
             for entry in _entries(folder)
             if entry.is_file()
@@ -45,7 +47,7 @@ class Disk:
     def sweep(self) -> int:
         """Remove temporary files older than a day that a killed writer left; returns how many."""
         limit = time.time() - _STRAY_SECONDS
-        stray = [path for path in self._folder.rglob(".tmp*") if path.is_file() and _changed(path) < limit]
+        stray = [path for path in self._folder.rglob(".tmp*") if _stat(path).st_mtime < limit]
         for path in stray:
             path.unlink(missing_ok=True)
         return len(stray)
@@ -55,7 +57,7 @@ class Disk:
         limit = time.time() - _UNSURE_SECONDS
         for folder in _folders(self._folder):
             self._synced[folder] = {
-                entry.name for entry in os.scandir(folder) if entry.stat().st_mtime < limit
+                entry.name for entry in _entries(folder) if _stat(entry.path).st_mtime < limit
             }
 
 
@@ -72,8 +74,18 @@ def _entries(folder: str) -> Iterator["os.DirEntry[str]"]:
         return  # compacted away since it was listed
 
 
-def _changed(path: Path) -> float:
-    return path.stat().st_mtime
+def _names(folder: str) -> set[str]:
+    try:
+        return set(os.listdir(folder))  # noqa: PTH208 - thousands of names after every commit
+    except FileNotFoundError:
+        return set()
+
+
+def _stat(path: str | Path) -> os.stat_result:
+    try:
+        return os.stat(path)  # noqa: PTH116 - thousands of paths, most of them strings
+    except FileNotFoundError:
+        return _NOTHING
 
 
 def _fsync(path: str) -> None:

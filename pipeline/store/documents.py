@@ -26,7 +26,7 @@ from pipeline.store.codec import (
 from pipeline.store.filters import condition
 from pipeline.store.metadata import facts, tokens
 from pipeline.store.pages import Page, Question, page
-from pipeline.store.table import Table
+from pipeline.store.readable import Readable
 from pipeline.store.values import metadata_of, model_json, model_of
 from schemas.events import Content, Upload
 from schemas.filters import FilterExpression, matches
@@ -121,7 +121,7 @@ def codec() -> Codec[DocumentRow]:
     )
 
 
-class Documents(Table[DocumentRow]):
+class Documents(Readable[DocumentRow]):
     """`ports.Documents`, and what lists ask."""
 
     async def find(self, spaces: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:

@@ -31,7 +31,7 @@ from pipeline.store.codec import (
     vectors,
 )
 from pipeline.store.pages import Page, Question, page
-from pipeline.store.table import Table
+from pipeline.store.readable import Readable
 from pipeline.store.values import relations_of
 
 MemorySort = Literal["createdAt", "updatedAt"]
@@ -125,7 +125,7 @@ def decode(table: pa.Table) -> list[MemoryRow]:
     ]
 
 
-class Memories(Table[MemoryRow]):
+class Memories(Readable[MemoryRow]):
     """`ports.Memories`, and what lists ask."""
 
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:

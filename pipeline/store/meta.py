@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from pipeline.store.base import open_or_create
+from pipeline.store.stored import open_or_create
 
 _SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.string())])
 _FORMAT = "1"
@@ -20,11 +20,15 @@ class StoreMismatchError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """`dimensions` of every vector, `shards` of chunks and memories, and the embedder's name if known."""
+    """`dimensions` of every vector, `shards` of chunks and memories, and the embedder's name if known.
+
+    `shared`: made for several processes, where documents have as many shards.
+    """
 
     dimensions: int
     shards: int
     embedder: str | None = None
+    shared: bool = False
 
 
 async def agree(connection: AsyncConnection, wanted: Meta) -> Meta:
@@ -37,6 +41,7 @@ async def agree(connection: AsyncConnection, wanted: Meta) -> Meta:
             "dimensions": str(wanted.dimensions),
             "shards": str(wanted.shards),
             "embedder": wanted.embedder,
+            "layout": _layout(wanted),
         }
         await table.add(pa.table([list(values), list(values.values())], schema=_SCHEMA))
         return wanted
@@ -49,7 +54,19 @@ def _checked(rows: dict[str, str | None], wanted: Meta) -> Meta:
             f"This store has format {rows.get('format')}, this version reads format {_FORMAT}. "
             "Run the version that wrote it, or rebuild the tables with `recollect replay`."
         )
-    found = Meta(int(rows["dimensions"] or 0), int(rows["shards"] or 1), rows.get("embedder"))
+    found = Meta(
+        int(rows["dimensions"] or 0),
+        int(rows["shards"] or 1),
+        rows.get("embedder"),
+        rows.get("layout") == "shared",
+    )
+    if found.shared != wanted.shared:
+        raise StoreMismatchError(
+            f"This store was made for {_layout(found)} use, but the settings ask for {_layout(wanted)} "
+            "use: with RECOLLECT_KAFKA_BOOTSTRAP several processes share tables, without it one has them. "
+            "Set RECOLLECT_LANCE_URI to a place for new tables, or move the data with `recollect export` and "
+            "`recollect import`."
+        )
     names_differ = None not in (found.embedder, wanted.embedder) and found.embedder != wanted.embedder
     if found.dimensions != wanted.dimensions or names_differ:
         raise StoreMismatchError(
@@ -63,6 +80,10 @@ def _checked(rows: dict[str, str | None], wanted: Meta) -> Meta:
             found.shards, wanted.shards,
         )  # fmt: skip
     return found
+
+
+def _layout(meta: Meta) -> str:
+    return "shared" if meta.shared else "exclusive"
 
 
 def _embedder(meta: Meta) -> str:

@@ -2,29 +2,47 @@
 
 import asyncio
 import os
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import lancedb
 import pyarrow as pa
+from lancedb import AsyncConnection
 
-from pipeline.rows import SyncsRow
+from pipeline.ports import Locks, Tombstones
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, SyncsRow
 from pipeline.store import chunks, documents, memories, settings_tables
+from pipeline.store.base import Base
 from pipeline.store.catalog import Catalog
 from pipeline.store.chunks import Chunks
+from pipeline.store.codec import Codec
 from pipeline.store.documents import Documents
 from pipeline.store.memories import Memories
 from pipeline.store.meta import Meta, agree
 from pipeline.store.operations import Operations
+from pipeline.store.readable import Readable
+from pipeline.store.shared import SharedTable, Sharing
+from pipeline.store.sharedbase import SharedBase
 from pipeline.store.sizes import Size
-from pipeline.store.table import Place, Table, open_bases, open_table
+from pipeline.store.stored import Stored
+from pipeline.store.table import Table
+from pipeline.store.tombstones import SharedTombstones
+from pipeline.tombstones import LocalTombstones
+
+Row = TypeVar("Row")
 
 _INDEX_CACHE_BYTES = 16 * 1024 * 1024
 _METADATA_CACHE_BYTES = 8 * 1024 * 1024
 _READ_BOUNDS = {"LANCE_DEFAULT_BATCH_SIZE": "1024", "LANCE_DEFAULT_IO_BUFFER_SIZE": str(32 * 1024 * 1024)}
 """LanceDB reads its bounds once, from the environment. By default a merge of 16,000 documents with their
 texts takes 180 MB more; with these 40, and it takes no longer."""
+_FOLLOW_FOLDER_SECONDS = 0.2
+_FOLLOW_OBJECTS_SECONDS = 1.0
+"""To look whether a table has moved costs 0.1 ms in a folder, and a request at an object store."""
 
 
 class Store:
@@ -38,19 +56,21 @@ class Store:
         memories: Memories,
         catalog: Catalog,
         operations: Operations,
-        syncs: Table[SyncsRow],
-        tables: tuple[Table[Any], ...],
+        tombstones: Tombstones,
+        syncs: Readable[SyncsRow],
+        tables: tuple[Readable[Any], ...],
     ) -> None:
         self.documents = documents
         self.chunks = chunks
         self.memories = memories
         self.catalog = catalog
         self.operations = operations
+        self.tombstones = tombstones
         self.syncs = syncs
         self._tables = tables
 
     async def run(self) -> None:
-        """Flush and maintain every table until `close`."""
+        """Flush, follow and maintain every table until `close`."""
         async with asyncio.TaskGroup() as group:
             for table in self._tables:
                 group.create_task(table.run())
@@ -67,8 +87,14 @@ class Store:
         return {table.codec.table: size for table, size in zip(self._tables, sizes, strict=True)}
 
     def troubles(self) -> list[str]:
-        """Which tables can't be flushed now, and why."""
+        """Which tables can't be written now, and why."""
         return [trouble for table in self._tables for trouble in table.troubles()]
+
+    async def refresh(self, spaces: Collection[str] | None = None) -> None:
+        """Tell listeners of what other processes changed in these spaces (None: all) up to now."""
+        await asyncio.gather(
+            *(table.refresh(spaces) for table in (self.documents, self.chunks, self.memories))
+        )
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Erase every row of these spaces from every table; on disk when it returns, may be repeated."""
@@ -76,10 +102,22 @@ class Store:
             await table.remove_spaces(spaces)
 
 
-async def open_store(uri: str, *, dimensions: int, shards: int, embedder: str | None = None) -> Store:
+async def open_store(
+    uri: str,
+    *,
+    dimensions: int,
+    shards: int,
+    embedder: str | None = None,
+    locks: Locks | None = None,
+    storage: Mapping[str, str] | None = None,
+    follow_seconds: float | None = None,
+) -> Store:
     """Open or create the store in a folder or at an object store's URI (s3://, gs://, az://).
 
-    StoreMismatchError when it was made with another embedder.
+    With `locks` any number of processes may open it at a time, each with locks that the others see; then
+    the catalog has no tables and is to be fed from the log. Without, it must be opened once only.
+    `storage`: options of the object store. `follow_seconds`: how often to look what others changed.
+    StoreMismatchError when it was made with another embedder, or for the other kind of use.
     """
     for name, bound in _READ_BOUNDS.items():
         os.environ.setdefault(name, bound)
@@ -90,44 +128,128 @@ async def open_store(uri: str, *, dimensions: int, shards: int, embedder: str | 
         index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
     )
     # A relative path would be taken for the name of a hosted database.
-    connection = await lancedb.connect_async(uri if folder is None else str(folder), session=session)
-    meta = await agree(connection, Meta(dimensions, shards, embedder))
-    return await _open_tables(Place(connection, folder), meta)
-
-
-async def _open_tables(place: Place, meta: Meta) -> Store:
-    document_rows = Documents(documents.codec(), *await open_bases(place, documents.codec(), 1))
-    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
-    chunk_rows = Chunks(chunk_codec, *await open_bases(place, chunk_codec, meta.shards))
-    memory_rows = Memories(memory_codec, *await open_bases(place, memory_codec, meta.shards))
-    names = await open_table(place, settings_tables.namespaces())
-    organization = await open_table(place, settings_tables.organization())
-    keys = await open_table(place, settings_tables.keys())
-    operations = await open_table(place, settings_tables.operations())
-    connectors = await open_table(place, settings_tables.connectors())
-    syncs = await open_table(place, settings_tables.syncs())
-    catalog = Catalog(names, organization, keys, connectors)
-    await catalog.load()
-    tables = (
-        document_rows,
-        chunk_rows,
-        memory_rows,
-        names,
-        organization,
-        keys,
-        operations,
-        connectors,
-        syncs,
+    connection = await lancedb.connect_async(
+        uri if folder is None else str(folder),
+        session=session,
+        storage_options=None if storage is None else dict(storage),
+        read_consistency_interval=None if locks is None else timedelta(0),
     )
+    wanted = Meta(dimensions, shards, embedder, shared=locks is not None)
+    if locks is None:
+        return await _open_exclusive(_Place(connection, folder), await agree(connection, wanted))
+    seconds = _FOLLOW_FOLDER_SECONDS if folder is not None else _FOLLOW_OBJECTS_SECONDS
+    async with locks.hold("tables/open"):
+        meta = await agree(connection, wanted)
+        sharing = Sharing(locks, seconds if follow_seconds is None else follow_seconds)
+        return await _open_shared(sharing, connection, folder, meta)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where tables are. `folder` is None at an object store; `turn`: one of them at a time does upkeep."""
+
+    connection: AsyncConnection
+    folder: Path | None
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def bases(self, codec: Codec[Row], shards: int = 1) -> tuple[list[Base[Row]], Counter[str]]:
+        """The LanceDB tables of one kind of row, and how many counted rows each space has in them."""
+        names = _names(codec, shards)
+        bases = [await Base.open(self.connection, self.folder, name, codec, self.turn) for name in names]
+        return bases, await _counted(codec, bases)
+
+    async def table(self, codec: Codec[Row]) -> Table[Row]:
+        """A table of one shard."""
+        return Table(codec, *await self.bases(codec))
+
+
+class _Documents(Documents, Table[DocumentRow]): ...
+
+
+class _Chunks(Chunks, Table[ChunkRow]): ...
+
+
+class _Memories(Memories, Table[MemoryRow]): ...
+
+
+async def _open_exclusive(place: _Place, meta: Meta) -> Store:
+    document_rows = _Documents(documents.codec(), *await place.bases(documents.codec()))
+    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
+    chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards))
+    memory_rows = _Memories(memory_codec, *await place.bases(memory_codec, meta.shards))
+    names = await place.table(settings_tables.namespaces())
+    organization = await place.table(settings_tables.organization())
+    keys = await place.table(settings_tables.keys())
+    operations = await place.table(settings_tables.operations())
+    connectors = await place.table(settings_tables.connectors())
+    syncs = await place.table(settings_tables.syncs())
+    settings = (names, organization, keys, connectors)
+    catalog = Catalog(settings)
+    await catalog.load()
     return Store(
         documents=document_rows,
         chunks=chunk_rows,
         memories=memory_rows,
         catalog=catalog,
         operations=Operations(operations),
+        tombstones=LocalTombstones(),
+        syncs=syncs,
+        tables=(document_rows, chunk_rows, memory_rows, *settings, operations, syncs),
+    )
+
+
+class _SharedDocuments(Documents, SharedTable[DocumentRow]): ...
+
+
+class _SharedChunks(Chunks, SharedTable[ChunkRow]): ...
+
+
+class _SharedMemories(Memories, SharedTable[MemoryRow]): ...
+
+
+async def _open_shared(
+    sharing: Sharing, connection: AsyncConnection, folder: Path | None, meta: Meta
+) -> Store:
+    async def bases(codec: Codec[Row], shards: int = 1) -> list[SharedBase[Row]]:
+        names = _names(codec, shards)
+        return [await SharedBase.open(connection, folder, name, codec) for name in names]
+
+    async def small(codec: Codec[Row]) -> SharedTable[Row]:
+        return SharedTable(codec, await bases(codec), sharing)
+
+    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
+    document_rows = _SharedDocuments(documents.codec(), await bases(documents.codec(), meta.shards), sharing)
+    chunk_rows = _SharedChunks(chunk_codec, await bases(chunk_codec, meta.shards), sharing)
+    memory_rows = _SharedMemories(memory_codec, await bases(memory_codec, meta.shards), sharing)
+    operations = await small(settings_tables.operations())
+    tombstones = await small(settings_tables.tombstones())
+    syncs = await small(settings_tables.syncs())
+    tables = (document_rows, chunk_rows, memory_rows, operations, tombstones, syncs)
+    for table in tables:
+        await table.refresh()
+    return Store(
+        documents=document_rows,
+        chunks=chunk_rows,
+        memories=memory_rows,
+        catalog=Catalog(),
+        operations=Operations(operations),
+        tombstones=SharedTombstones(tombstones),
         syncs=syncs,
         tables=tables,
     )
+
+
+def _names(codec: Codec[Any], shards: int) -> list[str]:
+    return [codec.table] if shards == 1 else [f"{codec.table}_{shard}" for shard in range(shards)]
+
+
+async def _counted(codec: Codec[Any], bases: Sequence[Stored[Any]]) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for base in bases:
+        spaces = await base.scan(codec.counted_where, ["space"])
+        for entry in spaces.column(0).value_counts().to_pylist():
+            counts[entry["values"]] += entry["counts"]
+    return counts
 
 
 def _local_folder(uri: str) -> Path | None:

@@ -1,13 +1,13 @@
 """Operations on whole namespaces, and whether they are done."""
 
 from pipeline.rows import OperationRow
-from pipeline.store.table import Table
+from pipeline.store.readable import Readable
 
 
 class Operations:
     """`ports.Operations`: durable when `record` returns."""
 
-    def __init__(self, table: Table[OperationRow]) -> None:
+    def __init__(self, table: Readable[OperationRow]) -> None:
         self._table = table
 
     async def record(self, row: OperationRow) -> None:

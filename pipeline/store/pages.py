@@ -7,9 +7,9 @@ from typing import Generic, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline.store.base import PLACE
 from pipeline.store.codec import among
-from pipeline.store.table import SHARD, Table
+from pipeline.store.readable import SHARD, Readable
+from pipeline.store.stored import PLACE
 
 Row = TypeVar("Row")
 
@@ -41,7 +41,7 @@ class Question(Generic[Row]):
 
 
 async def page(
-    table: Table[Row], question: Question[Row], *, sort: str, descending: bool, offset: int, limit: int
+    table: Readable[Row], question: Question[Row], *, sort: str, descending: bool, offset: int, limit: int
 ) -> Page[Row]:
     """Rows `offset` to `offset + limit` by `sort`; ties by id, so that pages never overlap."""
     codec = table.codec
@@ -69,7 +69,7 @@ def _slice(
     return candidates.take(first.slice(offset))
 
 
-async def _rows(table: Table[Row], question: Question[Row], shown: pa.Table) -> dict[str, Row]:
+async def _rows(table: Readable[Row], question: Question[Row], shown: pa.Table) -> dict[str, Row]:
     if not shown.num_rows:
         return {}
     ids: list[str] = shown.column(table.codec.id).to_pylist()

@@ -1,7 +1,7 @@
 """Arrow for the small tables: namespaces, organization, keys, operations; one row per name."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ from pydantic import TypeAdapter
 
 from pipeline.rows import KeyRow, NamespaceRow, OperationRow, OrganizationRow, SyncsRow
 from pipeline.store.codec import TIME, Codec, column_values, strings, times
+from pipeline.store.tombstones import TombstoneRow
 from pipeline.store.values import mapping_json, mapping_of
 from schemas.events import ConnectorChanged, SyncReported
 
@@ -131,6 +132,12 @@ def syncs() -> Codec[SyncsRow]:
         _Column("runs", pa.string(), lambda row: _RUNS.dump_json(row.runs).decode(), _RUNS.validate_json),
     ]
     return _codec("syncs", "connector", columns, SyncsRow)
+
+
+def tombstones() -> Codec[TombstoneRow]:
+    """Deleted documents by key."""
+    columns = [_text("key"), _Column("seq", pa.int64(), attrgetter("seq"))]
+    return replace(_codec("tombstones", "key", columns, TombstoneRow), fleeting=True)
 
 
 def _codec(table: str, key: str, columns: Sequence[_Column], build: Callable[..., Row]) -> Codec[Row]:

@@ -4,11 +4,11 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Coroutine
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pipeline.store.base import Base
 from pipeline.store.overlay import Overlay
+from pipeline.store.stored import FAILURES, uninterrupted
 
 Row = TypeVar("Row")
 
@@ -20,9 +20,6 @@ _SUSTAINED_SECONDS = 0.05
 """After a burst, one commit in this time at most: every commit is a version that later ones pay for."""
 _IDLE_SECONDS = 0.5
 _BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-_FAILURES = (OSError, RuntimeError, ValueError)
-"""What LanceDB and Arrow raise when a disk is full, a commit is lost or a peer is gone."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -87,17 +84,17 @@ class Writer(Generic[Row]):
     async def flush(self) -> None:
         """Everything that waits now, to disk, in one go."""
         async with self._lock:
-            await _uninterrupted(self._flush())
+            await uninterrupted(self._flush())
 
     async def remove_spaces(self, spaces: frozenset[str]) -> None:
         """Delete all rows of these spaces from the base."""
         async with self._lock:
-            await _uninterrupted(self._base.remove_spaces(spaces))
+            await uninterrupted(self._base.remove_spaces(spaces))
 
     async def maintain(self) -> None:
         """Merge fragments, refresh indices, drop old versions; never beside a flush."""
         async with self._lock:
-            await _uninterrupted(self._base.maintain())
+            await uninterrupted(self._base.maintain())
 
     async def _flush(self) -> None:
         number = self._overlay.number
@@ -146,7 +143,7 @@ class Writer(Generic[Row]):
         while True:
             try:
                 await self.flush()
-            except _FAILURES as error:
+            except FAILURES as error:
                 self.trouble = f"table {self._name} can't be written ({type(error).__name__})"
                 pause = _BACKOFF_SECONDS[min(attempt, len(_BACKOFF_SECONDS) - 1)]
                 attempt += 1
@@ -170,7 +167,7 @@ class Writer(Generic[Row]):
             await self.maintain()
             if idle:
                 self._overlay.forget_recent()
-        except _FAILURES:
+        except FAILURES:
             _log.exception("Upkeep of table %s failed; it is tried again later.", self._name)
 
     def _release(self) -> None:
@@ -188,13 +185,3 @@ class Writer(Generic[Row]):
                 waiter.set_exception(
                     RuntimeError(f"The store was closed before table {self._name} was flushed.")
                 )
-
-
-async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
-    """Finish the work even when cancelled: a commit that was given up half-way may still happen."""
-    task = asyncio.ensure_future(work)
-    try:
-        await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait([task])
-        raise

@@ -10,6 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as families
 
 from pipeline import measuring
 from pipeline.errors import OutageError
+from pipeline.store.base import Base
 from tests.contract import Client
 from tests.service.world import World, until, world
 
@@ -116,15 +117,14 @@ async def test_tables_that_cannot_be_written_and_a_full_disk_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with world(tmp_path) as service:
-        base = type(service.pipeline.store.documents._bases[0])
-        commit, full = base.commit, True
+        commit, full = Base.commit, True
 
         async def refuse(self: Any, changed: Any) -> None:
             if full:
                 raise OSError(errno.ENOSPC, "No space left on device")
             await commit(self, changed)
 
-        monkeypatch.setattr(base, "commit", refuse)
+        monkeypatch.setattr(Base, "commit", refuse)
         monkeypatch.setattr(measuring, "LOW_BYTES", 2**62)
         await service.add("home", "Ada lives in Berlin.", id="x")
 

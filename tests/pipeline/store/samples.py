@@ -3,12 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store import Store, open_store
+from pipeline.store.locks import FolderLocks
+from pipeline.store.readable import Readable
+from pipeline.store.table import Table
 from schemas.events import BlobRef, Content, Relation, Upload
 from schemas.ids import chunk_id, document_key, memory_id
 
@@ -16,9 +20,21 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DIMENSIONS = 4
 
 
-async def opened(folder: object, shards: int = 2) -> Store:
-    """A store whose writer loops do not run: `durable` flushes."""
-    return await open_store(str(folder), dimensions=DIMENSIONS, shards=shards, embedder="sample")
+async def opened(folder: object, shards: int = 2, *, shared: bool = False) -> Store:
+    """A store whose loops do not run: `durable` flushes, `refresh` follows."""
+    return await open_store(
+        str(folder),
+        dimensions=DIMENSIONS,
+        shards=shards,
+        embedder="sample",
+        locks=FolderLocks(Path(str(folder)) / "locks") if shared else None,
+    )
+
+
+def forget_recent(table: Readable[Any]) -> None:
+    """Trust only LanceDB for what is flushed."""
+    if isinstance(table, Table):
+        table._overlay.forget_recent()
 
 
 def document(name: str, space: str = "alice#0", **fields: Any) -> DocumentRow:

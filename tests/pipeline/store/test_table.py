@@ -2,7 +2,7 @@
 
 import asyncio
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from pipeline.rows import ChunkRow, DocumentRow
 from pipeline.store import Store
+from pipeline.store.base import Base
 from tests.pipeline.store.samples import (
     EPOCH,
     chunk,
     document,
+    forget_recent,
     full_document,
     full_memory,
     memory,
@@ -29,6 +31,9 @@ from tests.pipeline.store.samples import (
 )
 
 pytestmark = pytest.mark.anyio
+
+both = pytest.mark.parametrize("shared", [False, True], ids=["exclusive", "shared"])
+"""A table that one process has to itself and one that several share answer alike."""
 
 _SPACES = ["alice#0", "bob#0", "carol#1"]
 _GROUPS = [f"group{number}" for number in range(8)]
@@ -57,7 +62,10 @@ def _rows(group: str, rows: int, text: int) -> list[ChunkRow]:
 
 
 async def _play(
-    store: Store, step: tuple[object, ...], model: dict[str, list[ChunkRow]], folder: Path
+    store: Store,
+    step: tuple[object, ...],
+    model: dict[str, list[ChunkRow]],
+    again: Callable[[], Awaitable[Store]],
 ) -> Store:
     match step:
         case ("write", str(group), int(rows), int(text)):
@@ -73,9 +81,9 @@ async def _play(
             await store.chunks.maintain()
         case ("reopen",):
             await store.close()
-            return await opened(folder, shards=2)
+            return await again()
         case _:
-            store.chunks._overlay.forget_recent()
+            forget_recent(store.chunks)
     return store
 
 
@@ -98,46 +106,52 @@ def _plain(rows: Sequence[ChunkRow]) -> list[dict[str, object]]:
     return [plain(row) for row in rows]
 
 
+@both
 @settings(max_examples=25, deadline=None)
-@given(steps)
-def test_any_history_leaves_what_a_dictionary_would_hold(history: list[tuple[object, ...]]) -> None:
+@given(history=steps)
+def test_any_history_leaves_what_a_dictionary_would_hold(
+    shared: bool, history: list[tuple[object, ...]]
+) -> None:
     async def live() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            store = await opened(folder)
+            store = await opened(folder, shared=shared)
             model: dict[str, list[ChunkRow]] = {}
             for step in history:
-                store = await _play(store, step, model, Path(folder))
+                store = await _play(store, step, model, lambda: opened(folder, shared=shared))
             await _agrees(store, model)
             await store.close()
-            await _agrees(await opened(folder), model)
+            await _agrees(await opened(folder, shared=shared), model)
 
     asyncio.run(live())
 
 
-async def test_every_field_survives_the_way_to_disk(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_every_field_survives_the_way_to_disk(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     row, passage, fact = full_document(), chunk("parent", 2), full_memory("source")
     await store_documents(store, row)
     await store_chunks(store, "parent", [passage, chunk("parent", 0)])
     await store_memories(store, fact, memory("bare", ["parent"]))
     await store.close()
-    again = await opened(tmp_path)
+    again = await opened(tmp_path, shared=shared)
     assert (await again.documents.get([row.key]))[row.key] == [row]
     assert _plain((await again.chunks.get(["parent"]))["parent"]) == _plain([chunk("parent", 0), passage])
     assert plain((await again.memories.get([fact.id]))[fact.id][0]) == plain(fact)
 
 
-async def test_half_a_surrogate_pair_does_not_stop_the_writer(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_half_a_surrogate_pair_does_not_stop_the_writer(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     row = document("odd", title="a\ud800b", metadata={"k": "\ud800"})
     await store_documents(store, row)
     await store.close()
-    again = await opened(tmp_path)
+    again = await opened(tmp_path, shared=shared)
     assert (await again.documents.get([row.key]))[row.key][0].title == "a?b"
 
 
-async def test_concurrent_updates_lose_nothing_while_the_writer_flushes(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_concurrent_updates_lose_nothing_while_the_writer_flushes(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     running = asyncio.create_task(store.run())
     keys = [document(str(number)).key for number in range(6)]
 
@@ -149,7 +163,7 @@ async def test_concurrent_updates_lose_nothing_while_the_writer_flushes(tmp_path
         for turn in range(20):
             await store.documents.update([keys[(number + turn) % 6], keys[turn % 6]], add)
             if turn % 5 == number % 5:
-                store.documents._overlay.forget_recent()
+                forget_recent(store.documents)
                 await store.documents.durable()
 
     await asyncio.gather(*(worker(number) for number in range(12)))
@@ -158,13 +172,14 @@ async def test_concurrent_updates_lose_nothing_while_the_writer_flushes(tmp_path
     assert sum(rows[0].seq for rows in (await store.documents.get(keys)).values()) == expected
     await store.close()
     await running
-    again = await opened(tmp_path)
+    again = await opened(tmp_path, shared=shared)
     assert sum(rows[0].seq for rows in (await again.documents.get(keys)).values()) == expected
     assert again.documents.count(["alice#0"]) == {"alice#0": 6}
 
 
-async def test_reads_never_fail_while_the_writer_flushes_and_merges(tmp_path: Path) -> None:
-    store = await opened(tmp_path, shards=1)
+@both
+async def test_reads_never_fail_while_the_writer_flushes_and_merges(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shards=1, shared=shared)
     parents = [f"parent{number}" for number in range(10)]
     finished = asyncio.Event()
 
@@ -181,7 +196,7 @@ async def test_reads_never_fail_while_the_writer_flushes_and_merges(tmp_path: Pa
     async def read() -> int:
         reads = 0
         while not finished.is_set():
-            store.chunks._overlay.forget_recent()
+            forget_recent(store.chunks)
             found = await store.chunks.get(parents)
             assert all([row.position for row in rows] == list(range(len(rows))) for rows in found.values()), (
                 "a torn group"
@@ -200,6 +215,7 @@ async def test_a_flush_that_fails_is_tried_again_and_durable_waits_for_it(
 ) -> None:
     store = await opened(tmp_path)
     base = store.documents._bases[0]
+    assert isinstance(base, Base)
     commit, failures = base.commit, [OSError("No space left on device"), RuntimeError("lance is busy")]
 
     async def failing(changed: Mapping[str, Sequence[DocumentRow]]) -> None:
@@ -218,8 +234,9 @@ async def test_a_flush_that_fails_is_tried_again_and_durable_waits_for_it(
     assert (await opened(tmp_path)).documents.count(["alice#0"]) == {"alice#0": 1}
 
 
-async def test_listeners_hear_of_a_change_in_the_same_instant(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_listeners_hear_of_a_change_in_the_same_instant(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     heard: list[dict[str, list[str]]] = []
     store.documents.subscribe(
         lambda news: heard.append({key: [row.id for row in rows] for key, rows in news.items()})
@@ -232,8 +249,9 @@ async def test_listeners_hear_of_a_change_in_the_same_instant(tmp_path: Path) ->
     assert heard == [{row.key: ["a"]}, {row.key: []}]
 
 
-async def test_a_change_that_raises_changes_nothing(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_a_change_that_raises_changes_nothing(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     good, bad = document("good"), document("bad")
 
     def change(key: str, _: list[DocumentRow]) -> list[DocumentRow]:
@@ -246,11 +264,12 @@ async def test_a_change_that_raises_changes_nothing(tmp_path: Path) -> None:
     assert await store.documents.get([good.key]) == {}
 
 
-async def test_two_rows_with_one_id_become_one(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_two_rows_with_one_id_become_one(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     await store_chunks(store, "parent", [chunk("parent", 0), chunk("parent", 0, seq=9)])
     await store.chunks.durable()
-    store.chunks._overlay.forget_recent()
+    forget_recent(store.chunks)
     assert [row.seq for row in (await store.chunks.get(["parent"]))["parent"]] == [9]
 
 
@@ -278,8 +297,11 @@ async def test_closing_flushes_what_waits(tmp_path: Path) -> None:
     assert (await opened(tmp_path)).documents.count(["alice#0"]) == {"alice#0": 20}
 
 
-async def test_removing_spaces_takes_rows_of_every_table_and_may_be_repeated(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_removing_spaces_takes_rows_of_every_table_and_may_be_repeated(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
     for space in ("alice#0", "alice#1"):
         await store_documents(store, document("a", space), document("b", space))
         await store_chunks(store, space, [chunk(space, 0, space)])
@@ -288,7 +310,7 @@ async def test_removing_spaces_takes_rows_of_every_table_and_may_be_repeated(tmp
     await store_documents(store, document("c", "alice#0"))
     for _ in range(2):
         await store.remove_spaces(["alice#0"])
-    for current in (store, await opened(tmp_path)):
+    for current in (store, await opened(tmp_path, shared=shared)):
         assert await current.documents.in_spaces(["alice#0"]) == []
         assert await current.chunks.in_spaces(["alice#0"]) == []
         assert await current.memories.in_spaces(["alice#0"]) == []
@@ -296,8 +318,9 @@ async def test_removing_spaces_takes_rows_of_every_table_and_may_be_repeated(tmp
         assert current.memories.count(["alice#0"]) == {"alice#0": 0}
 
 
-async def test_columns_hold_what_rows_hold(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_columns_hold_what_rows_hold(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     await store_documents(store, full_document(), document("old"))
     await store_chunks(store, "p", [chunk("p", place) for place in range(3)])
     await store_memories(store, full_memory("s"), memory("bare", ["p"]))

@@ -1,0 +1,197 @@
+"""What every table answers from LanceDB, whoever writes it."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.store.codec import Codec, among
+from pipeline.store.overlay import Change
+from pipeline.store.sizes import Size, together
+from pipeline.store.stored import PLACE, Stored, give_back
+
+Row = TypeVar("Row")
+
+Listener = Callable[[Mapping[str, list[Row]]], None]
+SHARD = "_shard"
+_BATCH_ROWS = 4096
+
+
+class Readable(ABC, Generic[Row]):
+    """`pipeline.ports.Table` over any number of LanceDB tables (shards); a space lives in one of them."""
+
+    def __init__(self, codec: Codec[Row], bases: Sequence[Stored[Row]], counts: Mapping[str, int]) -> None:
+        self.codec = codec
+        self._bases = bases
+        self._listeners: list[Listener[Row]] = []
+        self._counts = Counter(counts)
+
+    @abstractmethod
+    async def get(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        """The rows of each group that has any."""
+
+    @abstractmethod
+    async def update(
+        self, groups: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+    ) -> dict[str, list[Row]]:
+        """As `ports.Table.update`."""
+
+    @abstractmethod
+    async def durable(self) -> None:
+        """Wait until every change made so far is on disk."""
+
+    @abstractmethod
+    async def refresh(self, spaces: Collection[str] | None = None) -> None:
+        """Tell listeners what other processes changed in these spaces (None: all) up to now."""
+
+    @abstractmethod
+    async def remove_spaces(self, spaces: Collection[str]) -> None:
+        """Erase every row of these spaces, on disk when it returns. May be repeated."""
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Do what is to be done in the background until `stop`."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Let `run` return soon."""
+
+    @abstractmethod
+    async def flush(self) -> None:
+        """Everything that waits, to disk, now; raises when that fails."""
+
+    @abstractmethod
+    async def maintain(self) -> None:
+        """Merge fragments, refresh indices and drop old versions now, due or not."""
+
+    @abstractmethod
+    def troubles(self) -> list[str]:
+        """Which shards can't be written now, and why."""
+
+    async def size(self) -> Size:
+        """Of all shards together, as far as it is flushed."""
+        return together(await asyncio.gather(*(base.size() for base in self._bases)))
+
+    def subscribe(self, listener: Listener[Row]) -> None:
+        """Call `listener` with the new rows of each changed group, in the same instant as the change."""
+        self._listeners.append(listener)
+
+    async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
+        """Every row of these spaces, newest state."""
+        overlay, tables = await self._scan(spaces, among("space", spaces), None)
+        rows = [row for table in tables for row in await self._bases[0].decoded(table)]
+        return rows + self.unflushed(overlay, spaces)
+
+    def count(self, spaces: Iterable[str]) -> dict[str, int]:
+        """How many rows that count each space has; from memory, in step with every change."""
+        return {space: self._counts[space] for space in spaces}
+
+    # What the tables of each kind build their own questions from.
+
+    async def scan(
+        self, spaces: Sequence[str] | None, where: str, columns: Sequence[str] | None
+    ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
+        """One read of the base without the groups that the returned overlay overrides. None: all spaces."""
+        overlay, tables = await self._scan(spaces, where, columns)
+        return overlay, pa.concat_tables(tables)
+
+    async def places(
+        self, spaces: Sequence[str], where: str, columns: Sequence[str]
+    ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
+        """As `scan`, with two columns more that `take` understands."""
+        overlay = self.snapshot()
+        shards = self._shards(spaces)
+        tables = await asyncio.gather(*(self._bases[shard].places(where, columns) for shard in shards))
+        numbered = [
+            table.append_column(SHARD, pa.array(np.full(table.num_rows, shard, np.int32)))
+            for shard, table in zip(shards, tables, strict=True)
+        ]
+        return overlay, self._without(pa.concat_tables(numbered), overlay)
+
+    async def take(
+        self, places: pa.Table, columns: Sequence[str] | None
+    ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
+        """The rows at places that `places` found, in any order; what moved or changed since is left out."""
+        overlay = self.snapshot()
+        shards = places.column(SHARD).to_numpy()
+        rows = places.column(PLACE).to_numpy()
+        taken = [
+            self._bases[shard].take(rows[shards == shard].tolist(), columns)
+            for shard in np.unique(shards).tolist()
+        ]
+        return overlay, self._without(pa.concat_tables(await asyncio.gather(*taken)), overlay)
+
+    async def stream_base(
+        self, spaces: Sequence[str], columns: Sequence[str], overlay: Mapping[str, Change[Row]]
+    ) -> AsyncIterator[pa.Table]:
+        """The base in batches, without the groups that the overlay overrides."""
+        read = 0
+        for shard in self._shards(spaces):
+            async for batch in self._bases[shard].stream(among("space", spaces), columns, _BATCH_ROWS):
+                read += batch.num_rows
+                if (kept := self._without(batch, overlay)).num_rows:
+                    yield kept
+        if read >= _BATCH_ROWS:
+            await asyncio.to_thread(give_back)
+
+    def snapshot(self) -> Mapping[str, Change[Row]]:
+        """What LanceDB does not hold yet; take it before reading. Nothing, unless a table says otherwise."""
+        return {}
+
+    def unflushed(self, overlay: Mapping[str, Change[Row]], spaces: Collection[str] | None) -> list[Row]:
+        """The rows of an overlay that are in these spaces."""
+        space_of = self.codec.space_of
+        return [
+            row
+            for change in overlay.values()
+            for row in change.rows
+            if spaces is None or space_of(row) in spaces
+        ]
+
+    async def _fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        parts = await asyncio.gather(*(base.fetch(groups) for base in self._bases))
+        return {group: rows for part in parts for group, rows in part.items()}
+
+    async def _scan(
+        self, spaces: Sequence[str] | None, where: str | None, columns: Sequence[str] | None
+    ) -> tuple[Mapping[str, Change[Row]], list[pa.Table]]:
+        overlay = self.snapshot()
+        shards = self._shards(spaces)
+        tables = await asyncio.gather(*(self._bases[shard].scan(where, columns) for shard in shards))
+        return overlay, [self._without(table, overlay) for table in tables]
+
+    def _without(self, table: pa.Table, overlay: Mapping[str, Change[Row]]) -> pa.Table:
+        if not overlay or not table.num_rows:
+            return table
+        overridden = pc.is_in(table.column(self.codec.group), value_set=pa.array(list(overlay), pa.string()))
+        return table.filter(pc.invert(overridden))
+
+    def _tell(self, news: Mapping[str, Sequence[Row]]) -> None:
+        told = {group: list(rows) for group, rows in news.items()}
+        for listener in self._listeners:
+            listener(told)
+
+    def _count(self, rows: Iterable[Row], step: int) -> None:
+        for row in rows:
+            if self.codec.counted(row):
+                self._counts[self.codec.space_of(row)] += step
+
+    def _shards(self, spaces: Iterable[str] | None) -> list[int]:
+        if spaces is None:
+            return list(range(len(self._bases)))
+        # No space at all still has an answer, an empty one with columns.
+        return sorted({self._shard(space) for space in spaces}) or [0]
+
+    def _shard(self, space: str) -> int:
+        return int.from_bytes(blake2b(space.encode(), digest_size=8).digest()) % len(self._bases)
+
+
+def same_rows(before: Sequence[Row], after: Sequence[Row]) -> bool:
+    """Whether a change left the very rows that it was given."""
+    return len(before) == len(after) and all(old is new for old, new in zip(before, after, strict=True))

@@ -1,0 +1,124 @@
+"""One LanceDB table as readers see it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+from lancedb import AsyncConnection, AsyncTable
+
+from pipeline.store.codec import Codec, among
+from pipeline.store.disk import Disk
+from pipeline.store.sizes import Size
+
+Row = TypeVar("Row")
+Result = TypeVar("Result")
+
+PLACE = "_rowid"
+"""LanceDB's name for where a row lies; good until the row is changed or merged into another fragment."""
+
+FAILURES = (OSError, RuntimeError, ValueError)
+"""What LanceDB and Arrow raise when a disk is full, a commit is lost or a peer is gone."""
+
+_COMMIT_BYTES = 48 * 1024 * 1024
+_FEW_ROWS = 64
+
+
+def give_back() -> None:
+    """Hand memory that was read into and freed back to the system. Takes milliseconds: call in a thread."""
+    pa.default_memory_pool().release_unused()
+
+
+async def uninterrupted(work: Coroutine[Any, Any, Result]) -> Result:
+    """Finish the work even when cancelled: a commit that was given up half-way may still happen."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.wait([task])
+        raise
+
+
+async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Schema) -> AsyncTable:
+    """The table of this name. (LanceDB's own `exist_ok` refuses every schema that has a JSON column.)"""
+    try:
+        return await connection.open_table(name)
+    except ValueError as error:
+        if "was not found" not in str(error):
+            raise
+    return await connection.create_table(name, schema=schema)
+
+
+class Stored(Generic[Row]):
+    """Rows that are in LanceDB."""
+
+    def __init__(self, table: AsyncTable, codec: Codec[Row], disk: Disk | None) -> None:
+        self._table = table
+        self._codec = codec
+        self._disk = disk
+
+    async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        """The rows of these groups; a group that is not here is absent."""
+        if not groups:
+            return {}
+        return self._codec.grouped(await self.decoded(await self.scan(among(self._codec.group, groups))))
+
+    async def decoded(self, table: pa.Table) -> list[Row]:
+        """Arrow to rows; many of them off the event loop."""
+        if table.num_rows <= _FEW_ROWS:
+            return self._codec.decode(table)
+        return await asyncio.to_thread(self._codec.decode, table)
+
+    async def scan(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """One consistent read."""
+        return await self._query(where, columns).to_arrow()
+
+    async def places(self, where: str, columns: Sequence[str]) -> pa.Table:
+        """As `scan`, with the place of each row (`PLACE`) for `take`."""
+        return await self._query(where, columns).with_row_id().to_arrow()
+
+    async def take(self, places: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows at these places, in any order. A row that moved since, in any way, is left out."""
+        query = self._table.take_row_ids(list(places))
+        return await (query if columns is None else query.select(list(columns))).to_arrow()
+
+    async def stream(self, where: str, columns: Sequence[str], size: int) -> AsyncIterator[pa.Table]:
+        """One consistent read in batches of at most `size` rows."""
+        async for batch in await self._query(where, columns).to_batches(max_batch_length=size):
+            yield pa.Table.from_batches([batch])
+
+    async def size(self) -> Size:
+        """Rows, bytes, files and versions; milliseconds for a thousand files."""
+        rows = await self._table.count_rows()
+        if self._disk is None:
+            return Size(rows)
+        nbytes, files = await asyncio.to_thread(self._disk.size)
+        return Size(rows, nbytes, files, self._disk.versions())
+
+    async def _sync(self) -> None:
+        if self._disk is not None:
+            await asyncio.to_thread(self._disk.sync)
+
+    def _query(self, where: str | None, columns: Sequence[str] | None) -> Any:
+        query = self._table.query()
+        if columns is not None:
+            query = query.select(list(columns))
+        return query if where is None else query.where(where)
+
+    def _parts(self, changed: Mapping[str, Sequence[Row]]) -> list[dict[str, Sequence[Row]]]:
+        """The groups in portions that are small enough for one commit each."""
+        parts: list[dict[str, Sequence[Row]]] = [{}]
+        weight = 0
+        for group, rows in changed.items():
+            size = 512 + sum(self._codec.weight(row) for row in rows)
+            if weight + size > _COMMIT_BYTES and parts[-1]:
+                parts.append({})
+                weight = 0
+            parts[-1][group] = rows
+            weight += size
+        return parts
+
+    def _unique(self, changed: Mapping[str, Sequence[Row]]) -> list[Row]:
+        # Two rows with one id in a source would both be inserted.
+        rows = {self._codec.id_of(row): row for members in changed.values() for row in members}
+        return sorted(rows.values(), key=self._codec.space_of)
