@@ -1,35 +1,45 @@
 """The one way in which memories change: edits together with what they mean for versions, in one update."""
 
-import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from hashlib import blake2b
 
+from pipeline.locks import LocalLocks
 from pipeline.memory.ledger import Ledger, known
 from pipeline.memory.versions import Node, Standing, family, standings
-from pipeline.ports import Catalog, Memories
+from pipeline.ports import Catalog, Hold, Locks, Memories
 from pipeline.rows import MemoryRow
 
 Edit = Callable[[MemoryRow | None], MemoryRow | None]
 """What a change does to a row; None: the row is not there. The same object back: unchanged."""
 
+_STRIPES = 256
+"""Locks that all spaces share, so that there is not a lock for each of them for ever."""
+
 
 class Keeper:
-    """Serialises changes of memories in this process; the ledger shows it what replaces what."""
+    """Serialises changes of memories of a space; the ledger shows it what replaces what.
 
-    def __init__(self, memories: Memories, ledger: Ledger, catalog: Catalog) -> None:
+    `locks`: those of every process that changes memories; by default there is this one.
+    """
+
+    def __init__(
+        self, memories: Memories, ledger: Ledger, catalog: Catalog, locks: Locks | None = None
+    ) -> None:
         self._memories = memories
         self._ledger = ledger
         self._catalog = catalog
-        self._lock = asyncio.Lock()
+        self._locks = locks if locks is not None else LocalLocks()
 
     async def change(self, spaces: Iterable[str], edits: Mapping[str, Sequence[Edit]]) -> None:
         """Apply edits by memory id, in order, and settle the versions of every family they touch."""
         if not edits:
             return
-        async with self._lock:
+        async with self._alone(spaces) as (together, holds):
             found = await self._memories.get(edits.keys())
             # Nothing may be awaited between loading and settling: what is loaded could be evicted meanwhile.
-            await self._ledger.load(self._together(spaces))
+            await self._ledger.load(together)
             planned = {one: _edited(edits[one], _first(found.get(one))) for one in edits}
             settled = self._settled(planned)
 
@@ -38,6 +48,8 @@ class Keeper:
                 after = _standing(_edited(edits.get(one, ()), before), settled.get(one))
                 return None if after is before else [] if after is None else [after]
 
+            for hold in holds:
+                hold.check()
             await self._memories.update([*edits, *(one for one in settled if one not in edits)], apply)
 
     async def withdraw(self, documents: Collection[str]) -> None:
@@ -45,6 +57,21 @@ class Keeper:
         rows = await self._memories.of_documents(documents)
         gone = frozenset(documents)
         await self.change({row.space for row in rows}, {row.id: [without(gone)] for row in rows})
+
+    @asynccontextmanager
+    async def _alone(self, spaces: Iterable[str]) -> AsyncIterator[tuple[set[str], list[Hold]]]:
+        """All that versions of these spaces may run across, while nobody else changes memories of it."""
+        wanted = set(spaces)
+        while True:
+            together = self._together(wanted)
+            async with AsyncExitStack() as held:
+                # In one order everywhere, so that no two wait for each other.
+                names = sorted({_lock_name(space) for space in together})
+                holds = [await held.enter_async_context(self._locks.hold(name)) for name in names]
+                if self._together(wanted) == together:
+                    yield together, holds
+                    return
+            # Spaces were moved meanwhile: others may be changed together with these now.
 
     def _together(self, spaces: Iterable[str]) -> set[str]:
         """All spaces of the namespaces that own these: versions may run across them."""
@@ -82,6 +109,10 @@ class Keeper:
         seeds = [one for one in planned if connected(one) or (facts[one] is not None and facts[one].updates)]  # type: ignore[union-attr]  # just looked
         members = family(seeds, node, connected)
         return standings({one: here for one in members if (here := node(one)) is not None})
+
+
+def _lock_name(space: str) -> str:
+    return f"memories/{int.from_bytes(blake2b(space.encode(), digest_size=8).digest()) % _STRIPES}"
 
 
 def without(documents: Collection[str]) -> Edit:

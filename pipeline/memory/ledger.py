@@ -54,8 +54,9 @@ class Ledger:
         memories.subscribe(self._changed)
 
     async def load(self, spaces: Iterable[str]) -> None:
-        """Make sure that these spaces are held."""
+        """Make sure that these spaces are held, with what other processes changed too."""
         wanted = dict.fromkeys(spaces)
+        await self._memories.refresh(wanted)
         async with self._lock:
             for space in wanted:
                 if space in self._spaces:
