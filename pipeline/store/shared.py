@@ -144,12 +144,12 @@ class SharedTable(Readable[Row]):
         """
         if len(self._bases) == 1:
             return dict.fromkeys(groups, 0)
-        for group in groups:
-            if group not in self._shards_of_groups and (rows := change(group, [])):
-                self._remember(group, self._shard(self.codec.space_of(rows[0])))
-        if strangers := [group for group in groups if group not in self._shards_of_groups]:
-            await self._fetch(strangers)
         known = self._shards_of_groups
+        if strangers := [group for group in groups if group not in known]:
+            await self._fetch(strangers)
+        for group in strangers:
+            if group not in known and (rows := change(group, [])):
+                self._remember(group, self._shard(self.codec.space_of(rows[0])))
         return {group: known[group] for group in groups if group in known}
 
     async def _fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
