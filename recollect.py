@@ -16,7 +16,7 @@ import typer
 from api.commands import Key, Url, app
 from api.remote import failure, local_address, local_key
 from pipeline import logs
-from pipeline.errors import DataDirectoryLockedError, StageFaultError
+from pipeline.errors import DataDirectoryLockedError, OutageError, StageFaultError
 from pipeline.settings import Settings
 
 if TYPE_CHECKING:
@@ -60,6 +60,29 @@ def serve(
         raise _stopped(errors) from errors
     finally:
         listener.close()
+
+
+@app.command()
+def topics(
+    *, check: Annotated[bool, typer.Option("--check", help="Create nothing; exit 1 on a difference.")] = False
+) -> None:
+    """Create Kafka's topics where they are missing, and say what about them is not as it should be."""
+    settings = Settings()
+    if settings.kafka_bootstrap is None:
+        typer.echo("RECOLLECT_KAFKA_BOOTSTRAP is not set: the embedded log makes its topics by itself.")
+        return
+    from pipeline.bus.opening import see_to_topics
+
+    try:
+        said = asyncio.run(see_to_topics(settings, settings.kafka_bootstrap, create=not check))
+    except (OutageError, OSError) as error:
+        raise failure(str(error)) from error
+    for difference in said:
+        typer.echo(difference)
+    if not said:
+        typer.echo("The topics are as they should be.")
+    elif check:
+        raise typer.Exit(1)
 
 
 def _stopped(errors: ExceptionGroup[Exception]) -> Exception:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pipeline.bus.log import LogBus
+from pipeline.bus.opening import open_bus
 from pipeline.bus.port import Bus
 from pipeline.changes import Changes
 from pipeline.extraction.extractor import FileExtractor
@@ -84,9 +84,7 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
     """
     clock, metrics = SystemClock(), Metrics()
     async with AsyncExitStack() as stack:
-        bus = await LogBus.open(
-            settings.data_dir / "log", partitions=settings.partitions, clock=clock, observer=metrics
-        )
+        bus = await open_bus(settings, clock, observer=metrics, registry=metrics.registry)
         stack.push_async_callback(bus.close)
         blobs = FolderBlobs(_blob_folder(settings))
         await blobs.sweep()

@@ -21,6 +21,17 @@ class Settings(BaseSettings):
     admin_key: SecretStr | None = None
 
     kafka_bootstrap: str | None = None
+    kafka_partitions: int = Field(default=16, ge=1, le=1024)
+    kafka_replication: int = Field(default=1, ge=1, le=32)
+    kafka_min_insync_replicas: int = Field(default=1, ge=1, le=32)
+    kafka_keep_days: int = Field(default=7, ge=1)
+    kafka_security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    kafka_sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
+    kafka_username: str | None = None
+    kafka_password: SecretStr | None = None
+    kafka_ca_file: str | None = None
+    kafka_session_seconds: float = Field(default=30.0, ge=6, le=300)
+    """A process that Kafka has not heard of for so long loses its partitions to the others."""
     lance_uri: str | None = None
     blob_uri: str | None = None
 

@@ -144,10 +144,13 @@ class KafkaBus:
         """As Kafka knows it, over all processes. Gaps that compaction leaves are counted in."""
         groups = await self._offsets.groups()
         found = await asyncio.gather(*(self._offsets.positions(group) for group in groups))
-        ends = await self._offsets.ends({place.topic for positions in found for place in positions})
+        topics = {place.topic for positions in found for place in positions}
+        ends, starts = await self._offsets.ends(topics), await self._offsets.starts(topics)
         return {
             group: {
-                tuple(place): max(0, ends[place] - at) for place, at in positions.items() if place in ends
+                (place.topic, place.partition): max(0, end - max(positions.get(place, 0), starts[place]))
+                for place, end in ends.items()
+                if place.topic in {one.topic for one in positions}
             }
             for group, positions in zip(groups, found, strict=True)
         }
@@ -212,10 +215,6 @@ class KafkaBus:
         del topics
         return 0
 
-    async def differences(self, topics: Sequence[Topic[Any]] = all_topics.ALL) -> list[str]:
-        """What about the topics is not as the settings say, and what to do: one sentence each."""
-        return await self._topics.check(topics)
-
     async def close(self) -> None:
         await self._publishing.close()
         await self._cluster.close()
@@ -259,15 +258,15 @@ class KafkaBus:
     async def _level(self, stages: Iterable[Stage[Any]]) -> None:
         """Wait until these groups have handled all there is, in whatever process.
 
-        Positions are asked for before the ends are: what they had passed by then was handled, so nothing that
-        was under way can have moved an end that is not seen.
+        Each partition is given a position as soon as it has an owner. Positions are asked for before the ends
+        are: what they had passed by then was handled, so nothing under way can have moved an end unseen.
         """
         wanted = {stage.group: stage.source.name for stage in stages}
         while True:
             found = [await self._offsets.positions(group) for group in wanted]
             ends = [await self._offsets.ends([topic]) for topic in wanted.values()]
             if all(
-                positions.get(place, 0) >= end
+                positions.get(place, -1) >= end
                 for positions, some in zip(found, ends, strict=True)
                 for place, end in some.items()
             ):
@@ -314,10 +313,18 @@ class KafkaBus:
             consumer_only=consumer_only,
             middlewares=self._instruments,
             apply_types=False,
-            logger=log,
+            logger=_Log(),
             log_level=logging.DEBUG,
             **PRODUCER,
         )
+
+
+class _Log:
+    """FastStream's messages, but for the warning that it makes no topics: they are made before."""
+
+    def log(self, level: int, msg: Any, /, *, exc_info: Any = None, extra: Any = None) -> None:
+        if not str(msg).startswith("Topic creation is skipped"):
+            log.log(level, "%s", msg, exc_info=exc_info, extra=extra)
 
 
 def _instruments(registry: "CollectorRegistry | None", tracers: "TracerProvider | None") -> list[Any]:

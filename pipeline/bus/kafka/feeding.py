@@ -130,9 +130,10 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        if self._broken.done() or task not in self._tasks.values():
+        places = [place for place, running in self._tasks.items() if running is task]
+        if self._broken.done() or not places:
             return
-        where = f"in stage {task.get_name()}"
+        where = f"in stage {task.get_name()}, at offset {self._lanes[places[0]].at}"
         error = None if task.cancelled() else task.exception()
         # A lane never ends by itself.
         error = error or RuntimeError("cancelled from inside")

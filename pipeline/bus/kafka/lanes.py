@@ -44,6 +44,8 @@ class Lane:
         self._consumer = consumer
         self._handle = handle
         self._batch = batch
+        self.at: int | None = None
+        """The first offset of the batch that is being handled, or was at last."""
         self._after: int | None = None
         self._waiting: deque[ConsumerRecord] = deque()
         self._arrived = asyncio.Event()
@@ -76,6 +78,7 @@ class Lane:
         while True:
             batch, rewinds = await self._next(), self._rewinds
             self._idle.clear()
+            self.at = batch[0].offset
             end = self._handling = batch[-1].offset + 1
             try:
                 await self._handle(batch)
@@ -115,11 +118,15 @@ class Lane:
 
     async def _introduce(self) -> None:
         """Let the group have a position, so that its lag is known before its first record."""
-        try:
-            if await self._consumer.committed(self.place) is None:
-                await self._consumer.commit({self.place: await self._consumer.position(self.place)})
-        except KafkaError as error:
-            log.debug("%s has no position yet: %s", self.where(), error)
+        while True:
+            try:
+                if await self._consumer.committed(self.place) is None:
+                    await self._consumer.commit({self.place: await self._consumer.position(self.place)})
+            except KafkaError as error:
+                log.info("%s has no position yet: %s", self.where(), error)
+                await asyncio.sleep(RETRY_SECONDS)
+            else:
+                return
 
     async def _next(self) -> list[ConsumerRecord]:
         while not self._waiting:

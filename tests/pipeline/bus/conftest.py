@@ -1,9 +1,10 @@
 """A real Apache Kafka, started once for whoever asks for it."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from tests.pipeline.bus.kafka import KafkaHarness
 from tools.kafka import Broker, Container, KafkaMissingError, broker
 
 
@@ -19,3 +20,11 @@ def kafka() -> Iterator[Broker | Container]:
         yield started
     finally:
         running.__exit__(None, None, None)
+
+
+@pytest.fixture
+async def kafka_harness(kafka: Broker | Container) -> AsyncIterator[KafkaHarness]:
+    """Topics and groups of a test's own."""
+    harness = KafkaHarness(kafka.bootstrap)
+    yield harness
+    await harness.close()

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import threading
-from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +28,7 @@ from tests.pipeline.bus.contract import (
     noted,
     spread,
 )
+from tests.pipeline.bus.keeping import KeepingContract
 
 pytestmark = pytest.mark.anyio
 
@@ -75,7 +75,7 @@ async def bus(harness: LogHarness) -> LogBus:
     return await harness.open()
 
 
-class TestLogBus(BusContract):
+class TestLogBus(BusContract, KeepingContract):
     """The contract, on SQLite."""
 
 
@@ -153,28 +153,6 @@ async def test_a_commit_is_synced(bus: LogBus) -> None:
     assert bus._journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-async def test_lag_counts_what_a_group_has_not_read(bus: LogBus) -> None:
-    book = Notebook()
-    await bus.run([Stage("lagging", NOTES, book.handle)], until_idle=True)
-    await bus.publish(NOTES, spread(50))
-    assert sum((await bus.lag())["recollect.lagging"].values()) == 50
-    await bus.run([Stage("lagging", NOTES, book.handle)], until_idle=True)
-    assert set((await bus.lag())["recollect.lagging"].values()) == {0}
-
-
-async def test_a_waiting_stage_is_woken_by_a_publish(bus: LogBus) -> None:
-    book = Notebook()
-    running = asyncio.create_task(bus.run([Stage("waiting", NOTES, book.handle)]))
-    (place,) = await bus.publish(NOTES, noted([1]))
-    await bus.reached("recollect.waiting", NOTES.name, place.partition, place.offset)
-    (place,) = await bus.publish(NOTES, noted([2]))
-    await bus.reached("recollect.waiting", NOTES.name, place.partition, place.offset)
-    running.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert book.numbers == [1, 2]
-
-
 async def test_reached_waits_for_its_own_offset(bus: LogBus) -> None:
     places = await bus.publish(NOTES, noted(range(3)))
     waiting = [
@@ -190,63 +168,6 @@ async def test_reached_waits_for_its_own_offset(bus: LogBus) -> None:
     await bus.run([Stage("slow", NOTES, handle, batch=1)], until_idle=True)
     await asyncio.gather(*waiting)
     assert [sum(done) for done in seen] == [0, 1, 2]
-
-
-async def test_a_rewound_group_reads_everything_again(bus: LogBus, harness: LogHarness) -> None:
-    book = Notebook()
-    await bus.publish(NOTES, spread(10))
-    await bus.run([Stage("rewound", NOTES, book.handle)], until_idle=True)
-    await bus.rewind("recollect.rewound", NOTES.name)
-    bus = await harness.open()
-    await bus.run([Stage("rewound", NOTES, book.handle)], until_idle=True)
-    assert Counter(book.numbers) == Counter([*range(10), *range(10)])
-
-
-async def test_a_rewind_during_a_batch_is_not_lost(bus: LogBus) -> None:
-    book = Notebook()
-
-    async def handle(batch: Sequence[Record[Noted]]) -> None:
-        if not book.records:
-            await bus.rewind("recollect.meanwhile", NOTES.name)
-        await book.handle(batch)
-
-    await bus.publish(NOTES, noted(range(3)))
-    await bus.run([Stage("meanwhile", NOTES, handle)], until_idle=True)
-    assert book.numbers == [0, 1, 2, 0, 1, 2]
-
-
-async def test_a_stage_cannot_run_twice_at_once(bus: LogBus) -> None:
-    stage = Stage("twin", NOTES, Notebook().handle)
-    with pytest.raises(ValueError, match=r"recollect\.twin"):
-        await bus.run([stage, stage])
-
-
-async def test_a_loud_stop_says_where(bus: LogBus) -> None:
-    book = Notebook(failures={1: [EndError("the end")]})
-    (place,) = await bus.publish(NOTES, noted([1]))
-    with pytest.raises(EndError) as caught:
-        await bus.run([Stage("breaking", NOTES, book.handle)])
-    assert caught.value.__notes__ == [f"in stage breaking {NOTES.name}/{place.partition}, at offset 0"]
-
-
-async def test_a_stage_that_cancels_itself_is_a_loud_stop_too(bus: LogBus) -> None:
-    async def handle(batch: Sequence[Record[Noted]]) -> None:
-        raise asyncio.CancelledError
-
-    await bus.publish(NOTES, noted([1]))
-    with pytest.raises(RuntimeError, match="cancelled from inside"):
-        await bus.run([Stage("cancelling", NOTES, handle)])
-
-
-async def test_reading_starts_at_an_offset_and_ends_at_the_head(bus: LogBus) -> None:
-    await bus.publish(NOTES, noted(range(1500)))
-    (partition,) = {record.partition async for record in bus.read(NOTES.name)}
-    numbers: list[int] = []
-    async for record in bus.read(NOTES.name, partition, 700):
-        if not numbers:
-            await bus.publish(NOTES, noted([9999]))
-        numbers.append(Noted.model_validate_json(record.value).number)
-    assert numbers == list(range(700, 1500))
 
 
 async def test_a_read_of_large_values_is_split(bus: LogBus) -> None:
@@ -337,32 +258,6 @@ async def test_removed_records_give_their_space_back(bus: LogBus, harness: LogHa
     await bus.maintain([BRIEF])
     (after,) = bus._journal._db.execute(pages).fetchone()
     assert after < before / 4
-
-
-async def test_redriven_records_return_at_their_first_place(bus: LogBus) -> None:
-    book = Notebook(failures={1: [RejectedError("not yet")] * 2})
-    stage = Stage("redriven", NOTES, book.handle)
-    places = await bus.publish(NOTES, noted([0, 1, 2]))
-    await bus.run([stage], until_idle=True)
-    assert await bus.redrive(NOTES.name) == 1
-    assert await bus.dead_letters() == []
-    await bus.run([stage], until_idle=True)
-    again = book.records[-1]
-    assert (again.event.number, Position(again.partition, again.offset)) == (1, places[1])
-    assert again.headers["redriven-offset"] == "1"
-
-
-async def test_what_is_parked_again_keeps_its_origin(bus: LogBus) -> None:
-    book = Notebook(failures={1: [RejectedError("never")] * 10})
-    stage = Stage("stubborn", NOTES, book.handle)
-    await bus.publish(NOTES, noted([1, 2]))
-    await bus.run([stage], until_idle=True)
-    first = await bus.dead_letters()
-    await bus.redrive()
-    await bus.run([stage], until_idle=True)
-    second = await bus.dead_letters()
-    assert [letter.origin for letter in second] == [letter.origin for letter in first]
-    assert second[0].record.value == first[0].record.value
 
 
 async def test_dead_letters_are_listed_over_all_topics_up_to_a_limit(bus: LogBus) -> None:

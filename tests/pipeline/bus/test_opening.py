@@ -1,0 +1,72 @@
+"""Which bus the settings ask for, and what it costs to ask."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from pipeline.bus.kafka.bus import KafkaBus
+from pipeline.bus.kafka.cluster import KafkaOpenError
+from pipeline.bus.log import LogBus
+from pipeline.bus.opening import kafka_options, open_bus
+from pipeline.settings import Settings
+from tests.fakes import FixedClock
+from tests.pipeline.bus.kafka import KafkaHarness
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_log_is_embedded_by_default(tmp_path: Path) -> None:
+    bus = await open_bus(Settings(data_dir=tmp_path), FixedClock())
+    assert isinstance(bus, LogBus)
+    await bus.close()
+
+
+def test_the_embedded_default_imports_nothing_of_kafka() -> None:
+    code = "import recollect, api.app, pipeline.worker, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    assert not {"faststream", "aiokafka"} & set(done.stdout.split())
+
+
+@pytest.mark.kafka
+async def test_it_is_kafka_where_a_broker_is_named(kafka_harness: KafkaHarness, tmp_path: Path) -> None:
+    settings = Settings(
+        data_dir=tmp_path, kafka_bootstrap=kafka_harness.options.bootstrap, kafka_partitions=3
+    )
+    bus = await open_bus(settings, FixedClock())
+    assert isinstance(bus, KafkaBus)
+    assert bus.partitions == 3
+    await bus.close()
+
+
+async def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
+    # Port 1 is reserved, nobody listens there.
+    settings = Settings(data_dir=tmp_path, kafka_bootstrap="127.0.0.1:1")
+    with pytest.raises(KafkaOpenError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
+        await open_bus(settings, FixedClock())
+
+
+def test_the_password_is_handed_on_and_not_shown() -> None:
+    settings = Settings(
+        kafka_security_protocol="SASL_SSL",
+        kafka_sasl_mechanism="SCRAM-SHA-512",
+        kafka_username="me",
+        kafka_password=SecretStr("hidden"),
+    )
+    options = kafka_options(settings, "broker:9092")
+    assert (options.username, options.password) == ("me", "hidden")
+    assert "hidden" not in repr(options)
+    assert options.security().use_ssl
+
+
+async def test_certificates_that_cannot_be_read_are_a_message(tmp_path: Path) -> None:
+    settings = Settings(
+        data_dir=tmp_path,
+        kafka_bootstrap="127.0.0.1:1",
+        kafka_security_protocol="SSL",
+        kafka_ca_file=str(tmp_path / "none.pem"),
+    )
+    with pytest.raises(KafkaOpenError, match="certificates"):
+        await open_bus(settings, FixedClock())
