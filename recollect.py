@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from api.state import Serving, State
     from pipeline.live import Live
+    from pipeline.replay.job import Replays
     from pipeline.worker import Pipeline
 
 PARTS = ("api", "pipeline", "connectors")
@@ -140,10 +141,12 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
     from api.server import serve as answer
     from api.service import first_key
     from pipeline.live import open_live
+    from pipeline.replay.job import Replays
 
     own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
     async with open_live(settings) as live:
-        serving = await serving_of(live, own_key)
+        replays = Replays(live)
+        serving = await serving_of(live, replays, own_key)
         secret = await first_key(serving.state) if own_key is None else None
 
         @asynccontextmanager
@@ -152,21 +155,24 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
 
         announce = partial(_announce, settings, listener, secret)
         answering = answer(create_app(opening), listener, announce, level=settings.log_level)
-        await _either(asyncio.create_task(live.run()), asyncio.create_task(answering))
+        try:
+            await _either(asyncio.create_task(live.run()), asyncio.create_task(answering))
+        finally:
+            await replays.cancel()
 
 
-async def serving_of(live: "Live", admin_key: str | None) -> "Serving":
+async def serving_of(live: "Live", replays: "Replays", admin_key: str | None) -> "Serving":
     """What requests work with: the pipeline that is live, whichever that is by then."""
     from api.state import Serving
 
-    serving = Serving(await _state(live.pipeline, admin_key))
+    serving = Serving(replace(await _state(live.pipeline, admin_key), replays=replays))
 
     async def prepare(successor: "Pipeline") -> "Callable[[], None]":
         state = await _state(successor, admin_key)
         before = serving.state
 
         def swap() -> None:
-            serving.state = replace(state, quota=before.quota, uploads=before.uploads)
+            serving.state = replace(state, replays=replays, quota=before.quota, uploads=before.uploads)
 
         return swap
 
@@ -213,6 +219,84 @@ def _announce(settings: Settings, listener: "socket.socket", secret: str | None)
     typer.echo(f"recollect answers at {settings.public_url or local}")
     if secret is not None:
         typer.echo(f"Admin key (shown only now): {secret}")
+
+
+@app.command()
+def replay(
+    *,
+    embedder: Annotated[str | None, typer.Option(help="wordllama, openai or none.")] = None,
+    embedder_model: Annotated[str | None, typer.Option(help="The model of an openai embedder.")] = None,
+    embedder_dimensions: Annotated[int | None, typer.Option(min=1, max=8192)] = None,
+    embedder_base_url: Annotated[str | None, typer.Option(help="Where an openai embedder answers.")] = None,
+    chunk_size: Annotated[int | None, typer.Option(min=100, max=8000, help="Characters, at most.")] = None,
+    shards: Annotated[int | None, typer.Option(min=1, max=1024)] = None,
+    force: Annotated[bool, typer.Option(help="Switch though the new tables hold something else.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only say what it would do.")] = False,
+    rollback: Annotated[bool, typer.Option(help="Serve the previous tables again.")] = False,
+    clean_up: Annotated[bool, typer.Option(help="Remove the previous tables.")] = False,
+    cancel: Annotated[bool, typer.Option(help="End the replay that runs.")] = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Make the tables again from the log, beside those that are served, and switch to them.
+
+    A running service does it, and goes on answering; where none runs, this command does it itself.
+    """
+    from api import replaying
+
+    asked = {
+        "embedder": embedder,
+        "embedderModel": embedder_model,
+        "embedderDimensions": embedder_dimensions,
+        "embedderBaseUrl": embedder_base_url,
+        "chunkSize": chunk_size,
+        "shards": shards,
+        "force": force,
+    }
+    body = {name: value for name, value in asked.items() if value is not None}
+    address = url or replaying.answering()
+    if address is not None:
+        wish = replaying.wish(dry_run=dry_run, rollback=rollback, clean_up=clean_up, cancel=cancel)
+        replaying.run(replaying.service(address, key), wish, body)
+        return
+    if cancel:
+        raise failure("No service runs here, so no replay does.")
+    from pipeline.store import StoreMismatchError
+
+    _tune_process()
+    try:
+        _run(_replay_alone(body, dry_run=dry_run, rollback=rollback, clean_up=clean_up))
+    except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
+        raise failure(str(error)) from error
+
+
+async def _replay_alone(body: dict[str, Any], *, dry_run: bool, rollback: bool, clean_up: bool) -> None:
+    """The same where no service runs: this process opens the log."""
+    from api import replaying
+    from api.queries.replay import ordered, planned, shown
+    from pipeline.live import open_live
+    from pipeline.replay.job import Replays
+    from schemas.http.replay import ReplayBody
+
+    order = ordered(ReplayBody.model_validate(body))
+    async with open_live(Settings()) as live:
+        replays = Replays(live)
+        if dry_run:
+            replaying.show_plan(planned(await replays.plan(order)).model_dump(by_alias=True))
+        elif clean_up:
+            replaying.show_removed(await replays.clean_up())
+        else:
+            running = asyncio.create_task(live.run())
+            if rollback:
+                replays.roll_back()
+            else:
+                replays.start(order)
+            try:
+                await replaying.watch(lambda: shown(replays.progress).model_dump(by_alias=True))
+            finally:
+                await replays.cancel()
+                running.cancel()
+                await asyncio.wait([running])
 
 
 @app.command()

@@ -18,6 +18,7 @@ from api.routes import (
     operator,
     organization,
     recall,
+    replay,
 )
 from api.state import Serving
 
@@ -53,6 +54,7 @@ def create_app(opening: Opening) -> FastAPI:
         feedback,
         admin,
         operator,
+        replay,
     ):
         app.include_router(part.router)
     app.include_router(health.router)

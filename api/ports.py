@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeVar
 from pipeline import ports
 from pipeline.delivery import DeadLetter
 from pipeline.measuring import Measured, Trouble
+from pipeline.replay.order import Order, Plan, Progress
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
 from schemas.filters import FilterExpression
 from schemas.http.memories import MemoryIncluded
@@ -189,3 +190,20 @@ class Health(Protocol):
     async def exposition(self) -> bytes:
         """All metrics in Prometheus' text format."""
         ...
+
+
+class Replays(Protocol):
+    """Making the tables again from the log, one at a time. ReplayError when one runs already."""
+
+    @property
+    def progress(self) -> Progress: ...
+
+    async def plan(self, order: Order) -> Plan: ...
+
+    def start(self, order: Order) -> None: ...
+
+    def roll_back(self) -> None: ...
+
+    async def clean_up(self) -> list[int]: ...
+
+    async def cancel(self) -> None: ...

@@ -33,6 +33,7 @@ class State:
     health: ports.Health
     dead_letters: ports.DeadLetters | None = None
     metrics: Metrics = field(default_factory=Metrics)
+    replays: ports.Replays | None = None
     quota: Quota = field(default_factory=Quota)
     tombstones: Tombstones = field(default_factory=LocalTombstones)
     changes: Changes = field(default_factory=Changes)

@@ -53,18 +53,27 @@ class Live:
         """Hand over; the pipeline that was left. What fails before the commit leaves this one in place."""
         turn = _Turn(takeover, asyncio.get_running_loop().create_future())
         await self._turns.put(turn)
-        return await turn.done
+        try:
+            return await asyncio.shield(turn.done)
+        except asyncio.CancelledError:
+            # A hand-over that has begun is not given up half-way.
+            await asyncio.wait([turn.done])
+            raise
 
     async def run(self) -> None:
         """Until cancelled; an unforeseen error of any part ends it with that error."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.pipeline.store.run())
-            while True:
-                turn = await self._work(tasks)
-                before = self.pipeline
-                await self._hand_over(turn)
-                if self.pipeline is not before:
-                    tasks.create_task(self.pipeline.store.run())
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.pipeline.store.run())
+                while True:
+                    turn = await self._work(tasks)
+                    before = self.pipeline
+                    await self._hand_over(turn)
+                    if self.pipeline is not before:
+                        tasks.create_task(self.pipeline.store.run())
+        finally:
+            while not self._turns.empty():
+                self._turns.get_nowait().done.cancel()
 
     async def _work(self, tasks: asyncio.TaskGroup) -> _Turn:
         """Work until somebody wants to take over; nobody works on the log when this returns."""
@@ -85,6 +94,9 @@ class Live:
             if not turn.done.done():
                 turn.done.set_exception(error)
             return
+        except BaseException:
+            turn.done.cancel()
+            raise
         self.pipeline = successor
         # Requests under way end on the old tables; what they publish is shown by the new ones too.
         await before.store.close()

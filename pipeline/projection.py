@@ -41,6 +41,8 @@ def _created(event: DocumentSubmitted, seq: int) -> DocumentRow:
         id=event.id,
         seq=seq,
         content_seq=seq,
+        # Texts of an earlier life of the document are none of this one.
+        text_seq=seq - 1,
         created_at=event.at,
         updated_at=event.at,
         status="queued",
@@ -90,7 +92,7 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         title=_given(event.title, row.title),
         url=_given(event.url, row.url),
     )
-    if not touches_content(event) or _unchanged(row, event):
+    if not touches_content(event):
         return kept
     return replace(
         kept,
@@ -100,18 +102,6 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         dreaming=task_type != "superrag",
         source=event.content,
         upload=event.upload,
-    )
-
-
-def _unchanged(row: DocumentRow, event: DocumentSubmitted) -> bool:
-    """Whether the submission brings exactly the text that is there, so that no work is left to do."""
-    return (
-        row.text_seq == row.content_seq
-        and event.upload is None
-        and event.content is not None
-        and event.content.text is not None
-        and event.content.text == row.text
-        and (event.task_type or row.task_type) == row.task_type
     )
 
 

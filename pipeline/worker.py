@@ -175,7 +175,7 @@ def assembled(foundation: Foundation, generation: Generation, store: Store, embe
         hand_over=form.handing_over(foundation.bus, foundation.blobs),
     )
     keeper = Keeper(store.memories, ledger, store.catalog)
-    parts = _Parts(foundation, foundation.recipe(generation), store, embedder, keeper, former, dreamer)
+    parts = _Parts(foundation, generation, store, embedder, keeper, former, dreamer)
     return Pipeline(
         foundation=foundation,
         generation=generation,
@@ -196,12 +196,16 @@ class _Parts:
     """What the stages are made of."""
 
     foundation: Foundation
-    recipe: Recipe
+    generation: Generation
     store: Store
     embedder: Embedder
     keeper: Keeper
     former: Former
     dreamer: Dreamer
+
+    @property
+    def recipe(self) -> Recipe:
+        return self.foundation.recipe(self.generation)
 
     def stages(self) -> list[Stage[Any]]:
         """What comes first is foreseen first: documents are nobody's before their namespace is known."""
@@ -235,6 +239,7 @@ class _Parts:
                 catalog=store.catalog,
                 publisher=bus,
                 splitter=StructuredSplitter(self.recipe.chunk_size),
+                generation=self.generation.number,
             ),
             embed.build(
                 documents=store.documents,
@@ -243,6 +248,7 @@ class _Parts:
                 catalog=store.catalog,
                 embedder=self.embedder,
                 terms=hashed,
+                generation=self.generation.number,
             ),
         ]
 

@@ -63,7 +63,10 @@ class DocumentSubmitted(Event):
 
 
 class DocumentExtracted(Event):
-    """The canonical text of a document as of one submission (`seq`). Kept for ever; key `space/document`."""
+    """The canonical text of a document as of one submission (`seq`). Kept for ever; key `space/document`.
+
+    `error`: there is none, and this is the reason for people; `text` is empty then.
+    """
 
     space: str
     document: str
@@ -80,10 +83,14 @@ class DocumentExtracted(Event):
     supporting_context: str | None = None
     task_type: TaskType = "memory"
     dreaming: Dreaming = "dynamic"
+    error: str | None = None
 
 
 class DocumentChunked(Event):
-    """The chunks of a document: `chunks` is a JSON list of `ChunkSpan`. Key `space/document`."""
+    """The chunks of a document: `chunks` is a JSON list of `ChunkSpan`. Key `space/document`.
+
+    `generation`: that of the tables they were made for; another one has its own.
+    """
 
     space: str
     document: str
@@ -92,6 +99,7 @@ class DocumentChunked(Event):
     at: datetime
     title: str | None = None
     chunks: Content
+    generation: int = 0
 
 
 class ChunkSpan(Event):

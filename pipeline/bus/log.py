@@ -146,6 +146,10 @@ class LogBus:
             lag.setdefault(group, {})[topic, partition] = self._places.head((topic, partition)) - offset
         return lag
 
+    async def ends(self, topic: str) -> dict[int, int]:
+        """Per partition of the topic, the offset that its next record will get."""
+        return {one: self._places.head((topic, one)) for one in range(self.partitions)}
+
     async def depth(self, topic: str) -> int:
         """How many records the topic holds now."""
         return await self._read(lambda reader: reader.count(topic))

@@ -72,6 +72,10 @@ class Bus(Protocol):
         """Records not yet consumed, per group and (topic, partition)."""
         ...
 
+    async def ends(self, topic: str) -> Mapping[int, int]:
+        """Per partition of the topic, the offset that its next record will get."""
+        ...
+
     async def depth(self, topic: str) -> int:
         """How many records the topic holds now; of a `.dlq` topic, how many were not given back."""
         ...

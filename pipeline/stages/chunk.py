@@ -28,10 +28,15 @@ class Chunk:
     catalog: Catalog
     publisher: Publisher
     splitter: Splitter
+    generation: int = 0
 
     async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
         """Split the newest text of each document; texts that are already outdated are skipped."""
-        newest = {r.event.document: r for r in batch if self.catalog.owner(r.event.space) is not None}
+        newest = {
+            r.event.document: r
+            for r in batch
+            if r.event.error is None and self.catalog.owner(r.event.space) is not None
+        }
         again = [(r.event.document, r.event.seq) for r in newest.values() if r.redriven]
         await take_up(self.documents, again, "chunking")
         rows = await self.documents.get(newest)
@@ -41,7 +46,7 @@ class Chunk:
         texts = [await self.blobs.text(record.event.text) for record in work]
         spans = await self._split(texts, [record.event.type for record in work])
         entries = [
-            (record.key, _event(record.event, await self.blobs.pack(SPANS.dump_json(found).decode())))
+            (record.key, self._event(record.event, await self.blobs.pack(SPANS.dump_json(found).decode())))
             for record, found in zip(work, spans, strict=True)
         ]
         await self._advance({record.event.document: record.event for record in work})
@@ -67,12 +72,30 @@ class Chunk:
 
         await self.documents.update(list(events), change)
 
+    def _event(self, event: DocumentExtracted, chunks: Content) -> DocumentChunked:
+        return DocumentChunked(
+            space=event.space,
+            document=event.document,
+            id=event.id,
+            seq=event.seq,
+            at=event.at,
+            title=event.title,
+            chunks=chunks,
+            generation=self.generation,
+        )
+
 
 def build(
-    *, documents: Documents, blobs: Blobs, catalog: Catalog, publisher: Publisher, splitter: Splitter
+    *,
+    documents: Documents,
+    blobs: Blobs,
+    catalog: Catalog,
+    publisher: Publisher,
+    splitter: Splitter,
+    generation: int = 0,
 ) -> Stage[DocumentExtracted]:
-    """The stage `chunk`."""
-    work = Chunk(documents, blobs, catalog, publisher, splitter)
+    """The stage `chunk`. `generation`: of the tables that the chunks are for."""
+    work = Chunk(documents, blobs, catalog, publisher, splitter, generation)
     return Stage(
         name="chunk", source=DOCUMENTS_EXTRACTED, handle=work.handle, batch=BATCH, give_up=work.give_up
     )
@@ -83,15 +106,3 @@ def _is_current(found: Sequence[DocumentRow] | None, event: DocumentExtracted) -
     if not found or found[0].current_seq > event.seq:
         return False
     return not (found[0].status == "done" and found[0].text_seq == event.seq)
-
-
-def _event(event: DocumentExtracted, chunks: Content) -> DocumentChunked:
-    return DocumentChunked(
-        space=event.space,
-        document=event.document,
-        id=event.id,
-        seq=event.seq,
-        at=event.at,
-        title=event.title,
-        chunks=chunks,
-    )

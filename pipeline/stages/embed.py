@@ -11,7 +11,7 @@ from pipeline.rows import ChunkRow, DocumentRow, Status, Terms, Vector
 from pipeline.stage import Record, Stage
 from pipeline.stages.chunk import SPANS
 from pipeline.stages.giving_up import give_up, take_up
-from schemas.events import ChunkSpan, DocumentChunked
+from schemas.events import ChunkSpan, DocumentChunked, DocumentExtracted
 from schemas.ids import chunk_id
 from schemas.topics import DOCUMENTS_CHUNKED
 
@@ -31,9 +31,11 @@ class Embed:
     embedder: Embedder
     terms: Callable[[str], Terms]
     context: Callable[[str | None, ChunkSpan], str]
+    generation: int = 0
 
-    async def handle(self, batch: Sequence[Record[DocumentChunked]]) -> None:
+    async def handle(self, records: Sequence[Record[DocumentChunked]]) -> None:
         """Embed the whole batch at once, replace each document's chunks, and call it done."""
+        batch = [record for record in records if record.event.generation == self.generation]
         newest = {r.event.document: r.event for r in batch if self.catalog.owner(r.event.space) is not None}
         again = [(r.event.document, r.event.seq) for r in batch if r.redriven]
         await take_up(self.documents, again, "embedding")
@@ -52,20 +54,8 @@ class Embed:
         await give_up(self.documents, record.event.document, record.event.seq, reason)
 
     async def _chunks(self, work: Mapping[str, DocumentChunked]) -> dict[str, list[ChunkRow]]:
-        spans = {key: SPANS.validate_json(await self.blobs.text(event.chunks)) for key, event in work.items()}
-        places = [(event, at, span) for key, event in work.items() for at, span in enumerate(spans[key])]
-        vectors = await self._vectors([self.context(event.title, span) for event, _, span in places])
-        terms = await asyncio.to_thread(lambda: [self.terms(span.text) for _, _, span in places])
-        rows: dict[str, list[ChunkRow]] = {key: [] for key in work}
-        for (event, position, span), vector, counted in zip(places, vectors, terms, strict=True):
-            rows[event.document].append(_row(event, position, span, vector, counted))
-        return rows
-
-    async def _vectors(self, texts: Sequence[str]) -> list[Vector]:
-        vectors: list[Vector] = []
-        for start in range(0, len(texts), TEXTS):
-            vectors += await self.embedder.documents(texts[start : start + TEXTS])
-        return vectors
+        cut = [(event, SPANS.validate_json(await self.blobs.text(event.chunks))) for event in work.values()]
+        return await embedded(cut, self.embedder, self.terms, self.context)
 
     async def _finish(self, work: Mapping[str, DocumentChunked]) -> None:
         rows = await self._advance(work, "done")
@@ -99,12 +89,40 @@ def build(
     embedder: Embedder,
     terms: Callable[[str], Terms],
     context: Callable[[str | None, ChunkSpan], str] | None = None,
+    generation: int = 0,
 ) -> Stage[DocumentChunked]:
-    """The stage `embed`. `terms`: what full text counts; `context`: what is embedded."""
-    work = Embed(documents, chunks, blobs, catalog, embedder, terms, context or in_context)
+    """The stage `embed`. `terms`: what full text counts; `context`: what is embedded.
+
+    `generation`: of the tables; what was cut for others is theirs, and a replay embeds from the texts.
+    """
+    work = Embed(documents, chunks, blobs, catalog, embedder, terms, context or in_context, generation)
     return Stage(
         name="embed", source=DOCUMENTS_CHUNKED, handle=work.handle, batch=BATCH, give_up=work.give_up
     )
+
+
+async def embedded(
+    cut: Sequence[tuple[DocumentChunked | DocumentExtracted, Sequence[ChunkSpan]]],
+    embedder: Embedder,
+    terms: Callable[[str], Terms],
+    context: Callable[[str | None, ChunkSpan], str],
+) -> dict[str, list[ChunkRow]]:
+    """The rows of texts that were cut into passages, by document."""
+    places = [(event, at, span) for event, spans in cut for at, span in enumerate(spans)]
+    vectors = await vectors_of([context(event.title, span) for event, _, span in places], embedder)
+    counts = await asyncio.to_thread(lambda: [terms(span.text) for _, _, span in places])
+    rows: dict[str, list[ChunkRow]] = {event.document: [] for event, _ in cut}
+    for (event, position, span), vector, counted in zip(places, vectors, counts, strict=True):
+        rows[event.document].append(_row(event, position, span, vector, counted))
+    return rows
+
+
+async def vectors_of(texts: Sequence[str], embedder: Embedder) -> list[Vector]:
+    """In calls of bounded size."""
+    vectors: list[Vector] = []
+    for start in range(0, len(texts), TEXTS):
+        vectors += await embedder.documents(texts[start : start + TEXTS])
+    return vectors
 
 
 def in_context(title: str | None, span: ChunkSpan) -> str:
@@ -117,7 +135,9 @@ def _is_current(found: Sequence[DocumentRow] | None, event: DocumentChunked) -> 
     return bool(found) and found is not None and found[0].current_seq <= event.seq
 
 
-def _row(event: DocumentChunked, position: int, span: ChunkSpan, vector: Vector, terms: Terms) -> ChunkRow:
+def _row(
+    event: DocumentChunked | DocumentExtracted, position: int, span: ChunkSpan, vector: Vector, terms: Terms
+) -> ChunkRow:
     return ChunkRow(
         id=chunk_id(event.document, position, span.text),
         space=event.space,

@@ -41,7 +41,7 @@ from pipeline.stages.submissions import (
     with_text,
 )
 from pipeline.tombstones import LocalTombstones, bury_late
-from schemas.events import DocumentExtracted, DocumentSubmitted
+from schemas.events import Content, DocumentExtracted, DocumentSubmitted
 from schemas.limits import TEXT_CHARACTERS
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 
@@ -243,14 +243,29 @@ class Extract:
             return [settled(rows[0], left)] if rows and left else None
 
         rows = await self.documents.update(list(outcomes), change)
+        settled_rows = {key: found[0] for key, found in rows.items() if found}
+        await self._publish_failures(settled_rows, outcomes)
         await self._publish(
-            [one for key, found in rows.items() if found for one in handed_on(found[0], outcomes[key])]
+            [one for key, row in settled_rows.items() for one in handed_on(row, outcomes[key])]
         )
 
     async def _publish(self, entries: Sequence[tuple[Submission, DocumentRow]]) -> None:
         if entries:
             events = [(record.key, await self._event(record, row)) for record, row in entries]
             await self.publisher.publish(DOCUMENTS_EXTRACTED, events)
+
+    async def _publish_failures(
+        self, rows: Mapping[str, DocumentRow], outcomes: Mapping[str, Sequence[Resolved | Failed]]
+    ) -> None:
+        """That there is no text and why, so that whoever reads the log later need not try again."""
+        failures = [
+            (one.record.key, _failure(one.record, row))
+            for key, row in rows.items()
+            for one in outcomes[key]
+            if isinstance(one, Failed) and row.status == "failed" and row.content_seq == one.record.offset
+        ]
+        if failures:
+            await self.publisher.publish(DOCUMENTS_EXTRACTED, failures)
 
     async def _event(self, record: Submission, row: DocumentRow) -> DocumentExtracted:
         return DocumentExtracted(
@@ -345,6 +360,20 @@ def _is_quick(record: Submission) -> bool:
     text = event.content.text if event.content is not None else ""
     return (
         text is not None and text.lstrip()[:1] != "<" and (event.url is not None or given_url(text) is None)
+    )
+
+
+def _failure(record: Submission, row: DocumentRow) -> DocumentExtracted:
+    return DocumentExtracted(
+        space=row.space,
+        document=row.key,
+        id=row.id,
+        seq=record.offset,
+        at=record.event.at,
+        text=Content(text=""),
+        type=row.type,
+        url=row.url,
+        error=row.error,
     )
 
 

@@ -29,7 +29,7 @@ class Form:
 
     async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
         """Instant documents are formed, dynamic ones noted; those without memories lose what they had."""
-        newest = {record.event.document: record.event for record in batch}
+        newest = {record.event.document: record.event for record in batch if record.event.error is None}
         again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
         await take_up(self.documents, again, "done", dreaming=True)
         events = await self._current(list(newest.values()))

@@ -1,14 +1,15 @@
 """memories.formed → the memories table: what each document supports now, and which version is the latest."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from pipeline.memory.keeper import Edit, Keeper, without
 from pipeline.memory.statements import Reading, replacing, stated
-from pipeline.ports import Catalog, Documents, Embedder, Memories
+from pipeline.ports import Catalog, Documents, Embedder
 from pipeline.rows import DocumentRow, MemoryRow, Terms
 from pipeline.stage import Record, Stage
 from pipeline.stages.giving_up import give_up, take_up
@@ -23,12 +24,20 @@ PORTION = 500
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
+class Remembered(Protocol):
+    """What is asked of the memories table."""
+
+    async def get(self, groups: Collection[str]) -> dict[str, list[MemoryRow]]: ...
+
+    async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Relate:
     """The stage's work as functions of its ports."""
 
     documents: Documents
-    memories: Memories
+    memories: Remembered
     catalog: Catalog
     embedder: Embedder
     keeper: Keeper
@@ -150,7 +159,7 @@ def portions(events: Sequence[MemoriesFormed]) -> Iterator[list[MemoriesFormed]]
 def build(
     *,
     documents: Documents,
-    memories: Memories,
+    memories: Remembered,
     catalog: Catalog,
     embedder: Embedder,
     keeper: Keeper,

@@ -39,9 +39,6 @@ def foreseen(row: DocumentRow | None, history: History) -> DocumentRow | None:
     """The row after these submissions, as whoever published them saw it."""
     for record in history:
         row = submitted(row, record.event, record.offset)
-    deleted = _last_delete(history)
-    if row is not None and row.text_seq < deleted:
-        row = replace(row, text=None, title=None, summary=None, url=None, text_seq=deleted)
     return row
 
 
@@ -111,7 +108,7 @@ def _last_delete(history: History) -> int:
 def is_erased(row: DocumentRow | None, history: History) -> bool:
     """Deleted, and not yet written anew: a text newer than the deletion belongs to the next life."""
     deleted = _last_delete(history)
-    return deleted >= 0 and (row is None or row.text_seq <= deleted)
+    return deleted >= 0 and (row is None or row.text is None or row.text_seq <= deleted)
 
 
 def pending_of(histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> dict[str, History]:

@@ -71,8 +71,8 @@ def _checked(rows: dict[str, str | None], wanted: Meta) -> Meta:
     if found.dimensions != wanted.dimensions or names_differ:
         raise StoreMismatchError(
             f"This store holds vectors of {_embedder(found)}, but the settings ask for {_embedder(wanted)}. "
-            "Set RECOLLECT_EMBEDDER (and its model and dimensions) back to what it was, or run "
-            "`recollect replay` to rebuild the tables with the new embedder."
+            "Set RECOLLECT_EMBEDDER (and its model and dimensions) back to what it was; once it runs, "
+            "`recollect replay --embedder ...` makes tables with another one."
         )
     if found.shards != wanted.shards:
         _log.warning(

@@ -90,6 +90,35 @@ class Store:
         """Which tables can't be written now, and why."""
         return [trouble for table in self._tables for trouble in table.troubles()]
 
+    @property
+    def bulk(self) -> bool:
+        """Whether one fills the tables who flushes by himself."""
+        return any(table.bulk for table in self._tables)
+
+    @bulk.setter
+    def bulk(self, value: bool) -> None:
+        for table in self._tables:
+            table.bulk = value
+
+    @property
+    def waiting(self) -> int:
+        """Groups that are changed and not flushed yet."""
+        return sum(table.waiting for table in self._tables)
+
+    async def flush(self) -> None:
+        """Everything that waits, to disk, now; raises when that fails."""
+        await asyncio.gather(*(table.flush() for table in self._tables))
+
+    async def maintain(self) -> None:
+        """Merge fragments, refresh indices and drop old versions of every table now."""
+        for table in self._tables:
+            await table.maintain()
+
+    async def adopt(self, other: "Store") -> None:
+        """Take over what no reading of the log says: when operations ended, and runs of connectors."""
+        await _copy(other.operations.table, self.operations.table)
+        await _copy(other.syncs, self.syncs)
+
     async def refresh(self, spaces: Collection[str] | None = None) -> None:
         """Tell listeners of what other processes changed in these spaces (None: all) up to now."""
         await asyncio.gather(
@@ -237,6 +266,12 @@ async def _open_shared(
         syncs=syncs,
         tables=tables,
     )
+
+
+async def _copy(source: Readable[Row], target: Readable[Row]) -> None:
+    rows = target.codec.grouped(await source.in_spaces([""]))
+    await target.update(list(rows), lambda group, _: rows[group])
+    await target.durable()
 
 
 def _names(codec: Codec[Any], shards: int) -> list[str]:

@@ -31,6 +31,13 @@ class Readable(ABC, Generic[Row]):
         self._bases = bases
         self._listeners: list[Listener[Row]] = []
         self._counts = Counter(counts)
+        self.bulk = False
+        """Filled by one who flushes by himself: `durable` does not wait."""
+
+    @property
+    def waiting(self) -> int:
+        """Groups that are changed and not flushed yet."""
+        return 0
 
     @abstractmethod
     async def get(self, groups: Collection[str]) -> dict[str, list[Row]]:

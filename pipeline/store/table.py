@@ -24,6 +24,11 @@ class Table(Readable[Row]):
         ]
         self._purges = 0
 
+    @property
+    def waiting(self) -> int:
+        """Groups that are changed and not flushed yet."""
+        return sum(self._overlay.waiting(shard) for shard in range(len(self._bases)))
+
     async def get(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """The rows of each group that has any."""
         return {group: list(rows) for group, rows in (await self._read(groups)).items() if rows}
@@ -51,6 +56,8 @@ class Table(Readable[Row]):
 
     async def durable(self) -> None:
         """Wait until every change made so far is on disk."""
+        if self.bulk:
+            return
         number = self._overlay.number
         await asyncio.gather(*(writer.durable(number) for writer in self._writers))
 

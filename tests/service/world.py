@@ -15,6 +15,7 @@ from supermemory import AsyncSupermemory
 from api.app import create_app
 from api.state import Serving
 from pipeline.live import Live, open_live
+from pipeline.replay.job import Replays
 from pipeline.settings import Settings
 from pipeline.worker import Pipeline
 from recollect import serving_of
@@ -33,6 +34,7 @@ class World:
     official: AsyncSupermemory
     live: Live
     app: FastAPI
+    replays: Replays
 
     @property
     def pipeline(self) -> Pipeline:
@@ -103,7 +105,8 @@ def settings(folder: Path, **fields: Any) -> Settings:
 async def world(folder: Path, *, running: bool = True, **fields: Any) -> AsyncIterator[World]:
     """The service on this folder; not `running`: it answers, but nobody works on what it accepts."""
     async with open_live(settings(folder, **fields)) as live:
-        serving = await serving_of(live, ADMIN)
+        replays = Replays(live)
+        serving = await serving_of(live, replays, ADMIN)
 
         @asynccontextmanager
         async def opening() -> AsyncIterator[Serving]:
@@ -118,7 +121,10 @@ async def world(folder: Path, *, running: bool = True, **fields: Any) -> AsyncIt
             official = AsyncSupermemory(
                 api_key=ADMIN, base_url="http://test", http_client=http, max_retries=0
             )
-            yield World(Client(httpx2.ASGITransport(app), ADMIN), official, live, app)
+            try:
+                yield World(Client(httpx2.ASGITransport(app), ADMIN), official, live, app, replays)
+            finally:
+                await replays.cancel()
 
 
 @asynccontextmanager

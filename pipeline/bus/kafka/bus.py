@@ -155,6 +155,10 @@ class KafkaBus:
             for group, positions in zip(groups, found, strict=True)
         }
 
+    async def ends(self, topic: str) -> dict[int, int]:
+        """Per partition of the topic, the offset that its next record will get."""
+        return {place.partition: end for place, end in (await self._offsets.ends([topic])).items()}
+
     async def depth(self, topic: str) -> int:
         starts = await self._starts(topic)
         ends = await self._offsets.ends([topic])

@@ -22,7 +22,7 @@ from pipeline.stage import Record
 from pipeline.stages.extract import appended, build, given_url
 from pipeline.tombstones import LocalTombstones
 from schemas.base import Metadata
-from schemas.events import BlobRef, Content, DocumentSubmitted, Upload
+from schemas.events import BlobRef, Content, DocumentExtracted, DocumentSubmitted, Upload
 from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 from tests.fakes import (
@@ -122,7 +122,14 @@ class World:
         return self.documents.groups[document_key(SPACE, id)][0]
 
     def published(self) -> list[str | None]:
-        return [event.text.text for event in self.publisher.events(DOCUMENTS_EXTRACTED)]
+        return [event.text.text for event in self.texts()]
+
+    def failures(self) -> list[str]:
+        return [event.error for event in self.publisher.events(DOCUMENTS_EXTRACTED) if event.error]
+
+    def texts(self) -> list[DocumentExtracted]:
+        """What was published, without the failures."""
+        return [event for event in self.publisher.events(DOCUMENTS_EXTRACTED) if event.error is None]
 
 
 def submission(
@@ -177,13 +184,13 @@ async def test_adding_to_a_document_appends_replaces_or_leaves_it() -> None:
     assert appended("Rain.", "Rain.") == "Rain."
 
 
-async def test_content_that_is_there_already_is_no_work() -> None:
+async def test_content_that_comes_again_is_worked_on_again_whether_or_not_it_was_ready_by_then() -> None:
     world = World()
     await world.feed(submission(0, text="Rain."))
     await world.apply_inline(submission(1, text="Rain."))
     await world.feed(submission(1, text="Rain."))
-    assert world.published() == ["Rain."]
-    assert (world.row().seq, world.row().content_seq) == (1, 0)
+    assert world.published() == ["Rain.", "Rain."]
+    assert (world.row().seq, world.row().content_seq) == (1, 1)
 
 
 async def test_patched_metadata_leaves_the_text_alone() -> None:
@@ -253,6 +260,7 @@ async def test_a_file_that_cannot_be_read_fails_its_document_with_the_reason() -
     assert not world.row().dreaming
     assert world.row("other").status == "chunking"
     assert world.published() == ["fine"]
+    assert world.failures() == ["The file is damaged. Send it again."]
 
 
 async def test_a_file_that_cannot_be_read_shows_what_it_is() -> None:
@@ -297,7 +305,7 @@ async def test_the_text_that_is_still_shown_is_handed_on_again_when_what_came_af
     row = world.row()
     assert (row.status, row.text, row.title, row.url) == ("failed", "Rain.", "Rain.", None)
     assert (row.current_seq, row.dreaming) == (0, True)
-    assert [event.seq for event in world.publisher.events(DOCUMENTS_EXTRACTED)] == [0, 0]
+    assert [event.seq for event in world.texts()] == [0, 0]
     await world.feed(late)
     assert world.published() == ["Rain."] * 3
 
@@ -305,7 +313,7 @@ async def test_the_text_that_is_still_shown_is_handed_on_again_when_what_came_af
 async def test_a_text_and_a_failure_that_come_together_are_handed_on_once() -> None:
     world = World(ListFetcher(ExtractionError("Not public.")))
     await world.feed(submission(0, text="Rain."), submission(1, "patch", "https://example.com/a"))
-    assert [event.seq for event in world.publisher.events(DOCUMENTS_EXTRACTED)] == [0]
+    assert [event.seq for event in world.texts()] == [0]
 
 
 async def test_a_replaced_document_shows_what_it_was_until_the_new_text_is_there() -> None:

@@ -1,0 +1,1 @@
+"""Replay: tables made again from the log, beside those that are served."""

@@ -1,0 +1,71 @@
+"""What an operator asks of a replay, what it would do, and how it goes."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from pipeline.store.generations import Recipe
+
+State = Literal["idle", "running", "done", "failed", "cancelled"]
+
+
+class ReplayError(Exception):
+    """A replay can't be done, or was not; the message is for the operator."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """`documents`: all is made anew from the texts in the log. None: as it is now."""
+
+    embedder: Literal["wordllama", "openai", "none"] | None = None
+    embedder_model: str | None = None
+    embedder_dimensions: int | None = None
+    embedder_base_url: str | None = None
+    chunk_size: int | None = None
+    shards: int | None = None
+    force: bool = False
+    """Switch also where the new tables hold something else than the old ones."""
+
+    def recipe(self, now: Recipe) -> Recipe:
+        """The recipe of the new generation."""
+        asked = {name: value for name in Recipe.model_fields if (value := getattr(self, name)) is not None}
+        return Recipe.model_validate(now.model_dump() | asked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What a replay would read (records by topic) and about how much it would write."""
+
+    current: int
+    previous: int | None
+    recipe: Recipe
+    records: dict[str, int]
+    documents: int
+    chunks: int
+    memories: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class Progress:
+    """`read` of `total` offsets of the log. `differences`: rows of a sample that are not as they were."""
+
+    state: State = "idle"
+    generation: int | None = None
+    step: str = ""
+    read: int = 0
+    total: int = 0
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    error: str | None = None
+    differences: list[str] = field(default_factory=list)
+
+    def tell(self, step: str, offsets: int) -> None:
+        """So many more were read."""
+        self.step = step
+        self.read += offsets
+
+    def end(self, state: State, at: datetime, error: str | None = None) -> None:
+        """It has ended."""
+        self.state, self.ended_at, self.error = state, at, error
+        self.step = ""

@@ -1,0 +1,255 @@
+"""Tables are made again from the log while the service goes on."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.generations import differences, rows_of
+from tests.service.world import World, until, world
+
+pytestmark = pytest.mark.anyio
+
+QUESTION = "Where does Ada live?"
+
+
+async def _fill(service: World) -> None:
+    await service.add("home", "Ada lives in Berlin. She plays the cello.", id="ada", metadata={"k": [" "]})
+    await service.settled()
+    await service.add("home", "Ada lives in Lisbon.", id="moved")
+    await service.add("home", "Ada likes tea.", id="tea", taskType="superrag")
+    await service.settled()
+    await service.add("old", "Bob collects old maps. " * 20, id="bob", metadata={"n": 1}, dreaming="dynamic")
+    await service.add("old", "Bob bakes bread.", id="gone")
+    await service.add("ended", "Cleo lives in Oslo.", id="cleo")
+    await service.settled()
+    await service.delete("old", "gone")
+    first = (await service.listed("home", "memories"))[0]["id"]
+    await service.client.ok("DELETE", "/ns/home/memories", {"ids": [first]})
+    await service.client.ok("PATCH", "/ns/home", {"supportingContext": "Letters"})
+    await service.client.ok("PUT", "/ns/home/profile/buckets", {"buckets": {"music": "What is played"}})
+    await service.client.ok("PATCH", "/organization", {"organizationalContext": "A school"})
+    await service.client.ok("DELETE", "/ns/ended")
+    await service.client.ok("DELETE", "/ns/old?moveTo=new")
+    await service.settled()
+
+
+async def _replayed(service: World, path: str = "/admin/replay", **body: Any) -> Any:
+    """A replay asked for over HTTP, when it has ended."""
+    await service.client.ok("POST", path, body if path == "/admin/replay" else None)
+
+    async def ended() -> Any:
+        answer = await service.client.ok("GET", "/admin/replay")
+        return answer if answer["state"] != "running" else None
+
+    return await until(ended, "the end of the replay")
+
+
+async def _found(service: World, name: str = "home") -> list[Any]:
+    """What a search answers, without the time that it took."""
+    return [(one["id"], one["similarity"]) for one in await service.search(name, QUESTION)]
+
+
+async def test_a_replay_makes_every_row_again(tmp_path: Path) -> None:
+    async with world(tmp_path, chunk_size=100, partitions=3, shards=2) as service:
+        await _fill(service)
+        before, found = await rows_of(service.pipeline.store), await _found(service)
+        answer = await _replayed(service)
+        assert (answer["state"], answer["differences"], answer["generation"]) == ("done", [], 1)
+        assert answer["read"] == answer["total"] > 0
+        assert service.pipeline.generation.number == 1
+        assert differences(before, await rows_of(service.pipeline.store)) == []
+        assert await _found(service) == found
+    async with world(tmp_path, chunk_size=100, partitions=3, shards=2) as service:
+        assert service.pipeline.generation.number == 1
+        await service.settled()
+        assert differences(before, await rows_of(service.pipeline.store)) == []
+
+
+async def test_after_a_replay_the_service_goes_on_as_before(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await _fill(service)
+        await _replayed(service)
+        await service.add("home", "Cleo lives in Oslo.", id="cleo")
+        await service.delete("home", "tea")
+        await service.settled()
+        found = {one["included"]["document"]["id"] for one in await service.search("home", "Cleo")}
+        assert found == {"ada", "moved", "cleo"}
+        before = await rows_of(service.pipeline.store)
+        assert (await _replayed(service))["generation"] == 2
+        assert differences(before, await rows_of(service.pipeline.store)) == []
+
+
+async def test_a_search_all_through_a_replay_sees_neither_a_failure_nor_a_mixture(tmp_path: Path) -> None:
+    async with world(tmp_path, chunk_size=100) as service:
+        await _fill(service)
+        small, stop = await _found(service, "new"), asyncio.Event()
+        seen: list[list[Any]] = []
+
+        async def searches() -> None:
+            while not stop.is_set():
+                seen.append(await _found(service, "new"))
+                await asyncio.sleep(0)
+
+        searching = asyncio.create_task(searches())
+        await _replayed(service, chunkSize=800)
+        large = await _found(service, "new")
+        stop.set()
+        await searching
+        switched = seen.index(large) if large in seen else len(seen)
+        assert len(large) < len(small)
+        assert all(one == small for one in seen[:switched])
+        assert all(one == large for one in seen[switched:])
+        assert len(seen) > 2
+
+
+async def test_what_is_written_all_through_a_replay_is_read_at_once_and_is_there_afterwards(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as service:
+        await _fill(service)
+        stop, added = asyncio.Event(), 0
+
+        async def writes() -> int:
+            number = 0
+            while not stop.is_set():
+                name = f"d{number}"
+                await service.add("busy", f"Ada has {number} cats.", id=name)
+                await service.patch("busy", name, metadata={"n": number})
+                assert (await service.read("busy", name))["metadata"] == {"n": number}
+                if number % 5 == 4:
+                    await service.delete("busy", name)
+                    await service.client.refused(404, "GET", f"/ns/busy/document/{name}")
+                number += 1
+            return number
+
+        writing = asyncio.create_task(writes())
+        for number in range(3):
+            answer = await _replayed(service)
+            assert (answer["state"], answer["generation"]) == ("done", number + 1)
+        stop.set()
+        added = await writing
+        await service.settled()
+        documents = await service.official.list("busy", "documents", limit=1)
+        assert documents.pagination.total_items == added - added // 5
+        before = await rows_of(service.pipeline.store)
+        await _replayed(service)
+        assert differences(before, await rows_of(service.pipeline.store)) == []
+
+
+async def test_another_embedder_takes_over_without_a_pause(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await _fill(service)
+        assert (await _replayed(service, embedder="none"))["state"] == "done"
+        assert service.pipeline.embedder.name != "wordllama-256"
+        assert {one for one, _ in await _found(service)}
+    async with world(tmp_path) as service:
+        recipe = service.pipeline.foundation.recipe(service.pipeline.generation)
+        assert recipe.embedder == "none", "the tables say what they were made with, whatever the settings say"
+        await service.add("home", "Cleo lives in Oslo.", id="cleo")
+        await service.settled()
+        assert any(
+            one["included"]["document"]["id"] == "cleo" for one in await service.search("home", "Oslo")
+        )
+
+
+async def test_a_rollback_serves_what_was_before_with_what_came_since(tmp_path: Path) -> None:
+    async with world(tmp_path, chunk_size=100) as service:
+        await _fill(service)
+        before = await rows_of(service.pipeline.store)
+        await _replayed(service, chunkSize=800)
+        await service.add("home", "Cleo lives in Oslo.", id="cleo")
+        await service.settled()
+        assert (await _replayed(service, "/admin/replay/rollback"))["state"] == "done"
+        assert service.pipeline.generation.number == 0
+        after = await rows_of(service.pipeline.store)
+        assert before.keys() < after.keys()
+        assert differences(before, {one: after[one] for one in before}) == []
+        assert any(
+            one["included"]["document"]["id"] == "cleo" for one in await service.search("home", "Oslo")
+        )
+
+
+async def test_what_is_older_than_the_previous_generation_goes(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await service.add("home", "Ada lives in Berlin.", id="ada")
+        await service.settled()
+        tables = tmp_path / "tables"
+        await _replayed(service)
+        assert list(tables.glob("*.lance"))
+        await _replayed(service)
+        assert list(tables.glob("*.lance")) == []
+        assert {one.name for one in tables.iterdir()} == {"current", "g1", "g2"}
+        assert (await service.client.ok("POST", "/admin/replay/clean-up"))["removed"] == [1]
+        assert {one.name for one in tables.iterdir()} == {"current", "g2"}
+        failed = await _replayed(service, "/admin/replay/rollback")
+        assert "no previous generation" in failed["error"]
+        assert await service.search("home", QUESTION)
+
+
+async def test_a_replay_that_is_cancelled_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await _fill(service)
+        before = await rows_of(service.pipeline.store)
+        await service.client.ok("POST", "/admin/replay", {})
+        refused = await service.client.refused(409, "POST", "/admin/replay", {})
+        assert "A replay is running" in refused["details"]
+        assert (await service.client.ok("DELETE", "/admin/replay"))["state"] == "cancelled"
+        assert service.pipeline.generation.number == 0
+        assert {one.name for one in (tmp_path / "tables").iterdir() if one.name.startswith("g")} == set()
+        assert differences(before, await rows_of(service.pipeline.store)) == []
+        assert (await _replayed(service))["state"] == "done"
+
+
+async def test_a_replay_that_fails_says_why_and_leaves_everything_as_it_was(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await _fill(service)
+        found = await _found(service)
+        answer = await _replayed(service, embedder="openai")
+        assert (answer["state"], service.pipeline.generation.number) == ("failed", 0)
+        assert "RECOLLECT_EMBEDDER_BASE_URL" in answer["error"]
+        assert await _found(service) == found
+
+
+async def test_tables_that_no_replay_finished_are_gone_after_the_next_start(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await service.add("home", "Ada lives in Berlin.", id="ada")
+        await service.settled()
+    (tmp_path / "tables" / "g1" / "documents.lance").mkdir(parents=True)
+    async with world(tmp_path) as service:
+        assert not (tmp_path / "tables" / "g1").exists()
+        assert await service.search("home", QUESTION)
+
+
+async def test_the_pointer_says_what_the_tables_were_made_with_and_how_far_they_had_read(
+    tmp_path: Path,
+) -> None:
+    async with world(tmp_path) as service:
+        await service.add("home", "Ada lives in Berlin.", id="ada")
+        await service.settled()
+        await _replayed(service, chunkSize=300)
+    pointer = json.loads((tmp_path / "tables" / "current").read_text())
+    assert (pointer["current"]["number"], pointer["previous"]["number"]) == (1, 0)
+    assert pointer["current"]["recipe"]["chunk_size"] == 300
+    assert sum(pointer["current"]["offsets"]["documents.submitted.v1"].values()) == 1
+
+
+async def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        await _fill(service)
+        plan = await service.client.ok("POST", "/admin/replay/plan", {"chunkSize": 300})
+        assert (plan["current"], plan["previous"], plan["documents"]) == (0, None, 4)
+        assert plan["recipe"]["chunkSize"] == 300
+        assert plan["records"]["documents.submitted.v1"] >= 6
+        assert plan["bytes"] > 0
+        assert (await service.client.ok("GET", "/admin/replay"))["state"] == "idle"
+
+
+async def test_only_operators_may_replay(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        body = {"name": "of tests", "role": "write"}
+        writer = service.client.as_key((await service.client.ok("POST", "/admin/keys", body))["key"])
+        await writer.refused(403, "POST", "/admin/replay", {})
+        await writer.refused(403, "DELETE", "/admin/replay")
