@@ -28,8 +28,9 @@ from connectors.ports import (
     Subscription,
 )
 from connectors.providers.drive_api import FOLDER, SHORTCUT, DriveApi, DriveFile
-from connectors.providers.drive_sync import DriveRun, Selection
+from connectors.providers.drive_sync import DriveRun
 from connectors.providers.google import GoogleClient, judged
+from connectors.providers.tree_run import Selection
 from pipeline.ports import Clock
 
 SCOPE = "https://www.googleapis.com/auth/drive.readonly"
@@ -57,7 +58,9 @@ class GoogleDrive(Provider):
 
     def sync(self, connection: Connection, cursor: Cursor | None, known: Known) -> AsyncIterator[Step]:
         """See `drive_sync`."""
-        return DriveRun(self._api(connection), Selection.of(connection), known).steps(cursor)
+        return DriveRun(api=self._api(connection), selection=Selection.of(connection), known=known).steps(
+            cursor
+        )
 
     def judge(self, response: httpx2.Response) -> Exception | None:
         """403 by its reason."""

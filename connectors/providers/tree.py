@@ -83,7 +83,7 @@ class Tree:
             seen.add(folder)
             names.append(found.name)
             folder = found.parent
-        return "/".join(reversed(names))
+        return "/".join(name for name in reversed(names) if name)
 
     def _children(self) -> dict[str, list[str]]:
         children: dict[str, list[str]] = {}

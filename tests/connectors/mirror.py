@@ -1,7 +1,7 @@
 """What the engine does with a provider's steps, in a dictionary: enough to see what a run leaves behind."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
@@ -151,22 +151,29 @@ class Patience:
         self.now += seconds
 
 
+def network(app: Any, outside: Any = None) -> Clients:
+    """An application in place of the network, and another in place of the rest of the world."""
+    clients = Clients.open(transport=httpx2.ASGITransport(app))
+    if outside is None:
+        return clients
+    world = httpx2.AsyncClient(transport=httpx2.ASGITransport(outside), follow_redirects=False)
+    return replace(clients, outside=world)
+
+
 def connection(
     provider: Provider,
-    app: Any,
+    clients: Clients,
     accounts: Accounts | None = None,
     *,
     config: Mapping[str, str | float | bool] | None = None,
     patience: Patience | None = None,
-    clients: Clients | None = None,
     selection: Mapping[Kind, Sequence[str]] | None = None,
 ) -> Connection:
-    """A connector of this provider whose network is an application."""
-    own = clients or Clients.open(transport=httpx2.ASGITransport(app))
+    """A connector of this provider, with this network."""
     access = Grant(accounts) if accounts is not None else None
     patience = patience or Patience()
     http = Http(
-        own,
+        clients,
         origins=provider.origins,
         judge=provider.judge,
         access=access,

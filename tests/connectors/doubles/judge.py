@@ -128,6 +128,10 @@ class Judge:
             described = described["post"]["requestBody"]["content"]["application/json"]["schema"]
         self._check(f"webhook {event}", described, body)
 
+    def component(self, name: str, body: Any) -> None:
+        """ViolationError for an object that is not described so."""
+        self._check(name, self.document["components"]["schemas"][name], body)
+
     def whole(self, component: str, **known: Any) -> dict[str, Any]:
         """An object of this component: what is known, and something fitting for the rest it must have."""
         if component not in self._samples:
@@ -196,8 +200,13 @@ def _merged(base: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _pattern(template: str) -> re.Pattern[str]:
-    last = re.sub(r"\{(\w+)\}$", r"(?P<\1>.+)", template)
-    return re.compile(re.sub(r"(?<!<)\{(\w+)\}", r"(?P<\1>[^/]+)", last))
+    *parts, end = re.split(r"\{(\w+)\}", template)
+    pattern = ""
+    for literal, name in zip(parts[::2], parts[1::2], strict=True):
+        pattern += f"{re.escape(literal)}(?P<{name}>[^/]+)"
+    if parts and not end:
+        pattern = f"{pattern.removesuffix('[^/]+)')}.+)"
+    return re.compile(pattern + re.escape(end))
 
 
 def _typed(value: str, schema: Any) -> Any:

@@ -18,7 +18,7 @@ from connectors.providers.google import GoogleClient
 from connectors.providers.google_drive import GoogleDrive
 from tests.connectors.doubles.google import refused
 from tests.connectors.doubles.google_drive import DOCUMENT, FOLDER, SHEET, SLIDES, GoogleDriveDouble
-from tests.connectors.mirror import Killed, Mirror, Patience, connection, items
+from tests.connectors.mirror import Killed, Mirror, Patience, connection, items, network
 from tests.fakes import FixedClock
 
 pytestmark = pytest.mark.anyio
@@ -38,6 +38,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.folder = self.drive.put("Projects", self.drive.root, FOLDER)
+        self.clients = network(self.drive)
 
     def connect(
         self, *, full: bool = False, folders: Sequence[str] | None = None, files: Sequence[str] = ()
@@ -48,7 +49,7 @@ class World:
         selection: dict[Kind, Sequence[str]] = {} if full else {"folders": chosen, "files": files}
         return connection(
             self.provider,
-            self.drive,
+            self.clients,
             accounts,
             config=config,
             patience=self.patience,

@@ -1,0 +1,408 @@
+"""OneDrive against its double: every trap that Graph's feed has."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from connectors.errors import (
+    AuthExpiredError,
+    ConnectorError,
+    ForgedError,
+    PlanRequiredError,
+    RateLimitedError,
+)
+from connectors.ports import Checkpoint, Connection, Delivery, Kind, Subscription
+from connectors.providers.graph import MicrosoftClient
+from connectors.providers.onedrive import OneDrive
+from tests.connectors.doubles.double import Answer
+from tests.connectors.doubles.onedrive import OneDriveDouble, refused
+from tests.connectors.mirror import Killed, Mirror, Patience, connection, network
+from tests.fakes import FixedClock
+
+pytestmark = pytest.mark.anyio
+ADDRESS = "https://recollect.example.test/webhooks/onedrive/connector-1"
+
+
+@dataclass
+class World:
+    """A OneDrive, its connector, and what the connector's runs lead to."""
+
+    drive: OneDriveDouble
+    provider: OneDrive
+    mirror: Mirror
+    patience: Patience
+    clock: FixedClock
+
+    def __post_init__(self) -> None:
+        self.folder = self.drive.folder("Projects")
+        self.clients = network(self.drive, self.drive)
+
+    def connect(
+        self, *, full: bool = False, folders: Sequence[str] | None = None, files: Sequence[str] = ()
+    ) -> Connection:
+        chosen = [self.folder] if folders is None and not files else folders or []
+        selection: dict[Kind, Sequence[str]] = {} if full else {"folders": chosen, "files": files}
+        return connection(
+            self.provider,
+            self.clients,
+            self.drive.accounts,
+            config={"syncScope": "full"} if full else {},
+            patience=self.patience,
+            selection=selection,
+        )
+
+    async def sync(
+        self, *, full: bool = False, folders: Sequence[str] | None = None, files: Sequence[str] = ()
+    ) -> list[str]:
+        """A run; the operations that it asked for."""
+        self.drive.counted()
+        await self.mirror.run(self.provider, self.connect(full=full, folders=folders, files=files))
+        return self.drive.counted()
+
+    def put(self, name: str, parent: str | None = None, content: bytes = b"text", **more: Any) -> str:
+        return self.drive.put(name, parent or self.folder, content, **more)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    drive, clock = OneDriveDouble(), FixedClock()
+    provider = OneDrive(MicrosoftClient("the-client", "the-client-secret"), clock=clock)
+    clock.moment = drive.now
+    yield World(drive, provider, Mirror(), Patience(), clock)
+    drive.settle()
+
+
+async def test_a_folder_is_mirrored_with_everything_below_it(world: World) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    id_ = world.put("plan.txt", inner, b"Paint the lighthouse.")
+    world.put("elsewhere.txt", world.drive.root)
+    await world.sync()
+    assert world.mirror.titles() == {"plan.txt"}
+    item = world.mirror.items[id_]
+    assert item.file is not None
+    assert item.file.data == b"Paint the lighthouse."
+    assert item.url == f"https://onedrive.live.com/?id={id_}"
+    assert item.metadata["path"] == "Projects/2026/plan.txt"
+    assert item.metadata["author"] == "Ada"
+    assert item.metadata["lastEditedBy"] == "Grace"
+
+
+async def test_a_new_file_costs_no_call_of_graph_but_the_feed(world: World) -> None:
+    for number in range(5):
+        world.put(f"{number}")
+    assert await world.sync() == ["delta"]
+    assert world.drive.downloads == 5
+
+
+async def test_a_run_in_which_nothing_changed_is_one_call(world: World) -> None:
+    world.put("plan.txt")
+    await world.sync()
+    assert await world.sync() == ["delta"]
+    assert [type(step) for step in world.mirror.steps] == [Checkpoint]
+
+
+async def test_new_changed_and_deleted_files_follow(world: World) -> None:
+    kept, changed, deleted = world.put("kept"), world.put("changed"), world.put("deleted")
+    await world.sync()
+    world.drive.write(changed, b"news")
+    world.drive.delete(deleted)
+    new = world.put("new")
+    assert await world.sync() == ["delta"]
+    assert world.mirror.items.keys() == {kept, changed, new}
+    assert world.mirror.text(changed) == "news"
+
+
+@pytest.mark.parametrize("full", [False, True])
+async def test_a_deleted_folder_takes_what_is_below_it_along(world: World, full: bool) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    world.put("plan.txt", world.drive.folder("May", inner))
+    kept = world.put("kept.txt")
+    await world.sync(full=full)
+    world.drive.delete(inner)
+    await world.sync(full=full)
+    assert world.mirror.items.keys() == {kept}
+
+
+async def test_what_was_moved_out_of_a_deleted_folder_stays_though_the_feed_names_it_later(
+    world: World,
+) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    deeper = world.drive.folder("May", inner)
+    id_ = world.put("plan.txt", deeper)
+    await world.sync()
+    world.drive.change(deeper, parent=world.folder)
+    world.drive.delete(inner)
+    # The feed names the deletion first, on a page of its own.
+    world.drive.change(deeper)
+    world.drive.size = 1
+    await world.sync()
+    assert world.mirror.items[id_].metadata["path"] == "Projects/May/plan.txt"
+
+
+async def test_a_folder_that_moves_out_of_the_selection_takes_its_files_along(world: World) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    world.put("plan.txt", inner)
+    kept = world.put("kept.txt")
+    await world.sync()
+    world.drive.change(inner, parent=world.drive.root)
+    await world.sync()
+    assert world.mirror.items.keys() == {kept}
+
+
+async def test_a_folder_that_moves_in_brings_its_files(world: World) -> None:
+    outer = world.drive.folder("2026")
+    id_ = world.put("plan.txt", world.drive.folder("May", outer))
+    await world.sync()
+    assert not world.mirror.items
+    world.drive.change(outer, parent=world.folder)
+    await world.sync()
+    assert world.mirror.items[id_].metadata["path"] == "Projects/2026/May/plan.txt"
+
+
+async def test_a_file_that_moves_out_is_removed(world: World) -> None:
+    id_ = world.put("plan.txt")
+    await world.sync()
+    world.drive.change(id_, parent=world.drive.root)
+    await world.sync()
+    assert not world.mirror.items
+
+
+async def test_a_renamed_folder_renames_the_paths_of_its_files(world: World) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    id_ = world.put("plan.txt", inner)
+    await world.sync()
+    world.drive.change(inner, name="2027")
+    await world.sync()
+    assert world.mirror.items[id_].metadata["path"] == "Projects/2027/plan.txt"
+
+
+async def test_files_that_the_feed_names_before_their_folders_wait_for_them(world: World) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    id_ = world.put("plan.txt", inner)
+    world.drive.change(inner)
+    world.drive.change(world.folder)
+    world.drive.size = 1
+    await world.sync()
+    assert world.mirror.items[id_].metadata["path"] == "Projects/2026/plan.txt"
+
+
+@pytest.mark.parametrize("kill_after", range(1, 12))
+async def test_a_killed_run_continues_and_loses_nothing(world: World, kill_after: int) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    ids = {world.put(f"{number}", inner) for number in range(3)}
+    world.drive.change(inner)
+    world.drive.size = 1
+    world.mirror.kill_after = kill_after
+    with pytest.raises(Killed):
+        await world.sync()
+    await world.sync()
+    assert world.mirror.items.keys() == ids
+
+
+async def test_a_feed_that_forgot_the_place_is_read_anew_and_what_is_gone_goes(world: World) -> None:
+    gone, kept = world.put("gone"), world.put("kept")
+    await world.sync()
+    world.drive.delete(gone)
+    world.drive.fail(refused(410, "resyncChangesUploadDifferences"), "delta")
+    assert await world.sync() == ["delta", "delta"]
+    assert world.mirror.items.keys() == {kept}
+    assert world.drive.downloads == 2
+
+
+async def test_a_folder_that_vanished_while_the_place_was_forgotten_is_no_path_any_more(world: World) -> None:
+    inner = world.drive.folder("2026", world.folder)
+    await world.sync()
+    world.drive.delete(inner)
+    world.drive.fail(refused(410, "resyncChangesApplyDifferences"), "delta")
+    await world.sync()
+    assert f"tree/folder/{inner}" not in world.mirror.noted
+
+
+async def test_an_item_that_is_named_twice_counts_as_the_last_says(world: World) -> None:
+    id_ = world.put("old name")
+    duplicated = world.drive.items[id_] | {"name": "older name"}
+    page = {"value": [world.drive._cut(each, {}) for each in (*world.drive.items.values(), duplicated)]}
+    page["value"].append(world.drive._cut(world.drive.items[id_], {}))
+    world.drive.fail(Answer(200, page | {"@odata.deltaLink": world.drive._link("since-9999")}), "delta")
+    await world.sync()
+    assert world.mirror.titles() == {"old name"}
+
+
+async def test_single_files_are_selected_by_themselves(world: World) -> None:
+    id_, other = world.put("plan.txt"), world.put("other.txt")
+    await world.sync(files=[id_])
+    assert world.mirror.items.keys() == {id_}
+    world.drive.write(other, b"news")
+    world.drive.write(id_, b"news")
+    await world.sync(files=[id_])
+    assert world.mirror.items.keys() == {id_}
+
+
+async def test_everything_means_all_of_the_drive(world: World) -> None:
+    ids = {world.put("a"), world.put("b", world.drive.root)}
+    await world.sync(full=True)
+    assert world.mirror.items.keys() == ids
+
+
+async def test_another_selection_begins_anew_and_a_missing_folder_is_said_so(world: World) -> None:
+    other = world.drive.folder("Other")
+    world.put("plan.txt")
+    id_ = world.put("other.txt", other)
+    await world.sync()
+    await world.sync(folders=[other, "missing"])
+    assert world.mirror.items.keys() == {id_}
+    assert world.mirror.failures["missing"].code == "not_found"
+
+
+async def test_what_can_not_be_read_is_a_failure_and_nothing_is_downloaded(world: World) -> None:
+    world.put("photo.png", media="image/png")
+    world.put("evil.txt", malware={"description": "bad"})
+    world.put("Notebook", package={"type": "oneNote"})
+    world.put("shared.txt", remoteItem={"id": "elsewhere"})
+    await world.sync()
+    codes = {failure.title: failure.code for failure in world.mirror.failures.values()}
+    assert codes == {
+        "photo.png": "unsupported",
+        "evil.txt": "malware",
+        "Notebook": "unsupported",
+        "shared.txt": "unsupported",
+    }
+    assert world.drive.downloads == 0
+
+
+@pytest.mark.parametrize("address", ["stale", None])
+async def test_an_address_that_expired_or_is_missing_is_asked_for(world: World, address: str | None) -> None:
+    id_ = world.put("plan.txt")
+    world.drive.addresses = address
+    assert await world.sync() == ["delta", "item"]
+    assert world.mirror.text(id_) == "text"
+
+
+async def test_contents_come_from_microsofts_hosts_only(world: World) -> None:
+    id_ = world.put("plan.txt")
+    world.drive.contents_at = "https://1drv.com.evil.test"
+    await world.sync()
+    assert "evil.test" in world.mirror.failures[id_].message
+
+
+async def test_too_many_requests_are_waited_for_as_long_as_is_asked(world: World) -> None:
+    world.put("plan.txt")
+    world.drive.fail(refused(429, "activityLimitReached", Retry_After="11"), "delta")
+    world.drive.fail(refused(503, "serviceNotAvailable", Retry_After="7"), "delta")
+    await world.sync()
+    assert sum(world.patience.waits) >= 18
+    world.drive.fail(refused(429, "activityLimitReached", Retry_After="3600"), "delta")
+    with pytest.raises(RateLimitedError) as limited:
+        await world.sync()
+    assert limited.value.after == timedelta(hours=1)
+
+
+async def test_expired_tokens_are_renewed_and_a_withdrawn_consent_ends_the_run(world: World) -> None:
+    world.put("plan.txt")
+    world.drive.accounts.expire()
+    await world.sync()
+    assert world.mirror.titles() == {"plan.txt"}
+    world.drive.accounts.revoke()
+    with pytest.raises(AuthExpiredError):
+        await world.sync()
+
+
+async def test_an_account_without_a_drive_needs_another_plan(world: World) -> None:
+    world.drive.fail(refused(404, "ResourceNotFound", "User's mysite not found."), "delta")
+    with pytest.raises(PlanRequiredError):
+        await world.sync()
+
+
+async def test_the_picker_shows_folders_then_what_is_in_them_and_finds(world: World) -> None:
+    world.put("plan.txt")
+    world.put("it's odd")
+    at = world.connect()
+    top = await world.provider.browse(at, None, "", None)
+    assert [(entry.name, entry.kind, entry.opens) for entry in top.entries] == [("Projects", "folders", True)]
+    below = await world.provider.browse(at, world.folder, "", None)
+    assert {entry.name for entry in below.entries} == {"plan.txt", "it's odd"}
+    found = await world.provider.browse(at, None, "plan", None)
+    assert [entry.name for entry in found.entries] == ["plan.txt"]
+
+
+async def test_the_picker_has_pages_and_follows_no_link_to_another_host(world: World) -> None:
+    for number in range(120):
+        world.put(f"{number:03}")
+    at = world.connect()
+    first = await world.provider.browse(at, world.folder, "", None)
+    second = await world.provider.browse(at, world.folder, "", first.next)
+    assert len({entry.name for entry in (*first.entries, *second.entries)}) == 120
+    with pytest.raises(ConnectorError):
+        await world.provider.browse(at, world.folder, "", "https://evil.test/steal")
+
+
+async def test_names_and_account(world: World) -> None:
+    id_ = world.put("plan.txt")
+    at = world.connect()
+    assert await world.provider.names(at, "files", [id_, "missing"]) == {id_: "plan.txt"}
+    account = await world.provider.account(at)
+    assert (account.name, account.key) == ("ada@example.test", "user-1")
+
+
+def _delivery(world: World, ours: Subscription | None, body: bytes, **query: str) -> Delivery:
+    return Delivery("POST", {"content-type": "application/json"}, query, body, world.clock.now(), ours)
+
+
+async def test_graph_asking_whether_the_address_is_ours_gets_its_token_as_plain_text(world: World) -> None:
+    receipt = await world.provider.receive(_delivery(world, None, b"", validationToken="<b>token</b>"))
+    assert (receipt.reply.status, receipt.reply.body) == (200, "<b>token</b>")
+    assert receipt.reply.media_type == "text/plain"
+    assert not receipt.hints
+
+
+async def test_a_notification_of_our_subscription_is_a_hint(world: World) -> None:
+    ours = await world.provider.subscribe(world.connect(), ADDRESS, "the-secret", None)
+    receipt = await world.provider.receive(_delivery(world, ours, world.drive.notification(ours.id)))
+    assert len(receipt.hints) == 1
+    assert receipt.reply.status == 202
+
+
+async def test_a_lifecycle_notification_is_a_hint_too(world: World) -> None:
+    ours = await world.provider.subscribe(world.connect(), ADDRESS, "the-secret", None)
+    body = world.drive.notification(ours.id, lifecycleEvent="reauthorizationRequired")
+    assert (await world.provider.receive(_delivery(world, ours, body))).hints
+
+
+@pytest.mark.parametrize("changed", [{"clientState": "another"}, {"subscriptionId": "another"}])
+async def test_a_notification_with_anything_else_is_forged(world: World, changed: dict[str, str]) -> None:
+    ours = await world.provider.subscribe(world.connect(), ADDRESS, "the-secret", None)
+    body = world.drive.notification(ours.id, **changed)
+    with pytest.raises(ForgedError):
+        await world.provider.receive(_delivery(world, ours, body))
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"value": 3}', json.dumps({"value": []}).encode()])
+async def test_a_notification_that_is_none_is_forged(world: World, body: bytes) -> None:
+    ours = await world.provider.subscribe(world.connect(), ADDRESS, "the-secret", None)
+    with pytest.raises(ForgedError):
+        await world.provider.receive(_delivery(world, ours, body))
+
+
+async def test_a_subscription_is_prolonged_before_it_ends_and_replaced_when_it_is_gone(world: World) -> None:
+    at = world.connect()
+    ours = await world.provider.subscribe(at, ADDRESS, "the-secret", None)
+    world.drive.counted()
+    assert await world.provider.subscribe(at, ADDRESS, "the-secret", ours) is ours
+    assert world.drive.counted() == []
+    world.clock.advance(27 * 86400)
+    world.drive.now = world.clock.now()
+    prolonged = await world.provider.subscribe(at, ADDRESS, "the-secret", ours)
+    assert prolonged.id == ours.id
+    assert prolonged.expires_at == world.clock.now() + timedelta(days=29)
+    world.drive.subscriptions.clear()
+    world.clock.advance(27 * 86400)
+    world.drive.now = world.clock.now()
+    replaced = await world.provider.subscribe(at, ADDRESS, "the-secret", prolonged)
+    assert replaced.id != ours.id
+    await world.provider.unsubscribe(at, replaced)
+    await world.provider.unsubscribe(at, replaced)
+    assert not world.drive.subscriptions
