@@ -1,22 +1,19 @@
 """Issues and pull requests with their discussion, one document each."""
 
-import json
-import sqlite3
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Final
 
 from connectors.concurrency import mapped
 from connectors.http import checked
 from connectors.ports import Item, Known, Removed
 from connectors.providers.github_api import Api, Repository
+from connectors.spool import spool
 from schemas.base import Metadata
 
-_WIDTH = 8
+_WIDTH: Final = 8
+_KEPT: Final = ("id", "body", "created_at", "updated_at", "user")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +55,22 @@ class Issues:
 
     async def complete(self, known: Known) -> AsyncIterator[list[Item]]:
         """Everything, the newest change first, by pages. All comments come from one list, kept on disk."""
-        with _spool() as comments:
+        with spool() as comments:
             async for page in self._api.pages(f"{self._repository.path}/issues/comments"):
-                comments.add(page)
+                comments.add((str(_number(c)), {key: c.get(key) for key in _KEPT}) for c in page)
                 self._read_comments(page)
             listing = {"state": "all", "sort": "updated", "direction": "desc"}
             async for page in self._api.pages(f"{self._repository.path}/issues", **listing):
                 self._read_issues(page)
+                discussed = [comments.of(str(issue["number"])) for issue in page]
                 versions = [
-                    (self._id(issue["number"]), _version(issue, comments.newest(issue["number"])))
-                    for issue in page
+                    (self._id(issue["number"]), _version(issue, said))
+                    for issue, said in zip(page, discussed, strict=True)
                 ]
                 wanted = await known.wanted(versions)
                 yield [
-                    self._item(issue, version, comments.of(issue["number"]))
-                    for issue, (id_, version) in zip(page, versions, strict=True)
+                    self._item(issue, version, said)
+                    for issue, said, (id_, version) in zip(page, discussed, versions, strict=True)
                     if id_ in wanted
                 ]
 
@@ -106,8 +104,7 @@ class Issues:
         comments = []
         if issue["comments"]:
             comments = [comment async for page in self._api.pages(f"{place}/comments") for comment in page]
-        newest = max((comment["updated_at"] for comment in comments), default="")
-        return self._item(issue, _version(issue, newest), comments)
+        return self._item(issue, _version(issue, comments), comments)
 
     def _read_issues(self, page: Sequence[dict[str, Any]]) -> None:
         read = [(issue["number"], issue["updated_at"]) for issue in page]
@@ -166,41 +163,6 @@ def _since(mark: Mark) -> dict[str, str]:
     return {"since": mark.at} if mark.at else {}
 
 
-def _version(issue: dict[str, Any], newest_comment: str) -> str:
-    return f"{issue['updated_at']} {issue['comments']} {newest_comment}".strip()
-
-
-class _Spool:
-    """Comments by issue, out of memory."""
-
-    def __init__(self, database: sqlite3.Connection) -> None:
-        self._database = database
-        database.execute("PRAGMA synchronous=OFF")
-        database.execute("CREATE TABLE comments (number INTEGER, id INTEGER, changed TEXT, body TEXT)")
-        database.execute("CREATE INDEX numbers ON comments (number, id)")
-
-    def add(self, page: Sequence[dict[str, Any]]) -> None:
-        """Keep a page of comments."""
-        kept = ("id", "body", "created_at", "updated_at", "user")
-        rows = [
-            (_number(c), c["id"], c["updated_at"], json.dumps({key: c.get(key) for key in kept}))
-            for c in page
-        ]
-        self._database.executemany("INSERT INTO comments VALUES (?, ?, ?, ?)", rows)
-
-    def newest(self, number: int) -> str:
-        """When a comment of the issue was last changed; "": it has none."""
-        [found] = self._database.execute("SELECT max(changed) FROM comments WHERE number = ?", (number,))
-        return found[0] or ""
-
-    def of(self, number: int) -> list[dict[str, Any]]:
-        """The comments of the issue, the oldest first."""
-        rows = self._database.execute("SELECT body FROM comments WHERE number = ? ORDER BY id", (number,))
-        return [json.loads(body) for (body,) in rows]
-
-
-@contextmanager
-def _spool() -> Iterator[_Spool]:
-    with TemporaryDirectory(prefix="recollect-") as folder:
-        with closing(sqlite3.connect(Path(folder) / "comments.sqlite")) as database:
-            yield _Spool(database)
+def _version(issue: dict[str, Any], comments: Sequence[dict[str, Any]]) -> str:
+    newest = max((comment["updated_at"] for comment in comments), default="")
+    return f"{issue['updated_at']} {issue['comments']} {newest}".strip()

@@ -45,9 +45,8 @@ class Keeper:
         return found
 
     async def versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
-        for id_ in sorted(self.items):
-            if id_.startswith(prefix):
-                yield id_, self.items[id_].version
+        for id_ in sorted(id_ for id_ in self.items if id_.startswith(prefix)):
+            yield id_, self.items[id_].version
 
     async def failed(self) -> list[str]:
         return [failure.id for failure in self.failures if failure.again]

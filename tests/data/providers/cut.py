@@ -74,7 +74,30 @@ NOTION = {
     "blocks": "getBlock listBlockChildren",
     "data-sources": "getDataSource queryDataSource",
     "databases": "getDatabase",
-    "users": "getSelf",
+    "users": "getSelf getUser",
+}
+NOTION_ERROR = {  # no type of the client describes it: as its documentation and OAuth's show it
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {
+                "object": {"const": "error"},
+                "status": {"type": "integer"},
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "request_id": {"type": "string"},
+                "additional_data": {"type": "object"},
+            },
+            "required": ["object", "status", "code", "message"],
+            "additionalProperties": False,
+        },
+        {
+            "type": "object",
+            "properties": {"error": {"type": "string"}, "error_description": {"type": "string"}},
+            "required": ["error"],
+            "additionalProperties": False,
+        },
+    ]
 }
 NOTION_WEBHOOKS = ["page.", "data_source.", "database."]
 
@@ -140,7 +163,6 @@ def github(openapi: Path, webhooks: Path) -> None:
 def notion(schema: Path, endpoints: Path) -> None:
     text = schema.read_text("utf-8").replace("#/definitions/", "#/components/schemas/")
     definitions = json.loads(text)["definitions"]
-    names = {name: re.sub(r"[^\w.-]", "_", name) for name in definitions}
     document: dict[str, Any] = {
         "info": {"source": "npm @notionhq/client 5.26.0, its types as JSON Schema", "licence": "MIT"},
         "paths": {},
@@ -151,7 +173,7 @@ def notion(schema: Path, endpoints: Path) -> None:
                 tuple(NOTION_WEBHOOKS)
             )
         },
-        "components": {},
+        "components": {"schemas": {"error": NOTION_ERROR}},
     }
     for module, operations in NOTION.items():
         script = (endpoints / f"{module}.js").read_text("utf-8")
@@ -159,7 +181,6 @@ def notion(schema: Path, endpoints: Path) -> None:
             path, method, operation = _notion_operation(name, script, definitions)
             document["paths"].setdefault(path, {})[method] = operation
     _closure(document, {"components": {"schemas": definitions}})
-    assert all(names[name] == name for name in document["components"]["schemas"])
     _write("notion", document)
 
 
