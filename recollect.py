@@ -22,6 +22,7 @@ from pipeline.settings import Settings
 if TYPE_CHECKING:
     import socket
 
+    from api import ports
     from api.state import Serving, State
     from pipeline.live import Live
     from pipeline.replay.job import Replays
@@ -138,15 +139,18 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
 async def _serve(settings: Settings, listener: "socket.socket") -> None:
     """Open everything, then answer requests beside the pipeline; whichever ends takes the other along."""
     from api.app import create_app
+    from api.server import address
     from api.server import serve as answer
     from api.service import first_key
+    from connectors.service import open_connectors
     from pipeline.live import open_live
     from pipeline.replay.job import Replays
 
     own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
-    async with open_live(settings) as live:
+    reached_at = settings.public_url or address(listener, settings.host)
+    async with open_live(settings) as live, open_connectors(live, reached_at) as connectors:
         replays = Replays(live)
-        serving = await serving_of(live, replays, own_key)
+        serving = await serving_of(live, replays, own_key, connectors.offers)
         secret = await first_key(serving.state) if own_key is None else None
 
         @asynccontextmanager
@@ -154,21 +158,27 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
             yield serving
 
         announce = partial(_announce, settings, listener, secret)
-        answering = answer(create_app(opening), listener, announce, level=settings.log_level)
+        app = create_app(opening, connectors.routes)
+        answering = answer(app, listener, announce, level=settings.log_level)
         try:
-            await _either(asyncio.create_task(live.run()), asyncio.create_task(answering))
+            await _either(*map(asyncio.create_task, (live.run(), connectors.run(), answering)))
         finally:
             await replays.cancel()
 
 
-async def serving_of(live: "Live", replays: "Replays", admin_key: str | None) -> "Serving":
+async def serving_of(
+    live: "Live",
+    replays: "Replays",
+    admin_key: str | None,
+    connectors: "ports.Connectors | None" = None,
+) -> "Serving":
     """What requests work with: the pipeline that is live, whichever that is by then."""
     from api.state import Serving
 
-    serving = Serving(replace(await _state(live.pipeline, admin_key), replays=replays))
+    serving = Serving(replace(await _state(live.pipeline, admin_key, connectors), replays=replays))
 
     async def prepare(successor: "Pipeline") -> "Callable[[], None]":
-        state = await _state(successor, admin_key)
+        state = await _state(successor, admin_key, connectors)
         before = serving.state
 
         def swap() -> None:
@@ -180,7 +190,9 @@ async def serving_of(live: "Live", replays: "Replays", admin_key: str | None) ->
     return serving
 
 
-async def _state(pipeline: "Pipeline", admin_key: str | None) -> "State":
+async def _state(
+    pipeline: "Pipeline", admin_key: str | None, connectors: "ports.Connectors | None"
+) -> "State":
     from api.service import open_state
 
     return await open_state(
@@ -197,6 +209,7 @@ async def _state(pipeline: "Pipeline", admin_key: str | None) -> "State":
         measuring=pipeline.measuring,
         metrics=pipeline.foundation.metrics,
         admin_key=admin_key,
+        connectors=connectors,
     )
 
 

@@ -1,9 +1,10 @@
 """The application: made by a call, never by an import."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 
 from api import errors, openapi
 from api.routes import (
@@ -25,8 +26,11 @@ from api.state import Serving
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 
 
-def create_app(opening: Opening) -> FastAPI:
-    """The service. `opening` is entered at the start and left at the end of the process."""
+def create_app(opening: Opening, edge: Sequence[BaseRoute] = ()) -> FastAPI:
+    """The service. `opening` is entered at the start and left at the end of the process.
+
+    `edge`: routes of other parts, outside the interface.
+    """
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -58,6 +62,7 @@ def create_app(opening: Opening) -> FastAPI:
     ):
         app.include_router(part.router)
     app.include_router(health.router)
+    app.router.routes.extend(edge)
     app.add_middleware(errors.Edge)
     errors.install(app)
     openapi.install(app)

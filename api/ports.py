@@ -1,13 +1,16 @@
 """What the interface needs of the store and of the queries, beyond the pipeline's ports."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
 from pipeline import ports
+from pipeline.connections import Connections
 from pipeline.delivery import DeadLetter
 from pipeline.measuring import Measured, Trouble
 from pipeline.replay.order import Order, Plan, Progress
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
+from schemas.events import ConnectorChanged
 from schemas.filters import FilterExpression
 from schemas.http.memories import MemoryIncluded
 from schemas.http.profile import Profile, ProfileBody
@@ -207,3 +210,47 @@ class Replays(Protocol):
     async def clean_up(self) -> list[int]: ...
 
     async def cancel(self) -> None: ...
+
+
+class Offer(Protocol):
+    """What a provider can do here."""
+
+    @property
+    def kinds(self) -> Sequence[str]:
+        """What can be selected; nothing where a selection is refused."""
+        ...
+
+    @property
+    def webhooks(self) -> bool: ...
+
+    @property
+    def authorizes(self) -> bool:
+        """Whether a user has to authorize it first."""
+        ...
+
+
+class Connectors(Protocol):
+    """Connectors, where this deployment has that part."""
+
+    @property
+    def connections(self) -> Connections: ...
+
+    def offer(self, provider: str) -> Offer | None:
+        """None where the operator has not set the provider up."""
+        ...
+
+    async def keep(self, connector: str, config: Mapping[str, str]) -> None:
+        """Seal the secret part of a config."""
+        ...
+
+    async def authorize(self, row: ConnectorChanged, redirect_url: str | None) -> str:
+        """A link that works once."""
+        ...
+
+    async def authorization(self, row: ConnectorChanged) -> str | None:
+        """The link again; None where it was used."""
+        ...
+
+    async def pick(self, row: ConnectorChanged, return_url: str | None) -> tuple[str, datetime]:
+        """A link to the picker that works once, and until when."""
+        ...

@@ -4,6 +4,7 @@ from functools import partial
 
 from api import keys
 from api.keys import Keyring
+from api.ports import Connectors
 from api.queries import profile, related, search
 from api.state import State
 from pipeline.bus.port import Bus
@@ -33,6 +34,7 @@ async def open_state(
     measuring: Measuring,
     metrics: Metrics,
     admin_key: str | None,
+    connectors: Connectors | None = None,
 ) -> State:
     """Everything the routes need. `admin_key`: the operator's own, beside the keys in the catalog."""
     state = State(
@@ -54,6 +56,7 @@ async def open_state(
         metrics=metrics,
         dead_letters=bus,
         changes=changes,
+        connectors=connectors,
         tombstones=tombstones,
     )
     events = [

@@ -34,6 +34,8 @@ class State:
     dead_letters: ports.DeadLetters | None = None
     metrics: Metrics = field(default_factory=Metrics)
     replays: ports.Replays | None = None
+    connectors: ports.Connectors | None = None
+    """None: this deployment has no connectors."""
     quota: Quota = field(default_factory=Quota)
     tombstones: Tombstones = field(default_factory=LocalTombstones)
     changes: Changes = field(default_factory=Changes)

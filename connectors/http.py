@@ -53,6 +53,8 @@ class Clients:
 
     own: httpx2.AsyncClient
     outside: httpx2.AsyncClient
+    transport: httpx2.AsyncBaseTransport
+    """Under `own`, for whoever brings a client of their own."""
 
     @classmethod
     def open(
@@ -60,7 +62,8 @@ class Clients:
     ) -> "Clients":
         """`transport` stands in for the network in tests; `allow_private` lets URLs lead anywhere."""
         guarded = GuardedTransport(resolved, (lambda _: True) if allow_private else is_public)
-        return cls(_client(transport or httpx2.AsyncHTTPTransport(trust_env=False)), _client(guarded))
+        own = transport or httpx2.AsyncHTTPTransport(trust_env=False)
+        return cls(_client(own), _client(guarded), own)
 
     async def aclose(self) -> None:
         """Close the connections."""

@@ -6,7 +6,6 @@ requests, tokens, schedules. A provider knows one API and its traps, and nothing
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
@@ -83,6 +82,13 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """What has ids with this prefix can't be listed now: a complete listing without them removes none."""
+
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """Everything yielded before it is durable when this cursor is saved; a killed run continues from here.
 
@@ -92,7 +98,7 @@ class Checkpoint:
     cursor: Cursor
 
 
-Step: TypeAlias = Item | Removed | Failure | Note | Checkpoint
+Step: TypeAlias = Item | Removed | Failure | Note | Kept | Checkpoint
 
 
 class Known(Protocol):
@@ -107,7 +113,7 @@ class Known(Protocol):
         ...
 
     def versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
-        """(id, version) of every item with this prefix, by id: to compare with a listing."""
+        """(id, version) of every item with this prefix, each once: to compare with a listing."""
         ...
 
     async def failed(self) -> list[str]:
@@ -119,15 +125,7 @@ class Known(Protocol):
         ...
 
     def all_notes(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
-        """(key, value) of every note with this prefix, by key."""
-        ...
-
-
-class Locks(Protocol):
-    """One at a time, also across processes."""
-
-    def hold(self, name: str) -> AbstractAsyncContextManager[None]:
-        """Wait for the lock and hold it; freed when its process dies."""
+        """(key, value) of every note with this prefix, each once."""
         ...
 
 
@@ -305,8 +303,8 @@ class Provider(ABC):
     """What can be selected; none: a selection is refused."""
     webhooks: bool = False
     pace: Pace = Pace()
-    every: timedelta | None = timedelta(hours=4)
-    """Between two runs; an operator and a connector's settings come first."""
+    every: timedelta | None = None
+    """Between two runs; None: as the operator says, four hours unless told otherwise."""
     reconcile: timedelta = timedelta(days=7)
     """Between two complete listings, which start with no cursor."""
     debounce: timedelta = timedelta(seconds=30)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
-from connectors.ports import Locks
+from pipeline.ports import Locks
 
 Sealed = Mapping[str, Any]
 """What is kept of one connector: `config`, `tokens`, `authorization`, `subscription`, `picker`."""

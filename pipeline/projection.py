@@ -7,10 +7,9 @@ from typing import TypeVar
 from pipeline.rows import DocumentRow, SyncsRow
 from schemas.base import Metadata
 from schemas.events import ConnectorTriggered, DocumentSubmitted, SyncReported
+from schemas.limits import SYNCS
 
 T = TypeVar("T")
-SYNCS = 10
-"""Runs of a connector that are remembered."""
 
 
 def submitted(row: DocumentRow | None, event: DocumentSubmitted, seq: int) -> DocumentRow | None:
@@ -56,7 +55,7 @@ def _created(event: DocumentSubmitted, seq: int) -> DocumentRow:
         task_type=event.task_type or "memory",
         dreaming_mode=event.dreaming or "dynamic",
         title=event.title,
-        url=event.url,
+        url=event.url or None,
     )
 
 
@@ -90,7 +89,7 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         task_type=task_type,
         dreaming_mode=event.dreaming or row.dreaming_mode,
         title=_given(event.title, row.title),
-        url=_given(event.url, row.url),
+        url=_given(event.url, row.url) or None,
     )
     if not touches_content(event):
         return kept
@@ -129,6 +128,7 @@ def triggered(row: SyncsRow, event: ConnectorTriggered) -> SyncsRow:
         run=event.run,
         trigger=event.trigger,
         status="running",
+        queued=True,
         started_at=event.at,
         full=event.full,
         documents=row.runs[0].documents if row.runs else 0,
@@ -143,10 +143,13 @@ def reported(row: SyncsRow, event: SyncReported) -> SyncsRow:
         return row
     if known is None and len(row.runs) >= SYNCS and event.started_at <= row.runs[-1].started_at:
         return row
-    others = SyncsRow(row.connector, tuple(run for run in row.runs if run.run != event.run))
-    return _newest(others, event)
+    succeeded = row.succeeded_at
+    if event.status == "completed" and event.completed_at is not None:
+        succeeded = _later(succeeded or event.completed_at, event.completed_at)
+    others = tuple(run for run in row.runs if run.run != event.run)
+    return _newest(SyncsRow(row.connector, others, succeeded), event)
 
 
 def _newest(row: SyncsRow, run: SyncReported) -> SyncsRow:
     runs = sorted((run, *row.runs), key=lambda one: (one.started_at, one.run), reverse=True)
-    return SyncsRow(row.connector, tuple(runs[:SYNCS]))
+    return SyncsRow(row.connector, tuple(runs[:SYNCS]), row.succeeded_at)

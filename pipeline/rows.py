@@ -239,6 +239,7 @@ class SyncsRow:
 
     connector: str
     runs: tuple[SyncReported, ...] = ()
+    succeeded_at: datetime | None = None
 
     @property
     def running(self) -> SyncReported | None:

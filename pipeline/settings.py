@@ -61,6 +61,34 @@ class Settings(BaseSettings):
     fetch_private_addresses: bool = False
     """Let URLs given as content reach private addresses. Off: only public ones."""
 
+    secret_key: SecretStr | None = None
+    """Seals the credentials of connectors; several, separated by commas, to change it."""
+    connectors_every_hours: float = Field(default=4.0, gt=0)
+    notion_client_id: str | None = None
+    notion_client_secret: SecretStr | None = None
+    notion_webhook_secret: SecretStr | None = None
+    notion_url: str = "https://api.notion.com"
+    github_client_id: str | None = None
+    github_client_secret: SecretStr | None = None
+    github_webhook_secret: SecretStr | None = None
+    github_url: str = "https://github.com"
+    github_api_url: str = "https://api.github.com"
+    google_client_id: str | None = None
+    google_client_secret: SecretStr | None = None
+    google_accounts_url: str = "https://accounts.google.com"
+    google_token_url: str = "https://oauth2.googleapis.com"  # noqa: S105 - an address
+    google_certificates_url: str = "https://www.googleapis.com/oauth2/v3/certs"
+    google_drive_url: str = "https://www.googleapis.com"
+    gmail_url: str = "https://gmail.googleapis.com"
+    gmail_topic: str | None = None
+    gmail_push_account: str | None = None
+    microsoft_client_id: str | None = None
+    microsoft_client_secret: SecretStr | None = None
+    microsoft_tenant: str = "common"
+    microsoft_login_url: str = "https://login.microsoftonline.com"
+    microsoft_graph_url: str = "https://graph.microsoft.com"
+    granola_url: str = "https://public-api.granola.ai"
+
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     """For people, or an object per line for machines."""

@@ -19,9 +19,8 @@ from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
 from pipeline.ports import Clock, Embedder, Position, Tombstones
 from pipeline.stage import Stage
-from pipeline.stages import chunk, embed, extract, forget, form, operations, relate
+from pipeline.stages import chunk, embed, extract, forget, form, operations, relate, syncs
 from pipeline.stages import settings as settings_stage
-from pipeline.stages import syncs as syncs_stage
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from pipeline.store.generations import Generation, Recipe
@@ -214,7 +213,8 @@ class _Parts:
             *self._texts(),
             *self._memories(),
             self._operations(),
-            syncs_stage.build(syncs=self.store.syncs),
+            syncs.asked(syncs=self.store.syncs),
+            syncs.told(syncs=self.store.syncs),
         ]
 
     def _texts(self) -> list[Stage[Any]]:

@@ -240,6 +240,7 @@ class SettingsChanged(Event):
 
 
 SyncTrigger = Literal["event", "cron", "manual"]
+ConnectorWork = Literal["sync", "remove"]
 SyncError = Literal["auth_expired", "rate_limited", "plan_required", "provider_unavailable", "internal"]
 
 
@@ -253,7 +254,7 @@ class ConnectorTriggered(Event):
     run: str
     trigger: SyncTrigger
     at: datetime
-    work: Literal["sync", "remove"] = "sync"
+    work: ConnectorWork = "sync"
     full: bool = False
 
 
@@ -278,6 +279,8 @@ class SyncReported(Event):
     run: str
     trigger: SyncTrigger
     status: Literal["running", "completed", "failed"]
+    queued: bool = False
+    """Asked for, and not begun: it will see whatever happens until then."""
     started_at: datetime
     completed_at: datetime | None = None
     error_code: SyncError | None = None

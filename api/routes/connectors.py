@@ -1,6 +1,4 @@
-"""Connectors, honestly: this deployment has none yet, so lists are empty and none can be created."""
-
-# ruff: noqa: ARG001 - parameters say what is accepted, before there is anything to do with it
+"""Connectors."""
 
 from typing import Annotated
 
@@ -9,7 +7,7 @@ from fastapi import APIRouter, Body, Query
 from api.auth import Anyone, Reader, Writer
 from api.contract import ContractRoute, failures
 from api.options import ConnectorParts, PageLimit, PageNumber, ResourcePath
-from api.problems import NotFoundError, UnavailableError
+from api.queries import connectors
 from schemas.http.connectors import (
     Connector,
     ConnectorBody,
@@ -20,7 +18,6 @@ from schemas.http.connectors import (
     Provider,
     SyncQueued,
 )
-from schemas.http.pagination import pagination
 from schemas.http.parts import Maybe, Uri
 
 router = APIRouter(route_class=ContractRoute, tags=["Connectors"])
@@ -29,23 +26,18 @@ _LIST = failures(400, 401, 403, 500)
 _ONE = failures(400, 401, 403, 404, 500)
 
 
-def _none(page: int, limit: int) -> ConnectorsAnswer:
-    return ConnectorsAnswer(connectors=[], pagination=pagination(page, limit, 0))
-
-
-def _missing(id: str) -> NotFoundError:
-    return NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
-
-
 @router.get("/connectors", operation_id="getConnectors", responses=_LIST, response_model_exclude_unset=True)
 async def list_all(
-    _entry: Anyone,
+    entry: Anyone,
     provider: Maybe[Annotated[Provider, Query()]] = None,
     page: PageNumber = 1,
     limit: PageLimit = 10,
 ) -> ConnectorsAnswer:
     """Connectors of every namespace that the key may read."""
-    return _none(page, limit)
+    rows, pages = await connectors.page(
+        entry.state, entry.principal, namespace=None, provider=provider, number=page, limit=limit
+    )
+    return ConnectorsAnswer(connectors=rows, pagination=pages)
 
 
 @router.get(
@@ -55,13 +47,21 @@ async def list_all(
     response_model_exclude_unset=True,
 )
 async def list_of_namespace(
-    _access: Reader,
+    access: Reader,
     provider: Maybe[Annotated[Provider, Query()]] = None,
     page: PageNumber = 1,
     limit: PageLimit = 10,
 ) -> ConnectorsAnswer:
     """Connectors of a namespace."""
-    return _none(page, limit)
+    rows, pages = await connectors.page(
+        access.state,
+        access.principal,
+        namespace=access.namespace,
+        provider=provider,
+        number=page,
+        limit=limit,
+    )
+    return ConnectorsAnswer(connectors=rows, pagination=pages)
 
 
 @router.post(
@@ -70,9 +70,9 @@ async def list_of_namespace(
     status_code=201,
     responses=failures(400, 401, 402, 403, 500, 503),
 )
-async def create(_access: Writer, body: Annotated[ConnectorBody, Body()]) -> ConnectorCreated:
+async def create(access: Writer, body: Annotated[ConnectorBody, Body()]) -> ConnectorCreated:
     """Connect a source of documents."""
-    raise UnavailableError("Not available on this deployment", f"It can't connect {body.provider}.")
+    return await connectors.create(access.state, access.namespace, body)
 
 
 @router.post(
@@ -81,9 +81,10 @@ async def create(_access: Writer, body: Annotated[ConnectorBody, Body()]) -> Con
     status_code=202,
     responses=failures(400, 401, 402, 403, 404, 409, 500, 503),
 )
-async def sync(_access: Writer, id: ResourcePath) -> SyncQueued:
+async def sync(access: Writer, id: ResourcePath) -> SyncQueued:
     """Synchronise now."""
-    raise _missing(id)
+    await connectors.sync(access.state, access.namespace, id)
+    return SyncQueued(id=id, status="queued")
 
 
 @router.get(
@@ -93,13 +94,15 @@ async def sync(_access: Writer, id: ResourcePath) -> SyncQueued:
     response_model_exclude_unset=True,
 )
 async def get(
-    _access: Reader,
+    access: Reader,
     id: ResourcePath,
     include: ConnectorParts,
     returnUrl: Maybe[Annotated[Uri, Query()]] = None,  # noqa: N803 - the contract's name
 ) -> Connector:
     """A connector."""
-    raise _missing(id)
+    return await connectors.get(
+        access.state, access.principal, access.namespace, id, include=include, return_url=returnUrl
+    )
 
 
 @router.patch(
@@ -108,9 +111,9 @@ async def get(
     responses=_ONE,
     response_model_exclude_unset=True,
 )
-async def update(_access: Writer, id: ResourcePath, body: ConnectorPatch) -> Connector:
+async def update(access: Writer, id: ResourcePath, body: ConnectorPatch) -> Connector:
     """Change what a connector synchronises."""
-    raise _missing(id)
+    return await connectors.update(access.state, access.namespace, id, body)
 
 
 @router.delete(
@@ -119,9 +122,10 @@ async def update(_access: Writer, id: ResourcePath, body: ConnectorPatch) -> Con
     responses=_ONE,
 )
 async def delete(
-    _access: Writer,
+    access: Writer,
     id: ResourcePath,
     deleteDocuments: Maybe[Annotated[bool, Query()]] = None,  # noqa: N803 - the contract's name
 ) -> ConnectorDeleted:
     """Disconnect."""
-    raise _missing(id)
+    await connectors.delete(access.state, access.namespace, id, documents=deleteDocuments is not False)
+    return ConnectorDeleted(id=id, deleted=True)

@@ -209,13 +209,13 @@ class Extract:
         if event.upload is not None:
             upload = event.upload
             data = await self.blobs.get(upload.blob)
-            return await self._patiently(lambda: self.extractor.file(data, upload)), event.url
+            return await self._patiently(lambda: self.extractor.file(data, upload)), event.url or None
         if event.content is None:
             raise ExtractionError("The submission has neither content nor a file.")
         text = await self.blobs.text(event.content)
         url = given_url(text) if event.url is None else None
         if url is None:
-            return await self._patiently(lambda: self.extractor.text(text)), event.url
+            return await self._patiently(lambda: self.extractor.text(text)), event.url or None
         return await self._patiently(lambda: self._fetched(url)), url
 
     async def _fetched(self, url: str) -> Extracted:

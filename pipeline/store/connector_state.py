@@ -18,7 +18,7 @@ import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 
 from pipeline.store.base import Base
-from pipeline.store.codec import Codec, column_values, quoted, strings
+from pipeline.store.codec import Codec, among, column_values, quoted, strings
 from pipeline.store.disk import Disk
 
 FOLDER = "connectors"
@@ -113,9 +113,15 @@ class ConnectorState:
         if self._commits >= _UPKEEP_COMMITS:
             await self.tidy()
 
-    async def pages(self, kind: StateKind, where: str = "") -> AsyncIterator[list[StateRow]]:
-        """Rows of a kind by id, some thousand at a time. `where`: a further condition of LanceDB's SQL."""
-        condition = f"kind = {quoted(kind)}{f' AND ({where})' if where else ''}"
+    async def pages(
+        self, kind: StateKind, *, prefix: str = "", unseen_since: int | None = None
+    ) -> AsyncIterator[list[StateRow]]:
+        """Rows of a kind by id, some thousand at a time: with this prefix, not seen since that listing."""
+        condition = f"kind = {quoted(kind)}"
+        if prefix:
+            condition += f" AND starts_with(id, {quoted(prefix)})"
+        if unseen_since is not None:
+            condition += f" AND seen < {unseen_since}"
         keys = await self._base.scan(condition, ["key"])
         ordered = await asyncio.to_thread(lambda: sorted(column_values(keys, "key")))
         bounds = [*range(0, len(ordered), _PAGE), len(ordered)]
@@ -123,9 +129,10 @@ class ConnectorState:
             found = await self._base.fetch(ordered[start:end])
             yield [row for key in ordered[start:end] for row in found.get(key, ())]
 
-    async def count(self, kind: StateKind) -> int:
-        """How many rows of a kind there are."""
-        rows: int = (await self._base.scan(f"kind = {quoted(kind)}", ["seen"])).num_rows
+    async def count(self, *kinds: StateKind, seen: int | None = None) -> int:
+        """How many rows of these kinds there are, and of those how many that listing has seen."""
+        condition = among("kind", kinds) + ("" if seen is None else f" AND seen = {seen}")
+        rows: int = (await self._base.scan(condition, ["seen"])).num_rows
         return rows
 
     async def tidy(self) -> None:

@@ -130,6 +130,7 @@ def syncs() -> Codec[SyncsRow]:
     columns = [
         _text("connector"),
         _Column("runs", pa.string(), lambda row: _RUNS.dump_json(row.runs).decode(), _RUNS.validate_json),
+        _time("succeeded_at"),
     ]
     return _codec("syncs", "connector", columns, SyncsRow)
 

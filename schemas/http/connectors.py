@@ -7,10 +7,11 @@ from pydantic import Field, StrictInt
 from schemas.base import Answer, Body
 from schemas.http.pagination import Pagination
 from schemas.http.parts import WHOLE, Maybe, Quantity, ResourceId, Text, Timestamp, Uri
+from schemas.limits import CONNECTOR_DOCUMENTS
 
 Provider = Literal["notion", "google-drive", "onedrive", "gmail", "github", "web-crawler", "s3", "granola"]
 RunError = Literal["auth_expired", "rate_limited", "plan_required", "provider_unavailable", "internal"]
-DocumentLimit = Annotated[StrictInt, Field(ge=1, le=10_000), WHOLE]
+DocumentLimit = Annotated[StrictInt, Field(ge=1, le=CONNECTOR_DOCUMENTS), WHOLE]
 Filled = Annotated[Text, Field(min_length=1)]
 Kinds = Annotated[list[ResourceId], Field(max_length=500)]
 
@@ -105,6 +106,9 @@ class Granola(_Connectable):
     provider: Literal["granola"]
     config: GranolaConfig
 
+
+SECRET_FIELDS = frozenset({"accessKeyId", "secretAccessKey", "apiKey"})
+"""Parts of a config that are credentials: sealed, and in no answer."""
 
 ConnectorBody = Annotated[
     Notion | Gmail | OneDrive | GitHub | GoogleDrive | S3 | WebCrawler | Granola,

@@ -126,7 +126,8 @@ class Bench:
     def connection(self) -> Connection:
         """As the engine makes one for each run."""
         transport = httpx2.ASGITransport(app=self.app)  # type: ignore[arg-type]  # any ASGI application
-        clients = Clients(httpx2.AsyncClient(transport=transport), httpx2.AsyncClient(transport=transport))
+        client = httpx2.AsyncClient(transport=transport)
+        clients = Clients(client, client, transport)
         http = Http(
             clients,
             origins=self.provider.origins,

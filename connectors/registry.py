@@ -1,0 +1,46 @@
+"""The providers that this deployment has: those that need no app of the operator's, and those with one."""
+
+from collections.abc import Iterator
+
+from pydantic import SecretStr
+
+from connectors.ports import Provider
+from connectors.providers.github import GitHub
+from connectors.providers.google import GoogleClient
+from connectors.providers.google_drive import GoogleDrive
+from pipeline.ports import Clock
+from pipeline.settings import Settings
+
+
+def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
+    """By name. A new one is yielded below."""
+    made = [*_github(settings), *_google(settings, clock)]
+    return {provider.name: provider for provider in made}
+
+
+def _github(settings: Settings) -> Iterator[Provider]:
+    if settings.github_client_id is not None:
+        yield GitHub(
+            settings.github_client_id,
+            _secret(settings.github_client_secret),
+            webhook_secret=_secret(settings.github_webhook_secret) or None,
+            api=settings.github_api_url,
+            site=settings.github_url,
+        )
+
+
+def _google(settings: Settings, clock: Clock) -> Iterator[Provider]:
+    if settings.google_client_id is None:
+        return
+    drive = GoogleClient(
+        settings.google_client_id,
+        _secret(settings.google_client_secret),
+        settings.google_drive_url,
+        settings.google_accounts_url,
+        settings.google_token_url,
+    )
+    yield GoogleDrive(drive, clock=clock)
+
+
+def _secret(value: SecretStr | None) -> str:
+    return "" if value is None else value.get_secret_value()

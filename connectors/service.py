@@ -1,0 +1,107 @@
+"""Connectors put together from settings: what the process runs, and what others see of it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+
+import httpx2
+from starlette.routing import BaseRoute
+
+from connectors.connecting import Connecting
+from connectors.edge.routes import edge_routes
+from connectors.engine import Engine
+from connectors.http import Clients
+from connectors.offers import Offers
+from connectors.ports import Provider
+from connectors.registry import open_providers
+from connectors.vault import Secrets, Vault, VaultKeyError, kept_key
+from pipeline.bus.port import Bus
+from pipeline.connections import Connections, Tables
+from pipeline.live import Live
+from pipeline.locks import LocalLocks
+from pipeline.settings import Settings
+from pipeline.store.connector_state import FOLDER, ConnectorStates
+
+KEY_FILE = "secret.key"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Connectors:
+    """The part of a process that keeps namespaces in step with their sources."""
+
+    engine: Engine
+    offers: Offers
+    routes: Sequence[BaseRoute]
+    bus: Bus
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.engine.run())
+            tasks.create_task(self.bus.run([self.engine.stage()]))
+
+
+@asynccontextmanager
+async def open_connectors(
+    live: Live,
+    address: str,
+    *,
+    providers: Mapping[str, Provider] | None = None,
+    transport: httpx2.AsyncBaseTransport | None = None,
+) -> AsyncIterator[Connectors]:
+    """Everything opened, nothing running yet. VaultKeyError is for the operator.
+
+    `providers` and `transport` (for the providers' origins) stand in for the real ones in tests.
+    """
+    foundation = live.foundation
+    settings, locks = foundation.settings, LocalLocks()
+    states = await ConnectorStates.open(_state_uri(settings))
+    connections = Connections(lambda: _tables(live), locks, foundation.clock, foundation.changes)
+    clients = Clients.open(allow_private=settings.fetch_private_addresses, transport=transport)
+    connecting = Connecting(
+        providers=open_providers(settings, foundation.clock) if providers is None else providers,
+        secrets=Secrets(states, Vault(await asyncio.to_thread(_keys, settings)), locks),
+        clients=clients,
+        locks=locks,
+        address=address.rstrip("/"),
+    )
+    engine = Engine(
+        connections=connections,
+        connecting=connecting,
+        states=states,
+        blobs=foundation.blobs,
+        every=timedelta(hours=settings.connectors_every_hours),
+    )
+    try:
+        yield Connectors(
+            engine, Offers(connections, connecting), edge_routes(connections, connecting), foundation.bus
+        )
+    finally:
+        await clients.aclose()
+
+
+def _tables(live: Live) -> Tables:
+    pipeline = live.pipeline
+    return Tables(pipeline.store.catalog, pipeline.store.syncs, pipeline.publisher)
+
+
+def _state_uri(settings: Settings) -> str:
+    if settings.lance_uri is not None:
+        return f"{settings.lance_uri.rstrip('/')}/{FOLDER}"
+    return str(settings.data_dir.resolve() / FOLDER)
+
+
+def _keys(settings: Settings) -> str:
+    if settings.secret_key is not None:
+        return settings.secret_key.get_secret_value()
+    if settings.kafka_bootstrap is not None:
+        raise VaultKeyError(
+            "RECOLLECT_SECRET_KEY is not set. Several processes share the credentials of connectors, so they"
+            " need one key: make it with `recollect connectors key` and give it to each of them."
+        )
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return kept_key(settings.data_dir / KEY_FILE)
