@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from api.commands import Key, Url, app
-from api.remote import failure, local_address, local_key
+from api.commands import app
+from api.remote import Key, Url, failure, local_address, local_key
 from pipeline import logs
 from pipeline.errors import DataDirectoryLockedError, OutageError, StageFaultError
 from pipeline.settings import Settings
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 PARTS = ("api", "pipeline", "connectors")
 SWITCH_SECONDS = 0.0005
+DRAIN_SECONDS = 10.0
+"""How long batches under way may take when the service ends."""
 MALLOC_OPTIONS = ((-8, 2), (-3, 128 * 1024), (-1, 128 * 1024))
 """M_ARENA_MAX, M_MMAP_THRESHOLD and M_TRIM_THRESHOLD of <malloc.h>."""
 
@@ -159,9 +161,13 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
 
         announce = partial(_announce, settings, listener, secret)
         app = create_app(opening, connectors.routes)
-        answering = answer(app, listener, announce, level=settings.log_level)
+
+        async def answering() -> None:
+            await answer(app, listener, announce, level=settings.log_level)
+            await live.drain(DRAIN_SECONDS)
+
         try:
-            await _either(*map(asyncio.create_task, (live.run(), connectors.run(), answering)))
+            await _either(*map(asyncio.create_task, (live.run(), connectors.run(), answering())))
         finally:
             await replays.cancel()
 

@@ -11,18 +11,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.remote import PAGE, Answer, Service, failure
+from api.console import dlq, status
+from api.remote import PAGE, Answer, Key, Service, Url, failure
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 keys = typer.Typer(no_args_is_help=True, help="API keys.")
 buckets = typer.Typer(no_args_is_help=True, help="Profile buckets of the whole organization.")
-dlq = typer.Typer(no_args_is_help=True, help="Dead letters: records that could not be handled.")
 app.add_typer(keys, name="keys")
 app.add_typer(buckets, name="buckets")
-app.add_typer(dlq, name="dlq")
+app.add_typer(dlq.dlq, name="dlq")
+app.command()(status.status)
 
-Url = Annotated[str | None, typer.Option(envvar="RECOLLECT_URL", help="Where the service answers.")]
-Key = Annotated[str | None, typer.Option(envvar="RECOLLECT_API_KEY", help="An API key.")]
 Namespace = Annotated[str, typer.Argument(help="The namespace.")]
 WAIT_SECONDS = 300.0
 
@@ -113,31 +112,6 @@ def source(result: Answer) -> str:
     """What a result comes from."""
     document = (result.get("included") or {}).get("document") or {}
     return document.get("title") or document.get("id") or ""
-
-
-@app.command()
-def status(
-    *,
-    failed: Annotated[bool, typer.Option(help="The documents that could not be read, and why.")] = False,
-    url: Url = None,
-    key: Key = None,
-) -> None:
-    """How much there is, how far the pipeline is behind, and what went wrong."""
-    service = Service.of(url, key)
-    if failed:
-        for document in service.call("GET", "/admin/failed")["documents"]:
-            typer.echo(f"{document['namespace']}/{document['id']}: {document['error']}")
-        return
-    answer = service.call("GET", "/admin/status")
-    table = Table(show_header=False, box=None)
-    table.add_row("namespaces", f"{answer['namespaces']:,}")
-    for name, count in answer["documents"].items():
-        table.add_row(f"documents {name}", f"{count:,}")
-    for group, lag in answer["lag"].items():
-        table.add_row(f"lag of {group}", f"{lag:,}")
-    for topic, count in answer["deadLetters"].items():
-        table.add_row(f"dead letters of {topic}", f"{count:,}")
-    Console().print(table)
 
 
 @app.command(name="export")
@@ -233,32 +207,3 @@ def delete_bucket(name: str, *, url: Url = None, key: Key = None) -> None:
 def _show_buckets(answer: Answer) -> None:
     for name, description in answer["buckets"].items():
         typer.echo(f"{name}: {description}")
-
-
-@dlq.command(name="list")
-def list_dead_letters(
-    topic: Annotated[str | None, typer.Argument(help="A topic; none: all.")] = None,
-    *,
-    url: Url = None,
-    key: Key = None,
-) -> None:
-    """What could not be handled, where it came from, and why."""
-    query = {} if topic is None else {"topic": topic}
-    for letter in Service.of(url, key).call("GET", "/admin/dlq", params=query)["letters"]:
-        place = f"{letter['topic']}/{letter['partition']}/{letter['offset']}"
-        typer.echo(
-            f"{letter['parkedAt']}  {place}  {letter['stage']}  {letter['key']}\n    {letter['error']}"
-        )
-
-
-@dlq.command(name="replay")
-def replay_dead_letters(
-    topic: Annotated[str | None, typer.Argument(help="A topic; none: all.")] = None,
-    *,
-    url: Url = None,
-    key: Key = None,
-) -> None:
-    """Hand them to their topics again, after the cause is gone."""
-    query = {} if topic is None else {"topic": topic}
-    count = Service.of(url, key).call("POST", "/admin/dlq/replay", params=query)["replayed"]
-    typer.echo(f"{count} records replayed")

@@ -170,8 +170,16 @@ class DeadLetters(Protocol):
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> Sequence[DeadLetter]: ...
 
-    async def redrive(self, topic: str | None = None, limit: int = 1000) -> int:
-        """Give them back to their topics; how many there were."""
+    async def redrive(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
+        """Give parked records back to their topic, those with these ids if any; how many there were."""
+        ...
+
+    async def drop(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
+        """Let go of parked records, those with these ids if any; how many there were."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
 import httpx2
 import typer
@@ -10,6 +10,8 @@ import typer
 from pipeline.settings import Settings
 
 PAGE = 100
+Url = Annotated[str | None, typer.Option(envvar="RECOLLECT_URL", help="Where the service answers.")]
+Key = Annotated[str | None, typer.Option(envvar="RECOLLECT_API_KEY", help="An API key.")]
 Answer = dict[str, Any]
 
 
@@ -41,6 +43,11 @@ class Service:
         """At this address."""
         headers = {"Authorization": f"Bearer {key}"}
         return cls(httpx2.Client(base_url=url, headers=headers, timeout=60.0))
+
+    @property
+    def address(self) -> str:
+        """Where it is asked."""
+        return str(self._client.base_url).rstrip("/")
 
     def call(self, method: str, path: str, **options: Any) -> Answer:
         """The answer as a dictionary; typer.Exit with the service's own words on standard error otherwise."""

@@ -1,6 +1,8 @@
 """uvicorn, told what the service needs of it."""
 
 import asyncio
+import logging
+import os
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -8,6 +10,8 @@ from contextlib import contextmanager
 
 import uvicorn
 from fastapi import FastAPI
+
+log = logging.getLogger(__name__)
 
 BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 75
@@ -48,7 +52,10 @@ class _Server(uvicorn.Server):
 
 
 async def serve(app: FastAPI, listener: socket.socket, started: Callable[[], None], *, level: str) -> None:
-    """Answer requests until SIGINT or SIGTERM, or until cancelled; open requests get time to end."""
+    """Answer requests until SIGINT or SIGTERM, or until cancelled; open requests get time to end.
+
+    A second signal ends the process at once, as kill -9 would: nothing acknowledged is lost by it.
+    """
     config = uvicorn.Config(
         app,
         # Its own start and stop are told by the command, shorter.
@@ -63,7 +70,7 @@ async def serve(app: FastAPI, listener: socket.socket, started: Callable[[], Non
     server = _Server(config, started)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, server.handle_exit, number, None)
+        loop.add_signal_handler(number, _stop, server, number)
     serving = asyncio.ensure_future(server.serve(sockets=[listener]))
     try:
         await asyncio.shield(serving)
@@ -71,3 +78,11 @@ async def serve(app: FastAPI, listener: socket.socket, started: Callable[[], Non
         server.should_exit = True
         await serving
         raise
+
+
+def _stop(server: uvicorn.Server, number: int) -> None:
+    if server.should_exit:
+        log.warning("Ending at once, with what was under way.")
+        os._exit(128 + number)
+    log.info("Ending: requests under way get %d seconds. Another signal ends at once.", GRACE_SECONDS)
+    server.handle_exit(number, None)

@@ -72,6 +72,13 @@ class Server:
         """Ask it to end and wait; what does not end within 30 seconds is killed."""
         self._end(signal.SIGTERM)
 
+    def wait(self) -> int:
+        """Wait until it has ended by itself; its exit code."""
+        process, self._process = self._process, None
+        if process is None:
+            raise ServerDiedError("the server was not started")
+        return process.wait(timeout=60)
+
     def kill(self) -> None:
         """SIGKILL: no goodbye, nothing flushed."""
         self._end(signal.SIGKILL)

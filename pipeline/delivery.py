@@ -140,6 +140,11 @@ class DeadLetter:
     attempts: int
     parked_at: str
 
+    @property
+    def id(self) -> str:
+        """Its own place in the log: `<topic>.dlq/<partition>/<offset>`."""
+        return f"{self.record.topic}/{self.record.partition}/{self.record.offset}"
+
     @classmethod
     def read(cls, record: RawRecord) -> "DeadLetter":
         """From a record of a `.dlq` topic."""

@@ -75,6 +75,14 @@ class Live:
             while not self._turns.empty():
                 self._turns.get_nowait().done.cancel()
 
+    async def drain(self, seconds: float) -> None:
+        """Let what is being handled end and be committed, as long as it does within so many seconds."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self.foundation.bus.drain()
+        except TimeoutError:
+            log.warning("A batch takes longer than %.0f s: it is handled again at the next start.", seconds)
+
     async def _work(self, tasks: asyncio.TaskGroup) -> _Turn:
         """Work until somebody wants to take over; nobody works on the log when this returns."""
         working = tasks.create_task(self.pipeline.work())

@@ -57,6 +57,8 @@ class Trouble:
 class Measured:
     """One look at everything. Bytes are None where nothing is on a local disk."""
 
+    bus: str
+    """What it is and where, for people."""
     lag: Mapping[tuple[str, str], int]
     """Records not yet handled, by stage's group and topic."""
     dead_letters: Mapping[str, int]
@@ -98,6 +100,7 @@ class Measuring:
     async def look(self) -> Measured:
         """One look at everything."""
         return Measured(
+            bus=self._log.description,
             lag=await self.lag(),
             dead_letters={topic.name: await self._log.depth(topic.dead_letters) for topic in ALL},
             tables=await self._store.sizes(),

@@ -1,20 +1,35 @@
 """What an operator wants to know, and the organization's buckets."""
 
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Mapping
+from importlib.metadata import version
 
 from api.ports import DeadLetters
-from api.problems import BadRequestError, UnavailableError
+from api.problems import BadRequestError, NotFoundError, UnavailableError
 from api.state import State
-from pipeline.delivery import DeadLetter
+from pipeline.delivery import PARKING, DeadLetter
+from pipeline.store.sizes import together
 from schemas.base import timestamp
 from schemas.events import OrganizationChanged, SettingsChanged
-from schemas.http.operator import DeadLetterAnswer, FailedDocument, StatusAnswer
+from schemas.http.operator import (
+    DeadLetterAnswer,
+    Disk,
+    FailedDocument,
+    LetterAnswer,
+    NotReady,
+    StageLag,
+    StatusAnswer,
+)
 from schemas.limits import BUCKETS
 from schemas.topics import ALL, SETTINGS_CHANGED
 
 FAILED = 1000
 """Documents shown at most."""
+LETTERS = 100_000
+"""Dead letters of a topic that are looked through for one."""
+SHOWN = 5
+"""Of them in the status."""
 
 
 async def status(state: State) -> StatusAnswer:
@@ -23,19 +38,28 @@ async def status(state: State) -> StatusAnswer:
     for (space, name), count in (await state.documents.states()).items():
         if state.catalog.owner(space) is not None:
             documents[name] += count
+    seen = await state.health.look()
+    lag: Counter[str] = Counter()
+    for (group, _), count in seen.lag.items():
+        lag[group] += count
+    troubles = await state.health.troubles()
     return StatusAnswer(
+        version=version("recollect"),
+        bus=seen.bus,
+        not_ready=[NotReady(part=one.part, reason=one.reason) for one in troubles],
         namespaces=len(state.catalog.namespaces()),
         documents=dict(sorted(documents.items())),
-        lag=await _lag(state),
+        chunks=seen.tables["chunks"].rows,
+        memories=seen.tables["memories"].rows,
+        lag=dict(lag),
+        stages=[
+            StageLag(stage=group.removeprefix("recollect."), topic=topic, lag=count)
+            for (group, topic), count in sorted(seen.lag.items())
+        ],
         dead_letters=await _parked(parked(state)),
+        failures=(await failed(state))[:SHOWN],
+        disk=Disk(tables=together(seen.tables.values()).bytes, log=seen.log_bytes, free=seen.free_bytes),
     )
-
-
-async def _lag(state: State) -> dict[str, int]:
-    behind: Counter[str] = Counter()
-    for (group, _), count in (await state.health.lag()).items():
-        behind[group] += count
-    return dict(behind)
 
 
 async def _parked(letters: DeadLetters) -> dict[str, int]:
@@ -67,10 +91,32 @@ async def failed(state: State) -> list[FailedDocument]:
     ]
 
 
+async def letter_of(state: State, id: str) -> LetterAnswer:  # noqa: A002 - a letter's own word
+    """All of one dead letter."""
+    topic = id.partition("/")[0].removesuffix(".dlq")
+    found = await parked(state).dead_letters(topic, LETTERS)
+    letter = next((one for one in found if one.id == id), None)
+    if letter is None:
+        raise NotFoundError("Dead letter not found", f"There is no dead letter {id[:200]!r} any more.")
+    value = letter.record.value
+    try:
+        payload, encoding = value.decode(), "utf-8"
+    except UnicodeDecodeError:
+        payload, encoding = b64encode(value).decode(), "base64"
+    return LetterAnswer(
+        **shown(letter).model_dump(),
+        headers={name: text for name, text in letter.record.headers.items() if name not in PARKING},
+        size=len(value),
+        encoding=encoding,
+        payload=payload,
+    )
+
+
 def shown(letter: DeadLetter) -> DeadLetterAnswer:
     """A dead letter for people; its value stays in the log."""
     topic, partition, offset = letter.origin
     return DeadLetterAnswer(
+        id=letter.id,
         topic=topic,
         partition=partition,
         offset=offset,

@@ -6,14 +6,24 @@ from fastapi import APIRouter, Query
 
 from api.auth import Admin
 from api.contract import ContractRoute, failures
+from api.problems import BadRequestError
 from api.queries import operator
-from schemas.http.operator import DeadLettersAnswer, FailedAnswer, ReplayedAnswer, StatusAnswer
+from schemas.http.operator import (
+    DeadLettersAnswer,
+    DroppedAnswer,
+    FailedAnswer,
+    LetterAnswer,
+    ReplayedAnswer,
+    StatusAnswer,
+)
 from schemas.http.parts import NO_NUL
 from schemas.http.profile import BucketsAnswer, DeleteBucketsBody, SetBucketsBody
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
 
 TopicName = Annotated[str | None, Query(max_length=200), NO_NUL]
+LetterId = Annotated[str, Query(max_length=300), NO_NUL]
+LetterIds = Annotated[list[LetterId] | None, Query(max_length=1000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
@@ -36,10 +46,29 @@ async def list_dead_letters(entry: Admin, topic: TopicName = None, limit: Limit 
     return DeadLettersAnswer(letters=[operator.shown(letter) for letter in letters])
 
 
+@router.get("/dlq/letter", operation_id="getAdminDlqLetter", responses=failures(400, 401, 403, 404, 500, 503))
+async def show_dead_letter(entry: Admin, id: LetterId) -> LetterAnswer:
+    """All of one record that could not be handled."""
+    return await operator.letter_of(entry.state, id)
+
+
 @router.post("/dlq/replay", operation_id="postAdminDlqReplay", responses=failures(400, 401, 403, 500, 503))
-async def replay_dead_letters(entry: Admin, topic: TopicName = None, limit: Limit = 1000) -> ReplayedAnswer:
+async def replay_dead_letters(
+    entry: Admin, topic: TopicName = None, id: LetterIds = None, limit: Limit = 1000
+) -> ReplayedAnswer:
     """Give them back to their topics."""
-    return ReplayedAnswer(replayed=await operator.parked(entry.state).redrive(topic, limit))
+    letters = operator.parked(entry.state)
+    return ReplayedAnswer(replayed=await letters.redrive(topic, limit, only=id))
+
+
+@router.delete("/dlq", operation_id="deleteAdminDlq", responses=failures(400, 401, 403, 500, 503))
+async def drop_dead_letters(
+    entry: Admin, topic: TopicName = None, id: LetterIds = None, limit: Limit = 1000
+) -> DroppedAnswer:
+    """Let go of those of a topic, or of these, for good."""
+    if topic is None and not id:
+        raise BadRequestError("Which dead letters?", "Name a topic, or ids.")
+    return DroppedAnswer(dropped=await operator.parked(entry.state).drop(topic, limit, only=id))
 
 
 @router.get("/buckets", operation_id="getAdminBuckets", responses=failures(400, 401, 403, 500))

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from pipeline.bus.following import Batch
@@ -126,6 +127,11 @@ class Consumers:
         self._fetch = fetch
         self._partitions = partitions
         self._running: set[str] = set()
+        self._open = asyncio.Event()
+        self._open.set()
+        self._busy: set[Seat] = set()
+        self._rest = asyncio.Event()
+        self._rest.set()
 
     async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool) -> None:
         groups = [stage.group for stage in stages]
@@ -134,6 +140,11 @@ class Consumers:
             await self._feed(stages, until_idle=until_idle)
         finally:
             self._running.difference_update(groups)
+
+    async def drain(self) -> None:
+        """Hand out no more; returns when the positions after what is under way are set."""
+        self._open.clear()
+        await self._rest.wait()
 
     def forget(self, group: str) -> None:
         """Drop the positions of a group that does not run."""
@@ -182,19 +193,36 @@ class Consumers:
         return seats
 
     async def _consume(self, stage: Stage[Any], seat: Seat) -> None:
-        stream = seat[1:]
         while True:
             start = await self._places.beyond(seat)
-            end, rewinds = self._places.head(stream), self._places.rewinds[seat]
-            batch = await self._fetch(stream, start, stage.batch)
-            if batch:
-                end = batch[-1].offset + 1
-                try:
-                    await self._delivery.deliver(stage, batch)
-                except StageFaultError as fault:
-                    self._move(seat, fault.through + 1, rewinds)
-                    raise
-            self._move(seat, end, rewinds)
+            await self._open.wait()
+            with self._under_way(seat):
+                await self._next(stage, seat, start)
+
+    @contextmanager
+    def _under_way(self, seat: Seat) -> Iterator[None]:
+        self._busy.add(seat)
+        self._rest.clear()
+        try:
+            yield
+        finally:
+            self._busy.discard(seat)
+            if not self._busy:
+                self._rest.set()
+
+    async def _next(self, stage: Stage[Any], seat: Seat, start: int) -> None:
+        """One batch from this offset."""
+        stream = seat[1:]
+        end, rewinds = self._places.head(stream), self._places.rewinds[seat]
+        batch = await self._fetch(stream, start, stage.batch)
+        if batch:
+            end = batch[-1].offset + 1
+            try:
+                await self._delivery.deliver(stage, batch)
+            except StageFaultError as fault:
+                self._move(seat, fault.through + 1, rewinds)
+                raise
+        self._move(seat, end, rewinds)
 
     def _move(self, seat: Seat, end: int, rewinds: int) -> None:
         # A batch that was read before a rewind moves nothing.

@@ -150,14 +150,17 @@ class Transaction:
             places.append(Position(partition, offset))
         return places
 
-    def remove(self, topic: str, partition: int, offsets: Iterable[int]) -> None:
-        """Delete records; their offsets are not given out again."""
+    def remove(self, topic: str, partition: int, offsets: Iterable[int]) -> int:
+        """Delete records, and say how many there were; their offsets are not given out again."""
         identity = self._topic(topic)
         gone = [(identity, partition, offset) for offset in offsets]
-        self._db.executemany("DELETE FROM records WHERE topic = ? AND partition = ? AND offset = ?", gone)
+        deleted = self._db.executemany(
+            "DELETE FROM records WHERE topic = ? AND partition = ? AND offset = ?", gone
+        ).rowcount
         # The head is derived from the newest record, which may be among these.
         head = "INSERT INTO heads VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next"
         self._db.execute(head, (identity, partition, self._head((topic, partition))))
+        return deleted
 
     def forget(self, group: str) -> None:
         """Delete a group's positions."""

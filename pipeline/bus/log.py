@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack
 from pathlib import Path
@@ -50,7 +50,6 @@ class LogBus:
         self._places = Places(dict(journal.heads), journal.positions(), self._writer.move)
         self._delivery = Delivery(self, clock, patience, observer=observer)
         self._consumers = Consumers(self._places, self._delivery, self._fetch, journal.partitions)
-        self._redriving = asyncio.Lock()
         self._closed = False
 
     @classmethod
@@ -88,6 +87,11 @@ class LogBus:
         return self._writer.transactions
 
     @property
+    def description(self) -> str:
+        """What it is and where, for people."""
+        return f"embedded log in {self._journal.path.parent}"
+
+    @property
     def trouble(self) -> str | None:
         """Why nothing can be written now; None: it can."""
         return "the log is closed" if self._closed else self._writer.trouble
@@ -119,6 +123,10 @@ class LogBus:
         An unforeseen error of a stage ends the run with that error.
         """
         await self._consumers.run(stages, until_idle=until_idle)
+
+    async def drain(self) -> None:
+        """As `Bus.drain`."""
+        await self._consumers.drain()
 
     async def foresee(self, stages: Sequence[Stage[Any]]) -> None:
         """Let these stages, in this order, show what they have yet to handle. Before `run`."""
@@ -188,30 +196,48 @@ class LogBus:
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
         """Parked records of a topic (its own name, not the `.dlq`), or of all; oldest first per topic."""
+        return await self._letters(topic, limit, None)
+
+    async def redrive(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
+        """Give parked records back to their topic, in one transaction; how many there were.
+
+        Each keeps its first place in the log: stages see it as a late redelivery, not as something new.
+        """
+        return await self._settle(await self._letters(topic, limit, only), again=True)
+
+    async def drop(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
+        """Remove parked records, in one transaction; how many there were."""
+        return await self._settle(await self._letters(topic, limit, only), again=False)
+
+    async def _letters(self, topic: str | None, limit: int, only: Collection[str] | None) -> list[DeadLetter]:
         letters: list[DeadLetter] = []
         for name in await self._parked(topic):
             async for record in self.read(name):
                 if len(letters) == limit:
                     return letters
-                letters.append(DeadLetter.read(record))
+                letter = DeadLetter.read(record)
+                if only is None or letter.id in only:
+                    letters.append(letter)
         return letters
 
-    async def redrive(self, topic: str | None = None, limit: int = 1000) -> int:
-        """Give parked records back to their topic, in one transaction; how many there were.
+    async def _settle(self, letters: Sequence[DeadLetter], *, again: bool) -> int:
+        at = self._now()
 
-        Each keeps its first place in the log: stages see it as a late redelivery, not as something new.
-        """
-        async with self._redriving:
-            letters = await self.dead_letters(topic, limit)
-            at = self._now()
+        def move(log: Transaction) -> int:
+            settled = 0
+            for letter in letters:
+                # Somebody else may have been faster.
+                if log.remove(letter.record.topic, letter.record.partition, [letter.record.offset]):
+                    settled += 1
+                    if again:
+                        log.append(letter.origin[0], at, [letter.redriven()])
+            return settled
 
-            def move(log: Transaction) -> None:
-                for letter in letters:
-                    log.append(letter.origin[0], at, [letter.redriven()])
-                    log.remove(letter.record.topic, letter.record.partition, [letter.record.offset])
-
-            await self._writer.submit(move)
-        return len(letters)
+        return int(await self._writer.submit(move))
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
         """Apply retention and compaction and give space back; how many records went."""

@@ -1,6 +1,6 @@
 """What the service asks of a bus: the embedded log and Kafka both are one and pass one contract suite."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
@@ -32,6 +32,11 @@ class Bus(Protocol):
         ...
 
     @property
+    def description(self) -> str:
+        """What it is and where, for people."""
+        ...
+
+    @property
     def trouble(self) -> str | None:
         """Why nothing can be published now, for people; None: it can, as far as is known."""
         ...
@@ -51,6 +56,10 @@ class Bus(Protocol):
 
     async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None:
         """Feed the stages until cancelled, or until every one has consumed all there is."""
+        ...
+
+    async def drain(self) -> None:
+        """Hand no more to stages; returns when the batches under way are committed. Then cancel `run`."""
         ...
 
     async def foresee(self, stages: Sequence[Stage[Any]]) -> None:
@@ -96,8 +105,16 @@ class Bus(Protocol):
         """Parked records of a topic (its own name, not the `.dlq`), or of all; oldest first per topic."""
         ...
 
-    async def redrive(self, topic: str | None = None, limit: int = 1000) -> int:
-        """Give parked records back to their topic; how many there were."""
+    async def redrive(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
+        """Give parked records back to their topic, those with these ids if any; how many there were."""
+        ...
+
+    async def drop(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
+        """Let go of parked records, those with these ids if any; how many there were."""
         ...
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:

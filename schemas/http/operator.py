@@ -1,16 +1,32 @@
 """What an operator asks of a running service. Ours, and outside the contract."""
 
+from typing import Literal
+
 from schemas.base import Answer
 from schemas.http.parts import Count, Timestamp
 
 
-class StatusAnswer(Answer):
-    """Documents by status, records not yet handled by consumer group, dead letters by topic."""
+class StageLag(Answer):
+    """Records of a topic that a stage has yet to handle."""
 
-    namespaces: Count
-    documents: dict[str, Count]
-    lag: dict[str, Count]
-    dead_letters: dict[str, Count]
+    stage: str
+    topic: str
+    lag: Count
+
+
+class NotReady(Answer):
+    """A part that does not work, and why."""
+
+    part: str
+    reason: str
+
+
+class Disk(Answer):
+    """Bytes; null where they are on no disk of this machine."""
+
+    tables: Count | None
+    log: Count | None
+    free: Count | None
 
 
 class FailedDocument(Answer):
@@ -22,6 +38,26 @@ class FailedDocument(Answer):
     updated_at: Timestamp
 
 
+class StatusAnswer(Answer):
+    """Documents by status, lag by consumer group and by stage, dead letters by topic, the newest failures.
+
+    Chunks and memories are counted as far as they are flushed.
+    """
+
+    version: str
+    bus: str
+    not_ready: list[NotReady]
+    namespaces: Count
+    documents: dict[str, Count]
+    chunks: Count
+    memories: Count
+    lag: dict[str, Count]
+    stages: list[StageLag]
+    dead_letters: dict[str, Count]
+    failures: list[FailedDocument]
+    disk: Disk
+
+
 class FailedAnswer(Answer):
     """The newest first."""
 
@@ -31,6 +67,7 @@ class FailedAnswer(Answer):
 class DeadLetterAnswer(Answer):
     """A record that could not be handled, where it was first read, and why it was parked."""
 
+    id: str
     topic: str
     partition: int
     offset: int
@@ -52,3 +89,18 @@ class ReplayedAnswer(Answer):
     """How many records were given back to their topics."""
 
     replayed: Count
+
+
+class LetterAnswer(DeadLetterAnswer):
+    """All of a dead letter; what is no UTF-8 comes as base64."""
+
+    headers: dict[str, str]
+    size: Count
+    encoding: Literal["utf-8", "base64"]
+    payload: str
+
+
+class DroppedAnswer(Answer):
+    """How many records were let go of."""
+
+    dropped: Count

@@ -1,10 +1,13 @@
 """What an operator asks over HTTP."""
 
+import json
+from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from pipeline.delivery import Entry
 from pipeline.errors import RejectedError
 from pipeline.stage import Record, Stage
 from schemas.events import DocumentSubmitted
@@ -65,6 +68,41 @@ async def test_a_dead_letter_is_shown_counted_and_given_back(service: Service, c
     assert letter["topic"] == DOCUMENTS_SUBMITTED.name
     assert (letter["stage"], letter["error"]) == ("picky", "this is a picture of a duck")
     assert await client.ok("POST", "/admin/dlq/replay") == {"replayed": 1}
+    assert (await client.ok("GET", "/admin/dlq"))["letters"] == []
+
+
+async def test_one_dead_letter_is_shown_with_what_it_holds(service: Service, client: Client) -> None:
+    await client("POST", "/ns/alice/document", ADD, headers={"x-request-id": "req-7"})
+    await _parked(service)
+    (letter,) = (await client.ok("GET", "/admin/dlq"))["letters"]
+    shown = await client.ok("GET", "/admin/dlq/letter", params={"id": letter["id"]})
+    assert letter.items() <= shown.items()
+    assert shown["headers"] == {"request-id": "req-7"}
+    assert json.loads(shown["payload"])["content"]["text"] == ADD["content"]
+    assert (shown["encoding"], shown["size"]) == ("utf-8", len(shown["payload"].encode()))
+    gone = f"{letter['id']}9"
+    await client.refused(404, "GET", "/admin/dlq/letter", params={"id": gone})
+
+
+async def test_what_is_no_text_is_shown_as_base64(service: Service, client: Client) -> None:
+    await service.bus.append(DOCUMENTS_SUBMITTED.name, [Entry(b"key", b"\xff\xfe", {})])
+    await _parked(service)
+    (letter,) = (await client.ok("GET", "/admin/dlq"))["letters"]
+    shown = await client.ok("GET", "/admin/dlq/letter", params={"id": letter["id"]})
+    assert (shown["encoding"], b64decode(shown["payload"])) == ("base64", b"\xff\xfe")
+
+
+async def test_chosen_dead_letters_are_given_back_or_dropped(service: Service, client: Client) -> None:
+    for number in range(3):
+        await client.ok("POST", "/ns/alice/document", {**ADD, "id": f"d{number}"})
+    await _parked(service)
+    first, second, third = (one["id"] for one in (await client.ok("GET", "/admin/dlq"))["letters"])
+    assert await client.ok("POST", "/admin/dlq/replay", params={"id": [first]}) == {"replayed": 1}
+    assert await client.ok("DELETE", "/admin/dlq", params={"id": [second]}) == {"dropped": 1}
+    assert [one["id"] for one in (await client.ok("GET", "/admin/dlq"))["letters"]] == [third]
+    await client.refused(400, "DELETE", "/admin/dlq")
+    topic = {"topic": DOCUMENTS_SUBMITTED.name}
+    assert await client.ok("DELETE", "/admin/dlq", params=topic) == {"dropped": 1}
     assert (await client.ok("GET", "/admin/dlq"))["letters"] == []
 
 

@@ -78,10 +78,23 @@ def test_what_was_exported_can_be_imported_twice(recollect: Shell, namespace: st
 def test_status_shows_documents_and_lag(recollect: Shell, namespace: str) -> None:
     recollect("add", namespace, "A short note.", "--wait")
     shown = recollect("status")
-    assert "documents done" in shown
-    assert "lag of" in shown
+    for said in ("address", "embedded log in", "documents done", "documents.chunked.v1"):
+        assert said in shown
+    answer = json.loads(recollect("status", "--json"))
+    assert answer["address"].startswith("http://127.0.0.1:")
+    assert {"extract", "relate"} <= {one["stage"] for one in answer["stages"]}
+    assert answer["notReady"] == []
+    assert answer["disk"]["log"] > 0
+
+
+def test_a_dead_letter_is_listed_shown_and_dropped(recollect: Shell, server: Server) -> None:
     assert recollect("dlq", "list") == ""
     assert "0 records" in recollect("dlq", "replay")
+    missing = recollect.run("dlq", "show", "documents.submitted.v1.dlq/0/0")
+    assert missing.returncode == 1
+    assert "no dead letter" in missing.stderr
+    assert "Nothing was dropped" in recollect.run("dlq", "drop", "documents.submitted.v1", given="n\n").stderr
+    assert "0 records dropped" in recollect("dlq", "drop", "documents.submitted.v1", "--yes")
 
 
 def test_a_key_opens_what_it_was_made_for_until_it_is_revoked(recollect: Shell, namespace: str) -> None:

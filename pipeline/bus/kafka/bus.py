@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -91,6 +91,11 @@ class KafkaBus:
         return self._cluster.options.partitions
 
     @property
+    def description(self) -> str:
+        """What it is and where, for people."""
+        return f"Kafka at {self._cluster.options.bootstrap}"
+
+    @property
     def trouble(self) -> str | None:
         """Why the last records could not be written; None: they were."""
         return self._publishing.trouble
@@ -125,6 +130,10 @@ class KafkaBus:
         finally:
             for group in groups:
                 self._feeds.pop(group, None)
+
+    async def drain(self) -> None:
+        """As `Bus.drain`; the group goes on in other processes once `run` is cancelled."""
+        await asyncio.gather(*(feed.drain() for feed in self._feeds.values()))
 
     async def foresee(self, stages: Sequence[Stage[Any]]) -> None:
         for stage in stages:
@@ -186,33 +195,64 @@ class KafkaBus:
                     yield record
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
-        """What was parked and not given back since."""
-        names = [f"{topic}{DEAD_LETTERS}"] if topic is not None else await self._topics.parked()
-        letters: list[DeadLetter] = []
-        for name in names:
-            starts = await self._starts(name)
-            for place, end in sorted((await self._offsets.ends([name])).items()):
-                async with aclosing(read(self._cluster, place, starts[place], end)) as records:
-                    async for record in records:
-                        if len(letters) == limit:
-                            return letters
-                        letters.append(DeadLetter.read(record))
-        return letters
+        """What was parked and not given back or dropped since."""
+        return [letter async for letter in self._letters(topic, limit)]
 
-    async def redrive(self, topic: str | None = None, limit: int = 1000) -> int:
+    async def redrive(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
         """Give parked records back, and remember up to where: Kafka can't take single records away.
 
         What ends in between gives some back twice, never none.
         """
         async with self._redriving:
-            letters = await self.dead_letters(topic, limit)
-            done: dict[TopicPartition, int] = {}
+            letters = await self._chosen(topic, limit, only)
             for letter in letters:
                 await self.append(letter.origin[0], [letter.redriven()])
-                done[TopicPartition(letter.record.topic, letter.record.partition)] = letter.record.offset + 1
-            if done:
-                await self._offsets.place(REDRIVE, done)
+            await self._pass(letters, topic)
         return len(letters)
+
+    async def drop(
+        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    ) -> int:
+        """Remember up to where parked records count no longer; the broker removes them in its own time."""
+        async with self._redriving:
+            letters = await self._chosen(topic, limit, only)
+            await self._pass(letters, topic)
+        return len(letters)
+
+    async def _chosen(self, topic: str | None, limit: int, only: Collection[str] | None) -> list[DeadLetter]:
+        if only is None:
+            return await self.dead_letters(topic, limit)
+        return [letter async for letter in self._letters(topic) if letter.id in only][:limit]
+
+    async def _pass(self, done: Sequence[DeadLetter], topic: str | None) -> None:
+        """Go on behind these; what lies between them and is not done yet is parked once more, behind them."""
+        ends: dict[TopicPartition, int] = {}
+        for letter in done:
+            place = TopicPartition(letter.record.topic, letter.record.partition)
+            ends[place] = max(ends.get(place, 0), letter.record.offset + 1)
+        if not ends:
+            return
+        ids = {letter.id for letter in done}
+        async for letter in self._letters(topic):
+            record = letter.record
+            end = ends.get(TopicPartition(record.topic, record.partition), 0)
+            if record.offset < end and letter.id not in ids:
+                await self.append(record.topic, [Entry(record.key, record.value, record.headers)])
+        await self._offsets.place(REDRIVE, ends)
+
+    async def _letters(self, topic: str | None, limit: int | None = None) -> AsyncIterator[DeadLetter]:
+        names = [f"{topic}{DEAD_LETTERS}"] if topic is not None else await self._topics.parked()
+        for name in names:
+            starts = await self._starts(name)
+            for place, end in sorted((await self._offsets.ends([name])).items()):
+                async with aclosing(read(self._cluster, place, starts[place], end)) as records:
+                    async for record in records:
+                        if limit == 0:
+                            return
+                        limit = None if limit is None else limit - 1
+                        yield DeadLetter.read(record)
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
         """Nothing: a broker applies retention and compaction by itself."""

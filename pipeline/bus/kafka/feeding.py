@@ -82,6 +82,10 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
             await self._cancel(list(self._lanes))
             await self._subscriber.stop()
 
+    async def drain(self) -> None:
+        """Take no more, and wait until what is being handled is committed."""
+        await asyncio.gather(*(lane.settle(None) for lane in self._lanes.values()))
+
     async def rewind(self, starts: dict[TopicPartition, int]) -> None:
         """Go back to these offsets in the partitions that are here; durable on return."""
         consumer = self._consumer()

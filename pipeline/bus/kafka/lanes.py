@@ -89,8 +89,8 @@ class Lane:
             self._handling = None
             self._idle.set()
 
-    async def settle(self, seconds: float) -> None:
-        """A rebalance begins: forget what only waits, and let the batch at hand end if it soon does."""
+    async def settle(self, seconds: float | None) -> None:
+        """A rebalance or the end begins: forget what waits, and let the batch at hand end if it soon does."""
         self._drop()
         self._owned.clear()
         with suppress(TimeoutError):

@@ -1,5 +1,6 @@
 """What every bus must do. An adapter's test module subclasses `BusContract` and gives it a `harness`."""
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ import pytest
 
 from pipeline import tracing
 from pipeline.bus.port import Bus
-from pipeline.delivery import FAULTS, Entry, Patience
+from pipeline.delivery import FAULTS, DeadLetter, Entry, Patience
 from pipeline.errors import RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Position
 from pipeline.stage import Record, Stage
@@ -338,3 +339,59 @@ class BusContract:
         await bus.publish(topic, noted([1]))
         assert bus.trouble is None
         assert bus.nbytes is None or bus.nbytes > 0
+
+    async def test_draining_commits_the_batch_under_way_and_hands_out_no_other(
+        self, harness: Harness
+    ) -> None:
+        bus, topic = await harness.open(), harness.topic("drained")
+        begun, go_on, handled = asyncio.Event(), asyncio.Event(), list[int]()
+
+        async def handle(batch: Sequence[Record[Noted]]) -> None:
+            begun.set()
+            await go_on.wait()
+            handled.extend(record.event.number for record in batch)
+
+        stage = Stage(harness.stage("drained"), topic, handle, batch=2)
+        await bus.publish(topic, noted(range(6)))
+        running = asyncio.create_task(bus.run([stage]))
+        await begun.wait()
+        draining = asyncio.create_task(bus.drain())
+        await asyncio.sleep(0)
+        assert not draining.done(), "a batch is under way"
+        go_on.set()
+        await draining
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        first = list(handled)
+        assert first == list(range(len(first)))
+        assert len(first) < 6
+        book = Notebook()
+        bus = await harness.open()
+        await bus.run([Stage(stage.name, topic, book.handle)], until_idle=True)
+        assert book.numbers == list(range(len(first), 6)), "what was handled is not handed out again"
+
+    async def test_single_dead_letters_are_given_back_or_dropped_and_the_others_stay(
+        self, harness: Harness
+    ) -> None:
+        bus, topic, book = await harness.open(), harness.topic("chosen"), Notebook()
+        book.failures = {number: [RejectedError("no")] for number in range(5)}
+        stage = Stage(harness.stage("chosen"), topic, book.handle, batch=1)
+        await bus.publish(topic, noted(range(5)))
+        await bus.run([stage], until_idle=True)
+        letters = {_number(letter): letter.id for letter in await bus.dead_letters(topic.name)}
+        assert await bus.redrive(topic.name, only=[letters[1]]) == 1
+        left = {_number(letter): letter.id for letter in await bus.dead_letters(topic.name)}
+        assert set(left) == {0, 2, 3, 4}
+        assert await bus.drop(only=[left[3], "no.such.topic.dlq/0/0"]) == 1
+        assert {_number(letter) for letter in await bus.dead_letters(topic.name)} == {0, 2, 4}
+        assert await bus.depth(topic.dead_letters) == 3
+        await bus.run([stage], until_idle=True)
+        assert book.numbers == [1]
+        assert await bus.drop(topic.name) == 3
+        assert await bus.depth(topic.dead_letters) == 0
+        await bus.run([stage], until_idle=True)
+        assert book.numbers == [1], "what was dropped is never handled"
+
+
+def _number(letter: DeadLetter) -> int:
+    return Noted.model_validate_json(letter.record.value).number

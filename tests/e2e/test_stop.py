@@ -1,0 +1,83 @@
+"""How the service ends: requests and batches under way first, or at once when it is asked twice."""
+
+import json
+import os
+import signal
+import socket
+from contextlib import closing
+
+import httpx2
+
+from bench.server import Server
+from tests.e2e.waiting import until
+
+COUNT = 40
+
+
+class HalfSent:
+    """A request whose body has come by half."""
+
+    def __init__(self, server: Server, path: str, body: object) -> None:
+        content = json.dumps(body).encode()
+        head = (
+            f"POST {path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {server.key}\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+        )
+        self._rest = content[10:]
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        self._socket.sendall(head.encode() + content[:10])
+
+    def finish(self) -> str:
+        """The status line of the answer."""
+        self._socket.sendall(self._rest)
+        with self._socket.makefile("rb") as answer:
+            return answer.readline().decode()
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def _is_listening(server: Server) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", server.port), timeout=5).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def _ask_to_end(server: Server) -> None:
+    os.kill(server.pid, signal.SIGTERM)
+    until(lambda: _is_listening(server), lambda listening: not listening, "no new requests taken")
+
+
+def test_a_request_under_way_is_answered_and_what_it_wrote_is_there_after_the_end(own_server: Server) -> None:
+    own_server.start()
+    headers = {"authorization": f"Bearer {own_server.key}"}
+    with httpx2.Client(base_url=own_server.url, headers=headers, timeout=30) as client:
+        for number in range(COUNT):
+            body = {"content": f"Ada has {number} cats.", "id": f"d{number}", "taskType": "superrag"}
+            assert client.post("/ns/home/document", json=body).is_success
+    request = HalfSent(own_server, "/ns/home/document", {"content": "Bob sails.", "id": "late"})
+    with closing(request):
+        _ask_to_end(own_server)
+        assert " 200 " in request.finish()
+    assert own_server.wait() == 0
+    own_server.start()
+    with httpx2.Client(base_url=own_server.url, headers=headers, timeout=30) as client:
+
+        def states() -> dict[str, str]:
+            body: dict[str, object] = {}
+            answer = client.post("/ns/home/list/documents?limit=100", json=body).json()
+            return {one["id"]: one["system"]["status"] for one in answer["documents"]}
+
+        found = until(states, lambda seen: set(seen.values()) == {"done"}, "all done")
+        assert found.keys() == {"late", *(f"d{number}" for number in range(COUNT))}
+
+
+def test_a_second_signal_ends_it_at_once(own_server: Server) -> None:
+    own_server.start()
+    request = HalfSent(own_server, "/ns/home/document", {"content": "Bob sails.", "id": "never"})
+    with closing(request):
+        _ask_to_end(own_server)
+        os.kill(own_server.pid, signal.SIGTERM)
+        assert own_server.wait() == 128 + signal.SIGTERM
