@@ -16,6 +16,7 @@ COPY api api
 COPY connectors connectors
 COPY bench bench
 COPY recollect.py ./
+COPY docs/asyncapi.json docs/
 COPY docker/recollect /usr/local/bin/recollect
 ENV PATH=/app/.venv/bin:$PATH \
     PYTHONPATH=/app \

@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test check format lint types imports bench demo kafka hooks clean
+.PHONY: help install run test check format lint types imports bench demo kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ demo: install ## Remember the installed packages, then ask five questions
 
 kafka: install ## Run a real Apache Kafka on loopback until Ctrl-C (ARGS="--port 9092")
 	@$(BIN)/python -m tools.kafka $(ARGS)
+
+asyncapi: install ## Write docs/asyncapi.json, what is on which topic
+	@$(BIN)/python -m tools.asyncapi
 
 hooks: install ## Run the checks before every commit
 	@$(BIN)/pre-commit install

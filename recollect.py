@@ -138,6 +138,11 @@ def _run(main: Coroutine[Any, Any, None]) -> None:
         uvloop.run(main)
 
 
+def _asyncapi() -> bytes:
+    """As it was written for this version: making it anew needs FastStream, which takes seconds to import."""
+    return (Path(__file__).parent / "docs" / "asyncapi.json").read_bytes()
+
+
 async def _serve(settings: Settings, listener: "socket.socket") -> None:
     """Open everything, then answer requests beside the pipeline; whichever ends takes the other along."""
     from api.app import create_app
@@ -160,7 +165,7 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
             yield serving
 
         announce = partial(_announce, settings, listener, secret)
-        app = create_app(opening, connectors.routes)
+        app = create_app(opening, connectors.routes, asyncapi=_asyncapi())
 
         async def answering() -> None:
             await answer(app, listener, announce, level=settings.log_level)

@@ -14,6 +14,7 @@ from api.routes import (
     feedback,
     health,
     listing,
+    log,
     memories,
     namespaces,
     operator,
@@ -26,10 +27,11 @@ from api.state import Serving
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 
 
-def create_app(opening: Opening, edge: Sequence[BaseRoute] = ()) -> FastAPI:
+def create_app(opening: Opening, edge: Sequence[BaseRoute] = (), *, asyncapi: bytes | None = None) -> FastAPI:
     """The service. `opening` is entered at the start and left at the end of the process.
 
-    `edge`: routes of other parts, outside the interface.
+    `edge`: routes of other parts, outside the interface. `asyncapi`: the document of the log, in JSON, to be
+    shown at /asyncapi.json.
     """
 
     @asynccontextmanager
@@ -63,6 +65,8 @@ def create_app(opening: Opening, edge: Sequence[BaseRoute] = ()) -> FastAPI:
         app.include_router(part.router)
     app.include_router(health.router)
     app.router.routes.extend(edge)
+    if asyncapi is not None:
+        app.include_router(log.router(asyncapi))
     app.add_middleware(errors.Edge)
     errors.install(app)
     openapi.install(app)
