@@ -3,9 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from hashlib import blake2b
+from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from pipeline.ports import Hold
+
+_LONGEST_NAME = 150
+
+
+def plain_name(name: str) -> str:
+    """A lock's name as a file or an object may be called."""
+    plain = quote(name, safe="")
+    return plain if len(plain) <= _LONGEST_NAME else blake2b(name.encode(), digest_size=32).hexdigest()
 
 
 class Unlosable:

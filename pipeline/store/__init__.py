@@ -9,7 +9,7 @@ from pipeline.store.chunks import Chunks  # noqa: E402
 from pipeline.store.documents import Documents  # noqa: E402
 from pipeline.store.memories import Memories  # noqa: E402
 from pipeline.store.meta import StoreMismatchError  # noqa: E402
-from pipeline.store.opening import Store, open_store  # noqa: E402
+from pipeline.store.opening import Store, open_locks, open_store  # noqa: E402
 from pipeline.store.operations import Operations  # noqa: E402
 from pipeline.store.pages import Page  # noqa: E402
 
@@ -22,5 +22,6 @@ __all__ = [
     "Page",
     "Store",
     "StoreMismatchError",
+    "open_locks",
     "open_store",
 ]

@@ -5,16 +5,13 @@ import fcntl
 import os
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from hashlib import blake2b
 from pathlib import Path
-from urllib.parse import quote
 
-from pipeline.locks import LocalLocks
+from pipeline.locks import LocalLocks, plain_name
 from pipeline.ports import Hold
 
 _FIRST_PAUSE = 0.0005
 _LONGEST_PAUSE = 0.02
-_LONGEST_NAME = 150
 
 
 class FolderLocks:
@@ -27,7 +24,7 @@ class FolderLocks:
     @asynccontextmanager
     async def hold(self, name: str) -> AsyncIterator[Hold]:
         """Wait for the lock of this name without blocking the event loop, then hold it."""
-        path = self._folder / _file_name(name)
+        path = self._folder / plain_name(name)
         async with self._local.hold(name) as hold:
             with ExitStack() as held:
                 with ExitStack() as line:
@@ -59,8 +56,3 @@ def _open(path: Path) -> int:
     except FileNotFoundError:
         path.parent.mkdir(parents=True, exist_ok=True)
         return os.open(path, flags, 0o644)
-
-
-def _file_name(name: str) -> str:
-    plain = quote(name, safe="")
-    return plain if len(plain) <= _LONGEST_NAME else blake2b(name.encode(), digest_size=32).hexdigest()

@@ -21,6 +21,7 @@ from pipeline.store.catalog import Catalog
 from pipeline.store.chunks import Chunks
 from pipeline.store.codec import Codec
 from pipeline.store.documents import Documents
+from pipeline.store.locks import FolderLocks
 from pipeline.store.memories import Memories
 from pipeline.store.meta import Meta, agree
 from pipeline.store.operations import Operations
@@ -171,6 +172,17 @@ async def open_store(
         meta = await agree(connection, wanted)
         sharing = Sharing(locks, seconds if follow_seconds is None else follow_seconds)
         return await _open_shared(sharing, connection, folder, meta)
+
+
+def open_locks(uri: str, storage: Mapping[str, str] | None = None) -> Locks:
+    """Locks for all who open the store at this URI: files in its folder, or leases at an object store."""
+    if "://" not in uri:
+        return FolderLocks(Path(uri).resolve() / "locks")
+    # One process with its tables in a folder has no use for an object store's client.
+    from pipeline.store.leases import LeaseLocks  # noqa: PLC0415 - see above
+    from pipeline.store.objects import open_objects  # noqa: PLC0415 - see above
+
+    return LeaseLocks(open_objects(uri, storage, quick=True))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,14 @@
 """Rows to store: small, complete, and different where it matters."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
-from pipeline.store import Store, open_store
-from pipeline.store.locks import FolderLocks
+from pipeline.store import Store, open_locks, open_store
 from pipeline.store.readable import Readable
 from pipeline.store.table import Table
 from schemas.events import BlobRef, Content, Relation, Upload
@@ -20,14 +18,17 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DIMENSIONS = 4
 
 
-async def opened(folder: object, shards: int = 2, *, shared: bool = False) -> Store:
+async def opened(
+    place: object, shards: int = 2, *, shared: bool = False, storage: Mapping[str, str] | None = None
+) -> Store:
     """A store whose loops do not run: `durable` flushes, `refresh` follows."""
     return await open_store(
-        str(folder),
+        str(place),
         dimensions=DIMENSIONS,
         shards=shards,
         embedder="sample",
-        locks=FolderLocks(Path(str(folder)) / "locks") if shared else None,
+        locks=open_locks(str(place), storage) if shared else None,
+        storage=storage,
     )
 
 

@@ -3,28 +3,39 @@
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from pipeline.errors import LockLostError, OutageError
 from pipeline.locks import LocalLocks
 from pipeline.ports import Locks
+from pipeline.store.leases import Lease, LeaseLocks
 from pipeline.store.locks import FolderLocks
+from pipeline.store.objects import open_objects
+from tests.s3 import S3
 
 pytestmark = pytest.mark.anyio
 
+_TTL = 1.2
+"""Seconds, so short that a test can wait for its end."""
 Opened = Callable[[], Locks]
 """Every call is another process's view of the same locks, where several processes are meant to share them."""
 
 
-@pytest.fixture(params=["local", "folder"])
+@pytest.fixture(params=["local", "folder", "lease"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     if request.param == "local":
         locks = LocalLocks()
         return lambda: locks
-    return lambda: FolderLocks(tmp_path / "locks")
+    if request.param == "folder":
+        return lambda: FolderLocks(tmp_path / "locks")
+    s3: S3 = request.getfixturevalue("s3")
+    uri = s3.uri()
+    return lambda: LeaseLocks(open_objects(uri, s3.options))
 
 
 async def test_a_name_has_one_holder_at_a_time(opened: Opened) -> None:
@@ -97,24 +108,98 @@ async def test_a_busy_holder_lets_another_in(opened: Opened) -> None:
     await taking
 
 
-async def test_a_killed_process_gives_its_locks_back(tmp_path: Path) -> None:
-    code = f"""
+_HOLD_FOR_EVER = """
 import asyncio
 from pathlib import Path
+from pipeline.store.leases import LeaseLocks
 from pipeline.store.locks import FolderLocks
+from pipeline.store.objects import open_objects
 async def main():
-    async with FolderLocks(Path({str(tmp_path)!r})).hold("a"):
+    async with {locks}.hold("a"):
         print("held", flush=True)
         await asyncio.Event().wait()
 asyncio.run(main())
 """
-    async with _process(code) as process:
-        waiting = asyncio.create_task(_hold_once(FolderLocks(tmp_path)))
-        for _ in range(100):
-            await asyncio.sleep(0)
+
+
+async def test_a_killed_process_gives_its_locks_back(tmp_path: Path) -> None:
+    async with _process(_HOLD_FOR_EVER.format(locks=f"FolderLocks(Path({str(tmp_path)!r}))")) as process:
+        await _waits_until_killed(FolderLocks(tmp_path), process)
+
+
+async def test_the_lease_of_a_killed_process_ends(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_clock() -> float:
+        raise AssertionError("a lease asks no wall clock")
+
+    uri = s3.uri()
+    locks = f"LeaseLocks(open_objects({uri!r}, {s3.options!r}), ttl={_TTL})"
+    async with _process(_HOLD_FOR_EVER.format(locks=locks)) as process:
+        monkeypatch.setattr(time, "time", no_clock)
+        await _waits_until_killed(LeaseLocks(open_objects(uri, s3.options), ttl=_TTL), process)
+
+
+async def test_a_lease_that_is_renewed_is_kept_for_longer_than_its_time(s3: S3) -> None:
+    holder, other = _two_leases(s3)
+    async with holder.hold("a") as hold:
+        waiting = asyncio.create_task(_hold_once(other))
+        await asyncio.sleep(3 * _TTL)  # time itself is what is tested
+        hold.check()
         assert not waiting.done()
-        process.send_signal(signal.SIGKILL)
-        await waiting
+    await waiting
+
+
+async def test_who_can_no_longer_renew_knows_it_before_another_has_the_lock(s3: S3) -> None:
+    holder, other = _two_leases(s3)
+    async with holder.hold("a") as hold:
+        assert isinstance(hold, Lease)
+        hold.end()  # as if this process stood still
+        async with other.hold("a") as others:
+            with pytest.raises(LockLostError, match="not rewritten in time"):
+                hold.check()
+            others.check()
+    # The late release of the first took nothing from the second, which released it too.
+    async with holder.hold("a") as again:
+        again.check()
+
+
+async def test_who_finds_its_lease_taken_over_does_not_give_it_away(s3: S3) -> None:
+    holder, other = _two_leases(s3)
+    third = LeaseLocks(holder._store, ttl=_TTL)
+    async with AsyncExitStack() as stack:
+        async with holder.hold("a") as hold:
+            assert isinstance(hold, Lease)
+            hold.end()
+            others = await stack.enter_async_context(other.hold("a"))
+        waiting = asyncio.create_task(_hold_once(third))
+        await asyncio.sleep(_TTL / 2)
+        assert not waiting.done()
+        others.check()
+    await waiting
+
+
+async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
+    options = {
+        "endpoint": "http://127.0.0.1:9",
+        "region": "a",
+        "access_key_id": "k",
+        "secret_access_key": "s",
+    }
+    locks = LeaseLocks(open_objects("s3://bucket/x", options | {"allow_http": "true"}, quick=True))
+    with pytest.raises(OutageError, match="object store failed"):
+        await _hold_once(locks)
+
+
+def _two_leases(s3: S3) -> tuple[LeaseLocks, LeaseLocks]:
+    store = open_objects(s3.uri(), s3.options)
+    return LeaseLocks(store, ttl=_TTL), LeaseLocks(store, ttl=_TTL)
+
+
+async def _waits_until_killed(locks: Locks, holder: asyncio.subprocess.Process) -> None:
+    waiting = asyncio.create_task(_hold_once(locks))
+    await asyncio.sleep(0.1)  # whatever it may do before the kill, it must not get the lock
+    assert not waiting.done()
+    holder.send_signal(signal.SIGKILL)
+    await waiting
 
 
 @asynccontextmanager

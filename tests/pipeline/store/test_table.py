@@ -61,7 +61,7 @@ def _rows(group: str, rows: int, text: int) -> list[ChunkRow]:
     ]
 
 
-async def _play(
+async def play(
     store: Store,
     step: tuple[object, ...],
     model: dict[str, list[ChunkRow]],
@@ -87,7 +87,7 @@ async def _play(
     return store
 
 
-async def _agrees(store: Store, model: Mapping[str, Sequence[ChunkRow]]) -> None:
+async def agrees(store: Store, model: Mapping[str, Sequence[ChunkRow]]) -> None:
     found = await store.chunks.get(_GROUPS)
     assert {group: _plain(rows) for group, rows in found.items()} == {
         group: _plain(rows) for group, rows in model.items() if rows
@@ -117,10 +117,10 @@ def test_any_history_leaves_what_a_dictionary_would_hold(
             store = await opened(folder, shared=shared)
             model: dict[str, list[ChunkRow]] = {}
             for step in history:
-                store = await _play(store, step, model, lambda: opened(folder, shared=shared))
-            await _agrees(store, model)
+                store = await play(store, step, model, lambda: opened(folder, shared=shared))
+            await agrees(store, model)
             await store.close()
-            await _agrees(await opened(folder, shared=shared), model)
+            await agrees(await opened(folder, shared=shared), model)
 
     asyncio.run(live())
 

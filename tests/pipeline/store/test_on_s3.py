@@ -1,0 +1,88 @@
+"""The store on a real S3 server: the same answers as in a folder, for one process and for several."""
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from pipeline.rows import ChunkRow
+from pipeline.store import Store
+from tests.pipeline.store.samples import (
+    chunk,
+    full_document,
+    full_memory,
+    opened,
+    plain,
+    store_chunks,
+    store_documents,
+    store_memories,
+)
+from tests.pipeline.store.shared_writer import NAMES
+from tests.pipeline.store.test_table import agrees, both, play, steps
+from tests.s3 import S3
+
+pytestmark = pytest.mark.anyio
+
+_CHECKOUT = Path(__file__).parents[3]
+
+
+@both
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(history=steps)
+def test_any_history_leaves_what_a_dictionary_would_hold(
+    s3: S3, shared: bool, history: list[tuple[object, ...]]
+) -> None:
+    async def live() -> None:
+        uri = s3.uri()
+
+        async def again() -> Store:
+            return await opened(uri, shared=shared, storage=s3.options)
+
+        store = await again()
+        model: dict[str, list[ChunkRow]] = {}
+        for step in history:
+            store = await play(store, step, model, again)
+        await agrees(store, model)
+        await store.close()
+        await agrees(await again(), model)
+
+    asyncio.run(live())
+
+
+@both
+async def test_every_field_survives(s3: S3, shared: bool) -> None:
+    uri = s3.uri()
+    store = await opened(uri, shared=shared, storage=s3.options)
+    row, fact = full_document(), full_memory("source")
+    await store_documents(store, row)
+    await store_chunks(store, "parent", [chunk("parent", 0)])
+    await store_memories(store, fact)
+    await store.close()
+    again = await opened(uri, shared=shared, storage=s3.options)
+    assert (await again.documents.get([row.key]))[row.key] == [row]
+    assert plain((await again.chunks.get(["parent"]))["parent"][0]) == plain(chunk("parent", 0))
+    assert plain((await again.memories.get([fact.id]))[fact.id][0]) == plain(fact)
+    assert (await again.documents.page(["alice#0"])).total == 1
+
+
+async def test_processes_that_change_the_same_rows_lose_nothing(s3: S3) -> None:
+    uri, turns = s3.uri(), 6
+    writers = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "tests.pipeline.store.shared_writer", uri, str(number), str(turns),
+            cwd=_CHECKOUT, env={**os.environ, **s3.environment}, stdout=asyncio.subprocess.DEVNULL,
+        )
+        for number in range(2)
+    ]  # fmt: skip
+    assert await asyncio.gather(*(writer.wait() for writer in writers)) == [0, 0]
+    store = await opened(uri, shared=True, storage=s3.options)
+    documents = await store.documents.in_spaces(["alice#0"])
+    assert sum(row.seq for row in documents) == 2 * turns * 2
+    assert len({row.key for row in documents}) == len(documents)
+    chunks = await store.chunks.get(NAMES)
+    assert sum(rows[0].seq for rows in chunks.values()) == 2 * turns
+    for rows in chunks.values():
+        assert [row.text for row in rows] == [f"{rows[0].seq} {place}" for place in range(len(rows))]
