@@ -41,12 +41,12 @@ def serve(
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Where everything is kept.")] = None,
-    only: Annotated[str | None, typer.Option(help="Some of: api,pipeline,connectors.")] = None,
+    only: Annotated[str | None, typer.Option(help="Some of: api,pipeline,connectors (with Kafka).")] = None,
 ) -> None:
     """Start the service. Settings come from the environment (RECOLLECT_…) and a .env file."""
     given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir}
     settings = Settings(**{name: value for name, value in given.items() if value is not None})
-    _refuse_what_is_not_there(settings, only)
+    parts = _parts(settings, only)
     logs.configure(settings.log_level, settings.log_format)
     _tune_process()
     from api.server import listen  # frameworks cost seconds that `--help` need not wait for
@@ -57,7 +57,7 @@ def serve(
     except OSError as error:
         raise failure(f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.") from error
     try:
-        _run(_serve(settings, listener))
+        _run(_serve(settings, listener, parts))
     except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
         raise failure(str(error)) from error
     except ExceptionGroup as errors:
@@ -99,19 +99,17 @@ def _stopped(errors: ExceptionGroup[Exception]) -> Exception:
     return failure(f"The service has stopped. {fault}")
 
 
-def _refuse_what_is_not_there(settings: Settings, only: str | None) -> None:
-    parts = set(PARTS if only is None else only.split(","))
+def _parts(settings: Settings, only: str | None) -> frozenset[str]:
+    """The parts of the service that this process is."""
+    parts = frozenset(PARTS if only is None else only.split(","))
     if unknown := parts - set(PARTS):
         raise failure(f"--only takes {', '.join(PARTS)}; not {', '.join(sorted(unknown))}.")
-    if settings.kafka_bootstrap is not None:
+    if settings.kafka_bootstrap is None and parts != set(PARTS):
         raise failure(
-            "RECOLLECT_KAFKA_BOOTSTRAP is set, but this version has no Kafka adapter yet. Unset it to use"
-            " the embedded log."
+            "The embedded log belongs to one process, which is every part of the service. Leave --only out,"
+            " or set RECOLLECT_KAFKA_BOOTSTRAP to run the parts apart."
         )
-    if not {"api", "pipeline"} <= parts:
-        raise failure(
-            "The embedded log belongs to one process: api and pipeline run together. Leave --only out."
-        )
+    return parts
 
 
 def _tune_process() -> None:
@@ -143,7 +141,7 @@ def _asyncapi() -> bytes:
     return (Path(__file__).parent / "docs" / "asyncapi.json").read_bytes()
 
 
-async def _serve(settings: Settings, listener: "socket.socket") -> None:
+async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset[str]) -> None:
     """Open everything, then answer requests beside the pipeline; whichever ends takes the other along."""
     from api.app import create_app
     from api.server import address
@@ -155,24 +153,26 @@ async def _serve(settings: Settings, listener: "socket.socket") -> None:
 
     own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
     reached_at = settings.public_url or address(listener, settings.host)
-    async with open_live(settings) as live, open_connectors(live, reached_at) as connectors:
+    working = "pipeline" in parts
+    async with open_live(settings, working=working) as live, open_connectors(live, reached_at) as connectors:
         replays = Replays(live)
         serving = await serving_of(live, replays, own_key, connectors.offers)
-        secret = await first_key(serving.state) if own_key is None else None
+        secret = await first_key(serving.state) if own_key is None and "api" in parts else None
 
         @asynccontextmanager
         async def opening() -> "AsyncIterator[Serving]":
             yield serving
 
         announce = partial(_announce, settings, listener, secret)
-        app = create_app(opening, connectors.routes, asyncapi=_asyncapi())
+        app = create_app(opening, connectors.routes, asyncapi=_asyncapi(), interface="api" in parts)
 
         async def answering() -> None:
             await answer(app, listener, announce, level=settings.log_level)
             await live.drain(DRAIN_SECONDS)
 
+        running = [live.run(), answering(), *([connectors.run()] if "connectors" in parts else [])]
         try:
-            await _either(*map(asyncio.create_task, (live.run(), connectors.run(), answering())))
+            await _either(*map(asyncio.create_task, running))
         finally:
             await replays.cancel()
 

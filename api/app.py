@@ -24,14 +24,33 @@ from api.routes import (
 )
 from api.state import Serving
 
+_INTERFACE = (
+    documents,
+    listing,
+    memories,
+    recall,
+    namespaces,
+    organization,
+    connectors,
+    feedback,
+    admin,
+    operator,
+    replay,
+)
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 
 
-def create_app(opening: Opening, edge: Sequence[BaseRoute] = (), *, asyncapi: bytes | None = None) -> FastAPI:
+def create_app(
+    opening: Opening,
+    edge: Sequence[BaseRoute] = (),
+    *,
+    asyncapi: bytes | None = None,
+    interface: bool = True,
+) -> FastAPI:
     """The service. `opening` is entered at the start and left at the end of the process.
 
     `edge`: routes of other parts, outside the interface. `asyncapi`: the document of the log, in JSON, to be
-    shown at /asyncapi.json.
+    shown at /asyncapi.json. Not `interface`: a process that only works answers how it is, and nothing else.
     """
 
     @asynccontextmanager
@@ -49,19 +68,7 @@ def create_app(opening: Opening, edge: Sequence[BaseRoute] = (), *, asyncapi: by
         docs_url=None,
         redoc_url=None,
     )
-    for part in (
-        documents,
-        listing,
-        memories,
-        recall,
-        namespaces,
-        organization,
-        connectors,
-        feedback,
-        admin,
-        operator,
-        replay,
-    ):
+    for part in _INTERFACE if interface else ():
         app.include_router(part.router)
     app.include_router(health.router)
     app.router.routes.extend(edge)

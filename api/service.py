@@ -69,10 +69,10 @@ async def open_state(
 
 async def first_key(state: State) -> str | None:
     """The secret of a new admin key where the catalog has none; None where somebody has one already."""
-    now = state.clock.now()
-    stored = state.catalog.keys()
-    if any(row.role == "admin" and row.revoked_at is None for row in stored):
-        return None
-    change, secret = keys.mint("first admin key", "admin", None, now=now)
-    await keys.save(change, state.publisher, state.catalog)
-    return secret
+    async with state.changes.turn():
+        stored = state.catalog.keys()
+        if any(row.role == "admin" and row.revoked_at is None for row in stored):
+            return None
+        change, secret = keys.mint("first admin key", "admin", None, now=state.clock.now())
+        await keys.save(change, state.publisher, state.catalog)
+        return secret

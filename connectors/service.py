@@ -21,7 +21,6 @@ from connectors.vault import Secrets, Vault, VaultKeyError, kept_key
 from pipeline.bus.port import Bus
 from pipeline.connections import Connections, Tables
 from pipeline.live import Live
-from pipeline.locks import LocalLocks
 from pipeline.settings import Settings
 from pipeline.store.connector_state import FOLDER, ConnectorStates
 
@@ -58,9 +57,9 @@ async def open_connectors(
     `providers` and `transport` (for the providers' origins) stand in for the real ones in tests.
     """
     foundation = live.foundation
-    settings, locks = foundation.settings, LocalLocks()
+    settings, locks = foundation.settings, foundation.locks
     states = await ConnectorStates.open(_state_uri(settings))
-    connections = Connections(lambda: _tables(live), locks, foundation.clock, foundation.changes)
+    connections = Connections(lambda: _tables(live), locks, foundation.clock, live.pipeline.changes)
     clients = Clients.open(allow_private=settings.fetch_private_addresses, transport=transport)
     connecting = Connecting(
         providers=open_providers(settings, foundation.clock) if providers is None else providers,

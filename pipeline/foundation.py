@@ -15,11 +15,13 @@ from pipeline.extraction.workers import WorkerPool
 from pipeline.inference import open_embedder
 from pipeline.inference.media import MediaEndpoint
 from pipeline.inference.observed import observed
+from pipeline.locks import LocalLocks
 from pipeline.metrics import Metrics
-from pipeline.ports import Clock, Embedder, Extractor, Fetcher, Tombstones
+from pipeline.ports import Clock, Embedder, Extractor, Fetcher, Locks, Tombstones
 from pipeline.settings import Settings
 from pipeline.store.blobs import FolderBlobs
 from pipeline.store.generations import Generation, Generations, Recipe, generations_at
+from pipeline.store.locks import FolderLocks
 from pipeline.tombstones import LocalTombstones
 
 
@@ -42,10 +44,18 @@ class Foundation:
     extractor: Extractor
     fetcher: Fetcher
     generations: Generations
+    locks: Locks
+    """Seen by whoever may use the tables."""
     changes: Changes
+    """The turn to change a setting, in a process that has the log to itself."""
     tombstones: Tombstones
     """What was deleted ahead of the log, by whoever serves this process."""
     metrics: Metrics
+
+    @property
+    def shared(self) -> bool:
+        """Whether other processes may use the log and the tables too."""
+        return self.settings.kafka_bootstrap is not None
 
     def recipe(self, generation: Generation) -> Recipe:
         """What the rows of a generation are made with: what it says itself, else the settings."""
@@ -89,6 +99,7 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
         blobs = FolderBlobs(_blob_folder(settings))
         await blobs.sweep()
         extractor, fetcher = _extraction(settings, stack)
+        uri = settings.lance_uri or str(settings.data_dir.resolve() / "tables")
         yield Foundation(
             settings=settings,
             bus=bus,
@@ -96,11 +107,20 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             clock=clock,
             extractor=extractor,
             fetcher=fetcher,
-            generations=generations_at(settings.lance_uri or str(settings.data_dir.resolve() / "tables")),
+            generations=generations_at(uri),
+            locks=LocalLocks() if settings.kafka_bootstrap is None else _shared_locks(uri),
             changes=Changes(),
             tombstones=LocalTombstones(),
             metrics=metrics,
         )
+
+
+def _shared_locks(uri: str) -> Locks:
+    if "://" in uri:
+        raise ValueError(
+            f"Tables at {uri} can't be shared by processes yet. Give a folder that all of them see."
+        )
+    return FolderLocks(Path(uri) / "locks")
 
 
 def _blob_folder(settings: Settings) -> Path:

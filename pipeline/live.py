@@ -42,6 +42,8 @@ class Live:
 
     foundation: Foundation
     pipeline: Pipeline
+    working: bool = True
+    """Whether this process works on the log; one that only answers leaves that to others."""
     _turns: asyncio.Queue[_Turn] = field(default_factory=asyncio.Queue)
     _prepare: list[Prepare] = field(default_factory=list)
 
@@ -85,7 +87,7 @@ class Live:
 
     async def _work(self, tasks: asyncio.TaskGroup) -> _Turn:
         """Work until somebody wants to take over; nobody works on the log when this returns."""
-        working = tasks.create_task(self.pipeline.work())
+        working = tasks.create_task(self.pipeline.work() if self.working else _nothing())
         try:
             return await self._turns.get()
         finally:
@@ -107,7 +109,7 @@ class Live:
             raise
         self.pipeline = successor
         # Requests under way end on the old tables; what they publish is shown by the new ones too.
-        await before.store.close()
+        await before.close()
         if not turn.done.done():
             turn.done.set_result(before)
 
@@ -129,7 +131,7 @@ class Live:
 
 
 @asynccontextmanager
-async def open_live(settings: Settings) -> AsyncIterator[Live]:
+async def open_live(settings: Settings, *, working: bool = True) -> AsyncIterator[Live]:
     """Everything opened, nothing running yet; closed in reverse order, the log last.
 
     DataDirectoryLockedError, StoreMismatchError and ValueError carry messages for the operator.
@@ -143,15 +145,20 @@ async def open_live(settings: Settings) -> AsyncIterator[Live]:
                 "The tables were made with %s, the settings ask for %s: `recollect replay` makes new ones.",
                 recipe, asked,
             )  # fmt: skip
-        live = Live(foundation, await open_pipeline(foundation, served.current))
+        live = Live(foundation, await open_pipeline(foundation, served.current), working)
         try:
             await live.pipeline.catch_up()
             yield live
         finally:
-            await live.pipeline.store.close()
+            await live.pipeline.close()
 
 
 async def _sweep(foundation: Foundation) -> None:
     """A replay that ended half-way starts over: its tables say nothing that the log does not."""
     for number in await foundation.generations.sweep():
         log.info("Removed generation g%d, which no replay has finished.", number)
+
+
+async def _nothing() -> None:
+    """No work until cancelled."""
+    await asyncio.get_running_loop().create_future()

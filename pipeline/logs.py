@@ -19,8 +19,9 @@ def configure(level: str, kind: Format) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if kind == "json" else Text())
     logging.basicConfig(level=level.upper(), handlers=[handler])
-    # A line for every call of an embedder is none that an operator needs.
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    for chatty in ("httpx2", "aiokafka"):
+        # A line for every call of an embedder, or every step of a rebalance, is none that an operator needs.
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     TRAIL.setLevel(logging.INFO if kind == "json" or level == "debug" else logging.WARNING)
 
 

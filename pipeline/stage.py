@@ -1,7 +1,7 @@
 """A stage: what it reads, who it is, and what it does with a batch in partition order."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Generic, TypeVar
 
@@ -46,3 +46,13 @@ class Stage(Generic[E]):
     def group(self) -> str:
         """The consumer group on either bus."""
         return f"recollect.{self.name}"
+
+
+def knowing(stage: Stage[E], current: Callable[[], Awaitable[None]]) -> Stage[E]:
+    """The stage, which waits before every batch until this process knows what went before it."""
+
+    async def handle(batch: Sequence[Record[E]]) -> None:
+        await current()
+        await stage.handle(batch)
+
+    return replace(stage, handle=handle)

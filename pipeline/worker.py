@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,20 +14,22 @@ from pipeline.extraction.summary import summarize
 from pipeline.foundation import Foundation
 from pipeline.index.cache import NamespaceCache
 from pipeline.measuring import Measuring
-from pipeline.memory.dreamer import Dreamer
+from pipeline.memory.dreamer import Dreamer, Dreaming
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
+from pipeline.memory.watch import Watch
 from pipeline.ports import Clock, Embedder, Position, Tombstones
-from pipeline.stage import Stage
+from pipeline.stage import Record, Stage, knowing
 from pipeline.stages import chunk, embed, extract, forget, form, operations, relate, syncs
 from pipeline.stages import settings as settings_stage
-from pipeline.store import Store, open_store
+from pipeline.store import Catalog, Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from pipeline.store.generations import Generation, Recipe
 from pipeline.text.terms import hashed
 from schemas import topics
 from schemas.base import Event
+from schemas.events import SettingsChanged
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
@@ -65,10 +68,12 @@ class Pipeline:
     cache: NamespaceCache
     keeper: Keeper
     embedder: Embedder
-    dreamer: Dreamer
+    dreamer: Dreaming
     stages: Sequence[Stage[Any]]
     publisher: Relay
     """What requests publish with."""
+    changes: Changes
+    closing: AsyncExitStack
 
     @property
     def bus(self) -> Bus:
@@ -83,12 +88,9 @@ class Pipeline:
         return self.foundation.clock
 
     @property
-    def changes(self) -> Changes:
-        return self.foundation.changes
-
-    @property
     def tombstones(self) -> Tombstones:
-        return self.foundation.tombstones
+        """What was deleted ahead of the log: known to whoever may be behind with it."""
+        return _tombstones(self.foundation, self.store)
 
     @property
     def measuring(self) -> Measuring:
@@ -101,11 +103,15 @@ class Pipeline:
         await self.bus.foresee(self.stages)
 
     async def catch_up(self) -> None:
-        """The same before the first `work`, with memories too.
+        """The same before the first `work`, with memories too; nothing where tables are shared.
+
+        There a request is acknowledged when the tables have it, so there is nothing to catch up with.
 
         Memories come before what was forgotten of them, so that it stays forgotten. That may need an
         embedder that does not answer now, so it is not waited for very long.
         """
+        if self.foundation.shared:
+            return
         await self.foresee()
         stages = {stage.name: stage for stage in self.stages}
         writing = asyncio.create_task(self.store.run())
@@ -124,8 +130,16 @@ class Pipeline:
         async with asyncio.TaskGroup() as parts:
             parts.create_task(self.bus.run(self.stages))
             parts.create_task(self.dreamer.run())
-            parts.create_task(self._sweep())
+            parts.create_task(self._sweep_in_turn())
             parts.create_task(self._maintain())
+
+    async def close(self) -> None:
+        """Stop following the log, and write what still waits."""
+        await self.closing.aclose()
+
+    async def _sweep_in_turn(self) -> None:
+        async with self.foundation.locks.hold("sweep"):
+            await self._sweep()
 
     async def _sweep(self) -> None:
         """Erase what a process left that ended between a namespace's end and the request to purge it."""
@@ -146,7 +160,7 @@ class Pipeline:
 
 
 async def open_pipeline(foundation: Foundation, generation: Generation) -> Pipeline:
-    """A pipeline on a generation's tables, nothing running yet. Whoever opens it closes its `store`.
+    """A pipeline on a generation's tables, nothing running yet. Whoever opens it closes it.
 
     StoreMismatchError and ValueError carry messages for the operator.
     """
@@ -157,24 +171,44 @@ async def open_pipeline(foundation: Foundation, generation: Generation) -> Pipel
         dimensions=embedder.dimensions,
         shards=recipe.shards,
         embedder=embedder.name,
+        locks=foundation.locks if foundation.shared else None,
     )
-    return assembled(foundation, generation, store, embedder)
+    async with AsyncExitStack() as opened:
+        opened.push_async_callback(store.close)
+        changes = foundation.changes
+        if foundation.shared:
+            changes = await _followed(foundation, store.catalog, opened)
+        return assembled(foundation, generation, store, embedder, changes=changes, closing=opened.pop_all())
 
 
-def assembled(foundation: Foundation, generation: Generation, store: Store, embedder: Embedder) -> Pipeline:
-    """The same on a store that is open."""
+async def _followed(foundation: Foundation, catalog: Catalog, opened: AsyncExitStack) -> Changes:
+    """Let the catalog have every setting in the log, from now on too."""
+
+    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
+        for record in batch:
+            catalog.apply(record.event)
+
+    follower = await opened.enter_async_context(foundation.bus.follow(topics.SETTINGS_CHANGED, handle))
+    changes = Changes(foundation.locks, follower.current)
+    await changes.current()
+    return changes
+
+
+def assembled(
+    foundation: Foundation,
+    generation: Generation,
+    store: Store,
+    embedder: Embedder,
+    *,
+    changes: Changes,
+    closing: AsyncExitStack,
+) -> Pipeline:
+    """The same on a store that is open; `closing` closes it."""
     ledger = Ledger(store.memories)
     former = Former(documents=store.documents, catalog=store.catalog, publisher=foundation.bus, ledger=ledger)
-    dreamer = Dreamer(
-        former=former,
-        documents=store.documents,
-        catalog=store.catalog,
-        clock=foundation.clock,
-        quiet_seconds=foundation.settings.dreaming_quiet_seconds,
-        hand_over=form.handing_over(foundation.bus, foundation.blobs),
-    )
-    keeper = Keeper(store.memories, ledger, store.catalog)
-    parts = _Parts(foundation, generation, store, embedder, keeper, former, dreamer)
+    dreamer = _dreaming(foundation, store, former)
+    keeper = Keeper(store.memories, ledger, store.catalog, foundation.locks)
+    parts = _Parts(foundation, generation, store, embedder, keeper, former, dreamer, changes)
     return Pipeline(
         foundation=foundation,
         generation=generation,
@@ -187,6 +221,34 @@ def assembled(foundation: Foundation, generation: Generation, store: Store, embe
         dreamer=dreamer,
         stages=parts.stages(),
         publisher=Relay(foundation.bus),
+        changes=changes,
+        closing=closing,
+    )
+
+
+def _tombstones(foundation: Foundation, store: Store) -> Tombstones:
+    return store.tombstones if foundation.shared else foundation.tombstones
+
+
+def _dreaming(foundation: Foundation, store: Store, former: Former) -> Dreaming:
+    quiet = foundation.settings.dreaming_quiet_seconds
+    hand_over = form.handing_over(foundation.bus, foundation.blobs)
+    if foundation.shared:
+        return Watch(
+            documents=store.documents,
+            catalog=store.catalog,
+            clock=foundation.clock,
+            locks=foundation.locks,
+            quiet_seconds=quiet,
+            hand_over=hand_over,
+        )
+    return Dreamer(
+        former=former,
+        documents=store.documents,
+        catalog=store.catalog,
+        clock=foundation.clock,
+        quiet_seconds=quiet,
+        hand_over=hand_over,
     )
 
 
@@ -200,16 +262,24 @@ class _Parts:
     embedder: Embedder
     keeper: Keeper
     former: Former
-    dreamer: Dreamer
+    dreamer: Dreaming
+    changes: Changes
 
     @property
     def recipe(self) -> Recipe:
         return self.foundation.recipe(self.generation)
 
     def stages(self) -> list[Stage[Any]]:
-        """What comes first is foreseen first: documents are nobody's before their namespace is known."""
+        """What comes first is foreseen first: documents are nobody's before their namespace is known.
+
+        Where processes share the log, each follows the settings by itself, and knows them before a batch.
+        """
+        if self.foundation.shared:
+            return [knowing(stage, self.changes.current) for stage in self._stages()]
+        return [settings_stage.build(catalog=self.store.catalog), *self._stages()]
+
+    def _stages(self) -> list[Stage[Any]]:
         return [
-            settings_stage.build(catalog=self.store.catalog),
             *self._texts(),
             *self._memories(),
             self._operations(),
@@ -231,7 +301,7 @@ class _Parts:
                 extractor=self.foundation.extractor,
                 fetcher=self.foundation.fetcher,
                 summarize=summarize,
-                tombstones=self.foundation.tombstones,
+                tombstones=_tombstones(self.foundation, self.store),
             ),
             chunk.build(
                 documents=store.documents,
@@ -284,5 +354,5 @@ class _Parts:
             publisher=self.foundation.bus,
             clock=self.foundation.clock,
             store=self.store,
-            turn=self.foundation.changes.turn,
+            turn=self.changes.turn,
         )

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from pipeline import tracing
 from pipeline.errors import RetryableError
@@ -22,6 +23,18 @@ TOGETHER = 256
 HandOver = Callable[[DocumentRow], Awaitable[None]]
 """Gives a document to the log, whose delivery policy judges what can't be formed."""
 Sleep = Callable[[float], Awaitable[None]]
+
+
+class Dreaming(Protocol):
+    """Forms the memories of `dynamic` documents once their namespaces are quiet."""
+
+    def note(self, space: str, document: str, seq: int) -> None:
+        """A document has a text whose memories are to be formed when its namespace is quiet."""
+        ...
+
+    async def run(self) -> None:
+        """For ever."""
+        ...
 
 
 @dataclass(slots=True)

@@ -156,7 +156,7 @@ class Replays:
             self._progress.step = "switching"
             await self._live.switch(takeover)
         except BaseException:
-            await pipeline.store.close()
+            await pipeline.close()
             raise
         finally:
             await self._generations.sweep()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.memory.dreamer import Dreamer, HandOver
+from pipeline.memory.dreamer import Dreaming, HandOver
 from pipeline.memory.former import Former, Work
 from pipeline.ports import Blobs, Catalog, Documents, Memories, Publisher
 from pipeline.rows import DocumentRow
@@ -25,7 +25,7 @@ class Form:
     blobs: Blobs
     publisher: Publisher
     former: Former
-    dreamer: Dreamer
+    dreamer: Dreaming
 
     async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
         """Instant documents are formed, dynamic ones noted; those without memories lose what they had."""
@@ -117,7 +117,7 @@ def build(
     blobs: Blobs,
     publisher: Publisher,
     former: Former,
-    dreamer: Dreamer,
+    dreamer: Dreaming,
 ) -> Stage[DocumentExtracted]:
     """The stage `form`. Somebody has to `await dreamer.run()` beside it."""
     work = Form(documents, memories, catalog, blobs, publisher, former, dreamer)

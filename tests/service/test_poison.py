@@ -11,6 +11,7 @@ import pytest
 
 from pipeline.errors import StageFaultError
 from pipeline.live import Live
+from pipeline.memory.dreamer import Dreamer
 from pipeline.stage import Record, Stage
 from pipeline.worker import Pipeline
 from tests.service.world import World, until, world
@@ -81,7 +82,9 @@ async def test_a_document_that_dreaming_fails_on_keeps_no_other_from_it(tmp_path
         for number in range(3):
             await service.add("home", f"Ada has {number} cats.", id=f"d{number}", dreaming="dynamic")
         rows = await service.pipeline.store.documents.find(["home#0"], ["d1"])
-        former = service.pipeline.dreamer._former
+        dreamer = service.pipeline.dreamer
+        assert isinstance(dreamer, Dreamer)
+        former = dreamer._former
         form = former._form
 
         async def failing(works: Any) -> None:
