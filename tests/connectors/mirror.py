@@ -48,8 +48,10 @@ class Mirror:
     async def wanted(self, versions: Sequence[tuple[str, str]]) -> set[str]:
         """The new and the changed, up to the limit."""
         chosen: set[str] = set()
+        new = 0
         for id_, version in versions:
-            if id_ in self.items or len(self.items.keys() | chosen) < self.limit:
+            if id_ in self.items or len(self.items) + new < self.limit:
+                new += id_ not in self.items
                 self.mentioned.add(id_)
                 if id_ not in self.items or self.items[id_].version != version:
                     chosen.add(id_)
@@ -57,9 +59,8 @@ class Mirror:
 
     async def versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
         """What is known."""
-        for id_ in sorted(self.items):
-            if id_.startswith(prefix):
-                yield id_, self.items[id_].version
+        for id_ in sorted(id_ for id_ in self.items if id_.startswith(prefix)):
+            yield id_, self.items[id_].version
 
     async def failed(self) -> list[str]:
         """What may be tried again."""

@@ -9,7 +9,7 @@ from connectors.ports import Delivery, Hint, Item, Removed, Subscription
 from connectors.providers.github import GitHub
 from tests.connectors.doubles.github import GitHubDouble
 from tests.connectors.doubles.github_world import Repo
-from tests.connectors.providers.keeper import Bench, Token
+from tests.connectors.providers.bench import Bench, Token
 
 pytestmark = pytest.mark.anyio
 
@@ -39,18 +39,18 @@ def bench(github: GitHubDouble, repo: Repo) -> Bench:
 
 
 def _ids(bench: Bench, repo: Repo) -> set[str]:
-    return {id_.removeprefix(f"{repo.id}/") for id_ in bench.keeper.items}
+    return {id_.removeprefix(f"{repo.id}/") for id_ in bench.items}
 
 
 async def test_everything_is_read_at_first(bench: Bench, repo: Repo) -> None:
     await bench.run()
     assert _ids(bench, repo) == {"blob/README.md", "blob/docs/leave.md", "issues/1"}
-    readme = bench.keeper.items[f"{repo.id}/blob/README.md"]
+    readme = bench.items[f"{repo.id}/blob/README.md"]
     assert readme.title == "Handbook"
     assert readme.url == "https://github.com/octo/handbook/blob/main/README.md"
     assert readme.metadata["path"] == "README.md"
     assert readme.metadata["author"] == "ada"
-    issue = bench.keeper.items[f"{repo.id}/issues/1"]
+    issue = bench.items[f"{repo.id}/issues/1"]
     assert issue.text == "# Coffee?\n\nWhere is it?\n\n## bob, 2026-03-01\n\nOn the third floor.\n"
     assert issue.metadata["labels"] == ["question"]
 
@@ -69,7 +69,7 @@ async def test_changes_additions_and_deletions_arrive(bench: Bench, github: GitH
     github.counted()
     await bench.run()
     assert _ids(bench, repo) == {"blob/README.md", "blob/docs/pay.md", "issues/1"}
-    assert bench.keeper.items[f"{repo.id}/blob/README.md"].metadata["author"] == "eve"
+    assert bench.items[f"{repo.id}/blob/README.md"].metadata["author"] == "eve"
     assert len(github.counted()) == 4 + 1 + 2
 
 
@@ -78,7 +78,7 @@ async def test_of_several_commits_no_author_is_guessed(bench: Bench, repo: Repo)
     repo.commit({"README.md": "# One"}, author="eve")
     repo.commit({"docs/leave.md": "40 days"}, author="bob")
     await bench.run()
-    assert "author" not in bench.keeper.items[f"{repo.id}/blob/README.md"].metadata
+    assert "author" not in bench.items[f"{repo.id}/blob/README.md"].metadata
 
 
 async def test_many_files_come_in_one_archive(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
@@ -95,7 +95,7 @@ async def test_what_attributes_keep_out_of_the_archive_is_read_as_a_blob(
     repo.commit({f"notes/{n}.md": f"# Note {n}" for n in range(30)})
     repo.omitted |= {"notes/3.md", "notes/4.md"}
     await bench.run()
-    assert bench.keeper.text(f"{repo.id}/blob/notes/3.md") == "# Note 3"
+    assert bench.text(f"{repo.id}/blob/notes/3.md") == "# Note 3"
     assert github.counted().count("git/get-blob") == 2
 
 
@@ -119,7 +119,7 @@ async def test_another_default_branch_is_followed(bench: Bench, repo: Repo) -> N
     repo.branch = "next"
     await bench.run()
     assert _ids(bench, repo) == {"blob/next.md", "issues/1"}
-    assert "/blob/next/" in str(bench.keeper.items[f"{repo.id}/blob/next.md"].url)
+    assert "/blob/next/" in str(bench.items[f"{repo.id}/blob/next.md"].url)
 
 
 @pytest.mark.parametrize("by_name", [True, False])
@@ -132,8 +132,8 @@ async def test_a_renamed_repository_keeps_its_documents(
     impostor = github.repo("octo/handbook", {"README.md": "# Not yours"})
     steps = await bench.run()
     assert not [step for step in steps if isinstance(step, Removed)]
-    assert bench.keeper.items[f"{repo.id}/blob/README.md"].metadata["repository"] == "octo/guide"
-    assert not [id_ for id_ in bench.keeper.items if id_.startswith(str(impostor.id))]
+    assert bench.items[f"{repo.id}/blob/README.md"].metadata["repository"] == "octo/guide"
+    assert not [id_ for id_ in bench.items if id_.startswith(str(impostor.id))]
 
 
 async def test_a_repository_that_is_gone_takes_its_documents_along(
@@ -142,8 +142,8 @@ async def test_a_repository_that_is_gone_takes_its_documents_along(
     await bench.run()
     github.remove(repo)
     await bench.run()
-    assert not bench.keeper.items
-    assert bench.keeper.failures[0].code == "not_found"
+    assert not bench.items
+    assert [failure.code for failure in bench.mirror.failures.values()] == ["not_found"]
 
 
 async def test_what_is_not_chosen_any_more_goes_with_the_next_complete_listing(
@@ -154,14 +154,14 @@ async def test_what_is_not_chosen_any_more_goes_with_the_next_complete_listing(
     await bench.run()
     bench.selection = {"repos": [str(other.id)]}
     await bench.run(complete=True)
-    assert list(bench.keeper.items) == [f"{other.id}/blob/x.md"]
+    assert list(bench.items) == [f"{other.id}/blob/x.md"]
 
 
 async def test_an_empty_repository_is_no_failure(bench: Bench, github: GitHubDouble) -> None:
     bench.selection = {"repos": [str(github.repo("octo/empty").id)]}
     await bench.run()
-    assert not bench.keeper.items
-    assert not bench.keeper.failures
+    assert not bench.items
+    assert not bench.mirror.failures
 
 
 async def test_links_submodules_and_pointers_are_no_documents(
@@ -172,13 +172,13 @@ async def test_links_submodules_and_pointers_are_no_documents(
     repo.commit({"big.md": "version https://git-lfs.github.com/spec/v1\noid sha256:1\n"})
     await bench.run()
     assert not {"blob/link.md", "blob/module.md", "blob/big.md"} & _ids(bench, repo)
-    assert [failure.code for failure in bench.keeper.failures] == ["unsupported"]
+    assert [failure.code for failure in bench.mirror.failures.values()] == ["unsupported"]
 
 
 async def test_a_file_in_another_encoding_is_handed_on_as_a_file(bench: Bench, repo: Repo) -> None:
     repo.commit({"alt.txt": "Grüße".encode("latin-1")})
     await bench.run()
-    file = bench.keeper.items[f"{repo.id}/blob/alt.txt"].file
+    file = bench.items[f"{repo.id}/blob/alt.txt"].file
     assert file is not None
     assert file.data == "Grüße".encode("latin-1")
 
@@ -187,7 +187,7 @@ async def test_an_edited_comment_changes_its_issue(bench: Bench, repo: Repo) -> 
     await bench.run()
     repo.edit_comment(repo.issues[1].comments[0], "On the fourth floor.")
     await bench.run()
-    assert "fourth" in bench.keeper.text(f"{repo.id}/issues/1")
+    assert "fourth" in bench.text(f"{repo.id}/issues/1")
 
 
 async def test_issues_of_the_same_second_are_not_lost(bench: Bench, repo: Repo) -> None:
@@ -221,10 +221,10 @@ async def test_a_killed_run_goes_on_and_reads_nothing_twice(
 ) -> None:
     other = github.repo("octo/other", {"x.md": "x"})
     bench.selection = {"repos": [str(repo.id), str(other.id)]}
-    before = len([step for step in await bench.run(steps=6) if isinstance(step, Item)])
+    before = len([step for step in await bench.killed(6) if isinstance(step, Item)])
     rest = [step for step in await bench.run() if isinstance(step, Item)]
     assert before + len(rest) == 4
-    assert len(bench.keeper.items) == 4
+    assert len(bench.items) == 4
 
 
 @pytest.mark.parametrize(
@@ -236,8 +236,8 @@ async def test_it_waits_as_long_as_github_asks(
 ) -> None:
     github.fail(github.limited(**limit), "git/get-tree")
     await bench.run()
-    assert bench.keeper.items
-    assert max(bench.slept) == pytest.approx(slept, abs=1)
+    assert bench.items
+    assert max(bench.patience.waits) == pytest.approx(slept, abs=1)
 
 
 async def test_a_used_up_budget_ends_the_run_with_the_time_to_try_again(
@@ -259,7 +259,7 @@ async def test_a_revoked_token_is_the_users_affair(bench: Bench, github: GitHubD
 async def test_a_token_that_can_be_renewed_is(bench: Bench, github: GitHubDouble) -> None:
     bench.access = Token("gho_old", lambda _: "gho_good")
     await bench.run()
-    assert bench.keeper.items
+    assert bench.items
 
 
 async def test_a_push_to_the_default_branch_is_a_hint(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
@@ -303,7 +303,7 @@ async def test_a_delivery_with_another_signature_is_forged(
 
 async def _received(bench: Bench, delivery: tuple[dict[str, str], bytes], hints: set[Hint]) -> None:
     headers, body = delivery
-    at = bench.app.now  # type: ignore[attr-defined]  # every double has a clock
+    at = bench.double.now
     given = Delivery("POST", headers, {}, body, at, Subscription("con_1", "s3cret"))
     receipt = await bench.provider.receive(given)
     assert set(receipt.hints) == hints

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from connectors.errors import AuthExpiredError, CursorExpiredError, ForgedError
+from connectors.errors import AuthExpiredError, ForgedError
 from connectors.ports import Delivery, Hint, Item
 from connectors.providers.notion import Notion
 from tests.connectors.doubles.notion import ADA, WORKSPACE, Node, NotionDouble
-from tests.connectors.providers.keeper import Bench, Token
+from tests.connectors.providers.bench import Bench, Token
 
 pytestmark = pytest.mark.anyio
 
@@ -42,8 +42,8 @@ async def _settled(bench: Bench, notion: NotionDouble) -> None:
 async def test_everything_is_read_at_first(bench: Bench, notion: NotionDouble, wiki: Node) -> None:
     child = notion.page("Leave", "30 days.", wiki.id)
     await bench.run()
-    assert bench.keeper.items.keys() == {wiki.id, child.id}
-    item = bench.keeper.items[child.id]
+    assert bench.items.keys() == {wiki.id, child.id}
+    item = bench.items[child.id]
     assert item.text == "# Leave\n\n30 days.\n"
     assert item.title == "Leave"
     assert item.metadata["path"] == "Wiki / Leave"
@@ -63,7 +63,7 @@ async def test_an_edit_arrives(bench: Bench, notion: NotionDouble, wiki: Node) -
     await _settled(bench, notion)
     notion.edit(wiki, markdown="Otherwise.", title="Handbook")
     await bench.run()
-    assert bench.keeper.text(wiki.id) == "# Handbook\n\nOtherwise.\n"
+    assert bench.text(wiki.id) == "# Handbook\n\nOtherwise.\n"
 
 
 async def test_a_second_edit_within_the_same_minute_arrives(
@@ -75,7 +75,7 @@ async def test_a_second_edit_within_the_same_minute_arrives(
     notion.edit(wiki, markdown="Two.", passed=timedelta(seconds=20))
     notion.tick()
     await bench.run()
-    assert bench.keeper.text(wiki.id) == "# Wiki\n\nTwo.\n"
+    assert bench.text(wiki.id) == "# Wiki\n\nTwo.\n"
 
 
 async def test_what_search_learns_late_arrives(bench: Bench, notion: NotionDouble, wiki: Node) -> None:
@@ -85,7 +85,7 @@ async def test_what_search_learns_late_arrives(bench: Bench, notion: NotionDoubl
     await bench.run()
     late.missed = False
     await bench.run()
-    assert late.id in bench.keeper.items
+    assert late.id in bench.items
 
 
 async def test_rows_that_search_misses_come_from_their_data_source(
@@ -95,7 +95,7 @@ async def test_rows_that_search_misses_come_from_their_data_source(
     row = notion.page("Order coffee", "", tasks.id)
     row.missed = True
     await bench.run()
-    assert bench.keeper.items[row.id].metadata["path"] == "Tasks / Order coffee"
+    assert bench.items[row.id].metadata["path"] == "Tasks / Order coffee"
 
 
 async def test_children_that_search_misses_come_from_the_text_of_their_page(
@@ -106,15 +106,15 @@ async def test_children_that_search_misses_come_from_the_text_of_their_page(
     address = f"https://www.notion.so/{child.id.replace('-', '')}"
     notion.edit(wiki, markdown=f'Before\n<page url="{address}">Hidden</page>\nAfter')
     await bench.run()
-    assert child.id in bench.keeper.items
-    assert bench.keeper.text(wiki.id) == f"# Wiki\n\nBefore\n[Hidden]({address})\nAfter\n"
+    assert child.id in bench.items
+    assert bench.text(wiki.id) == f"# Wiki\n\nBefore\n[Hidden]({address})\nAfter\n"
 
 
 async def test_a_known_page_that_search_misses_stays(bench: Bench, notion: NotionDouble, wiki: Node) -> None:
     await bench.run()
     wiki.missed = True
     await bench.run(complete=True)
-    assert wiki.id in bench.keeper.items
+    assert wiki.id in bench.items
 
 
 async def test_a_page_in_the_trash_goes_with_what_is_in_it(
@@ -125,7 +125,7 @@ async def test_a_page_in_the_trash_goes_with_what_is_in_it(
     await _settled(bench, notion)
     notion.trash(wiki)
     await bench.run()
-    assert bench.keeper.items.keys() == {other.id}
+    assert bench.items.keys() == {other.id}
 
 
 async def test_a_page_that_is_not_shared_any_more_goes_with_a_complete_run(
@@ -134,7 +134,7 @@ async def test_a_page_that_is_not_shared_any_more_goes_with_a_complete_run(
     await bench.run()
     del notion.nodes[wiki.id]
     await bench.run(complete=True)
-    assert not bench.keeper.items
+    assert not bench.items
 
 
 async def test_only_what_stands_in_the_selection_is_read(
@@ -147,20 +147,18 @@ async def test_only_what_stands_in_the_selection_is_read(
     notion.page("Elsewhere", "x")
     bench.selection = {"folders": [wiki.id.replace("-", "")]}
     await bench.run()
-    assert bench.keeper.items.keys() == {wiki.id, row.id, within.id}
+    assert bench.items.keys() == {wiki.id, row.id, within.id}
 
 
-async def test_a_move_within_a_selection_asks_for_a_complete_run(
+async def test_a_page_that_moves_out_of_the_selection_goes(
     bench: Bench, notion: NotionDouble, wiki: Node
 ) -> None:
     child = notion.page("Child", "x", wiki.id)
     bench.selection = {"folders": [wiki.id]}
     await _settled(bench, notion)
     notion.edit(child, place="")
-    with pytest.raises(CursorExpiredError):
-        await bench.run()
-    await bench.run(complete=True)
-    assert bench.keeper.items.keys() == {wiki.id}
+    await bench.run()
+    assert bench.items.keys() == {wiki.id}
 
 
 async def test_a_long_page_is_put_together_from_its_parts(
@@ -170,7 +168,7 @@ async def test_a_long_page_is_put_together_from_its_parts(
     unknown = f'<unknown url="https://www.notion.so/x#{first.replace("-", "")}" alt="toggle"/>'
     notion.edit(wiki, markdown=f"Begin\n{unknown}\nEnd", parts={first: "Middle", second: "Loose"})
     await bench.run()
-    assert bench.keeper.text(wiki.id) == "# Wiki\n\nBegin\nMiddle\nEnd\n\nLoose\n"
+    assert bench.text(wiki.id) == "# Wiki\n\nBegin\nMiddle\nEnd\n\nLoose\n"
 
 
 async def test_a_part_that_is_not_shared_is_left_out(bench: Bench, notion: NotionDouble, wiki: Node) -> None:
@@ -179,7 +177,7 @@ async def test_a_part_that_is_not_shared_is_left_out(bench: Bench, notion: Notio
     )
     wiki.parts = {notion._id(): ""}
     await bench.run()
-    assert bench.keeper.text(wiki.id) == "# Wiki\n\nBegin\n\nEnd\n"
+    assert bench.text(wiki.id) == "# Wiki\n\nBegin\n\nEnd\n"
 
 
 async def test_properties_of_a_row_are_told(bench: Bench, notion: NotionDouble) -> None:
@@ -187,47 +185,49 @@ async def test_properties_of_a_row_are_told(bench: Bench, notion: NotionDouble) 
     due = {"id": "d", "type": "date", "date": {"start": "2026-03-01", "end": None, "time_zone": None}}
     row = notion.page("Coffee", "", notion.data_source("Tasks").id, Status=status, Due=due)
     await bench.run()
-    assert bench.keeper.text(row.id) == "# Coffee\n\n**Status**: Done  \n**Due**: 2026-03-01"
+    assert bench.text(row.id) == "# Coffee\n\n**Status**: Done  \n**Due**: 2026-03-01"
 
 
 async def test_files_are_documents_of_their_own(bench: Bench, notion: NotionDouble, wiki: Node) -> None:
     signed = notion.upload("plan 1.pdf", b"%PDF")
     notion.edit(wiki, markdown=f'See <pdf src="{signed}">The plan</pdf>')
     await bench.run()
-    file = bench.keeper.items[f"{wiki.id}/files/plan 1.pdf"]
+    file = bench.items[f"{wiki.id}/files/plan 1.pdf"]
     assert file.file is not None
     assert file.file.data == b"%PDF"
-    assert bench.keeper.text(wiki.id) == "# Wiki\n\nSee [The plan: plan 1.pdf]\n"
+    assert bench.text(wiki.id) == "# Wiki\n\nSee [The plan: plan 1.pdf]\n"
     notion.edit(wiki, markdown=f'Still <pdf src="{notion.signed("plan 1.pdf")}">The plan</pdf>')
     del notion.uploads["plan 1.pdf"]
     await bench.run()
-    assert bench.keeper.items[file.id] is file
+    assert bench.items[file.id] is file
     notion.tick()
     await bench.run(complete=True)
     await bench.run(complete=True)
-    assert file.id in bench.keeper.items
+    assert file.id in bench.items
     notion.edit(wiki, markdown="Gone")
     await bench.run()
-    assert file.id not in bench.keeper.items
+    assert file.id not in bench.items
 
 
-async def test_a_killed_run_reads_nothing_twice(bench: Bench, notion: NotionDouble) -> None:
+async def test_a_killed_run_goes_on_after_its_last_page(bench: Bench, notion: NotionDouble) -> None:
     for number in range(250):
         notion.page(f"P{number}", "x")
     notion.tick()
-    before = [step for step in await bench.run(steps=500) if isinstance(step, Item)]
+    await bench.killed(500)
+    kept = len(bench.items)
+    assert kept >= 100
     rest = [step for step in await bench.run() if isinstance(step, Item)]
-    assert len(before) + len(rest) == 251
-    assert len(bench.keeper.items) == 251
+    assert kept + len(rest) == 251
+    assert len(bench.items) == 251
 
 
 async def test_it_waits_as_long_as_notion_asks(bench: Bench, notion: NotionDouble) -> None:
     notion.fail(notion.error(429, "rate_limited", "Slow down", retry_after=11), "search")
     notion.fail(notion.error(529, "service_overload", "Busy", retry_after=17), "getPageMarkdown")
     await bench.run()
-    assert max(bench.slept) == pytest.approx(17, abs=1)
-    assert sum(bench.slept) >= 28
-    assert bench.keeper.items
+    assert max(bench.patience.waits) == pytest.approx(17, abs=1)
+    assert sum(bench.patience.waits) >= 28
+    assert bench.items
 
 
 async def test_a_revoked_token_is_the_users_affair(bench: Bench, notion: NotionDouble) -> None:
@@ -241,8 +241,8 @@ async def test_authors_that_may_not_be_read_are_left_out(
 ) -> None:
     notion.fail(notion.error(403, "restricted_resource", "No user capability"), "getUser")
     await bench.run()
-    assert "author" not in bench.keeper.items[wiki.id].metadata
-    assert bench.keeper.kept[f"user/{ADA}"] == ""
+    assert "author" not in bench.items[wiki.id].metadata
+    assert bench.mirror.noted[f"user/{ADA}"] == ""
 
 
 def _delivery(headers: dict[str, str], body: bytes, notion: NotionDouble) -> Delivery:
