@@ -8,14 +8,31 @@ from connectors.ports import Provider
 from connectors.providers.github import GitHub
 from connectors.providers.google import GoogleClient
 from connectors.providers.google_drive import GoogleDrive
+from connectors.providers.granola import Granola
+from connectors.providers.notion import Notion
 from pipeline.ports import Clock
 from pipeline.settings import Settings
 
 
 def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
     """By name. A new one is yielded below."""
-    made = [*_github(settings), *_google(settings, clock)]
+    made = [
+        *_notion(settings),
+        *_github(settings),
+        Granola(api=settings.granola_url),
+        *_google(settings, clock),
+    ]
     return {provider.name: provider for provider in made}
+
+
+def _notion(settings: Settings) -> Iterator[Provider]:
+    if settings.notion_client_id is not None:
+        yield Notion(
+            settings.notion_client_id,
+            _secret(settings.notion_client_secret),
+            webhook_secret=_secret(settings.notion_webhook_secret) or None,
+            api=settings.notion_url,
+        )
 
 
 def _github(settings: Settings) -> Iterator[Provider]:

@@ -60,6 +60,7 @@ class Notion(Provider):
             parameters={"owner": "user"},
             client_in="basic",
             body="json",
+            pkce=False,
         )
 
     async def account(self, connection: Connection) -> Account:
