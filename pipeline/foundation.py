@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from pipeline.bus.opening import open_bus
 from pipeline.bus.port import Bus
@@ -17,11 +16,11 @@ from pipeline.inference.media import MediaEndpoint
 from pipeline.inference.observed import observed
 from pipeline.locks import LocalLocks
 from pipeline.metrics import Metrics
-from pipeline.ports import Clock, Embedder, Extractor, Fetcher, Locks, Tombstones
+from pipeline.ports import Blobs, Clock, Embedder, Extractor, Fetcher, Locks, Tombstones
 from pipeline.settings import Settings
-from pipeline.store.blobs import FolderBlobs
+from pipeline.store import open_locks
+from pipeline.store.blobs import open_blobs
 from pipeline.store.generations import Generation, Generations, Recipe, generations_at
-from pipeline.store.locks import FolderLocks
 from pipeline.tombstones import LocalTombstones
 
 
@@ -39,7 +38,7 @@ class Foundation:
 
     settings: Settings
     bus: Bus
-    blobs: FolderBlobs
+    blobs: Blobs
     clock: Clock
     extractor: Extractor
     fetcher: Fetcher
@@ -96,8 +95,8 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
     async with AsyncExitStack() as stack:
         bus = await open_bus(settings, clock, observer=metrics, registry=metrics.registry)
         stack.push_async_callback(bus.close)
-        blobs = FolderBlobs(_blob_folder(settings))
-        await blobs.sweep()
+        blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
+        blobs = await open_blobs(blob_uri, settings.storage(blob_uri))
         extractor, fetcher = _extraction(settings, stack)
         uri = settings.lance_uri or str(settings.data_dir.resolve() / "tables")
         yield Foundation(
@@ -108,28 +107,13 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             extractor=extractor,
             fetcher=fetcher,
             generations=generations_at(uri),
-            locks=LocalLocks() if settings.kafka_bootstrap is None else _shared_locks(uri),
+            locks=LocalLocks()
+            if settings.kafka_bootstrap is None
+            else open_locks(uri, settings.storage(uri)),
             changes=Changes(),
             tombstones=LocalTombstones(),
             metrics=metrics,
         )
-
-
-def _shared_locks(uri: str) -> Locks:
-    if "://" in uri:
-        raise ValueError(
-            f"Tables at {uri} can't be shared by processes yet. Give a folder that all of them see."
-        )
-    return FolderLocks(Path(uri) / "locks")
-
-
-def _blob_folder(settings: Settings) -> Path:
-    uri = settings.blob_uri
-    if uri is not None and "://" in uri:
-        raise ValueError(
-            f"RECOLLECT_BLOB_URI is {uri}, but this version keeps blobs in a folder. Give the path of one."
-        )
-    return Path(uri) if uri else settings.data_dir / "blobs"
 
 
 def _extraction(settings: Settings, stack: AsyncExitStack) -> tuple[FileExtractor, HttpFetcher]:

@@ -34,6 +34,10 @@ class Settings(BaseSettings):
     """A process that Kafka has not heard of for so long loses its partitions to the others."""
     lance_uri: str | None = None
     blob_uri: str | None = None
+    storage_endpoint: str | None = None
+    storage_region: str | None = None
+    storage_access_key_id: str | None = None
+    storage_secret_access_key: SecretStr | None = None
 
     partitions: int = Field(default=4, ge=1, le=1024)
     shards: int = Field(default=4, ge=1, le=1024)
@@ -92,3 +96,16 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     """For people, or an object per line for machines."""
+
+    def storage(self, uri: str) -> dict[str, str] | None:
+        """The options of the object store at this URI; None leaves them to the provider's own variables."""
+        secret = self.storage_secret_access_key
+        options = {
+            "endpoint": self.storage_endpoint,
+            "region": self.storage_region,
+            "access_key_id": self.storage_access_key_id,
+            "secret_access_key": None if secret is None else secret.get_secret_value(),
+            "allow_http": "true" if (self.storage_endpoint or "").startswith("http://") else None,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return given if given and uri.startswith("s3://") else None

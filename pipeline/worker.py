@@ -19,12 +19,11 @@ from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
 from pipeline.memory.watch import Watch
-from pipeline.ports import Clock, Embedder, Position, Tombstones
+from pipeline.ports import Blobs, Clock, Embedder, Position, Tombstones
 from pipeline.stage import Record, Stage, knowing
 from pipeline.stages import chunk, embed, extract, forget, form, operations, relate, syncs
 from pipeline.stages import settings as settings_stage
 from pipeline.store import Catalog, Store, open_store
-from pipeline.store.blobs import FolderBlobs
 from pipeline.store.generations import Generation, Recipe
 from pipeline.text.terms import hashed
 from schemas import topics
@@ -80,7 +79,7 @@ class Pipeline:
         return self.foundation.bus
 
     @property
-    def blobs(self) -> FolderBlobs:
+    def blobs(self) -> Blobs:
         return self.foundation.blobs
 
     @property
@@ -166,12 +165,14 @@ async def open_pipeline(foundation: Foundation, generation: Generation) -> Pipel
     """
     recipe = foundation.recipe(generation)
     embedder = foundation.embedder(recipe)
+    uri = foundation.generations.uri(generation)
     store = await open_store(
-        foundation.generations.uri(generation),
+        uri,
         dimensions=embedder.dimensions,
         shards=recipe.shards,
         embedder=embedder.name,
         locks=foundation.locks if foundation.shared else None,
+        storage=foundation.settings.storage(uri),
     )
     async with AsyncExitStack() as opened:
         opened.push_async_callback(store.close)

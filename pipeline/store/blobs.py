@@ -1,8 +1,10 @@
-"""Claim checks in a folder: content by SHA-256, synced before anybody may point to it."""
+"""Claim checks: content by SHA-256, durable before anybody may point to it."""
 
 import asyncio
 import os
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -17,19 +19,16 @@ _PART = ".part"
 _STRAY_SECONDS = 3600
 
 
-class FolderBlobs:
-    """Files named `ab/cdef…` after their SHA-256; the same bytes are stored once."""
+class HashedBlobs(ABC):
+    """`ports.Blobs` but for where bytes are kept."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
+    @abstractmethod
     async def put(self, data: bytes, media_type: str) -> BlobRef:
-        """On disk and synced on return. OSError when the folder can't be written."""
-        return await asyncio.to_thread(self._put, data, media_type)
+        """Durable on return."""
 
+    @abstractmethod
     async def get(self, ref: BlobRef) -> bytes:
         """The bytes; RejectedError when they are missing or their hash differs."""
-        return await asyncio.to_thread(self._get, ref)
 
     async def pack(self, text: str) -> Content:
         """A text inline, or as a claim check above INLINE_BYTES of UTF-8."""
@@ -50,13 +49,28 @@ class FolderBlobs:
         except UnicodeDecodeError as error:
             raise RejectedError(f"blob {content.blob.sha256} is no UTF-8 text: {error}") from error
 
+
+class FolderBlobs(HashedBlobs):
+    """Files named `ab/cdef…` after their SHA-256; the same bytes are stored once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def put(self, data: bytes, media_type: str) -> BlobRef:
+        """On disk and synced on return. OSError when the folder can't be written."""
+        return await asyncio.to_thread(self._put, data, media_type)
+
+    async def get(self, ref: BlobRef) -> bytes:
+        """The bytes; RejectedError when they are missing or their hash differs."""
+        return await asyncio.to_thread(self._get, ref)
+
     async def sweep(self) -> int:
         """Remove what writers that died left unfinished over an hour ago; how many files went."""
         return await asyncio.to_thread(self._sweep)
 
     def _put(self, data: bytes, media_type: str) -> BlobRef:
         digest = sha256(data).hexdigest()
-        path = self._path(digest)
+        path = self._folder / blob_name(digest)
         if not (path.exists() and path.read_bytes() == data):
             self._write(path, data)
         # Also when it was there: its writer may have died before this.
@@ -75,9 +89,7 @@ class FolderBlobs:
         Path(file.name).replace(path)
 
     def _get(self, ref: BlobRef) -> bytes:
-        if not _NAME.fullmatch(ref.sha256):
-            raise RejectedError(f"{ref.sha256!r} is no SHA-256 in lower-case hex, so no blob can be meant")
-        path = self._path(ref.sha256)
+        path = self._folder / blob_name(ref.sha256)
         try:
             data = path.read_bytes()
         except FileNotFoundError as error:
@@ -88,13 +100,37 @@ class FolderBlobs:
 
     def _sweep(self) -> int:
         before = time() - _STRAY_SECONDS
-        stray = [path for path in self._folder.glob(f"*/*{_PART}") if path.stat().st_mtime < before]
+        stray = [path for path in self._folder.glob(f"*/*{_PART}") if _is_older(path, before)]
         for path in stray:
             path.unlink(missing_ok=True)
         return len(stray)
 
-    def _path(self, digest: str) -> Path:
-        return self._folder / digest[:2] / digest[2:]
+
+def blob_name(digest: str) -> str:
+    """Where a blob is kept, below wherever blobs are; RejectedError when this is no hash."""
+    if not _NAME.fullmatch(digest):
+        raise RejectedError(f"{digest!r} is no SHA-256 in lower-case hex, so no blob can be meant")
+    return f"{digest[:2]}/{digest[2:]}"
+
+
+async def open_blobs(uri: str, storage: Mapping[str, str] | None = None) -> HashedBlobs:
+    """Blobs in a folder, or at an object store (s3://, gs://, az://) with its options."""
+    if "://" in uri:
+        # One process with its blobs in a folder has no use for an object store's client.
+        from pipeline.store.objectblobs import ObjectBlobs  # noqa: PLC0415 - see above
+        from pipeline.store.objects import open_objects  # noqa: PLC0415 - see above
+
+        return ObjectBlobs(open_objects(uri, storage), uri)
+    blobs = FolderBlobs(Path(uri))
+    await blobs.sweep()
+    return blobs
+
+
+def _is_older(path: Path, limit: float) -> bool:
+    try:
+        return path.stat().st_mtime < limit
+    except FileNotFoundError:
+        return False  # another process has swept it, or finished it, since it was listed
 
 
 def _sync(folder: Path) -> None:

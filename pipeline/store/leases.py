@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
+from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore
 
 from pipeline.errors import LockLostError, OutageError
@@ -109,7 +109,7 @@ async def _look(store: ObjectStore, path: str) -> tuple[str, bytes] | None:
     try:
         found = await obstore.get_async(store, path)
         return str(found.meta["e_tag"]), bytes(await found.bytes_async())
-    except NotFoundError:
+    except FileNotFoundError:
         return None
 
 

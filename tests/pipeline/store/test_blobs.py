@@ -1,4 +1,4 @@
-"""Claim checks in a folder."""
+"""Claim checks, in a folder and at a real S3 server."""
 
 import asyncio
 import os
@@ -6,21 +6,42 @@ from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import obstore
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import RejectedError
-from pipeline.store.blobs import FolderBlobs
+from pipeline.errors import OutageError, RejectedError
+from pipeline.store.blobs import FolderBlobs, HashedBlobs, blob_name, open_blobs
+from pipeline.store.objectblobs import ObjectBlobs
+from pipeline.store.objects import open_objects
 from schemas.events import BlobRef, Content
 from schemas.limits import INLINE_BYTES
+from tests.s3 import S3
 
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture(params=["folder", "object store"])
+async def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> HashedBlobs:
+    """The contract of both kinds."""
+    if request.param == "folder":
+        return await open_blobs(str(tmp_path / "blobs"))
+    s3: S3 = request.getfixturevalue("s3")
+    return await open_blobs(s3.uri(), s3.options)
+
+
 @pytest.fixture
-def blobs(tmp_path: Path) -> FolderBlobs:
+def in_folder(tmp_path: Path) -> FolderBlobs:
     return FolderBlobs(tmp_path / "blobs")
+
+
+async def damage(blobs: HashedBlobs, ref: BlobRef, data: bytes) -> None:
+    """Other bytes under a blob's name."""
+    if isinstance(blobs, ObjectBlobs):
+        await obstore.put_async(blobs._store, blob_name(ref.sha256), data)
+    elif isinstance(blobs, FolderBlobs):
+        (blobs._folder / blob_name(ref.sha256)).write_bytes(data)
 
 
 def files(folder: Path) -> list[Path]:
@@ -38,64 +59,83 @@ def test_what_was_put_is_what_is_got(data: bytes) -> None:
     assert asyncio.run(there_and_back()) == data
 
 
-async def test_a_blob_is_named_after_its_hash(blobs: FolderBlobs, tmp_path: Path) -> None:
-    ref = await blobs.put(b"some bytes", "text/css")
+async def test_a_file_is_named_after_its_hash(in_folder: FolderBlobs, tmp_path: Path) -> None:
+    ref = await in_folder.put(b"some bytes", "text/css")
     digest = sha256(b"some bytes").hexdigest()
     assert ref == BlobRef(sha256=digest, size=10, media_type="text/css")
     assert files(tmp_path) == [tmp_path / "blobs" / digest[:2] / digest[2:]]
 
 
-async def test_the_same_bytes_are_stored_once(blobs: FolderBlobs, tmp_path: Path) -> None:
+async def test_the_same_bytes_are_one_blob(blobs: HashedBlobs) -> None:
     refs = await asyncio.gather(*(blobs.put(b"same", "text/plain") for _ in range(8)))
     assert len(set(refs)) == 1
+    assert await blobs.get(refs[0]) == b"same"
+
+
+async def test_the_same_bytes_are_stored_once(in_folder: FolderBlobs, tmp_path: Path) -> None:
+    await asyncio.gather(*(in_folder.put(b"same", "text/plain") for _ in range(8)))
     assert len(files(tmp_path)) == 1
 
 
-async def test_a_missing_blob_is_rejected(blobs: FolderBlobs) -> None:
+@pytest.mark.parametrize("size", [0, 1, 6 * 1024 * 1024])
+async def test_blobs_of_any_size_come_back(blobs: HashedBlobs, size: int) -> None:
+    data = os.urandom(size)
+    assert await blobs.get(await blobs.put(data, "application/octet-stream")) == data
+
+
+async def test_a_missing_blob_is_rejected(blobs: HashedBlobs) -> None:
     with pytest.raises(RejectedError, match="missing"):
         await blobs.get(BlobRef(sha256="0" * 64, size=1))
 
 
-async def test_a_changed_blob_is_rejected_and_healed_by_the_next_put(
-    blobs: FolderBlobs, tmp_path: Path
-) -> None:
+async def test_a_changed_blob_is_rejected_and_healed_by_the_next_put(blobs: HashedBlobs) -> None:
     ref = await blobs.put(b"right", "text/plain")
-    files(tmp_path)[0].write_bytes(b"wrong")
-    with pytest.raises(RejectedError, match="changed on disk"):
+    await damage(blobs, ref, b"wrong")
+    with pytest.raises(RejectedError, match="changed"):
         await blobs.get(ref)
     await blobs.put(b"right", "text/plain")
     assert await blobs.get(ref) == b"right"
 
 
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "", "A" * 64, "0" * 63])
-async def test_a_name_that_is_no_hash_is_rejected(blobs: FolderBlobs, name: str) -> None:
+async def test_a_name_that_is_no_hash_is_rejected(blobs: HashedBlobs, name: str) -> None:
     with pytest.raises(RejectedError, match="no SHA-256"):
         await blobs.get(BlobRef(sha256=name, size=1))
 
 
 @pytest.mark.parametrize("text", ["", "short", "ü" * (INLINE_BYTES // 2), "x" * (INLINE_BYTES + 1)])
-async def test_a_text_comes_back_from_inline_or_blob(blobs: FolderBlobs, text: str) -> None:
+async def test_a_text_comes_back_from_inline_or_blob(blobs: HashedBlobs, text: str) -> None:
     content = await blobs.pack(text)
     assert (content.blob is not None) == (len(text.encode()) > INLINE_BYTES)
     assert await blobs.text(content) == text
 
 
-async def test_bytes_that_are_no_text_are_rejected_as_text(blobs: FolderBlobs) -> None:
+async def test_bytes_that_are_no_text_are_rejected_as_text(blobs: HashedBlobs) -> None:
     with pytest.raises(RejectedError, match="UTF-8"):
         await blobs.text(Content(blob=await blobs.put(b"\xff", "text/plain")))
 
 
-async def test_a_content_without_anything_is_rejected(blobs: FolderBlobs) -> None:
+async def test_a_content_without_anything_is_rejected(blobs: HashedBlobs) -> None:
     with pytest.raises(RejectedError, match="neither"):
         await blobs.text(Content())
 
 
-async def test_leftovers_of_dead_writers_are_swept(blobs: FolderBlobs, tmp_path: Path) -> None:
-    ref = await blobs.put(b"kept", "text/plain")
+async def test_leftovers_of_dead_writers_are_swept(in_folder: FolderBlobs, tmp_path: Path) -> None:
+    ref = await in_folder.put(b"kept", "text/plain")
     old, young = (files(tmp_path)[0].with_name(name) for name in ("old.part", "young.part"))
     old.write_bytes(b"")
     young.write_bytes(b"")
     os.utime(old, (0, 0))
-    assert await blobs.sweep() == 1
+    assert await in_folder.sweep() == 1
     assert young.exists()
-    assert await blobs.get(ref) == b"kept"
+    assert await in_folder.get(ref) == b"kept"
+
+
+async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
+    nowhere = {"endpoint": "http://127.0.0.1:9", "region": "a", "allow_http": "true"}
+    options = {**nowhere, "access_key_id": "key", "secret_access_key": "secret"}
+    blobs = ObjectBlobs(open_objects("s3://bucket", options, quick=True), "s3://bucket")
+    with pytest.raises(OutageError, match="could not be written to s3://bucket"):
+        await blobs.put(b"data", "text/plain")
+    with pytest.raises(OutageError, match="could not be read from s3://bucket"):
+        await blobs.get(BlobRef(sha256="0" * 64, size=1))
