@@ -65,10 +65,13 @@ class Engine:
         """Look after all connectors until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
-            await self._rotate()
-            while True:
-                await self._look_after_all()
-                await asyncio.sleep(TICK)
+            try:
+                await self._rotate()
+                while True:
+                    await self._look_after_all()
+                    await asyncio.sleep(TICK)
+            finally:
+                self._tasks = None
 
     def wake(self, connector: str) -> None:
         """Let work on a connector begin; what is under way looks again before it ends."""
@@ -139,7 +142,7 @@ class Engine:
             report=self.connections.report,
         )
         asked = asked.model_copy(update={"queued": False})
-        report = await runner.run(
+        await runner.run(
             row,
             asked,
             provider=self.connecting.providers.get(row.provider) or Absent(),
@@ -147,12 +150,18 @@ class Engine:
             state=state,
             hold=hold,
         )
-        if report.status == "completed":
-            await self._subscribed(row)
 
     async def _connected(self, row: ConnectorChanged) -> Connection:
-        """The connection of a run; a selection made by id learns its names first."""
-        connection = await self.connecting.connection(row)
+        """The connection of a run: events come from here on, and what was selected has its names."""
+        connection = await self._named(row, await self.connecting.connection(row))
+        try:
+            await subscriptions.ensure(self.connecting, row, connection, self.connections.now())
+        except ConnectorError as error:
+            # Polling goes on without it.
+            log.warning("Connector %s gets no events of its provider: %s", row.id, error)
+        return connection
+
+    async def _named(self, row: ConnectorChanged, connection: Connection) -> Connection:
         nameless = {
             kind: [choice.id for choice in choices if not choice.name]
             for kind, choices in (connection.selection or {}).items()
@@ -163,14 +172,6 @@ class Engine:
         names = {kind: await provider.names(connection, kind, ids) for kind, ids in nameless.items() if ids}
         named = await self.connections.change(row.id, partial(_named, names))
         return await self.connecting.connection(named or row)
-
-    async def _subscribed(self, row: ConnectorChanged) -> None:
-        try:
-            connection = await self.connecting.connection(row)
-            await subscriptions.ensure(self.connecting, row, connection, self.connections.now())
-        except ConnectorError as error:
-            # Polling goes on without it.
-            log.warning("Connector %s gets no events of its provider: %s", row.id, error)
 
     async def _clean_up(self, row: ConnectorChanged) -> None:
         """Nothing is left of a connector: not at the provider, not here, and of its documents as asked."""

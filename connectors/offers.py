@@ -1,7 +1,7 @@
 """What the interface asks of connectors: what can be connected, and the links that lead to people."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
@@ -33,6 +33,8 @@ class Offers:
 
     connections: Connections
     connecting: Connecting
+    handshakes: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Verification tokens that providers sent for the operator."""
 
     def offer(self, provider: str) -> Offer | None:
         """None where the operator has not set the provider up."""

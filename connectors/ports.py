@@ -309,6 +309,8 @@ class Provider(ABC):
     """Between two complete listings, which start with no cursor."""
     debounce: timedelta = timedelta(seconds=30)
     """From the first event to the run it starts."""
+    delivery_bytes: int = 1024 * 1024
+    """The largest event that it sends."""
     order: str = "newest first"
     """The order in which a complete listing names items, in words: documentLimit keeps the first of it."""
 
@@ -353,7 +355,8 @@ class Provider(ABC):
     ) -> Subscription | None:
         """Be called at `address`: anew, or `current` prolonged. None: the provider has no such call.
 
-        Called after each run and before `expires_at`; a new selection may need another subscription.
+        Called when a run begins, where less than half of the time to `expires_at` is left or the selection
+        is another one.
         """
         del connection, address, secret, current
         return None

@@ -9,7 +9,9 @@ from connectors.providers.github import GitHub
 from connectors.providers.google import GoogleClient
 from connectors.providers.google_drive import GoogleDrive
 from connectors.providers.granola import Granola
+from connectors.providers.graph import MicrosoftClient
 from connectors.providers.notion import Notion
+from connectors.providers.onedrive import OneDrive
 from pipeline.ports import Clock
 from pipeline.settings import Settings
 
@@ -21,6 +23,7 @@ def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
         *_github(settings),
         Granola(api=settings.granola_url),
         *_google(settings, clock),
+        *_microsoft(settings, clock),
     ]
     return {provider.name: provider for provider in made}
 
@@ -57,6 +60,18 @@ def _google(settings: Settings, clock: Clock) -> Iterator[Provider]:
         settings.google_token_url,
     )
     yield GoogleDrive(drive, clock=clock)
+
+
+def _microsoft(settings: Settings, clock: Clock) -> Iterator[Provider]:
+    if settings.microsoft_client_id is not None:
+        client = MicrosoftClient(
+            settings.microsoft_client_id,
+            _secret(settings.microsoft_client_secret),
+            settings.microsoft_tenant,
+            settings.microsoft_graph_url,
+            settings.microsoft_login_url,
+        )
+        yield OneDrive(client, clock=clock)
 
 
 def _secret(value: SecretStr | None) -> str:

@@ -12,6 +12,7 @@ from starlette.routing import BaseRoute
 
 from connectors.connecting import Connecting
 from connectors.edge.routes import edge_routes
+from connectors.edge.webhooks import Webhooks
 from connectors.engine import Engine
 from connectors.http import Clients
 from connectors.offers import Offers
@@ -76,9 +77,10 @@ async def open_connectors(
         every=timedelta(hours=settings.connectors_every_hours),
     )
     try:
-        yield Connectors(
-            engine, Offers(connections, connecting), edge_routes(connections, connecting), foundation.bus
-        )
+        webhooks = Webhooks(connections, connecting)
+        routes = edge_routes(connections, connecting, webhooks)
+        offers = Offers(connections, connecting, webhooks.handshakes)
+        yield Connectors(engine, offers, routes, foundation.bus)
     finally:
         await clients.aclose()
 

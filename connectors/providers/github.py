@@ -73,6 +73,7 @@ class GitHub(Provider):
     name = "github"
     kinds = ("repos",)
     webhooks = True
+    delivery_bytes = 25 * 1024 * 1024
     pace = Pace(per_second=15.0, concurrent=10, burst=30)
     order = (
         "repositories as chosen; of each its files by path, then issues by their last change, newest first"

@@ -1,0 +1,55 @@
+"""The contract of connectors, on the engine's own small source."""
+
+from typing import ClassVar
+
+import httpx2
+import pytest
+from starlette.responses import JSONResponse
+
+from tests.connectors.contract import ConnectorContract, Source
+from tests.connectors.shelf import Shelf, ShelfProvider
+
+
+class ShelfSource(Source):
+    """Boards can be selected: `a` is."""
+
+    selection: ClassVar = {"repos": ["a"]}
+
+    def __init__(self) -> None:
+        self.shelf = Shelf()
+        self.provider = ShelfProvider()
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        return self.shelf.transport()
+
+    async def put(self, key: str, text: str) -> None:
+        self.shelf.put(key, text)
+
+    async def remove(self, key: str) -> None:
+        self.shelf.remove(key)
+
+    async def move_out(self, key: str) -> None:
+        self.shelf.put(key, self.shelf.texts[key].text, board="b")
+
+    async def settle(self) -> None:
+        assert not self.shelf.answers
+
+    def title(self, key: str) -> str:
+        return key
+
+    def calls(self) -> int:
+        return len(self.shelf.calls)
+
+    def withdraw(self) -> None:
+        self.shelf.withdraw()
+
+    def refuse_for(self, seconds: int) -> None:
+        self.shelf.answers.append(JSONResponse({}, 429, {"Retry-After": str(seconds)}))
+
+
+class TestShelf(ConnectorContract):
+    """All of it."""
+
+    @pytest.fixture
+    def source(self) -> Source:
+        return ShelfSource()
