@@ -56,6 +56,10 @@ _OUTAGES = frozenset(
 """What the system answers when the disk is full or a folder can't be written, whatever the record."""
 
 
+class UnreadableError(ValueError):
+    """A record that is not what its topic promises, in words for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class RawRecord:
     """A record as the bus holds it: nothing decoded, so nothing can be lost in decoding."""
@@ -377,7 +381,7 @@ def _see_that_it_is_text(header: str, value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise ValueError(f"the header {header} is no UTF-8") from error
+        raise UnreadableError(f"the header {header} is no UTF-8") from error
 
 
 def decoded(stage: Stage[E], batch: Sequence[RawRecord]) -> list[Record[E]]:
@@ -406,7 +410,7 @@ def _message(error: Exception) -> str:
     if isinstance(error, ValidationError):
         faults = error.errors(include_url=False, include_context=False, include_input=False)
         text = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'value'}: {fault['msg']}" for fault in faults)
-    elif isinstance(error, RejectedError | RetryableError):
+    elif isinstance(error, RejectedError | RetryableError | UnreadableError):
         text = str(error) or type(error).__name__
     else:
         text = _summary(error)

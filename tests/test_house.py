@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from pipeline.settings import Settings
+from tools.kafka import IMAGE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -131,6 +132,10 @@ def test_every_part_is_a_service_that_waits_for_kafka() -> None:
         assert services[part]["command"] == ["serve", "--only", part]
         assert services[part]["depends_on"]["kafka"]["condition"] == "service_healthy"
         assert services[part]["environment"]["RECOLLECT_KAFKA_BOOTSTRAP"] == "kafka:9092"
+
+
+def test_the_kafka_of_compose_is_the_one_that_is_tested() -> None:
+    assert _compose()["services"]["kafka"]["image"] == IMAGE
 
 
 def test_kafka_runs_without_zookeeper_and_makes_no_topic_by_accident() -> None:

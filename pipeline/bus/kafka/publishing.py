@@ -31,7 +31,7 @@ class Publishing:
     def __init__(self, cluster: Cluster, topics: Topics, connect: Callable[[], KafkaBroker]) -> None:
         self._cluster = cluster
         self._topics = topics
-        self._events = _Outlet(lambda: _Events.open(connect()))
+        self._events = _Outlet(lambda: _Events.open(cluster, connect()))
         self._bytes = _Outlet(lambda: _Bytes.open(cluster))
         self.trouble: str | None = None
         """Why the last records could not be written; None: they were."""
@@ -101,12 +101,10 @@ class _Events:
         self._broker = broker
 
     @classmethod
-    async def open(cls, broker: KafkaBroker) -> "_Events":
-        try:
-            await broker.start()
-        except BaseException:
-            await broker.stop()
-            raise
+    async def open(cls, cluster: Cluster, broker: KafkaBroker) -> "_Events":
+        # FastStream does not close a producer that could not start: see first that it can.
+        await (await cluster.admin()).describe_cluster()
+        await broker.start()
         return cls(broker)
 
     async def send(self, topic: str, entry: Entry, place: int) -> Sent:

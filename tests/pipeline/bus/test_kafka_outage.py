@@ -1,0 +1,74 @@
+"""Kafka goes away and comes back: publishers are told in time, and whoever reads goes on by itself."""
+
+import asyncio
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from pipeline.bus.kafka.bus import KafkaBus
+from pipeline.errors import OutageError
+from pipeline.ports import Position
+from pipeline.stage import Stage
+from schemas.topics import Topic
+from tests.pipeline.bus.contract import Notebook, Noted, noted, spread
+from tests.pipeline.bus.kafka import KafkaHarness
+from tools.kafka import Broker, Container
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kafka]
+
+
+async def published(bus: KafkaBus, topic: Topic[Noted], numbers: Sequence[int]) -> list[Position]:
+    """As a client does that tries again after 503."""
+    while True:
+        try:
+            return await bus.publish(topic, noted(numbers))
+        except OutageError:
+            continue
+
+
+async def test_a_killed_broker_costs_nothing_but_time(
+    kafka: Broker | Container, kafka_harness: KafkaHarness
+) -> None:
+    kafka_harness.options = replace(kafka_harness.options, patience=2.0)
+    bus, topic, book, followed = (
+        await kafka_harness.open(), kafka_harness.topic("killed"), Notebook(), Notebook()
+    )  # fmt: skip
+    stage = Stage(kafka_harness.stage("killed"), topic, book.handle)
+    running = asyncio.create_task(bus.run([stage]))
+    async with bus.follow(topic, followed.handle) as follower:
+        for place in await bus.publish(topic, spread(20)):
+            await bus.reached(stage.group, topic.name, place.partition, place.offset)
+        await follower.current()
+
+        await asyncio.to_thread(kafka.stop, signal.SIGKILL)
+        with pytest.raises(OutageError, match=kafka_harness.options.bootstrap):
+            await bus.publish(topic, noted([100]))
+        with pytest.raises(OutageError):
+            await follower.current()
+        assert bus.trouble
+
+        await asyncio.to_thread(kafka.start)
+        (place,) = await published(bus, topic, [101])
+        assert bus.trouble is None
+        while True:
+            try:
+                await bus.reached(stage.group, topic.name, place.partition, place.offset)
+                await follower.current()
+                break
+            except OutageError:
+                continue
+    assert not running.done()
+    running.cancel()
+    await asyncio.wait([running])
+    acknowledged = {*range(20), 101}
+    # What was answered with an error may have been written all the same, and comes again from its sender.
+    assert acknowledged <= set(book.numbers) <= acknowledged | {100}
+    assert acknowledged <= set(followed.numbers) <= acknowledged | {100}
+
+
+async def test_a_bus_without_a_broker_says_where_it_looked(kafka_harness: KafkaHarness) -> None:
+    kafka_harness.options = replace(kafka_harness.options, bootstrap="127.0.0.1:1", patience=1.0)
+    with pytest.raises(ValueError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
+        await kafka_harness.open()
