@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.delivery import (
@@ -314,6 +314,7 @@ outcome = st.one_of(
 )
 
 
+@settings(deadline=None)
 @given(outcomes=st.lists(outcome, min_size=1, max_size=8))
 def test_every_record_is_handled_or_parked_and_none_is_both(outcomes: list[list[Exception] | None]) -> None:
     bench = Bench({number: list(one) for number, one in enumerate(outcomes) if one})

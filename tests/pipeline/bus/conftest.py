@@ -1,25 +1,11 @@
-"""A real Apache Kafka, started once for whoever asks for it."""
+"""Buses on a real broker."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 
 import pytest
 
 from tests.pipeline.bus.kafka import KafkaHarness
-from tools.kafka import Broker, Container, KafkaMissingError, broker
-
-
-@pytest.fixture(scope="session")
-def kafka() -> Iterator[Broker | Container]:
-    """The broker; tests that stop it start it again."""
-    try:
-        running = broker()
-        started = running.__enter__()
-    except KafkaMissingError as error:
-        pytest.skip(f"needs a real Apache Kafka: {error}")
-    try:
-        yield started
-    finally:
-        running.__exit__(None, None, None)
+from tools.kafka import Broker, Container
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.errors import CommitFailedError
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.bus.kafka.lanes import FULL, Lane
@@ -135,6 +135,7 @@ async def test_a_refused_commit_is_made_when_the_partition_is_ours_again() -> No
     running.cancel()
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 8), max_size=30), st.randoms(use_true_random=False))
 def test_whatever_rebalances_do_every_record_is_handled_once_and_in_order(
     steps: list[int], random: Random
