@@ -25,12 +25,21 @@ class ServerDiedError(Exception):
 class Server:
     """Starts, stops and kills one server on one data directory; it may be started again.
 
-    `environment` adds settings; those of the caller's own environment are not passed on.
+    `environment` adds settings; those of the caller's own environment are not passed on. `only`: some parts
+    of the service, of which others with the same `key` and data directory are processes of their own.
     """
 
-    def __init__(self, data_dir: Path, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        data_dir: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        only: str | None = None,
+        key: str | None = None,
+    ) -> None:
         self.data_dir = data_dir
-        self.key = f"rk_{secrets.token_hex(16)}"
+        self.key = key or f"rk_{secrets.token_hex(16)}"
+        self._only = only
         self.port = _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = dict(environment or {})
@@ -55,7 +64,8 @@ class Server:
     @property
     def output(self) -> Path:
         """Where the server's standard output and error go."""
-        return self.data_dir.parent / f"{self.data_dir.name}.log"
+        part = "" if self._only is None else f"-{self._only}-{self.port}"
+        return self.data_dir.parent / f"{self.data_dir.name}{part}.log"
 
     def start(self) -> float:
         """Start and wait until /health answers; the seconds it took."""
@@ -97,7 +107,8 @@ class Server:
     def _command(self) -> list[str]:
         recollect = str(Path(sys.executable).with_name("recollect"))
         address = ["--host", "127.0.0.1", "--port", str(self.port)]
-        return [recollect, "serve", *address, "--data-dir", str(self.data_dir)]
+        parts = [] if self._only is None else ["--only", self._only]
+        return [recollect, "serve", *address, *parts, "--data-dir", str(self.data_dir)]
 
     def _variables(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}

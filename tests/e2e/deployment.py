@@ -1,0 +1,76 @@
+"""The service in several processes on Kafka: two that answer, two that work."""
+
+import secrets
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from cryptography.fernet import Fernet
+from supermemory import Supermemory
+
+from bench.server import Server
+
+SESSION_SECONDS = "6"
+"""As soon as Kafka may give the partitions of a killed process to another."""
+
+
+class Deployment:
+    """Its processes share a data directory and a key. `api` and `pipeline` may be stopped and killed."""
+
+    def __init__(self, folder: Path, bootstrap: str) -> None:
+        settings = {
+            "RECOLLECT_KAFKA_BOOTSTRAP": bootstrap,
+            "RECOLLECT_KAFKA_PARTITIONS": "4",
+            "RECOLLECT_KAFKA_SESSION_SECONDS": SESSION_SECONDS,
+            "RECOLLECT_DREAMING_QUIET_SECONDS": "0.5",
+            "RECOLLECT_SHARDS": "2",
+            "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
+        }
+        self.key = f"rk_{secrets.token_hex(16)}"
+
+        def server(only: str) -> Server:
+            return Server(folder / "data", settings, only=only, key=self.key)
+
+        self.api = [server("api"), server("api")]
+        self.pipeline = [server("pipeline"), server("pipeline")]
+
+    def start(self) -> None:
+        """All at once."""
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Server.start, [*self.api, *self.pipeline]))
+
+    def stop(self) -> None:
+        """All at once."""
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Server.stop, [*self.api, *self.pipeline]))
+
+    @contextmanager
+    def clients(self) -> Iterator[list[Supermemory]]:
+        """The official client of each API process; it does not repeat calls, so a failure is seen."""
+        with ExitStack() as open_clients:
+            yield [
+                open_clients.enter_context(
+                    Supermemory(base_url=one.url, api_key=self.key, max_retries=0, timeout=60)
+                )
+                for one in self.api
+            ]
+
+    def ask(self, api: int, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
+        """Status and JSON of a request to one of the API processes."""
+        headers = {"authorization": f"Bearer {key or self.key}"}
+        answer = httpx2.request(method, self.api[api].url + path, json=body, headers=headers, timeout=60)
+        return answer.status_code, answer.json()
+
+
+@contextmanager
+def deployed(folder: Path, bootstrap: str) -> Iterator[Deployment]:
+    """Started, and stopped at the end."""
+    deployment = Deployment(folder, bootstrap)
+    try:
+        deployment.start()
+        yield deployment
+    finally:
+        deployment.stop()
