@@ -59,7 +59,8 @@ async def open_connectors(
     """
     foundation = live.foundation
     settings, locks = foundation.settings, foundation.locks
-    states = await ConnectorStates.open(_state_uri(settings))
+    uri = _state_uri(settings)
+    states = await ConnectorStates.open(uri, settings.storage(uri))
     connections = Connections(lambda: _tables(live), locks, foundation.clock, live.pipeline.changes)
     clients = Clients.open(allow_private=settings.fetch_private_addresses, transport=transport)
     connecting = Connecting(

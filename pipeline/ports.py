@@ -183,10 +183,15 @@ class Table(Protocol[Row]):
         """Wait until every change made so far is on disk."""
         ...
 
-    def subscribe(self, listener: Callable[[Mapping[str, list[Row]]], None]) -> None:
+    def subscribe(
+        self,
+        listener: Callable[[Mapping[str, list[Row]]], None],
+        spaces: Callable[[str], bool] | None = None,
+    ) -> None:
         """Call `listener` with the new rows of each changed group, in the same instant as the change.
 
-        Of what other processes changed it hears within a moment, and before `refresh` returns.
+        Of what other processes changed it hears within a moment, and before `refresh` returns; where
+        `spaces` is given, perhaps only of the spaces that it says yes to at that time.
         """
         ...
 

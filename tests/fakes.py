@@ -74,7 +74,11 @@ class FakeTable(Generic[Row]):
     async def durable(self) -> None:
         self.pending = 0
 
-    def subscribe(self, listener: Callable[[Mapping[str, list[Row]]], None]) -> None:
+    def subscribe(
+        self,
+        listener: Callable[[Mapping[str, list[Row]]], None],
+        spaces: Callable[[str], bool] | None = None,
+    ) -> None:
         self.listeners.append(listener)
 
     async def refresh(self, spaces: Collection[str] | None = None) -> None:

@@ -65,9 +65,9 @@ class NamespaceCache:
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._by_space: dict[str, _Entry] = {}
         self._asked = self._hits = 0
-        documents.subscribe(self._documents_changed)
-        chunks.subscribe(self._chunks_changed)
-        memories.subscribe(self._memories_changed)
+        documents.subscribe(self._documents_changed, self._by_space.__contains__)
+        chunks.subscribe(self._chunks_changed, self._by_space.__contains__)
+        memories.subscribe(self._memories_changed, self._by_space.__contains__)
 
     @property
     def nbytes(self) -> int:

@@ -51,7 +51,7 @@ class Ledger:
         self._later: defaultdict[str, set[str]] = defaultdict(set)
         self._loading: dict[str, set[str]] = {}
         self._lock = asyncio.Lock()
-        memories.subscribe(self._changed)
+        memories.subscribe(self._changed, self._spaces.__contains__)
 
     async def load(self, spaces: Iterable[str]) -> None:
         """Make sure that these spaces are held, with what other processes changed too."""

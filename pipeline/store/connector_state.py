@@ -5,7 +5,7 @@ harmless: the next run lists everything again, and finds every document under it
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -150,10 +150,13 @@ class ConnectorStates:
         self._turn = asyncio.Lock()
 
     @classmethod
-    async def open(cls, uri: str) -> "ConnectorStates":
-        """In a folder or at an object store's URI."""
+    async def open(cls, uri: str, storage: Mapping[str, str] | None = None) -> "ConnectorStates":
+        """In a folder or at an object store's URI, with its options."""
         folder = await asyncio.to_thread(_made, uri)
-        connection = await lancedb.connect_async(uri if folder is None else str(folder))
+        connection = await lancedb.connect_async(
+            uri if folder is None else str(folder),
+            storage_options=None if storage is None else dict(storage),
+        )
         return cls(connection, folder)
 
     @asynccontextmanager

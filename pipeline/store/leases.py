@@ -23,6 +23,8 @@ from pipeline.store.stored import uninterrupted
 
 TTL_SECONDS = 15.0
 _LOOK_SECONDS = 0.04
+_PATIENT_SECONDS = 0.4
+"""Between two looks at a lock that one holder keeps."""
 _TURN_SECONDS = 1.0
 _POLITE_SECONDS = 0.1
 """After a turn of its own a busy process leaves a lock alone for longer than others wait between looks."""
@@ -175,7 +177,7 @@ class LeaseLocks:
                     continue
             if etag is not None and etag != seen:
                 seen, since = etag, now
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_LOOK_SECONDS if now - since < _TURN_SECONDS else _PATIENT_SECONDS)
 
     async def _take(self, path: str, etag: str | None) -> tuple[str, float]:
         taking = asyncio.ensure_future(replaced(self._store, path, etag, secrets.token_bytes(16)))

@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,9 @@ from pipeline.locks import LocalLocks, plain_name
 from pipeline.ports import Hold
 
 _FIRST_PAUSE = 0.0005
-_LONGEST_PAUSE = 0.02
+_PATIENT_SHARE = 0.05
+_LONGEST_PAUSE = 0.1
+"""Between two looks at most: a share of the time waited so far, for a lock may be held for days."""
 
 
 class FolderLocks:
@@ -38,13 +41,13 @@ class FolderLocks:
 async def _lock(held: ExitStack, path: Path) -> None:
     handle = _open(path)
     held.callback(os.close, handle)
-    pause = _FIRST_PAUSE
+    began = time.monotonic()
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, _LONGEST_PAUSE)
+            waited = time.monotonic() - began
+            await asyncio.sleep(min(max(_FIRST_PAUSE, waited * _PATIENT_SHARE), _LONGEST_PAUSE))
         else:
             return
 

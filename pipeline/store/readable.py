@@ -30,6 +30,7 @@ class Readable(ABC, Generic[Row]):
         self.codec = codec
         self._bases = bases
         self._listeners: list[Listener[Row]] = []
+        self._interests: list[Callable[[str], bool] | None] = []
         self._counts = Counter(counts)
         self.bulk = False
         """Filled by one who flushes by himself: `durable` does not wait."""
@@ -85,9 +86,13 @@ class Readable(ABC, Generic[Row]):
         """Of all shards together, as far as it is flushed."""
         return together(await asyncio.gather(*(base.size() for base in self._bases)))
 
-    def subscribe(self, listener: Listener[Row]) -> None:
-        """Call `listener` with the new rows of each changed group, in the same instant as the change."""
+    def subscribe(self, listener: Listener[Row], spaces: Callable[[str], bool] | None = None) -> None:
+        """Call `listener` with the new rows of each changed group, in the same instant as the change.
+
+        `spaces`: in which ones it wants to hear of what other processes changed; None: in all.
+        """
         self._listeners.append(listener)
+        self._interests.append(spaces)
 
     async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
         """Every row of these spaces, newest state."""

@@ -193,5 +193,8 @@ class SharedTable(Readable[Row]):
             self._tell(news)
 
     def wanted(self, spaces: Collection[str]) -> list[str]:
-        """All, for now every listener hears of everything."""
-        return list(spaces) if self._listeners else []
+        """Those of the spaces that a listener wants to hear of: rows of others are not even read."""
+        if None in self._interests:
+            return list(spaces)
+        asked = [interest for interest in self._interests if interest is not None]
+        return [space for space in spaces if any(interest(space) for interest in asked)]

@@ -331,3 +331,25 @@ def _bases(store: Store) -> list[SharedBase[DocumentRow]]:
 
 def _home(store: Store, space: str) -> SharedBase[DocumentRow]:
     return _bases(store)[store.documents._shard(space)]
+
+
+async def test_rows_that_nobody_wants_to_hear_of_are_counted_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = [await opened(tmp_path, shared=True, shards=1) for _ in range(2)]
+    heard: dict[str, list[DocumentRow]] = {}
+    asked: list[object] = []
+    fresh = SharedBase.fresh
+    store.documents.subscribe(heard.update, lambda space: space == "alice#0")
+
+    async def noted(self: SharedBase[DocumentRow], since: int, spaces: Sequence[str]) -> object:
+        asked.append(list(spaces))
+        return await fresh(self, since, spaces)
+
+    monkeypatch.setattr(SharedBase, "fresh", noted)
+    await store_documents(other, document("a", "bob#0"))
+    await store.refresh()
+    assert (heard, asked, store.documents.count(["bob#0"])) == ({}, [], {"bob#0": 1})
+    await store_documents(other, document("b", "bob#0"), document("c", "alice#0"))
+    await store.refresh()
+    assert (list(heard), asked) == ([document("c", "alice#0").key], [["alice#0"]])
