@@ -137,7 +137,9 @@ async def open_live(settings: Settings, *, working: bool = True) -> AsyncIterato
     DataDirectoryLockedError, StoreMismatchError and ValueError carry messages for the operator.
     """
     async with open_foundation(settings) as foundation:
-        await _sweep(foundation)
+        if not foundation.shared:
+            # Where others use the tables, one of them may be making a generation.
+            await _sweep(foundation)
         served = await foundation.generations.served()
         recipe, asked = foundation.recipe(served.current), recipe_of(settings)
         if recipe.model_copy(update={"embedder_base_url": asked.embedder_base_url}) != asked:

@@ -91,7 +91,7 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         title=_given(event.title, row.title),
         url=_given(event.url, row.url) or None,
     )
-    if not touches_content(event):
+    if not touches_content(event) and task_type == row.task_type:
         return kept
     return replace(
         kept,
@@ -99,8 +99,8 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         status="queued",
         error=None,
         dreaming=task_type != "superrag",
-        source=event.content,
-        upload=event.upload,
+        source=event.content if touches_content(event) else row.source,
+        upload=event.upload if touches_content(event) else row.upload,
     )
 
 

@@ -78,11 +78,35 @@ class ChunkRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """That a document states a fact, without a break since the text of `since_seq`, last in that of `seq`.
+
+    `since` is when that text was submitted, `at` with `date` the time the fact speaks of. `placed` is where
+    the document comes among the sources. `replaced_by`: ids of memories that speak of a later time.
+    """
+
+    document: str
+    since_seq: int
+    seq: int
+    since: datetime
+    at: datetime
+    placed: datetime
+    date: str | None = None
+    start: int | None = None
+    end: int | None = None
+    relations: tuple[Relation, ...] = ()
+    replaced_by: tuple[str, ...] = ()
+    forgotten_at: datetime | None = None
+    forget_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryRow:
     """One atomic fact. Its metadata is that of its first source, or the first that a filter lets through.
 
-    No source left means it is gone. `sources` are document keys. `version` 1 is the first of an updates
-    chain, `is_latest` its head.
+    No source left means it is gone. `sources` are document keys, `statements` what each of them states: all
+    but the reading, the version and whether it is the latest follows from them. `version` 1 is the first of
+    an updates chain, `is_latest` its head.
     """
 
     id: str
@@ -104,6 +128,7 @@ class MemoryRow:
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()
+    statements: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,12 +147,16 @@ class MemoriesFormed(Event):
 
 
 class MemoriesForgotten(Event):
-    """Memories to hide from recall; their history stays. Key = space."""
+    """Memories to hide from recall; their history stays. Key = space.
+
+    `sources`: by memory, the documents that stated it then and the `seq` of their texts.
+    """
 
     space: str
     ids: tuple[str, ...]
     at: datetime
     reason: str = ""
+    sources: dict[str, dict[str, int]] = Field(default_factory=dict)
 
 
 class NamespaceChanged(Event):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from api.state import State
-from pipeline.memory.forgetting import Forgetting, hidden
+from pipeline.memory.forgetting import Forgetting, hidden, sources_of
 from pipeline.rows import MemoryRow
 from schemas.events import MemoriesForgotten
 from schemas.http.memories import ForgetAnswer, ForgetMatch, ForgetProblem
@@ -46,16 +46,20 @@ async def _forget(state: State, rows: Sequence[MemoryRow], reason: str) -> None:
     if not fresh:
         return
     now = state.clock.now()
-    by_space: dict[str, list[str]] = {}
+    sources: dict[str, dict[str, dict[str, int]]] = {}
     for row in fresh:
-        by_space.setdefault(row.space, []).append(row.id)
+        sources.setdefault(row.space, {})[row.id] = sources_of(row)
     events = [
-        (space, MemoriesForgotten(space=space, ids=tuple(ids), at=now, reason=reason))
-        for space, ids in by_space.items()
+        (space, MemoriesForgotten(space=space, ids=tuple(said), at=now, reason=reason, sources=said))
+        for space, said in sources.items()
     ]
     await state.publisher.publish(MEMORIES_FORGOTTEN, events)
-    hide = hidden(by_space.keys(), Forgetting(now, reason))
-    await state.keeper.change(by_space.keys(), {row.id: [hide] for row in fresh})
+    edits = {
+        one: [hidden({space}, Forgetting(now, reason, said[one]))]
+        for space, said in sources.items()
+        for one in said
+    }
+    await state.keeper.change(sources.keys(), edits)
 
 
 def _answer(rows: Sequence[MemoryRow], errors: list[ForgetProblem]) -> ForgetAnswer:

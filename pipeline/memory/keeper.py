@@ -1,19 +1,20 @@
 """The one way in which memories change: edits together with what they mean for versions, in one update."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from hashlib import blake2b
 
 from pipeline.locks import LocalLocks
 from pipeline.memory.ledger import Ledger, known
+from pipeline.memory.relations import Known
+from pipeline.memory.statements import Edit, stated_relations, without
 from pipeline.memory.versions import Node, Standing, family, standings
 from pipeline.ports import Catalog, Hold, Locks, Memories
 from pipeline.rows import MemoryRow
+from schemas.events import Relation
 
-Edit = Callable[[MemoryRow | None], MemoryRow | None]
-"""What a change does to a row; None: the row is not there. The same object back: unchanged."""
-
+LATER = "it speaks of a later time"
 _STRIPES = 256
 """Locks that all spaces share, so that there is not a lock for each of them for ever."""
 
@@ -55,8 +56,8 @@ class Keeper:
     async def withdraw(self, documents: Collection[str]) -> None:
         """Documents are gone: so are the memories that only they supported."""
         rows = await self._memories.of_documents(documents)
-        gone = frozenset(documents)
-        await self.change({row.space for row in rows}, {row.id: [without(gone)] for row in rows})
+        gone = without(frozenset(documents))
+        await self.change({row.space for row in rows}, {row.id: [gone] for row in rows})
 
     @asynccontextmanager
     async def _alone(self, spaces: Iterable[str]) -> AsyncIterator[tuple[set[str], list[Hold]]]:
@@ -88,43 +89,73 @@ class Keeper:
 
     def _settled(self, planned: Mapping[str, MemoryRow | None]) -> dict[str, Standing]:
         """The standings of all families in which something changes."""
-        facts = {one: known(row) if row is not None else None for one, row in planned.items()}
-        added: dict[str, set[str]] = {}
+        plan = _Plan(self._ledger, {one: _known(row) for one, row in planned.items()})
+        members = family(plan.seeds(), plan.node, plan.connected)
+        found = standings({one: here for one in members if (here := plan.node(one)) is not None})
+        return {one: replace(standing, later_than=plan.later_than(one)) for one, standing in found.items()}
+
+
+class _Plan:
+    """The facts as they will be: those that change, and of the others what the ledger holds."""
+
+    def __init__(self, ledger: Ledger, facts: Mapping[str, Known | None]) -> None:
+        self._ledger = ledger
+        self._facts = facts
+        self._pointing: dict[str, set[str]] = {}
         for fact in facts.values():
-            for target in fact.updates if fact is not None else ():
-                added.setdefault(target, set()).add(fact.id if fact is not None else "")
+            for target in (*fact.stated, *fact.replaced_by) if fact is not None else ():
+                self._pointing.setdefault(target, set()).add(fact.id if fact is not None else "")
 
-        def node(one: str) -> Node | None:
-            fact = facts[one] if one in facts else self._ledger.get(one)
-            return Node(fact.when, fact.updates) if fact is not None and fact.pending is None else None
+    def seeds(self) -> list[str]:
+        """The changed facts that versions may depend on."""
+        return [one for one in self._facts if self.connected(one)]
 
-        def connected(one: str) -> set[str]:
-            before = self._ledger.get(one)
-            return {
-                *self._ledger.later(one),
-                *added.get(one, ()),
-                *(before.updates if before is not None else ()),
-            }
+    def node(self, one: str) -> Node | None:
+        fact = self._fact(one)
+        return None if fact is None else Node(fact.when, (*fact.stated, *self.later_than(one)))
 
-        seeds = [one for one in planned if connected(one) or (facts[one] is not None and facts[one].updates)]  # type: ignore[union-attr]  # just looked
-        members = family(seeds, node, connected)
-        return standings({one: here for one in members if (here := node(one)) is not None})
+    def later_than(self, one: str) -> tuple[str, ...]:
+        """The facts that were formed after this one and speak of an earlier time: it replaces them."""
+        fact = self._fact(one)
+        pointing = {*self._pointing.get(one, ()), *self._ledger.naming(one)}
+        return tuple(
+            sorted(
+                other.id
+                for other in map(self._fact, pointing)
+                if fact is not None
+                and other is not None
+                and one in other.replaced_by
+                and other.when < fact.when
+                and other.id not in fact.stated
+            )
+        )
+
+    def connected(self, one: str) -> set[str]:
+        before, after = self._ledger.get(one), self._fact(one)
+        named = (
+            target
+            for fact in (before, after)
+            if fact is not None
+            for target in (*fact.updates, *fact.stated, *fact.replaced_by)
+        )
+        return {
+            *self._ledger.later(one),
+            *self._ledger.naming(one),
+            *self._pointing.get(one, ()),
+            *named,
+        }
+
+    def _fact(self, one: str) -> Known | None:
+        fact = self._facts[one] if one in self._facts else self._ledger.get(one)
+        return fact if fact is not None and fact.pending is None else None
+
+
+def _known(row: MemoryRow | None) -> Known | None:
+    return None if row is None else known(row)
 
 
 def _lock_name(space: str) -> str:
     return f"memories/{int.from_bytes(blake2b(space.encode(), digest_size=8).digest()) % _STRIPES}"
-
-
-def without(documents: Collection[str]) -> Edit:
-    """These documents no longer support the memory; with its last source it goes."""
-
-    def edit(row: MemoryRow | None) -> MemoryRow | None:
-        if row is None or not any(source in documents for source in row.sources):
-            return row
-        left = tuple(source for source in row.sources if source not in documents)
-        return replace(row, sources=left) if left else None
-
-    return edit
 
 
 def _first(rows: Sequence[MemoryRow] | None) -> MemoryRow | None:
@@ -142,6 +173,16 @@ def _standing(row: MemoryRow | None, standing: Standing | None) -> MemoryRow | N
         return None
     version = standing.version if standing is not None else 1
     latest = row.forgotten_at is None and not (standing is not None and standing.replaced)
-    if (version, latest) == (row.version, row.is_latest):
+    relations = _relations(row, standing)
+    if (version, latest, relations) == (row.version, row.is_latest, row.relations):
         return row
-    return replace(row, version=version, is_latest=latest)
+    return replace(row, version=version, is_latest=latest, relations=relations)
+
+
+def _relations(row: MemoryRow, standing: Standing | None) -> tuple[Relation, ...]:
+    """What was stated, and what follows from the times of facts that were formed later."""
+    if standing is None or not row.statements:
+        return row.relations
+    own = stated_relations(row)
+    derived = (Relation(kind="updates", target=one, why=LATER) for one in standing.later_than)
+    return (*own, *derived)

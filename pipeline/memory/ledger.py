@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from pipeline.memory.attributes import slot
 from pipeline.memory.relations import Known, moment
+from pipeline.memory.statements import stated_relations
 from pipeline.ports import Memories
 from pipeline.rows import MemoryRow
 
@@ -26,6 +27,8 @@ def known(row: MemoryRow) -> Known | None:
     updates = tuple(one.target for one in row.relations if one.kind == "updates")
     if own is None and not updates:
         return None
+    statements = row.statements
+    stated = stated_relations(row) if statements else row.relations
     return Known(
         id=row.id,
         space=row.space,
@@ -36,6 +39,8 @@ def known(row: MemoryRow) -> Known | None:
         updates=updates,
         is_latest=row.is_latest,
         forgotten=row.forgotten_at is not None,
+        stated=tuple(one.target for one in stated if one.kind == "updates"),
+        replaced_by=tuple(dict.fromkeys(newer for one in statements for newer in one.replaced_by)),
     )
 
 
@@ -49,6 +54,7 @@ class Ledger:
         self._spaces: OrderedDict[str, set[str]] = OrderedDict()
         self._slots: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         self._later: defaultdict[str, set[str]] = defaultdict(set)
+        self._naming: defaultdict[str, set[str]] = defaultdict(set)
         self._loading: dict[str, set[str]] = {}
         self._lock = asyncio.Lock()
         memories.subscribe(self._changed, self._spaces.__contains__)
@@ -92,6 +98,10 @@ class Ledger:
         """Ids of the facts that replace this one, whether it is there or not."""
         return frozenset(self._later.get(id, ()))
 
+    def naming(self, id: str) -> frozenset[str]:  # noqa: A002
+        """Ids of the facts that name this one as the later, though it was there first."""
+        return frozenset(self._naming.get(id, ()))
+
     def put(self, fact: Known) -> None:
         """Hold a fact; one that is not yet in the table is `pending` until the table has it."""
         self.drop(fact.id)
@@ -104,6 +114,8 @@ class Ledger:
             self._slots[(fact.space, *fact.slot.key)].add(fact.id)
         for target in fact.updates:
             self._later[target].add(fact.id)
+        for newer in fact.replaced_by:
+            self._naming[newer].add(fact.id)
 
     def drop(self, id: str) -> None:  # noqa: A002
         """Let go of a fact, if it is held."""
@@ -115,6 +127,8 @@ class Ledger:
             _discard(self._slots, (fact.space, *fact.slot.key), id)
         for target in fact.updates:
             _discard(self._later, target, id)
+        for newer in fact.replaced_by:
+            _discard(self._naming, newer, id)
 
     def _changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
         for id_, rows in groups.items():

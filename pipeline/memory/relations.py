@@ -32,6 +32,9 @@ class Known:
     is_latest: bool = True
     forgotten: bool = False
     pending: tuple[str, int] | None = None
+    stated: tuple[str, ...] = ()
+    """Of `updates`, what documents state; the rest follows from times."""
+    replaced_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,22 @@
-"""What a document's statement of a fact does to the memory's row: pure, the same however often done."""
+"""What documents state decides a memory's row: a pure function of the statements that hold now.
 
-from collections.abc import Callable
+So it does not matter what was stated in between, nor whether it reached the table before it was taken back:
+a replay that never meets it makes the same row.
+"""
+
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
-from pipeline.memory.keeper import Edit
 from pipeline.memory.relations import moment
-from pipeline.rows import MemoryRow, Terms, Vector
+from pipeline.rows import MemoryRow, Statement, Terms, Vector
 from schemas.events import FormedMemory, MemoriesFormed, Relation
 
+Edit = Callable[[MemoryRow | None], MemoryRow | None]
+"""What a change does to a row; None: the row is not there. The same object back: unchanged."""
 Order = Callable[[str], tuple[datetime, str]]
 """Where a document comes among the sources of a memory: the oldest first."""
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +30,83 @@ class Reading:
 def stated(event: MemoriesFormed, memory: FormedMemory, reading: Reading, order: Order) -> Edit:
     """The document of the event states the memory; `order` of its sources. `reading` is for a new row."""
 
-    def edit(row: MemoryRow | None) -> MemoryRow:
-        if row is None:
-            return _new(event, memory, reading)
-        return _stated_again(row, event, memory, order)
+    def edit(row: MemoryRow | None) -> MemoryRow | None:
+        there = statements_of(row)
+        before = next((one for one in there if one.document == event.document), None)
+        if before is not None and before.seq > event.seq:
+            return row
+        after = (
+            _first(event, memory, order(event.document)[0])
+            if before is None
+            else _again(before, event, memory)
+        )
+        if after == before:
+            return row
+        others = [one for one in there if one.document != event.document]
+        return composed(row or _new(event, memory, reading), [*others, after])
 
     return edit
 
 
-def replacing(event: MemoriesFormed, memory: FormedMemory) -> Edit:
-    """A memory that was there first speaks of a later time than this one, so it replaces it."""
-    when = memory.since or moment(memory.date, event.at)
-    relation = Relation(kind="updates", target=memory.id, why="it speaks of a later time")
+def without(documents: Collection[str]) -> Edit:
+    """These documents no longer support the memory; with its last source it goes."""
 
     def edit(row: MemoryRow | None) -> MemoryRow | None:
-        if row is None or moment(row.date, row.updated_at) <= when:
-            return row
-        return _related(row, (relation,))
+        there = statements_of(row)
+        left = [one for one in there if one.document not in documents]
+        return row if row is None or len(left) == len(there) else composed(row, left)
 
     return edit
+
+
+def statements_of(row: MemoryRow | None) -> tuple[Statement, ...]:
+    """What holds now. A row of before there were statements says the same of each of its sources."""
+    if row is None:
+        return ()
+    return row.statements or tuple(
+        Statement(
+            document=source,
+            since_seq=-1,
+            seq=row.seq,
+            since=row.created_at,
+            at=row.updated_at,
+            placed=_EARLIEST + timedelta(microseconds=place),
+            date=row.date,
+            start=row.start,
+            end=row.end,
+            relations=row.relations,
+            forgotten_at=row.forgotten_at,
+            forget_reason=row.forget_reason,
+        )
+        for place, source in enumerate(row.sources)
+    )
+
+
+def composed(row: MemoryRow, statements: Sequence[Statement]) -> MemoryRow | None:
+    """The row that these statements make; None when nobody states it any more.
+
+    Its time is the latest that was stated, its place that in its oldest source. It is forgotten while nobody
+    has stated it after it was.
+    """
+    if not statements:
+        return None
+    ordered = tuple(sorted(statements, key=lambda one: (one.placed, one.document)))
+    latest = max(ordered, key=lambda one: (moment(one.date, one.at), -one.since.timestamp(), one.document))
+    hidden = _forgotten(ordered)
+    return replace(
+        row,
+        sources=tuple(one.document for one in ordered),
+        statements=ordered,
+        seq=max(one.seq for one in ordered),
+        created_at=min(one.since for one in ordered),
+        updated_at=latest.at,
+        date=latest.date,
+        start=ordered[0].start,
+        end=ordered[0].end,
+        relations=_together(ordered),
+        forgotten_at=None if hidden is None else hidden.forgotten_at,
+        forget_reason=None if hidden is None else hidden.forget_reason,
+    )
 
 
 def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> MemoryRow:
@@ -50,7 +114,7 @@ def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> Memor
         id=memory.id,
         space=event.space,
         text=memory.text,
-        sources=(event.document,),
+        sources=(),
         seq=event.seq,
         created_at=event.at,
         updated_at=event.at,
@@ -58,40 +122,39 @@ def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> Memor
         terms=reading.terms,
         is_static=memory.is_static,
         is_inference=memory.is_inference,
+    )
+
+
+def _first(event: MemoriesFormed, memory: FormedMemory, placed: datetime) -> Statement:
+    return Statement(
+        document=event.document,
+        since_seq=event.seq,
+        seq=event.seq,
+        since=event.at,
+        at=event.at,
+        placed=placed,
         date=_date(event, memory),
         start=memory.start,
         end=memory.end,
         relations=memory.relations,
+        replaced_by=memory.replaced_by,
     )
 
 
-def _stated_again(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory, order: Order) -> MemoryRow:
-    row = _related(row, memory.relations)
-    if event.document not in row.sources:
-        row = _supported(row, event, memory, order)
-    elif memory.since is not None:
-        row = _lifted(row, event, memory)
-    place = (memory.start, memory.end)
-    if row.sources[0] == event.document and (row.start, row.end) != place:
-        row = replace(row, start=memory.start, end=memory.end)
-    return replace(row, seq=event.seq) if event.seq > row.seq else row
-
-
-def _supported(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory, order: Order) -> MemoryRow:
-    """One source more. Said again after it was forgotten, it is remembered again."""
-    sources = tuple(sorted((*row.sources, event.document), key=order))
-    row = replace(row, sources=sources)
-    if row.forgotten_at is not None and event.at > row.forgotten_at:
-        row = replace(row, forgotten_at=None, forget_reason=None)
-    return _lifted(row, event, memory)
-
-
-def _lifted(row: MemoryRow, event: MemoriesFormed, memory: FormedMemory) -> MemoryRow:
-    """The latest time at which the fact was stated."""
+def _again(before: Statement, event: MemoriesFormed, memory: FormedMemory) -> Statement:
+    """The same document states it in a newer text, or its event came again."""
     date = _date(event, memory)
-    if moment(date, event.at) <= moment(row.date, row.updated_at):
-        return row
-    return replace(row, date=date, updated_at=max(row.updated_at, event.at))
+    lifts = memory.since is not None and moment(date, event.at) > moment(before.date, before.at)
+    return replace(
+        before,
+        seq=event.seq,
+        at=max(before.at, event.at) if lifts else before.at,
+        date=date if lifts else before.date,
+        start=memory.start,
+        end=memory.end,
+        relations=_united(before.relations, memory.relations),
+        replaced_by=tuple(dict.fromkeys((*before.replaced_by, *memory.replaced_by))),
+    )
 
 
 def _date(event: MemoriesFormed, memory: FormedMemory) -> str | None:
@@ -101,7 +164,29 @@ def _date(event: MemoriesFormed, memory: FormedMemory) -> str | None:
     return memory.since.isoformat()
 
 
-def _related(row: MemoryRow, relations: tuple[Relation, ...]) -> MemoryRow:
-    there = {(one.kind, one.target) for one in row.relations}
-    added = tuple(one for one in relations if (one.kind, one.target) not in there)
-    return replace(row, relations=row.relations + added) if added else row
+def _forgotten(statements: Sequence[Statement]) -> Statement | None:
+    """The statement that was forgotten last, if none was made after that."""
+    hidden = [one for one in statements if one.forgotten_at is not None]
+    if not hidden:
+        return None
+    last = max(hidden, key=lambda one: (one.forgotten_at or _EARLIEST, one.document))
+    fresh = [one for one in statements if one.forgotten_at is None]
+    return None if any(one.since > (last.forgotten_at or _EARLIEST) for one in fresh) else last
+
+
+def stated_relations(row: MemoryRow) -> tuple[Relation, ...]:
+    """The relations that documents state, without those that follow from the times of other facts."""
+    return _together(row.statements)
+
+
+def _together(statements: Sequence[Statement]) -> tuple[Relation, ...]:
+    relations: tuple[Relation, ...] = ()
+    for one in statements:
+        relations = _united(relations, one.relations)
+    return relations
+
+
+def _united(relations: tuple[Relation, ...], more: tuple[Relation, ...]) -> tuple[Relation, ...]:
+    there = {(one.kind, one.target) for one in relations}
+    added = tuple(one for one in more if (one.kind, one.target) not in there)
+    return relations + added

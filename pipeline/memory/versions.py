@@ -22,6 +22,8 @@ class Standing:
 
     version: int
     replaced: bool
+    later_than: tuple[str, ...] = ()
+    """Facts that name this one as the later, though it was there first."""
 
 
 Lookup = Callable[[str], Node | None]

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.memory.forgetting import Forgetting, hidden
-from pipeline.memory.keeper import Edit, Keeper
+from pipeline.memory.keeper import Keeper
+from pipeline.memory.statements import Edit
 from pipeline.ports import Catalog
 from pipeline.stage import Record, Stage
 from schemas.events import MemoriesForgotten
@@ -28,9 +29,9 @@ class Forget:
         events = [record.event for record in batch if self.catalog.owner(record.event.space) is not None]
         edits: dict[str, list[Edit]] = {}
         for event in events:
-            edit = hidden({event.space}, Forgetting(event.at, event.reason))
             for id_ in event.ids:
-                edits.setdefault(id_, []).append(edit)
+                forgetting = Forgetting(event.at, event.reason, event.sources.get(id_))
+                edits.setdefault(id_, []).append(hidden({event.space}, forgetting))
         await self.keeper.change({event.space for event in events}, edits)
 
 

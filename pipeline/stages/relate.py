@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from pipeline.memory.keeper import Edit, Keeper, without
-from pipeline.memory.statements import Reading, replacing, stated
+from pipeline.memory.keeper import Keeper
+from pipeline.memory.statements import Edit, Reading, stated, statements_of, without
 from pipeline.ports import Catalog, Documents, Embedder
 from pipeline.rows import DocumentRow, MemoryRow, Terms
 from pipeline.stage import Record, Stage
@@ -63,42 +63,38 @@ class Relate:
         await give_up(self.documents, record.event.document, record.event.seq, reason, dreaming=False)
 
     async def _current(self, events: Sequence[MemoriesFormed]) -> list[MemoriesFormed]:
-        """Without those whose namespace or document is gone, and those of an older text."""
+        """Without those whose namespace or document is gone, and those of an earlier life of the document.
+
+        Those of an older text count: when it was replaced, seen from here, is chance, and since when a fact
+        is known must not depend on it.
+        """
         rows = await self.documents.get({event.document for event in events})
         return [
-            event
+            event if found[0].task_type != "superrag" else event.model_copy(update={"memories": ()})
             for event in events
             if self.catalog.owner(event.space) is not None
             and (found := rows.get(event.document))
-            and found[0].current_seq <= event.seq
+            and found[0].created_at <= event.at
         ]
 
     async def _edits(self, events: Sequence[MemoriesFormed]) -> dict[str, list[Edit]]:
-        supported = await self._supported(events)
+        there = await self.memories.of_documents({event.document for event in events})
+        supported, newest = _supported(events, there)
         stored = await self.memories.get({memory.id for event in events for memory in event.memories})
         readings = await self._readings(events, stored)
         order = await self._order(events, [row for rows in stored.values() for row in rows])
         edits: dict[str, list[Edit]] = {}
         for event in events:
+            if event.seq < newest[event.document]:
+                continue
+            newest[event.document] = event.seq
             present = {memory.id for memory in event.memories}
             for lost in sorted(supported[event.document] - present):
                 edits.setdefault(lost, []).append(without(frozenset({event.document})))
             supported[event.document] = present
             for memory in event.memories:
                 edits.setdefault(memory.id, []).append(stated(event, memory, readings[memory.id], order))
-            for memory in event.memories:
-                for newer in memory.replaced_by:
-                    edits.setdefault(newer, []).append(replacing(event, memory))
         return edits
-
-    async def _supported(self, events: Sequence[MemoriesFormed]) -> dict[str, set[str]]:
-        """The memories each document supports before this batch."""
-        found: dict[str, set[str]] = {event.document: set() for event in events}
-        for row in await self.memories.of_documents(list(found)):
-            for source in row.sources:
-                if source in found:
-                    found[source].add(row.id)
-        return found
 
     async def _readings(
         self, events: Sequence[MemoriesFormed], stored: Mapping[str, Sequence[MemoryRow]]
@@ -141,6 +137,20 @@ class Relate:
         if gone := [key for key in documents if not found.get(key)]:
             await self.keeper.withdraw(gone)
             await self.keeper.durable()
+
+
+def _supported(
+    events: Sequence[MemoriesFormed], rows: Sequence[MemoryRow]
+) -> tuple[dict[str, set[str]], dict[str, int]]:
+    """The memories each document supports before these events, and the newest text in which it did."""
+    found: dict[str, set[str]] = {event.document: set() for event in events}
+    newest = dict.fromkeys(found, -1)
+    for row in rows:
+        for one in statements_of(row):
+            if one.document in found:
+                found[one.document].add(row.id)
+                newest[one.document] = max(newest[one.document], one.seq)
+    return found, newest
 
 
 def portions(events: Sequence[MemoriesFormed]) -> Iterator[list[MemoriesFormed]]:

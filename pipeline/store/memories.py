@@ -32,7 +32,7 @@ from pipeline.store.codec import (
 )
 from pipeline.store.pages import Page, Question, page
 from pipeline.store.readable import Readable
-from pipeline.store.values import relations_of
+from pipeline.store.values import relations_of, statements_json, statements_of
 
 MemorySort = Literal["createdAt", "updatedAt"]
 
@@ -58,6 +58,7 @@ def schema(dimensions: int) -> pa.Schema:
             *(pa.field(name, TIME, nullable=name in _OPTIONAL) for name in _TIMES),
             pa.field("sources", pa.list_(pa.string()), nullable=False),
             pa.field("relations", pa.string()),
+            pa.field("statements", pa.string()),
             pa.field("vector", pa.list_(pa.float32(), dimensions), nullable=False),
             pa.field("terms", pa.list_(pa.uint32()), nullable=False),
         ]
@@ -80,6 +81,7 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
             *(times(map(attrgetter(name), rows)) for name in _TIMES),
             string_lists(row.sources for row in rows),
             strings(relations_json(row.relations) for row in rows),
+            strings(statements_json(row.statements) for row in rows),
             vectors([row.vector for row in rows], dimensions),
             terms([row.terms for row in rows]),
         ]
@@ -109,6 +111,7 @@ def decode(table: pa.Table) -> list[MemoryRow]:
     nested = zip(
         column_values(table, "sources"),
         column_values(table, "relations"),
+        column_values(table, "statements"),
         vector_values(table),
         term_values(table),
         strict=True,
@@ -118,10 +121,11 @@ def decode(table: pa.Table) -> list[MemoryRow]:
             **dict(zip(_PLAIN, values, strict=True)),
             sources=tuple(sources),
             relations=relations_of(relations),
+            statements=statements_of(statements),
             vector=vector,
             terms=term,
         )
-        for values, (sources, relations, vector, term) in zip(columns, nested, strict=True)
+        for values, (sources, relations, statements, vector, term) in zip(columns, nested, strict=True)
     ]
 
 
@@ -149,7 +153,7 @@ class Memories(Readable[MemoryRow]):
 
     async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
         """As `Chunks.stream`."""
-        hidden = {"space", "seq", "start", "end", "date", "forget_reason"} | (
+        hidden = {"space", "seq", "start", "end", "date", "forget_reason", "statements"} | (
             set() if vectors else {"vector"}
         )
         names = [name for name in self.codec.schema.names if name not in hidden]

@@ -1,13 +1,16 @@
 """Nested values kept as JSON text: metadata, claim checks, relations."""
 
 import json
+from collections.abc import Sequence
 from typing import TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
+from pipeline.rows import Statement
 from schemas.base import Metadata
 from schemas.events import Relation
 
+_STATEMENTS = TypeAdapter(tuple[Statement, ...])
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -29,6 +32,16 @@ def model_of(kind: type[Model], text: str | None) -> Model | None:
 def relations_of(text: str | None) -> tuple[Relation, ...]:
     """Relations from their JSON; empty or missing text is none."""
     return tuple(Relation.model_validate(one) for one in json.loads(text)) if text else ()
+
+
+def statements_json(statements: Sequence[Statement]) -> str | None:
+    """Statements as JSON; None for none."""
+    return _STATEMENTS.dump_json(tuple(statements), exclude_defaults=True).decode() if statements else None
+
+
+def statements_of(text: str | None) -> tuple[Statement, ...]:
+    """The statements back; of a row of before there were any, none."""
+    return _STATEMENTS.validate_json(text) if text else ()
 
 
 def mapping_json(mapping: dict[str, str]) -> str:

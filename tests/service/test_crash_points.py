@@ -14,6 +14,7 @@ from schemas.events import (
     MemoriesFormed,
     NamespaceChanged,
     SettingsChanged,
+    TaskType,
 )
 from schemas.ids import document_key, memory_id
 from schemas.topics import DOCUMENTS_SUBMITTED, MEMORIES_FORGOTTEN, MEMORIES_FORMED, SETTINGS_CHANGED
@@ -33,19 +34,21 @@ def _namespace(*spaces: str, generation: int = 0) -> tuple[str, SettingsChanged]
     return "namespace/home", SettingsChanged(change=change)
 
 
-def _submission(text: str) -> tuple[str, DocumentSubmitted]:
+def _submission(text: str, task_type: TaskType) -> tuple[str, DocumentSubmitted]:
     event = DocumentSubmitted(
         operation="add", space=SPACE, document=KEY, id="x", at=NOW, content=Content(text=text),
-        task_type="superrag",
+        task_type=task_type,
     )  # fmt: skip
     return f"{SPACE}/{KEY}", event
 
 
-async def _only_in_the_log(folder: Path) -> None:
+async def _only_in_the_log(folder: Path, task_type: TaskType = "superrag") -> None:
     """A namespace and its first document were accepted, and the process ended."""
     async with open_live(settings(folder)) as live:
         await live.foundation.bus.publish(SETTINGS_CHANGED, [_namespace(SPACE)])
-        await live.foundation.bus.publish(DOCUMENTS_SUBMITTED, [_submission("Ada lives in Berlin.")])
+        await live.foundation.bus.publish(
+            DOCUMENTS_SUBMITTED, [_submission("Ada lives in Berlin.", task_type)]
+        )
 
 
 async def test_the_first_document_of_a_namespace_is_there_at_once_after_the_start(tmp_path: Path) -> None:
@@ -65,7 +68,7 @@ async def test_the_first_document_of_a_namespace_is_not_nobodys(tmp_path: Path) 
 
 
 async def test_a_memory_that_was_forgotten_before_it_was_on_disk_stays_forgotten(tmp_path: Path) -> None:
-    await _only_in_the_log(tmp_path)
+    await _only_in_the_log(tmp_path, "memory")
     text = "Ada lives in Berlin"
     one = memory_id(SPACE, text)
     async with open_live(settings(tmp_path)) as live:

@@ -2,22 +2,85 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.service.generations import differences, rows_of
+from tests.service.test_histories import DOCUMENTS, SAID, SPACES, STEPS, History
 from tests.service.world import World, until, world
 
 pytestmark = pytest.mark.anyio
 
 QUESTION = "Where does Ada live?"
+MORE = st.one_of(
+    st.tuples(st.just("instant"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
+    st.tuples(st.just("superrag"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
+    st.tuples(st.just("fail"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS)),
+    st.tuples(st.just("rest"), st.sampled_from(SPACES)),
+)
+
+
+@pytest.fixture(scope="module")
+async def service(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[World]:
+    """A service with small chunks and several of everything."""
+    folder = tmp_path_factory.mktemp("replays")
+    async with world(folder, chunk_size=100, partitions=3, shards=2) as opened:
+        yield opened
+
+
+class Lived(History):
+    """Histories with documents of every kind; what comes out is compared with itself."""
+
+    async def instant(self, space: str, document: str, said: str) -> None:
+        await self.service.add(self.name(space), said, id=document)
+
+    async def superrag(self, space: str, document: str, said: str) -> None:
+        await self.service.add(self.name(space), said, id=document, taskType="superrag")
+
+    async def fail(self, space: str, document: str) -> None:
+        files = {"file": ("note.pdf", b"%PDF-1.7 broken", "application/pdf")}
+        path = f"/ns/{self.name(space)}/document/file/{document}"
+        await self.service.client("POST", path, files=files)
+
+    async def rest(self, space: str) -> None:
+        await self.service.settled()
+
+    async def delete(self, space: str, document: str) -> None:
+        await self.service.delete(self.name(space), document)
+
+    async def patch(self, space: str, document: str, said: str) -> None:
+        path = f"/ns/{self.name(space)}/document/{document}"
+        await self.service.client("PATCH", path, {"content": said})
+
+    async def label(self, space: str, document: str, number: int) -> None:
+        path = f"/ns/{self.name(space)}/document/{document}"
+        await self.service.client("PATCH", path, {"metadata": {"n": number}})
+
+    async def upload(self, space: str, document: str, said: str) -> None:
+        files = {"file": ("note.txt", said.encode(), "text/plain")}
+        path = f"/ns/{self.name(space)}/document/file/{document}"
+        await self.service.client("POST", path, files=files)
+
+    async def end(self, space: str) -> None:
+        await self.service.client("DELETE", f"/ns/{self.name(space)}")
+
+    async def move(self, space: str) -> None:
+        other = next(one for one in SPACES if one != space)
+        await self.service.client("DELETE", f"/ns/{self.name(space)}?moveTo={self.name(other)}")
+
+    async def settle(self, space: str) -> None:
+        await self.service.settled()
 
 
 async def _fill(service: World) -> None:
     await service.add("home", "Ada lives in Berlin. She plays the cello.", id="ada", metadata={"k": [" "]})
     await service.settled()
+    await service.add("home", "Ada lives in Lisbon.", id="ada")
     await service.add("home", "Ada lives in Lisbon.", id="moved")
     await service.add("home", "Ada likes tea.", id="tea", taskType="superrag")
     await service.settled()
@@ -66,6 +129,22 @@ async def test_a_replay_makes_every_row_again(tmp_path: Path) -> None:
         assert service.pipeline.generation.number == 1
         await service.settled()
         assert differences(before, await rows_of(service.pipeline.store)) == []
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@given(steps=st.lists(st.one_of(STEPS, STEPS, MORE), min_size=3, max_size=20))
+async def test_after_any_history_a_replay_makes_every_row_again(
+    service: World, steps: list[tuple[Any, ...]]
+) -> None:
+    history = Lived()
+    history.service = service
+    for step, *values in steps:
+        await getattr(history, step)(*values)
+    await service.settled()
+    before = await rows_of(service.pipeline.store)
+    answer = await _replayed(service)
+    assert (answer["state"], answer["error"]) == ("done", None)
+    assert differences(before, await rows_of(service.pipeline.store)) == []
 
 
 async def test_after_a_replay_the_service_goes_on_as_before(tmp_path: Path) -> None:

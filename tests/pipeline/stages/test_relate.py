@@ -162,17 +162,54 @@ async def test_a_document_submitted_before_the_forgetting_does_not_revive() -> N
     assert len(world.memory("User likes tea").sources) == 2
 
 
-async def test_what_belongs_to_a_deleted_namespace_or_document_or_an_older_text_is_dropped() -> None:
+async def test_what_belongs_to_a_deleted_namespace_or_document_is_dropped() -> None:
     world = World()
     gone = await world.formed(await world.write("a", "I like tea."))
     await world.delete("a")
-    old = await world.formed(await world.write("b", "I like milk."))
-    await world.write("b", "I like water.")
-    await world.relate.handle([*gone, *old])
+    await world.relate.handle(gone)
     assert world.memories.rows == []
+    other = await world.formed(await world.write("b", "I like milk."))
     world.catalog.names.clear()
+    await world.relate.handle(other)
+    assert world.memories.rows == []
+
+
+async def test_what_belongs_to_an_earlier_life_of_a_document_is_dropped() -> None:
+    world = World()
+    old = await world.formed(await world.write("a", "I like tea."))
+    await world.delete("a")
+    await world.write("a", "I like water.")
     await world.relate.handle(old)
     assert world.memories.rows == []
+
+
+async def test_a_fact_is_known_since_it_was_first_said_whether_or_not_its_text_was_replaced_by_then() -> None:
+    rows = []
+    for late in (False, True):
+        world = World()
+        old = await world.formed(await world.write("a", "I like tea. I like milk."))
+        if not late:
+            await world.relate.handle(old)
+        new = await world.formed(await world.write("a", "I like tea."))
+        if late:
+            await world.relate.handle(old)
+        await world.relate.handle(new)
+        rows.append([(row.text, row.created_at, row.updated_at) for row in world.memories.rows])
+    assert rows[0] == rows[1]
+    assert [text for text, _, _ in rows[0]] == ["User likes tea"]
+
+
+async def test_a_document_that_is_gone_leaves_no_trace_in_what_others_state() -> None:
+    states = []
+    for names in (["a"], ["a", "b"]):
+        world = World()
+        for name in names:
+            await world.say(name, "I like tea.")
+        if "b" in names:
+            await world.delete("b")
+        (row,) = world.memories.rows
+        states.append((row.sources, row.seq, row.created_at, row.updated_at, row.date))
+    assert states[0] == states[1]
 
 
 async def test_versions_run_across_the_spaces_of_a_namespace() -> None:

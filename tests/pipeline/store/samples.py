@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, Statement
 from pipeline.store import Store, open_locks, open_store
 from pipeline.store.readable import Readable
 from pipeline.store.table import Table
@@ -125,6 +125,24 @@ def full_memory(source: str) -> MemoryRow:
         start=0,
         end=4,
         relations=(Relation(kind="updates", target="old", why="newer"),),
+        statements=(
+            Statement(
+                document=source,
+                since_seq=1,
+                seq=2,
+                since=EPOCH,
+                at=EPOCH + timedelta(seconds=1),
+                placed=EPOCH,
+                date="2026",
+                start=0,
+                end=4,
+                relations=(Relation(kind="updates", target="old", why="newer"),),
+                replaced_by=("newer",),
+                forgotten_at=EPOCH,
+                forget_reason="asked",
+            ),
+            Statement("another", since_seq=3, seq=3, since=EPOCH, at=EPOCH, placed=EPOCH),
+        ),
     )
 
 

@@ -1,14 +1,23 @@
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import lancedb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.store import StoreMismatchError, open_store
 from pipeline.store.keyset import KeySet
-from tests.pipeline.store.samples import DIMENSIONS, document, opened, store_documents
+from tests.pipeline.store.samples import (
+    DIMENSIONS,
+    document,
+    full_memory,
+    memory,
+    opened,
+    store_documents,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -19,6 +28,23 @@ async def test_a_store_of_another_embedder_is_refused_with_what_to_do(tmp_path: 
         await open_store(str(tmp_path), dimensions=8, shards=2)
     with pytest.raises(StoreMismatchError, match="another with 4 dimensions"):
         await open_store(str(tmp_path), dimensions=DIMENSIONS, shards=2, embedder="another")
+
+
+async def test_columns_that_a_table_was_made_without_are_added(tmp_path: Path) -> None:
+    store = await opened(tmp_path, shards=1)
+    old, new = memory("old", ["a"]), full_memory("a")
+    await store.memories.update([old.id], lambda _, __: [old])
+    await store.close()
+    connection = await lancedb.connect_async(str(tmp_path))
+    await (await connection.open_table("memories")).drop_columns(["statements"])
+    store = await opened(tmp_path, shards=1)
+    await store.memories.update([new.id], lambda _, __: [new])
+    await store.memories.update([old.id], lambda _, rows: [replace(rows[0], version=2)])
+    await store.close()
+    store = await opened(tmp_path, shards=1)
+    rows = {row.id: row for row in await store.memories.in_spaces(["alice#0"])}
+    assert (rows[old.id].version, rows[old.id].statements) == (2, ())
+    assert rows[new.id].statements == new.statements
 
 
 async def test_the_number_of_shards_stays_what_it_was(
