@@ -1,0 +1,309 @@
+"""The connectors of the interface, as a customer meets them. Every answer is held against the contract."""
+
+import logging
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from connectors.connecting import Connecting
+from connectors.ports import Checkpoint, Connection, Cursor, Item, Known, Provider, Step
+from connectors.vault import kept_key
+from tests.connectors.shelf import SECRET, Shelf, ShelfProvider
+from tests.connectors.world import Connected, connected
+from tests.contract import Client
+from tests.service.world import until
+
+KEY = "planted-api-key-of-granola"
+
+
+class NotesProvider(Provider):
+    """Needs a key and no user: starts at once, and nothing of it can be selected."""
+
+    name = "granola"
+
+    async def sync(self, connection: Connection, cursor: Cursor | None, known: Known) -> AsyncIterator[Step]:
+        assert connection.secrets["apiKey"] == KEY
+        if await known.wanted([("note", "1")]):
+            yield Item("note", "1", "A note", text="The meeting was about kettles.")
+        yield Checkpoint({"at": 1})
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    made = Shelf()
+    made.put("one", "The kettle is blue.")
+    return made
+
+
+@pytest.fixture
+async def world(tmp_path: Path, shelf: Shelf, anyio_backend: str) -> AsyncIterator[Connected]:
+    providers: dict[str, Provider] = {"github": ShelfProvider(), "granola": NotesProvider()}
+    async with connected(tmp_path, providers, shelf.transport()) as opened:
+        yield opened
+
+
+async def _pending(world: Connected, **fields: Any) -> Any:
+    return await world.client.ok("POST", "/ns/alice/connectors", {"provider": "github", **fields})
+
+
+async def _listed(client: Client, path: str = "/ns/alice/connectors") -> list[str]:
+    return [one["id"] for one in (await client.ok("GET", path))["connectors"]]
+
+
+@pytest.mark.anyio
+async def test_a_connector_that_needs_authorization_is_unlisted_until_it_has_it(world: Connected) -> None:
+    made = await _pending(world)
+    assert await _listed(world.client) == []
+    shown = await world.get("alice", made["id"])
+    assert shown["system"]["status"] == "pending_authorization"
+    assert shown["authorization"] == made["authorization"]
+    answer = await world.authorize(made["authorization"]["url"])
+    assert (answer.status_code, "Connected" in answer.text) == (200, True)
+    await world.ended(made["id"])
+    assert await _listed(world.client) == await _listed(world.client, "/connectors") == [made["id"]]
+    shown = await world.get("alice", made["id"])
+    assert "authorization" not in shown
+    assert shown["account"] == "reader@shelf.test"
+    assert shown["latestRun"]["system"]["status"] == "completed"
+    assert shown["syncs"][0]["itemsProcessed"] == 1
+    assert shown["system"]["lastSuccessfulSyncAt"] == shown["syncs"][0]["system"]["completedAt"]
+
+
+@pytest.mark.anyio
+async def test_an_authorization_link_works_once(world: Connected) -> None:
+    made = await _pending(world)
+    assert (await world.authorize(made["authorization"]["url"], code="wrong")).status_code == 400
+    assert (await world.authorize(made["authorization"]["url"])).status_code == 400
+    assert await _listed(world.client) == []
+
+
+@pytest.mark.anyio
+async def test_an_authorization_link_ends_after_an_hour(
+    world: Connected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await _pending(world)
+    clock = world.live.foundation.clock
+    late = clock.now() + timedelta(minutes=61)
+    monkeypatch.setattr(type(clock), "now", lambda _: late)
+    assert (await world.authorize(made["authorization"]["url"])).status_code == 400
+    await world.client.refused(404, "GET", f"/ns/alice/connectors/{made['id']}")
+
+
+@pytest.mark.anyio
+async def test_the_state_of_another_connector_opens_nothing(world: Connected) -> None:
+    one, other = await _pending(world), await _pending(world)
+    state = one["authorization"]["url"].partition("state=")[2].partition("&")[0]
+    stolen = state.replace(one["id"], other["id"])
+    answer = await world.browser("/oauth/callback", state=stolen, code="a-code")
+    assert answer.status_code == 400
+    assert await _listed(world.client) == []
+
+
+@pytest.mark.anyio
+async def test_whoever_authorized_returns_to_where_they_came_from(world: Connected) -> None:
+    made = await _pending(world, redirectUrl="https://app.test/done?tab=2")
+    answer = await world.authorize(made["authorization"]["url"])
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"https://app.test/done?tab=2&connector={made['id']}"
+
+
+@pytest.mark.anyio
+async def test_a_user_who_says_no_may_change_their_mind(world: Connected) -> None:
+    made = await _pending(world, redirectUrl="https://app.test/done")
+    state = made["authorization"]["url"].partition("state=")[2].partition("&")[0]
+    answer = await world.browser("/oauth/callback", state=state, error="access_denied")
+    assert "error=access_denied" in answer.headers["location"]
+    assert "connector=" in (await world.authorize(made["authorization"]["url"])).headers["location"]
+
+
+@pytest.mark.anyio
+async def test_a_wrong_client_secret_is_the_operators_mistake(tmp_path: Path, shelf: Shelf) -> None:
+    providers = {"github": ShelfProvider(secret="wrong")}
+    async with connected(tmp_path, providers, shelf.transport()) as world:
+        made = await _pending(world, redirectUrl="https://app.test/done")
+        answer = await world.authorize(made["authorization"]["url"])
+        assert "error=internal" in answer.headers["location"]
+        assert "operator" in answer.headers["location"]
+
+
+@pytest.mark.anyio
+async def test_a_connector_that_needs_no_user_starts_at_once(world: Connected) -> None:
+    made = await world.client.ok(
+        "POST", "/ns/alice/connectors", {"provider": "granola", "config": {"apiKey": KEY}}
+    )
+    assert made["authorization"] is None
+    await world.ended(made["id"])
+    assert set(await world.documents("alice")) == {"A note"}
+    shown = await world.get("alice", made["id"])
+    assert shown["config"] is None
+    assert shown["capabilities"] == {"selectable": False, "webhooks": False}
+
+
+@pytest.mark.anyio
+async def test_a_provider_that_nobody_set_up_can_not_be_connected(world: Connected) -> None:
+    refusal = await world.client.refused(503, "POST", "/ns/alice/connectors", {"provider": "gmail"})
+    assert "gmail" in str(refusal)
+
+
+@pytest.mark.anyio
+async def test_a_new_selection_replaces_the_old_and_starts_a_run(world: Connected, shelf: Shelf) -> None:
+    shelf.put("two", "The lamp is green.", board="b")
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    path = f"/ns/alice/connectors/{connector}"
+    shown = await world.client.ok("PATCH", path, {"selection": {"repos": ["b"]}})
+    assert shown["selection"] == {"repos": [{"id": "b", "name": "b"}]}
+    await world.ended(connector, 2)
+    assert set(await world.documents("alice")) == {"two"}
+    assert (await world.get("alice", connector))["selection"] == {"repos": [{"id": "b", "name": "Board b"}]}
+
+
+@pytest.mark.anyio
+async def test_what_can_not_be_selected_is_refused(world: Connected) -> None:
+    connector = await world.create("alice", "github")
+    path = f"/ns/alice/connectors/{connector}"
+    await world.client.refused(400, "PATCH", path, {"selection": {"labels": ["x"]}})
+    notes = await world.create("alice", "granola", config={"apiKey": KEY})
+    path = f"/ns/alice/connectors/{notes}"
+    await world.client.refused(400, "PATCH", path, {"selection": {"files": ["x"]}})
+
+
+@pytest.mark.anyio
+async def test_document_limit_keeps_the_newest(world: Connected, shelf: Shelf) -> None:
+    for number in range(5):
+        shelf.put(f"k{number}", f"The kettle number {number} is blue.")
+    connector = await world.create("alice", "github", documentLimit=3)
+    run = await world.ended(connector)
+    assert (run.documents, run.left_out) == (3, 3)
+    assert set(await world.documents("alice")) == {"k2", "k3", "k4"}
+    await world.client.ok("PATCH", f"/ns/alice/connectors/{connector}", {"documentLimit": 2})
+    await world.ended(connector, 2)
+    assert set(await world.documents("alice")) == {"k3", "k4"}
+    await world.client.ok("PATCH", f"/ns/alice/connectors/{connector}", {"documentLimit": 10})
+    await world.ended(connector, 3)
+    assert len(await world.documents("alice")) == 6
+
+
+@pytest.mark.anyio
+async def test_one_run_at_a_time(tmp_path: Path, shelf: Shelf) -> None:
+    async with connected(tmp_path, {"github": ShelfProvider()}, shelf.transport(), running=False) as world:
+        made = await _pending(world)
+        path = f"/ns/alice/connectors/{made['id']}/sync"
+        await world.client.refused(409, "POST", path)
+        await world.authorize(made["authorization"]["url"])
+        await world.client.refused(409, "POST", path)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("keep", [True, False])
+async def test_a_deleted_connector_takes_its_documents_along_unless_told_otherwise(
+    world: Connected, shelf: Shelf, *, keep: bool
+) -> None:
+    await world.client.ok("POST", "/ns/alice/document", {"content": "Mine.", "id": "mine"})
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    await world.documents("alice")
+    assert shelf.hooks
+    query = "?deleteDocuments=false" if keep else ""
+    answer = await world.client.ok("DELETE", f"/ns/alice/connectors/{connector}{query}")
+    assert answer == {"id": connector, "deleted": True}
+    await world.client.refused(404, "GET", f"/ns/alice/connectors/{connector}")
+    catalog = world.live.pipeline.store.catalog
+
+    async def gone() -> bool:
+        return catalog.connector(connector) is None
+
+    await until(gone, "the end of a connector")
+    ids = {one["id"] for one in (await world.documents("alice")).values()}
+    assert ids == {"mine", *([f"github:{connector}:one"] if keep else [])}
+    assert not shelf.hooks
+    assert await _secrets(world.connectors.engine.connecting, connector) == {}
+
+
+async def _secrets(connecting: Connecting, connector: str) -> Any:
+    return await connecting.secrets.read(connector)
+
+
+@pytest.mark.anyio
+async def test_a_connector_ends_with_its_namespace(world: Connected) -> None:
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    await world.client.ok("DELETE", "/ns/alice")
+    await world.client.refused(404, "GET", f"/ns/alice/connectors/{connector}")
+    assert await _listed(world.client, "/connectors") == []
+
+
+@pytest.mark.anyio
+async def test_who_may_not_write_sees_no_link_and_picks_nothing(world: Connected) -> None:
+    made = await _pending(world)
+    reading = await world.client.ok("POST", "/admin/keys", {"name": "r", "role": "read"})
+    reader = world.client.as_key(reading["key"])
+    shown = await reader.ok("GET", f"/ns/alice/connectors/{made['id']}")
+    assert "authorization" not in shown
+    await world.authorize(made["authorization"]["url"])
+    await reader.refused(403, "GET", f"/ns/alice/connectors/{made['id']}?include=picker")
+    await reader.refused(403, "POST", f"/ns/alice/connectors/{made['id']}/sync")
+    shown = await world.get("alice", made["id"], "picker")
+    assert shown["picker"]["url"].startswith("https://memory.test/picker/")
+
+
+@pytest.mark.anyio
+async def test_an_item_that_can_not_be_read_is_told_and_tried_again(world: Connected, shelf: Shelf) -> None:
+    shelf.put("two", "The lamp is green.")
+    shelf.broken.add("two")
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    sync = (await world.get("alice", connector))["syncs"][0]
+    assert (sync["itemsProcessed"], sync["itemsFailed"]) == (2, 1)
+    assert sync["failures"][0]["documentId"] == f"github:{connector}:two"
+    assert "owner" in sync["failures"][0]["errorMessage"]
+    shelf.broken.clear()
+    run = await world.sync("alice", connector)
+    assert (run.failed, run.documents) == (0, 2)
+
+
+@pytest.mark.anyio
+async def test_no_secret_is_kept_in_clear_logged_or_answered(
+    tmp_path: Path, shelf: Shelf, caplog: pytest.LogCaptureFixture
+) -> None:
+    planted = [KEY, SECRET, "planted-access", "planted-refresh"]
+    answers: list[str] = []
+    providers: dict[str, Provider] = {"github": ShelfProvider(), "granola": NotesProvider()}
+    with caplog.at_level(logging.DEBUG):
+        async with connected(tmp_path, providers, shelf.transport()) as world:
+            for connector in (
+                await world.create("alice", "github"),
+                await world.create("alice", "granola", config={"apiKey": KEY}),
+            ):
+                await world.ended(connector)
+                answers.append(str(await world.get("alice", connector, "syncs,picker")))
+            shelf.expire()
+            answers.append(str((await world.sync("alice", connector := await _github(world))).model_dump()))
+            shelf.withdraw()
+            answers.append(str((await world.sync("alice", connector)).model_dump()))
+            answers.append(str(await world.client.ok("GET", "/connectors")))
+    kept = _bytes(tmp_path)
+    assert b"The kettle is blue" in kept
+    for secret in planted:
+        assert secret.encode() not in kept
+        assert secret not in caplog.text
+        assert not any(secret in answer for answer in answers)
+
+
+def _bytes(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_key_that_was_made_is_its_owners_alone(tmp_path: Path) -> None:
+    path = tmp_path / "secret.key"
+    assert kept_key(path) == kept_key(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+async def _github(world: Connected) -> str:
+    found = await world.client.ok("GET", "/ns/alice/connectors?provider=github")
+    connector: str = found["connectors"][0]["id"]
+    return connector
