@@ -311,6 +311,8 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=9092, help="0 takes a free one")
     parser.add_argument("--prepare", action="store_true", help="only fetch what is needed")
     chosen = parser.parse_args()
+    # Ended in whatever way, it takes the broker along.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if not _has_docker():
             prepare(install=True)

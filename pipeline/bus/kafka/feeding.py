@@ -16,7 +16,7 @@ from faststream.kafka import Topic as KafkaTopic
 from faststream.message import StreamMessage
 from faststream.middlewares import AckPolicy
 
-from pipeline.bus.kafka.cluster import READ_BYTES, KafkaOptions, milliseconds
+from pipeline.bus.kafka.cluster import KafkaOptions, milliseconds
 from pipeline.bus.kafka.lanes import Lane
 from pipeline.bus.kafka.records import legible, raw
 from pipeline.delivery import Delivery, RawRecord
@@ -46,6 +46,7 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
     ) -> None:
         self.stage = stage
         self._delivery = delivery
+        self._draining = False
         self._lanes: dict[TopicPartition, Lane] = {}
         self._tasks: dict[TopicPartition, asyncio.Task[None]] = {}
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -53,9 +54,7 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
             KafkaTopic(stage.source.name, declare=False),
             batch=True,
             group_id=stage.group,
-            max_records=stage.batch,
             batch_timeout_ms=milliseconds(WAIT_SECONDS),
-            max_partition_fetch_bytes=READ_BYTES,
             auto_offset_reset="earliest",
             ack_policy=AckPolicy.MANUAL,
             partition_assignment_strategy=[RangePartitionAssignor],
@@ -84,6 +83,7 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
 
     async def drain(self) -> None:
         """Take no more, and wait until what is being handled is committed."""
+        self._draining = True
         await asyncio.gather(*(lane.settle(None) for lane in self._lanes.values()))
 
     async def rewind(self, starts: dict[TopicPartition, int]) -> None:
@@ -102,7 +102,7 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         await self._cancel([place for place in self._lanes if place not in assigned])
-        for place in assigned:
+        for place in () if self._draining else assigned:
             if place in self._lanes:
                 self._lanes[place].keep()
             else:
@@ -152,7 +152,8 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
 
     async def _poll(self, consumer: AIOKafkaConsumer) -> Records:
         """Wait for records. Called again and again, it keeps the member in its group."""
-        found = await consumer.getmany(timeout_ms=milliseconds(WAIT_SECONDS), max_records=self.stage.batch)
+        most = self.stage.batch * max(1, len(self._lanes))
+        found = await consumer.getmany(timeout_ms=milliseconds(WAIT_SECONDS), max_records=most)
         return tuple(record for records in found.values() for record in records)
 
     async def _spread(self, msg: Records) -> None:

@@ -31,8 +31,9 @@ class Publishing:
     def __init__(self, cluster: Cluster, topics: Topics, connect: Callable[[], KafkaBroker]) -> None:
         self._cluster = cluster
         self._topics = topics
-        self._events = _Outlet(lambda: _Events.open(cluster, connect()))
-        self._bytes = _Outlet(lambda: _Bytes.open(cluster))
+        patience = cluster.options.patience
+        self._events = _Outlet(lambda: _Events.open(cluster, connect()), patience)
+        self._bytes = _Outlet(lambda: _Bytes.open(cluster), patience)
         self.trouble: str | None = None
         """Why the last records could not be written; None: they were."""
 
@@ -145,9 +146,11 @@ class _Bytes:
 class _Outlet:
     """A producer that is opened when it is needed, and anew after it was closed."""
 
-    def __init__(self, make: Callable[[], Awaitable["_Events | _Bytes"]]) -> None:
+    def __init__(self, make: Callable[[], Awaitable["_Events | _Bytes"]], patience: float) -> None:
         self._make = make
+        self._patience = patience
         self._open: Any = None
+        self._closing: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
 
     async def open(self) -> Send:
@@ -160,5 +163,10 @@ class _Outlet:
     async def close(self) -> None:
         async with self._lock:
             opened, self._open = self._open, None
-            if opened is not None:
-                await opened.close()
+            if opened is None:
+                return
+            # It first sends what it has: while Kafka is away that goes on, and nobody waits for it.
+            self._closing = asyncio.create_task(opened.close())
+            await asyncio.wait([self._closing], timeout=self._patience)
+            if not self._closing.done():
+                log.warning("Kafka is away and has not taken everything; none of that was acknowledged.")

@@ -68,6 +68,28 @@ async def test_a_killed_broker_costs_nothing_but_time(
     assert acknowledged <= set(followed.numbers) <= acknowledged | {100}
 
 
+async def test_whoever_ends_while_the_broker_is_away_ends_all_the_same(
+    kafka: Broker | Container, kafka_harness: KafkaHarness
+) -> None:
+    kafka_harness.options = replace(kafka_harness.options, patience=2.0)
+    bus, topic, book = await kafka_harness.open(), kafka_harness.topic("ending"), Notebook()
+    stage = Stage(kafka_harness.stage("ending"), topic, book.handle)
+    running = asyncio.create_task(bus.run([stage]))
+    (place,) = await bus.publish(topic, noted([1]))
+    await bus.reached(stage.group, topic.name, place.partition, place.offset)
+    await asyncio.to_thread(kafka.stop, signal.SIGKILL)
+    try:
+        with pytest.raises(OutageError):
+            await bus.publish(topic, noted([2]))
+        running.cancel()
+        await asyncio.wait([running])
+        await kafka_harness.close()
+    finally:
+        await asyncio.to_thread(kafka.start)
+    await (await kafka_harness.open()).run([stage], until_idle=True)
+    assert book.numbers[0] == 1
+
+
 async def test_a_bus_without_a_broker_says_where_it_looked(kafka_harness: KafkaHarness) -> None:
     kafka_harness.options = replace(kafka_harness.options, bootstrap="127.0.0.1:1", patience=1.0)
     with pytest.raises(ValueError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
