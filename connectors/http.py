@@ -97,6 +97,7 @@ class _Call:
     limit: int
     repeatable: bool
     bare: bool
+    signed: bool = False
     token: str | None = None
     renewed: bool = False
     failures: list[str] = field(default_factory=list)
@@ -131,9 +132,12 @@ class Http:
         headers: Mapping[str, str] | None = None,
         limit: int = RESPONSE_BYTES,
         bare: bool = False,
+        signed: bool = False,
     ) -> httpx2.Response:
         """GET, redirects followed; the body read, `limit` bytes decoded at most (NotFetchedError)."""
-        return await self.request("GET", url, params=params, headers=headers, limit=limit, bare=bare)
+        return await self.request(
+            "GET", url, params=params, headers=headers, limit=limit, bare=bare, signed=signed
+        )
 
     async def request(
         self,
@@ -147,8 +151,13 @@ class Http:
         limit: int = RESPONSE_BYTES,
         repeatable: bool | None = None,
         bare: bool = False,
+        signed: bool = False,
     ) -> httpx2.Response:
-        """As `get`. `repeatable`: a POST that may be sent again, such as a query. `bare`: never a token."""
+        """As `get`. `repeatable`: a POST that may be sent again, such as a query. `bare`: never a token.
+
+        `signed`: the authorization is a signature of this very request; wherever it goes it may keep it, and
+        where it is redirected to it is of no use.
+        """
         options = {"json": json} if json is not None else {"data": data} if data is not None else {}
         call = _Call(
             method,
@@ -158,12 +167,13 @@ class Http:
             limit,
             method in _SAFE if repeatable is None else repeatable,
             bare,
+            signed,
         )
         for _ in range(REDIRECTS + 1):
             response = await self._tried(call)
             if not (response.has_redirect_location and method in {"GET", "HEAD"}):
                 return response
-            call.url = call.url.join(response.headers["location"])
+            call.url, call.signed = call.url.join(response.headers["location"]), False
         raise NotFetchedError(f"{url} redirects more than {REDIRECTS} times.")
 
     async def _tried(self, call: _Call) -> httpx2.Response:
@@ -223,7 +233,7 @@ class Http:
         async with self._pacer.turn():
             headers = {name.lower(): value for name, value in call.headers.items()}
             own = self._is_own(call)
-            if not own or call.bare:
+            if call.bare or not (own or call.signed):
                 headers.pop("authorization", None)
             elif self._access is not None and "authorization" not in headers:
                 call.token = await self._access.token()

@@ -1,0 +1,152 @@
+"""A real S3 server (see tests/s3.py) behind a door that counts, checks and refuses on demand.
+
+What is asked is checked with the description of S3 that Amazon publishes in botocore.
+"""
+
+import asyncio
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl
+
+import httpx2
+from botocore.loaders import Loader
+from obstore.store import S3Store
+
+from tests.s3 import S3, served
+
+SIGNING = frozenset({"authorization", "x-amz-date", "x-amz-content-sha256"})
+TRANSPORT = frozenset({"host", "accept", "accept-encoding", "connection", "user-agent"})
+
+
+@cache
+def _described() -> Any:
+    return Loader().load_service_model("s3", "service-2")
+
+
+def _members(operation: str, place: str) -> set[str]:
+    model = _described()
+    shape = model["shapes"][model["operations"][operation]["input"]["shape"]]
+    return {one["locationName"].lower() for one in shape["members"].values() if one.get("location") == place}
+
+
+def violations(operation: str, request: httpx2.Request) -> list[str]:
+    """Parameters and headers that S3's description does not know."""
+    query = {name for name, _ in parse_qsl(request.url.query.decode(), keep_blank_values=True)}
+    known = _members(operation, "querystring") | {"list-type"}
+    headers = {name.lower() for name in request.headers} - SIGNING - TRANSPORT
+    return [f"{operation}?{name}" for name in query - known] + [
+        f"{operation}: {name}" for name in headers - _members(operation, "header")
+    ]
+
+
+def refusal(
+    status: int, code: str, *, headers: Mapping[str, str] | None = None, operation: str | None = None
+) -> "Refusal":
+    """An error as S3 words it."""
+    xml = f'<?xml version="1.0"?><Error><Code>{code}</Code><Message>No</Message></Error>'
+    return Refusal(status, xml.encode(), dict(headers or {}), operation)
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An answer instead of the server's, for the next request of an operation (None: of any)."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str]
+    operation: str | None
+
+
+@dataclass
+class Door(httpx2.AsyncBaseTransport):
+    """The way to the server."""
+
+    inner: httpx2.AsyncBaseTransport = field(default_factory=httpx2.AsyncHTTPTransport)
+    calls: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        operation = "ListObjectsV2" if "list-type" in request.url.params else "GetObject"
+        self.calls.append(operation)
+        self.violations += violations(operation, request)
+        for refused in self.refusals:
+            if refused.operation in (None, operation):
+                self.refusals.remove(refused)
+                return httpx2.Response(refused.status, headers=refused.headers, content=refused.body)
+        return await self.inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    def counted(self) -> list[str]:
+        """The operations asked for since the last time, in order."""
+        names = [*self.calls]
+        self.calls.clear()
+        return names
+
+
+class Objects:
+    """A prefix of the server's bucket that can be changed."""
+
+    def __init__(self, server: S3) -> None:
+        self.server = server
+        self.prefix = server.uri().rpartition("/")[2] + "/"
+        options = server.options
+        self._store = S3Store(
+            "recollect",
+            endpoint=options["endpoint"],
+            region=options["region"],
+            access_key_id=options["access_key_id"],
+            secret_access_key=options["secret_access_key"],
+            client_options={"allow_http": True},
+        )
+
+    async def put(self, key: str, data: str | bytes) -> None:
+        """A new or changed object."""
+        await self._store.put_async(self.prefix + key, data.encode() if isinstance(data, str) else data)
+
+    async def delete(self, key: str) -> None:
+        """Take an object away."""
+        await self._store.delete_async(self.prefix + key)
+
+    @property
+    def config(self) -> dict[str, str | float | bool]:
+        """What a connector shows."""
+        options = self.server.options
+        return {
+            "bucket": "recollect",
+            "region": options["region"],
+            "endpoint": options["endpoint"],
+            "prefix": self.prefix,
+        }
+
+    @property
+    def secrets(self) -> dict[str, str]:
+        """What it hides."""
+        options = self.server.options
+        return {"accessKeyId": options["access_key_id"], "secretAccessKey": options["secret_access_key"]}
+
+
+async def demo(objects: Objects) -> None:
+    """A small world for the demonstration."""
+    await objects.put("handbook/leave.md", "# Leave\n\nEverybody has 30 days of leave.\n")
+    await objects.put("handbook/coffee.txt", "The coffee machine is on the third floor.\n")
+
+
+def _serve() -> None:
+    """Until standard input ends."""
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder) / "s3") as server:
+        objects = Objects(server)
+        asyncio.run(demo(objects))
+        print(server.endpoint, objects.prefix, flush=True)  # noqa: T201 - whoever starts it reads its address
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    _serve()
