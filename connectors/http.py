@@ -29,6 +29,7 @@ from pipeline.extraction.fetch import GuardedTransport, is_public, resolved
 
 USER_AGENT: Final = "recollect/0.1 (+self-hosted memory service)"
 RESPONSE_BYTES: Final = 32 * 1024 * 1024
+_DOCUMENT_BYTES: Final = 256 * 1024
 ATTEMPTS: Final = 5
 REDIRECTS: Final = 5
 PATIENCE: Final = timedelta(minutes=2)
@@ -270,6 +271,20 @@ async def _read(answer: httpx2.Response, limit: int) -> httpx2.Response:
         if k.lower() not in {"content-encoding", "content-length", "transfer-encoding"}
     ]
     return httpx2.Response(answer.status_code, headers=headers, content=bytes(data), request=answer.request)
+
+
+async def fetched(url: str) -> bytes:
+    """A small document at a public address. ConnectorError where it can't be had."""
+    clients = Clients.open()
+    try:
+        answer = await Http(clients, origins=frozenset()).get(url, limit=_DOCUMENT_BYTES)
+    except NotFetchedError as error:
+        raise UnavailableError(str(error)) from error
+    finally:
+        await clients.aclose()
+    if answer.status_code >= 400:
+        raise UnavailableError(f"{answer.url.host} answered {answer.status_code}.")
+    return answer.content
 
 
 def checked(response: httpx2.Response) -> Any:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import SecretStr
 
+from connectors.http import fetched
 from connectors.ports import Provider
 from connectors.providers.github import GitHub
 from connectors.providers.google import GoogleClient
@@ -12,6 +13,8 @@ from connectors.providers.granola import Granola
 from connectors.providers.graph import MicrosoftClient
 from connectors.providers.notion import Notion
 from connectors.providers.onedrive import OneDrive
+from connectors.providers.s3 import S3
+from connectors.providers.sns import Topics
 from pipeline.ports import Clock
 from pipeline.settings import Settings
 
@@ -22,6 +25,7 @@ def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
         *_notion(settings),
         *_github(settings),
         Granola(api=settings.granola_url),
+        S3(_topics(settings)),
         *_google(settings, clock),
         *_microsoft(settings, clock),
     ]
@@ -72,6 +76,11 @@ def _microsoft(settings: Settings, clock: Clock) -> Iterator[Provider]:
             settings.microsoft_login_url,
         )
         yield OneDrive(client, clock=clock)
+
+
+def _topics(settings: Settings) -> Topics | None:
+    names = frozenset(name.strip() for name in (settings.s3_topics or "").split(",") if name.strip())
+    return Topics(names, fetched) if names else None
 
 
 def _secret(value: SecretStr | None) -> str:

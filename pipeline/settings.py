@@ -92,6 +92,8 @@ class Settings(BaseSettings):
     microsoft_login_url: str = "https://login.microsoftonline.com"
     microsoft_graph_url: str = "https://graph.microsoft.com"
     granola_url: str = "https://public-api.granola.ai"
+    s3_topics: str | None = None
+    """Names (ARNs) of SNS topics, separated by commas: what they tell of a bucket starts a run."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
