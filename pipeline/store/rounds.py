@@ -5,6 +5,7 @@ Updates that come while a round waits for the lock are gathered into it: one rea
 
 import asyncio
 import logging
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -202,8 +203,10 @@ class Shard(Generic[Row]):
                 await self._round_until_it_works(taken)
                 taken.clear()
         finally:  # ended by a cancellation or an error that nobody foresaw: nobody may wait for ever
+            ended = sys.exception()
+            stopped = OutageError(f"Shard {self.name} was not written: this process is ending.")
             for request in [*taken, *self._queue]:
-                request.fail(OutageError(f"Shard {self.name} was not written."))
+                request.fail(ended if isinstance(ended, Exception) else stopped)
             self._queue.clear()
 
     async def _round_until_it_works(self, taken: list[_Request[Row]]) -> None:

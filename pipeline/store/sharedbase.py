@@ -48,6 +48,10 @@ class SharedBase(Stored[Row]):
             await asyncio.to_thread(disk.sweep)
         return cls(table, codec, disk)
 
+    @property
+    def _has_json(self) -> bool:
+        return any(field.type == pa.json_() for field in self._codec.schema)
+
     async def version(self) -> int:
         """The version that the next read sees, or an older one."""
         return int(await self._table.version())
@@ -115,7 +119,8 @@ class SharedBase(Stored[Row]):
             .when_matched_update_all(where=f"target.stamp < {stamp}")
             .when_not_matched_insert_all()
         )
-        done = await merge.execute(data)
+        # LanceDB 0.40 panics when it merges JSON on a condition with the help of an index.
+        done = await merge.use_index(not self._has_json).execute(data)
         if done.version != stamp:
             # Followers that saw the version in between would take these rows for known.
             ids = data.column(self._codec.id).to_pylist()

@@ -277,6 +277,25 @@ async def test_upkeep_of_one_process_fails_nobody(tmp_path: Path) -> None:
     await asyncio.gather(write(), read())
 
 
+async def test_large_tables_with_an_index_change_as_small_ones_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.store.sharedbase._INDEX_ROWS", 1)
+    store = await opened(tmp_path, shared=True, shards=1)
+    rows = [document(str(number), metadata={"n": number}) for number in range(20)]
+    await store_documents(store, *rows)
+    await store_chunks(store, "parent", [chunk("parent", place) for place in range(20)])
+    await store.documents.maintain()
+    await store.chunks.maintain()
+    assert await _home(store, "alice#0")._table.list_indices()
+    await store_documents(store, *(replace(row, seq=5) for row in rows[:10]), document("new", seq=5))
+    await store_chunks(store, "parent", [chunk("parent", place, seq=5) for place in range(10)])
+    await store.documents.update([rows[0].key], lambda _, __: [])
+    found = await store.documents.in_spaces(["alice#0"])
+    assert Counter(row.seq for row in found) == {1: 10, 5: 10}
+    assert [row.seq for row in (await store.chunks.get(["parent"]))["parent"]] == [5] * 10
+
+
 async def test_tombstones_go_when_nobody_can_lag_behind_them_any_more(tmp_path: Path) -> None:
     store = await opened(tmp_path, shared=True, shards=1)
     row = document("a")
