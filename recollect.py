@@ -163,8 +163,9 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
         async def opening() -> "AsyncIterator[Serving]":
             yield serving
 
-        announce = partial(_announce, settings, listener, secret)
-        app = create_app(opening, connectors.routes, asyncapi=_asyncapi(), interface="api" in parts)
+        interface = "api" in parts
+        announce = partial(_announce, settings, listener, secret, interface=interface)
+        app = create_app(opening, connectors.routes, asyncapi=_asyncapi(), interface=interface)
 
         async def answering() -> None:
             await answer(app, listener, announce, level=settings.log_level)
@@ -235,11 +236,14 @@ async def _either(*tasks: asyncio.Task[None]) -> None:
             raise result
 
 
-def _announce(settings: Settings, listener: "socket.socket", secret: str | None) -> None:
+def _announce(settings: Settings, listener: "socket.socket", secret: str | None, *, interface: bool) -> None:
     from api.server import address
 
     local = address(listener, settings.host)
-    (settings.data_dir / "address").write_text(f"{local}\n")
+    if interface:
+        # Where commands on this machine find the service.
+        settings.data_dir.mkdir(parents=True, exist_ok=True)
+        (settings.data_dir / "address").write_text(f"{local}\n")
     typer.echo(f"recollect answers at {settings.public_url or local}")
     if secret is not None:
         typer.echo(f"Admin key (shown only now): {secret}")

