@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test check format lint types imports bench demo kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports bench demo kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -23,8 +23,15 @@ install: .venv/.installed ## Install everything into .venv
 run: install ## Start the service on its embedded default
 	@$(BIN)/recollect serve
 
-test: install ## Run all tests
+test: install browser ## Run all tests
 	@$(BIN)/pytest
+
+browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used
+	@if ! command -v chromedriver >/dev/null; then \
+	  if command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ]; then \
+	    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium chromium-driver; } >/dev/null \
+	      || echo "Chromium could not be installed: the tests in a browser are skipped."; \
+	  else echo "There is no Chromium (chromedriver) here: the tests in a browser are skipped."; fi; fi
 
 check: lint types imports test ## What CI runs: format, lint, types, imports, tests
 

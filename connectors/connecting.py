@@ -8,7 +8,7 @@ from connectors.errors import OperatorMistakeError
 from connectors.http import Clients, Http
 from connectors.oauth import Authority, Tokens
 from connectors.ports import Access, Account, Choice, Connection, Kind, Provider
-from connectors.vault import Secrets, VaultKeyError
+from connectors.vault import Secrets
 from pipeline.ports import Locks
 from schemas.events import ConnectorChanged
 
@@ -55,17 +55,10 @@ class Connecting:
             http=http,
             access=access,
             config=row.config or {},
-            secrets=await self._config(row.id),
+            secrets=(await self.secrets.read(row.id)).get("config", {}),
             selection=selection_of(row),
             account=Account(row.account.name, row.account.key) if row.account else None,
         )
-
-    async def _config(self, connector: str) -> Mapping[str, str]:
-        try:
-            secrets: Mapping[str, str] = (await self.secrets.read(connector)).get("config", {})
-        except VaultKeyError as error:
-            raise OperatorMistakeError(str(error)) from error
-        return secrets
 
 
 def selection_of(row: ConnectorChanged) -> Mapping[Kind, tuple[Choice, ...]] | None:

@@ -9,13 +9,14 @@ from typing import Any, Protocol
 
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
+from connectors.errors import OperatorMistakeError
 from pipeline.ports import Locks
 
 Sealed = Mapping[str, Any]
 """What is kept of one connector: `config`, `tokens`, `authorization`, `subscription`, `picker`."""
 
 
-class VaultKeyError(ValueError):
+class VaultKeyError(OperatorMistakeError, ValueError):
     """The key can't be used; the message is for the operator."""
 
 

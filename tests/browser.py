@@ -1,0 +1,117 @@
+"""A real Chromium, driven over the WebDriver protocol: what the tests of pages need, and no more."""
+
+import asyncio
+import shutil
+import socket
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+DRIVER: Final = shutil.which("chromedriver")
+_PATIENCE: Final = 30.0
+_ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
+_ARGUMENTS: Final = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+KEYS: Final = {"tab": "\ue004", "enter": "\ue007", "down": "\ue015", "up": "\ue013", "space": " "}
+
+
+class Browser:
+    """One window."""
+
+    def __init__(self, http: httpx2.AsyncClient, session: str) -> None:
+        self._http = http
+        self._session = session
+
+    async def open(self, url: str) -> None:
+        """Go to an address and wait until it is loaded."""
+        await self._ask("POST", "url", {"url": url})
+
+    async def address(self) -> str:
+        found: str = await self._ask("GET", "url")
+        return found
+
+    async def run(self, script: str, *arguments: Any) -> Any:
+        """What a function's body returns."""
+        return await self._ask("POST", "execute/sync", {"script": script, "args": list(arguments)})
+
+    async def text(self, css: str) -> str:
+        """What is to be read there; nothing where there is no such element."""
+        read: str = await self.run("return document.querySelector(arguments[0])?.innerText ?? ''", css)
+        return read
+
+    async def click(self, css: str) -> None:
+        """As a pointer does: only what can be seen."""
+        found = await self._ask("POST", "element", {"using": "css selector", "value": css})
+        await self._ask("POST", f"element/{found[_ELEMENT]}/click", {})
+
+    async def press(self, *keys: str) -> None:
+        """Type: names of `KEYS` or text."""
+        actions = [
+            {"type": kind, "value": char}
+            for key in keys
+            for char in KEYS.get(key, key)
+            for kind in ("keyDown", "keyUp")
+        ]
+        await self._ask(
+            "POST", "actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]}
+        )
+
+    async def until(self, script: str, *arguments: Any) -> Any:
+        """Wait until a function's body returns something true."""
+        async with asyncio.timeout(_PATIENCE):
+            while not (found := await self.run(script, *arguments)):  # noqa: ASYNC110 - it is another process
+                await asyncio.sleep(0.02)
+        return found
+
+    async def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        answer = await self._http.request(method, f"/session/{self._session}/{path}", json=body)
+        value = answer.json()["value"]
+        assert answer.is_success, value
+        return value
+
+
+@asynccontextmanager
+async def chromium(folder: Path) -> AsyncIterator[Browser]:
+    """A fresh browser that keeps what it has in this folder."""
+    assert DRIVER is not None
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    driver = subprocess.Popen(  # noqa: ASYNC220, S603 - it starts in no time, and is what this machine calls it
+        [DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as http:
+            await _answering(http)
+            options = {"args": [*_ARGUMENTS, f"--user-data-dir={folder}"]}
+            wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
+            made = (await http.post("/session", json=wanted)).json()["value"]
+            assert "sessionId" in made, made
+            yield Browser(http, made["sessionId"])
+            await http.delete(f"/session/{made['sessionId']}")
+    finally:
+        driver.terminate()
+        driver.wait()
+
+
+async def _answering(http: httpx2.AsyncClient) -> None:
+    async with asyncio.timeout(_PATIENCE):
+        while True:
+            try:
+                if (await http.get("/status")).is_success:
+                    return
+            except httpx2.TransportError:
+                await asyncio.sleep(0.05)
