@@ -151,7 +151,7 @@ class Shard(Generic[Row]):
             self._looked_at = self._seen
 
     async def _maintain(self, least: int) -> None:
-        async with self._turn, self._locks.hold(self.name):
+        async with self._locks.hold(self.name):
             if least and await self._base.small_fragments() < least:
                 return  # another process was quicker
             started = time.monotonic()
@@ -226,7 +226,8 @@ class Shard(Generic[Row]):
                 return
 
     async def _round(self, taken: list[_Request[Row]]) -> None:
-        async with self._turn, self._locks.hold(self.name) as hold:
+        # The turn is taken last: while this waits for the lock, others are followed.
+        async with self._locks.hold(self.name) as hold, self._turn:
             taken += self._queue
             self._queue.clear()
             requests = [request for request in taken if not request.done.done()]

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from pipeline.errors import RetryableError
 from pipeline.ports import Locks
 from pipeline.store.codec import Codec, among
 from pipeline.store.readable import Readable
@@ -126,7 +127,7 @@ class SharedTable(Readable[Row]):
                         self._sharing.turn
                     ):  # two at a time would take twice the memory, and both cores
                         await part.maintain_if_due()
-                except FAILURES:
+                except (*FAILURES, RetryableError):
                     _log.exception("Upkeep of table %s failed; it is tried again later.", part.name)
 
     async def _stopped_within(self, seconds: float) -> bool:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pytest
 
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, Statement
 from pipeline.store import Store, open_locks, open_store
@@ -16,6 +17,8 @@ from schemas.ids import chunk_id, document_key, memory_id
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 DIMENSIONS = 4
+both = pytest.mark.parametrize("shared", [False, True], ids=["exclusive", "shared"])
+"""For a test that takes `shared`: tables of one process, and tables that several share."""
 
 
 async def opened(

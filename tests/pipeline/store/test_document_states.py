@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.pipeline.store.samples import document, opened, store_documents
+from tests.pipeline.store.samples import both, document, opened, store_documents
 
 pytestmark = pytest.mark.anyio
 
 
-async def test_documents_are_counted_by_space_and_status_whether_flushed_or_not(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_documents_are_counted_by_space_and_status_whether_flushed_or_not(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
     await store_documents(store, document("a", status="done"), document("b", status="failed"))
     await store.documents.durable()
     await store_documents(store, document("a", status="failed"), document("c", "bob#0", status="done"))
@@ -18,8 +21,11 @@ async def test_documents_are_counted_by_space_and_status_whether_flushed_or_not(
     await store.close()
 
 
-async def test_failed_documents_come_with_their_reason_and_the_newest_first(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_failed_documents_come_with_their_reason_and_the_newest_first(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
     old = document("old", status="failed", error="it is a picture")
     await store_documents(store, old, document("fine", status="done"))
     await store.documents.durable()

@@ -93,9 +93,11 @@ def loop() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@pytest.fixture(scope="module")
-def store(loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Store:
-    return loop.run(opened(tmp_path_factory.mktemp("filters")))
+@pytest.fixture(scope="module", params=[False, True], ids=["exclusive", "shared"])
+def store(
+    request: pytest.FixtureRequest, loop: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
+) -> Store:
+    return loop.run(opened(tmp_path_factory.mktemp("filters"), shared=request.param))
 
 
 _space = count()

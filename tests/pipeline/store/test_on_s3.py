@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from pipeline.rows import ChunkRow
 from pipeline.store import Store
 from tests.pipeline.store.samples import (
+    both,
     chunk,
     full_document,
     full_memory,
@@ -21,7 +22,7 @@ from tests.pipeline.store.samples import (
     store_memories,
 )
 from tests.pipeline.store.shared_writer import NAMES
-from tests.pipeline.store.test_table import agrees, both, play, steps
+from tests.pipeline.store.test_table import agrees, play, steps
 from tests.s3 import S3
 
 pytestmark = pytest.mark.anyio

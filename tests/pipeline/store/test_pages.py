@@ -17,6 +17,7 @@ from pipeline.store import Store
 from schemas.filters import FilterExpression
 from tests.pipeline.store.samples import (
     EPOCH,
+    both,
     chunk,
     document,
     memory,
@@ -58,16 +59,23 @@ def _expected(rows: Sequence[DocumentRow], *, sort: str, descending: bool, filte
     return [row.id for row in sorted(by_id, key=time, reverse=descending)]
 
 
+@both
 @settings(max_examples=20, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1, max_size=20),
-    st.sampled_from(["createdAt", "updatedAt"]),
-    st.booleans(),
-    st.booleans(),
-    st.integers(1, 7),
+    times=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), min_size=1, max_size=20),
+    sort=st.sampled_from(["createdAt", "updatedAt"]),
+    descending=st.booleans(),
+    filtered=st.booleans(),
+    limit=st.integers(1, 7),
 )
 def test_pages_of_ties_join_to_the_whole_list_flushed_or_not(
-    times: list[tuple[int, int, bool]], sort: str, descending: bool, filtered: bool, limit: int
+    *,
+    shared: bool,
+    times: list[tuple[int, int, bool]],
+    sort: str,
+    descending: bool,
+    filtered: bool,
+    limit: int,
 ) -> None:
     rows = [
         document(
@@ -82,7 +90,7 @@ def test_pages_of_ties_join_to_the_whole_list_flushed_or_not(
 
     async def live() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            store = await opened(folder)
+            store = await opened(folder, shared=shared)
             await store_documents(
                 store, *(row for row, (_, _, early) in zip(rows, times, strict=True) if early)
             )
@@ -100,24 +108,29 @@ def test_pages_of_ties_join_to_the_whole_list_flushed_or_not(
     asyncio.run(live())
 
 
-async def test_a_page_past_the_end_is_empty_and_still_knows_the_total(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_a_page_past_the_end_is_empty_and_still_knows_the_total(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     await store_documents(store, document("a"))
     page = await store.documents.page(["alice#0"], offset=2**60, limit=10)
     assert (page.rows, page.total) == ([], 1)
     assert (await store.documents.page([], limit=10)).total == 0
 
 
-async def test_texts_are_left_out_of_pages_unless_asked_for(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_texts_are_left_out_of_pages_unless_asked_for(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
     await store_documents(store, document("a", text="long"))
     await store.documents.durable()
     assert (await store.documents.page(["alice#0"])).rows[0].text is None
     assert (await store.documents.page(["alice#0"], with_text=True)).rows[0].text == "long"
 
 
-async def test_chunks_are_listed_by_position_for_few_documents_and_for_many(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_chunks_are_listed_by_position_for_few_documents_and_for_many(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
     for parent in ("p", "q"):
         await store_chunks(store, parent, [chunk(parent, place) for place in range(3)])
     await store.chunks.durable()
@@ -131,8 +144,11 @@ async def test_chunks_are_listed_by_position_for_few_documents_and_for_many(tmp_
     assert (await store.chunks.page(["alice#0"])).total == 7
 
 
-async def test_memory_lists_and_counts_agree_and_hide_what_is_not_recallable(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_memory_lists_and_counts_agree_and_hide_what_is_not_recallable(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
     rows = [
         memory("current", ["p", "q"]),
         memory("old", ["p"], is_latest=False),
@@ -154,8 +170,11 @@ async def test_memory_lists_and_counts_agree_and_hide_what_is_not_recallable(tmp
         await store.memories.durable()
 
 
-async def test_a_document_is_found_by_its_public_id_in_the_first_space_that_has_it(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_a_document_is_found_by_its_public_id_in_the_first_space_that_has_it(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
     await store_documents(
         store, document("a", "new#0", title="new"), document("a", "old#0"), document("b", "old#0")
     )
@@ -164,10 +183,11 @@ async def test_a_document_is_found_by_its_public_id_in_the_first_space_that_has_
 
 
 @pytest.mark.parametrize("flushed", [True, False])
+@both
 async def test_a_document_that_a_move_gave_another_id_is_found_by_it_and_no_more_by_the_old_one(
-    tmp_path: Path, *, flushed: bool
+    tmp_path: Path, shared: bool, *, flushed: bool
 ) -> None:
-    store = await opened(tmp_path)
+    store = await opened(tmp_path, shared=shared)
     await store_documents(store, document("a", "new#0"), replace(document("a", "old#0"), id="a~old"))
     if flushed:
         await store.documents.durable()
@@ -179,10 +199,13 @@ async def test_a_document_that_a_move_gave_another_id_is_found_by_it_and_no_more
     assert await store.documents.find(["old#0"], ["a"]) == {}
 
 
-async def test_documents_whose_memories_are_missing_are_found_after_a_restart(tmp_path: Path) -> None:
-    store = await opened(tmp_path)
+@both
+async def test_documents_whose_memories_are_missing_are_found_after_a_restart(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
     await store_documents(store, document("a", dreaming=True, text="kept"), document("b"))
     await store.close()
-    again = await opened(tmp_path)
+    again = await opened(tmp_path, shared=shared)
     await store_documents(again, document("c", dreaming=True))
     assert {row.id: row.text for row in await again.documents.unfinished()} == {"a": "kept", "c": None}

@@ -17,6 +17,7 @@ from pipeline.store import Store
 from pipeline.store.base import Base
 from tests.pipeline.store.samples import (
     EPOCH,
+    both,
     chunk,
     document,
     forget_recent,
@@ -31,9 +32,6 @@ from tests.pipeline.store.samples import (
 )
 
 pytestmark = pytest.mark.anyio
-
-both = pytest.mark.parametrize("shared", [False, True], ids=["exclusive", "shared"])
-"""A table that one process has to itself and one that several share answer alike."""
 
 _SPACES = ["alice#0", "bob#0", "carol#1"]
 _GROUPS = [f"group{number}" for number in range(8)]
