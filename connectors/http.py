@@ -134,10 +134,11 @@ class Http:
         limit: int = RESPONSE_BYTES,
         bare: bool = False,
         signed: bool = False,
+        follow: bool = True,
     ) -> httpx2.Response:
         """GET, redirects followed; the body read, `limit` bytes decoded at most (NotFetchedError)."""
         return await self.request(
-            "GET", url, params=params, headers=headers, limit=limit, bare=bare, signed=signed
+            "GET", url, params=params, headers=headers, limit=limit, bare=bare, signed=signed, follow=follow
         )
 
     async def request(
@@ -153,6 +154,7 @@ class Http:
         repeatable: bool | None = None,
         bare: bool = False,
         signed: bool = False,
+        follow: bool = True,
     ) -> httpx2.Response:
         """As `get`. `repeatable`: a POST that may be sent again, such as a query. `bare`: never a token.
 
@@ -172,7 +174,7 @@ class Http:
         )
         for _ in range(REDIRECTS + 1):
             response = await self._tried(call)
-            if not (response.has_redirect_location and method in {"GET", "HEAD"}):
+            if not (follow and response.has_redirect_location and method in {"GET", "HEAD"}):
                 return response
             call.url, call.signed = call.url.join(response.headers["location"]), False
         raise NotFetchedError(f"{url} redirects more than {REDIRECTS} times.")

@@ -1,20 +1,24 @@
 """The providers that this deployment has: those that need no app of the operator's, and those with one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from pydantic import SecretStr
 
 from connectors.http import fetched
 from connectors.ports import Provider
 from connectors.providers.github import GitHub
+from connectors.providers.gmail import Gmail, Push
 from connectors.providers.google import GoogleClient
 from connectors.providers.google_drive import GoogleDrive
+from connectors.providers.google_push import GoogleKeys
 from connectors.providers.granola import Granola
 from connectors.providers.graph import MicrosoftClient
 from connectors.providers.notion import Notion
 from connectors.providers.onedrive import OneDrive
 from connectors.providers.s3 import S3
 from connectors.providers.sns import Topics
+from connectors.providers.web_crawler import WebCrawler
 from pipeline.ports import Clock
 from pipeline.settings import Settings
 
@@ -28,6 +32,7 @@ def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
         S3(_topics(settings)),
         *_google(settings, clock),
         *_microsoft(settings, clock),
+        WebCrawler(),
     ]
     return {provider.name: provider for provider in made}
 
@@ -64,6 +69,16 @@ def _google(settings: Settings, clock: Clock) -> Iterator[Provider]:
         settings.google_token_url,
     )
     yield GoogleDrive(drive, clock=clock)
+    yield Gmail(replace(drive, api=settings.gmail_url), clock=clock, push=_push(settings, clock))
+
+
+def _push(settings: Settings, clock: Clock) -> Push | None:
+    """Pub/Sub signs its pushes for the address they go to, unless it was told another audience."""
+    topic, account, address = settings.gmail_topic, settings.gmail_push_account, settings.public_url
+    if topic is None or account is None or address is None:
+        return None
+    keys = GoogleKeys(settings.google_certificates_url, fetched, clock)
+    return Push(topic, f"{address.rstrip('/')}/webhooks/gmail", account, keys)
 
 
 def _microsoft(settings: Settings, clock: Clock) -> Iterator[Provider]:

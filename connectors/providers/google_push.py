@@ -14,21 +14,20 @@ from joserfc.util import urlsafe_b64decode
 from connectors.errors import ForgedError
 from pipeline.ports import Clock
 
-CERTIFICATES = "https://www.googleapis.com/oauth2/v3/certs"
 _ISSUERS = ["https://accounts.google.com", "accounts.google.com"]
 _KEPT = timedelta(hours=6)
 _AGAIN = timedelta(minutes=1)
 _LEEWAY = 60
 
-FetchKeys = Callable[[], Awaitable[Mapping[str, Any]]]
-"""Google's certificates as a JSON Web Key Set."""
+Fetch = Callable[[str], Awaitable[bytes]]
 
 
 @dataclass(slots=True)
 class GoogleKeys:
     """Google's keys: fetched when they are needed, kept for hours, asked for again when one is unknown."""
 
-    fetch: FetchKeys
+    url: str
+    fetch: Fetch
     clock: Clock
     _keys: KeySet | None = None
     _at: datetime | None = None
@@ -39,7 +38,7 @@ class GoogleKeys:
         age = now - self._at if self._at is not None else None
         known = self._keys is not None and kid in {key.kid for key in self._keys.keys}
         if self._keys is None or age is None or age > _KEPT or (not known and age > _AGAIN):
-            self._keys = KeySet.import_key_set(dict(await self.fetch()))  # type: ignore[arg-type]  # JSON as it came
+            self._keys = KeySet.import_key_set(json.loads(await self.fetch(self.url)))
             self._at = now
         return self._keys
 

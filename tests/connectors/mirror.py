@@ -8,7 +8,7 @@ import httpx2
 from pydantic import JsonValue
 
 from connectors.errors import CursorExpiredError
-from connectors.http import Clients, Http
+from connectors.http import USER_AGENT, Clients, Http
 from connectors.ports import (
     Checkpoint,
     Choice,
@@ -157,7 +157,8 @@ def network(app: Any, outside: Any = None) -> Clients:
     clients = Clients.open(transport=httpx2.ASGITransport(app))
     if outside is None:
         return clients
-    world = httpx2.AsyncClient(transport=httpx2.ASGITransport(outside), follow_redirects=False)
+    named = {"User-Agent": USER_AGENT}
+    world = httpx2.AsyncClient(transport=httpx2.ASGITransport(outside), headers=named)
     return replace(clients, outside=world)
 
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import uvicorn
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.connectors.doubles.judge import Judge, Operation, ViolationError
 
@@ -141,14 +141,14 @@ class Double:
         await response(scope, receive, send)
 
 
-def run(app: Double, arguments: Iterable[str], ready: Callable[[str], object] = print) -> None:
+def run(app: ASGIApp, arguments: Iterable[str], ready: Callable[[str], object] = print) -> None:
     """Serve a double until it is interrupted: `--port 0` lets the system choose. Says its address first."""
     given = list(arguments)
     port = int(given[given.index("--port") + 1]) if "--port" in given else 0
     asyncio.run(_serve(app, port, ready))
 
 
-async def _serve(app: Double, port: int, ready: Callable[[str], object]) -> None:
+async def _serve(app: ASGIApp, port: int, ready: Callable[[str], object]) -> None:
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", lifespan="off")
     )

@@ -1,5 +1,6 @@
 """Gmail against its double: every trap that its interface has."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -33,12 +34,13 @@ class World:
     def __post_init__(self) -> None:
         self.clients = network(self.mail)
         client = GoogleClient("the-client", "the-client-secret", self.mail.address)
-        push = Push(TOPIC, AUDIENCE, PUSHER, GoogleKeys(self._keys, self.clock))
+        push = Push(TOPIC, AUDIENCE, PUSHER, GoogleKeys("https://keys.test", self._keys, self.clock))
         self.provider = Gmail(client, clock=self.clock, push=push)
 
-    async def _keys(self) -> dict[str, Any]:
+    async def _keys(self, url: str) -> bytes:
+        assert url == "https://keys.test"
         self.certificates += 1
-        return self.mail.keys()
+        return json.dumps(self.mail.keys()).encode()
 
     def connect(self, labels: Sequence[str] = ()) -> Connection:
         chosen = {"labels": labels} if labels else None

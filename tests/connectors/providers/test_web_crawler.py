@@ -1,0 +1,484 @@
+"""The crawler against a site of its own: manners, limits, and what changes."""
+
+import gzip
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from connectors.errors import ConnectorError, NotFetchedError, RateLimitedError, UnavailableError
+from connectors.http import Clients
+from connectors.ports import Connection
+from connectors.providers.crawl_page import page_of
+from connectors.providers.crawl_urls import astray, normal, site
+from connectors.providers.web_crawler import WebCrawler
+from tests.connectors.doubles.web_crawler import PageThere, Site
+from tests.connectors.mirror import Killed, Mirror, Patience, connection, network
+
+crawling = pytest.mark.anyio
+
+
+@dataclass
+class World:
+    """A site, its connector, and what the connector's runs lead to."""
+
+    site: Site
+    depth: int = 3
+    pages: int = 1000
+    mirror: Mirror = field(default_factory=Mirror)
+    patience: Patience = field(default_factory=Patience)
+
+    def __post_init__(self) -> None:
+        self.clients = network(self.site, self.site)
+        self.start = f"{self.site.address}/"
+
+    def connect(self) -> Connection:
+        self.provider = WebCrawler(pages=self.pages, sleep=self.patience.sleep)
+        config: dict[str, str | float | bool] = {"startUrl": self.start, "crawlDepth": self.depth}
+        return connection(self.provider, self.clients, config=config, patience=self.patience)
+
+    async def sync(self) -> list[str]:
+        """A run; what it asked for."""
+        self.site.counted()
+        at = self.connect()
+        await self.mirror.run(self.provider, at)
+        return list(self.site.requests)
+
+    def paths(self) -> set[str]:
+        """The paths of what there is."""
+        return {id_.removeprefix(self.site.address) for id_ in self.mirror.items}
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    site = Site()
+    yield World(site)
+    site.settle()
+
+
+@crawling
+async def test_a_site_is_mirrored_link_by_link(world: World) -> None:
+    world.site.page(
+        "/", "Welcome to the lighthouses.", "/paint", "/b/", "https://other.test/x", "mailto:a@b.c"
+    )
+    world.site.page("/paint", "They are painted in spring.\nWhite first.", "/deep?utm_source=x#top")
+    world.site.page("/b/", "Keepers live here.", "/paint")
+    world.site.page("/deep", "The deepest page of them all.")
+    await world.sync()
+    assert world.paths() == {"/", "/paint", "/b/", "/deep"}
+    item = world.mirror.items[f"{world.start}paint"]
+    assert item.title == "paint"
+    assert item.text is not None
+    assert item.text.startswith("# paint\n\nThey are painted in spring.\n\nWhite first.")
+    assert "rights reserved" not in item.text
+    assert "Menu" not in item.text
+    assert item.url == f"{world.start}paint"
+    assert item.metadata["path"] == "/paint"
+    assert item.metadata["site"] == "site.test"
+
+
+@crawling
+async def test_an_unchanged_site_is_asked_once_per_page_and_sends_nothing(world: World) -> None:
+    world.site.page("/", "Welcome.", *[f"/{number}" for number in range(10)])
+    for number in range(10):
+        world.site.page(f"/{number}", f"Page {number} has this text.", "/")
+    await world.sync()
+    calls = await world.sync()
+    assert len(calls) == 11 + 2  # and robots.txt and sitemap.xml, which there are not
+    assert world.site.statuses.count(304) == 11
+    assert len(world.mirror.items) == 11
+
+
+@crawling
+async def test_a_page_that_changes_its_bytes_but_not_its_text_is_the_same(world: World) -> None:
+    world.site.page("/", "Welcome.", head="<meta name='token' content='1'>")
+    world.site.pages["/"].tagged = False
+    await world.sync()
+    before = world.mirror.items[world.start]
+    world.site.page("/", "Welcome.", head="<meta name='token' content='2'>")
+    await world.sync()
+    assert world.mirror.items[world.start] is before
+
+
+@crawling
+async def test_new_changed_and_gone_pages_follow(world: World) -> None:
+    world.site.page("/", "Welcome.", "/changes", "/goes", "/stays")
+    for name in ("changes", "goes", "stays"):
+        world.site.page(f"/{name}", f"At first {name} is here.")
+    await world.sync()
+    world.site.page("/", "Welcome.", "/changes", "/goes", "/stays", "/new")
+    world.site.page("/changes", "Now it is another text.")
+    world.site.page("/new", "This one came later.")
+    del world.site.pages["/goes"]
+    await world.sync()
+    assert world.paths() == {"/", "/changes", "/stays", "/new"}
+    assert "another" in (world.mirror.items[f"{world.start}changes"].text or "")
+
+
+@crawling
+async def test_a_page_that_nothing_leads_to_any_more_goes(world: World) -> None:
+    world.site.page("/", "Welcome.", "/a")
+    world.site.page("/a", "This page leads on.", "/b")
+    world.site.page("/b", "This page is the last.")
+    await world.sync()
+    world.site.page("/a", "This page leads on no more.")
+    await world.sync()
+    assert world.paths() == {"/", "/a"}
+
+
+@crawling
+async def test_a_page_that_fails_keeps_its_document_and_is_tried_again(world: World) -> None:
+    world.site.page("/", "Welcome.", "/a", "/b")
+    world.site.page("/a", "This page fails.", "/c")
+    world.site.page("/b", "This one does not.")
+    world.site.page("/c", "This one is behind the failing one.")
+    await world.sync()
+    world.site.fail("/a", *[PageThere(b"", status=500)] * 5)
+    await world.sync()
+    assert {"/", "/a", "/b"} <= world.paths()
+    assert world.mirror.failures[f"{world.start}a"].again
+    await world.sync()
+    assert world.paths() == {"/", "/a", "/b", "/c"}
+
+
+@crawling
+async def test_a_site_that_is_down_removes_nothing(world: World) -> None:
+    world.site.page("/", "Welcome.", "/a")
+    world.site.page("/a", "A page.")
+    await world.sync()
+    world.site.fail("/", *[PageThere(b"", status=502)] * 10)
+    with pytest.raises(UnavailableError):
+        await world.sync()
+    assert world.paths() == {"/", "/a"}
+
+
+@crawling
+async def test_robots_are_obeyed_also_in_the_middle_of_a_name_and_by_the_longest_rule(world: World) -> None:
+    world.site.page("/", "Welcome.", "/private/a", "/private/open", "/x.pdf?print=1", "/ok")
+    for path in ("/private/a", "/private/open", "/x.pdf?print=1", "/ok"):
+        world.site.page(path, f"The page {path} has a text.")
+    rules = "User-agent: *\nDisallow: /private/\nAllow: /private/open\nDisallow: /*?print\n"
+    world.site.robots(rules, "/private/a", "/x.pdf?print=1")
+    await world.sync()
+    assert world.paths() == {"/", "/private/open", "/ok"}
+
+
+@crawling
+async def test_rules_for_us_by_name_come_first_and_the_delay_is_kept(world: World) -> None:
+    world.site.page("/", "Welcome.", "/a", "/b")
+    world.site.page("/a", "A page.")
+    world.site.page("/b", "Another page.")
+    world.site.robots(
+        "User-agent: *\nDisallow: /\n\nUser-agent: recollect\nCrawl-delay: 3\nDisallow: /b\n", "/b"
+    )
+    await world.sync()
+    assert world.paths() == {"/", "/a"}
+    assert world.patience.waits.count(3.0) == 2
+
+
+@crawling
+async def test_robots_that_can_not_be_had_forbid_everything_and_remove_nothing(world: World) -> None:
+    world.site.page("/", "Welcome.")
+    await world.sync()
+    world.site.fail("/robots.txt", *[PageThere(b"", status=503)] * 10)
+    with pytest.raises(UnavailableError, match=r"robots\.txt"):
+        await world.sync()
+    assert world.paths() == {"/"}
+
+
+@crawling
+async def test_a_start_page_that_robots_forbid_is_said_so(world: World) -> None:
+    world.site.page("/", "Welcome.")
+    world.site.robots("User-agent: *\nDisallow: /\n", "/")
+    world.site.forbidden = set()
+    await world.sync()
+    assert world.mirror.failures[world.start].code == "not_allowed"
+    assert not world.mirror.items
+
+
+@crawling
+async def test_sitemaps_bring_pages_that_nothing_links_to(world: World) -> None:
+    world.site.page("/", "Welcome.")
+    world.site.page("/hidden", "Nothing links to this page.")
+    world.site.page("/zipped", "Nothing links to this one either.")
+    world.site.robots("Sitemap: https://site.test/map.xml\nSitemap: https://evil.test/map.xml\n")
+    index = "<sitemapindex><sitemap><loc>https://site.test/a.xml</loc></sitemap><sitemap><loc>/b.xml.gz</loc></sitemap></sitemapindex>"
+    namespace = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
+    one = f"<urlset {namespace}><url><loc>https://site.test/hidden</loc></url><url><loc>https://evil.test/x</loc></url></urlset>"
+    two = f"<urlset {namespace}><url><loc>https://site.test/zipped</loc></url></urlset>"
+    world.site.pages["/map.xml"] = PageThere(index.encode(), "application/xml")
+    world.site.pages["/a.xml"] = PageThere(one.encode(), "application/xml")
+    world.site.pages["/b.xml.gz"] = PageThere(gzip.compress(two.encode()), "application/gzip")
+    await world.sync()
+    assert world.paths() == {"/", "/hidden", "/zipped"}
+
+
+@crawling
+async def test_a_sitemap_can_not_read_files_or_fill_the_memory(world: World) -> None:
+    world.site.page("/", "Welcome.")
+    bomb = "<!DOCTYPE x [<!ENTITY f SYSTEM 'file:///etc/passwd'><!ENTITY a 'aaaaaaaaaa'>"
+    bomb += "".join(f"<!ENTITY {chr(98 + n)} '{f'&{chr(97 + n)};' * 10}'>" for n in range(12))
+    bomb += "]><urlset><url><loc>https://site.test/&f;&m;</loc></url></urlset>"
+    world.site.pages["/sitemap.xml"] = PageThere(bomb.encode(), "application/xml")
+    await world.sync()
+    assert world.paths() == {"/"}
+
+
+@crawling
+async def test_a_crawl_goes_as_deep_as_it_was_told(world: World) -> None:
+    for number in range(6):
+        world.site.page(
+            "/" if number == 0 else f"/{number}", f"Page {number} of the chain.", f"/{number + 1}"
+        )
+    world.depth = 2
+    await world.sync()
+    assert world.paths() == {"/", "/1", "/2"}
+
+
+@crawling
+async def test_a_crawl_asks_for_no_more_pages_than_it_may(world: World) -> None:
+    world.site.page("/", "Welcome.", *[f"/{number}" for number in range(50)])
+    for number in range(50):
+        world.site.page(f"/{number}", f"Page {number} has this text.")
+    world.pages = 20
+    calls = await world.sync()
+    assert len(world.mirror.items) == 20
+    assert len(calls) == 22
+
+
+@crawling
+async def test_a_calendar_without_an_end_ends(world: World) -> None:
+    world.site.page("/", "Welcome.", "/calendar")
+    site = world.site
+
+    class Endless(dict[str, PageThere]):
+        def get(self, path: str, default: object = None) -> PageThere | None:  # type: ignore[override]  # a narrower one is enough
+            if path.startswith("/calendar"):
+                links = f"<a href='{path}/next'>next</a><a href='{path}?day={len(path)}'>day</a>"
+                return PageThere(f"<html><body><p>A calendar page {path}</p>{links}</body></html>".encode())
+            return super().get(path)
+
+    site.pages = Endless(site.pages)
+    world.depth = 5
+    calls = await world.sync()
+    assert len(calls) < 40
+
+
+@crawling
+async def test_a_page_under_two_addresses_is_one_document(world: World) -> None:
+    head = "<link rel='canonical' href='/shoes'>"
+    world.site.page("/", "Welcome.", "/shoes?sort=price", "/shoes?sort=name", "/shoes")
+    for path in ("/shoes?sort=price", "/shoes?sort=name", "/shoes"):
+        world.site.page(path, "Shoes for sale, all sizes.", title="Shoes", head=head)
+    await world.sync()
+    assert world.paths() == {"/", "/shoes"}
+    await world.sync()
+    assert world.paths() == {"/", "/shoes"}
+
+
+@crawling
+async def test_a_name_on_another_site_is_not_believed(world: World) -> None:
+    world.site.page("/", "Welcome.", head="<link rel='canonical' href='https://evil.test/'>")
+    await world.sync()
+    assert world.paths() == {"/"}
+
+
+@crawling
+async def test_pages_that_do_not_want_to_be_kept_are_not_and_links_are_followed(world: World) -> None:
+    world.site.page("/", "Welcome.", "/list", "/tagged", "/closed")
+    world.site.page("/list", "A list of pages.", "/a", head="<meta name='robots' content='noindex'>")
+    world.site.page("/tagged", "A page with a tag.")
+    world.site.pages["/tagged"].headers["x-robots-tag"] = "noindex"
+    world.site.page(
+        "/closed", "Its links lead nowhere.", "/b", head="<meta name='robots' content='nofollow'>"
+    )
+    world.site.page("/a", "This page is kept.")
+    world.site.page("/b", "Only a closed page leads here.")
+    await world.sync()
+    assert world.paths() == {"/", "/a", "/closed"}
+
+
+@crawling
+async def test_redirects_stay_within_the_site_and_circles_end(world: World) -> None:
+    world.site.page("/", "Welcome.", "/old", "/out", "/circle", "/inside")
+    world.site.pages["/old"] = PageThere(b"", status=301, headers={"location": "/new"})
+    world.site.pages["/out"] = PageThere(b"", status=302, headers={"location": "https://evil.test/"})
+    world.site.pages["/inside"] = PageThere(b"", status=302, headers={"location": "http://169.254.169.254/"})
+    world.site.pages["/circle"] = PageThere(b"", status=302, headers={"location": "/circle2"})
+    world.site.pages["/circle2"] = PageThere(b"", status=302, headers={"location": "/circle"})
+    world.site.page("/new", "The page has moved here.")
+    await world.sync()
+    assert world.paths() == {"/", "/new"}
+
+
+@crawling
+async def test_a_site_that_lives_under_www_with_tls_is_one_site(world: World) -> None:
+    world.start = "http://site.test/"
+    world.site.pages["/robots.txt"] = PageThere(b"", "text/plain")
+    world.site.page("/", "Welcome.", "http://site.test/a", "https://www.site.test/a")
+    world.site.page("/a", "A page with several addresses.")
+    world.site.fail("/", PageThere(b"", status=301, headers={"location": "https://www.site.test/"}))
+    await world.sync()
+    assert set(world.mirror.items) == {"https://www.site.test/", "https://www.site.test/a"}
+
+
+@crawling
+async def test_a_start_page_that_leads_elsewhere_is_said_so(world: World) -> None:
+    world.site.pages["/"] = PageThere(b"", status=301, headers={"location": "https://other.test/"})
+    with pytest.raises(ConnectorError, match=r"other\.test"):
+        await world.sync()
+
+
+@crawling
+async def test_a_start_page_that_is_not_there_is_said_so_and_removes_nothing(world: World) -> None:
+    world.site.page("/", "Welcome.")
+    await world.sync()
+    del world.site.pages["/"]
+    with pytest.raises(ConnectorError, match="404"):
+        await world.sync()
+    assert world.paths() == {"/"}
+
+
+@crawling
+async def test_texts_and_pdfs_are_kept_as_files_and_pictures_are_not_asked_for(world: World) -> None:
+    world.site.page("/", "Welcome.", "/a.txt", "/b.pdf", "/c.png", "/d.zip", "/picture")
+    world.site.pages["/a.txt"] = PageThere(b"A plain text.", "text/plain")
+    world.site.pages["/b.pdf"] = PageThere(b"%PDF-1.4", "application/pdf")
+    world.site.pages["/picture"] = PageThere(b"\x89PNG", "image/png")
+    calls = await world.sync()
+    assert world.paths() == {"/", "/a.txt", "/b.pdf"}
+    assert "/c.png" not in calls
+    assert "/d.zip" not in calls
+
+
+@crawling
+async def test_a_bomb_is_not_unpacked_and_the_crawl_goes_on(world: World) -> None:
+    world.site.page("/", "Welcome.", "/bomb", "/ok")
+    bomb = gzip.compress(b"<p>" + b"0" * 60_000_000)
+    world.site.pages["/bomb"] = PageThere(bomb, headers={"content-encoding": "gzip"}, tagged=False)
+    world.site.page("/ok", "A good page.")
+    await world.sync()
+    assert world.paths() == {"/", "/ok"}
+    assert world.mirror.failures[f"{world.start}bomb"].code == "too_large"
+
+
+@crawling
+@pytest.mark.parametrize(
+    "body", ["<div>" * 100_000, "", "\x00\x01", "<html><!-- ", "&#0;" * 1000, "<a href='"]
+)
+async def test_markup_that_is_none_harms_nobody(world: World, body: str) -> None:
+    world.site.page("/", "Welcome.", "/odd", "/ok")
+    world.site.pages["/odd"] = PageThere(body.encode())
+    world.site.page("/ok", "A good page.")
+    await world.sync()
+    assert {"/", "/ok"} <= world.paths()
+
+
+@crawling
+async def test_private_addresses_are_not_asked(world: World) -> None:
+    world.clients = Clients.open()
+    for address in ("http://127.0.0.1:1/", "http://[::1]/", "http://2130706433/", "http://169.254.169.254/"):
+        world.start = address
+        with pytest.raises(NotFetchedError):
+            await world.sync()
+    await world.clients.aclose()
+
+
+@crawling
+async def test_a_site_that_asks_for_patience_gets_it(world: World) -> None:
+    world.site.page("/", "Welcome.", "/a")
+    world.site.page("/a", "A page.")
+    world.site.fail("/a", PageThere(b"", status=429, headers={"retry-after": "30"}))
+    await world.sync()
+    assert world.paths() == {"/", "/a"}
+    assert max(world.patience.waits) > 29
+    world.site.fail("/a", PageThere(b"", status=429, headers={"retry-after": "86400"}))
+    with pytest.raises(RateLimitedError):
+        await world.sync()
+    assert world.paths() == {"/", "/a"}
+
+
+@crawling
+@pytest.mark.parametrize("kill_after", [1, 5, 40, 90, 140])
+async def test_a_killed_crawl_continues_and_loses_nothing(world: World, kill_after: int) -> None:
+    names = [f"/{number}" for number in range(60)]
+    world.site.page("/", "Welcome.", *names[:30])
+    for number, name in enumerate(names):
+        world.site.page(name, f"Page {number} has this text.", *names[30:])
+    world.mirror.kill_after = kill_after
+    with pytest.raises(Killed):
+        await world.sync()
+    await world.sync()
+    assert world.paths() == {"/", *names}
+    calls = await world.sync()
+    assert len(calls) == 63
+
+
+@crawling
+async def test_what_the_limit_leaves_out_is_not_asked_for(world: World) -> None:
+    world.site.page("/", "Welcome.", *[f"/{number}" for number in range(30)])
+    for number in range(30):
+        world.site.page(f"/{number}", f"Page {number} has this text.")
+    world.mirror.limit = 5
+    await world.sync()
+    assert len(world.mirror.items) == 5
+    world.site.page("/0", "This page has changed.")
+    await world.sync()
+    assert len(world.mirror.items) == 5
+    assert "changed" in (world.mirror.items[f"{world.start}0"].text or "")
+
+
+def test_an_address_is_written_in_one_way() -> None:
+    assert normal("HTTP://Example.COM:80/a/../b/./c?utm_source=x&q=1#top") == "http://example.com/b/c?q=1"
+    assert normal("/x y?a=b%20c", "https://e.test/d/") == "https://e.test/x%20y?a=b+c"
+    assert normal("../up", "https://e.test/a/b/c") == "https://e.test/a/up"
+    assert normal("https://user:secret@e.test/a;jsessionid=12?PHPSESSID=3") == "https://e.test/a"
+    assert normal("https://bücher.test/%7Ea/ü") == "https://bücher.test/~a/%C3%BC"
+    assert normal("javascript:alert(1)") is None
+    assert normal("https://e.test:99999/") is None
+
+
+@given(st.text(max_size=60))
+def test_writing_an_address_again_changes_nothing(text: str) -> None:
+    once = normal(text, "https://e.test/a/b")
+    assert once is None or normal(once) == once
+
+
+def test_what_belongs_to_a_site() -> None:
+    assert site("https://www.e.test/a") == site("http://e.test/b")
+    assert site("https://e.test:8443/") != site("https://e.test/")
+    assert site("https://sub.e.test/") != site("https://e.test/")
+
+
+def test_what_leads_astray() -> None:
+    assert astray("https://e.test/a/a/a/b")
+    assert astray("https://e.test/" + "a/" * 3)
+    assert astray("https://e.test/?" + "&".join(f"a{n}=1" for n in range(9)))
+    assert not astray("https://e.test/docs/2026/03/a-page?lang=en")
+
+
+ARTICLE = """<html lang=en><head><title>Guide | Site</title><meta name=author content=Ada>
+<meta property='article:published_time' content='2026-01-02'></head><body>
+<nav><a href=/>Home</a><a href=/b>More</a></nav><div class=sidebar><ul><li>Related one</li></ul></div>
+<main><h1>Guide</h1><p>%s</p><h2>Install</h2><pre><code class="language-sh">make install</code></pre>
+<table><tr><th>Name</th><th>Value</th></tr><tr><td>size</td><td>3</td></tr></table></main>
+<footer>Copyright</footer></body></html>""" % ("Lighthouses need a keeper who paints them. " * 10)
+
+
+def test_the_main_text_keeps_its_headings_tables_and_code_and_loses_the_rest() -> None:
+    page = page_of(ARTICLE, "https://e.test/guide")
+    assert "## Install" in page.text
+    assert "| size | 3 |" in page.text
+    assert "make install" in page.text
+    assert "Related one" not in page.text
+    assert "Copyright" not in page.text
+    assert page.author == "Ada"
+    assert page.published == "2026-01-02"
+    assert page.title == "Guide | Site"
+
+
+def test_a_short_page_without_a_main_part_keeps_its_headings() -> None:
+    page = page_of("<body><nav>Menu</nav><h1>News</h1><p>Short.</p><h2>More</h2></body>", "https://e.test/")
+    assert page.text == "# News\n\nShort.\n\n## More"
