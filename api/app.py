@@ -9,6 +9,7 @@ from starlette.routing import BaseRoute
 from api import errors, openapi
 from api.routes import (
     admin,
+    archive,
     connectors,
     documents,
     feedback,
@@ -36,6 +37,7 @@ _INTERFACE = (
     admin,
     operator,
     replay,
+    archive,
 )
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 

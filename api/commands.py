@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.console import dlq, status
-from api.remote import PAGE, Answer, Key, Service, Url, failure
+from api.console import archive, dlq, status
+from api.remote import Answer, Key, Service, Url, failure
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
 keys = typer.Typer(no_args_is_help=True, help="API keys.")
@@ -21,6 +21,8 @@ app.add_typer(keys, name="keys")
 app.add_typer(buckets, name="buckets")
 app.add_typer(dlq.dlq, name="dlq")
 app.command()(status.status)
+app.command(name="export")(archive.export)
+app.command(name="import")(archive.take)
 
 Namespace = Annotated[str, typer.Argument(help="The namespace.")]
 WAIT_SECONDS = 300.0
@@ -112,44 +114,6 @@ def source(result: Answer) -> str:
     """What a result comes from."""
     document = (result.get("included") or {}).get("document") or {}
     return document.get("title") or document.get("id") or ""
-
-
-@app.command(name="export")
-def export_documents(namespace: Namespace, *, url: Url = None, key: Key = None) -> None:
-    """Write a namespace's documents to standard output, one JSON object per line."""
-    body = {"include": {"content": True, "memoryCount": False}}
-    for document in Service.of(url, key).pages(f"/ns/{namespace}/list/documents", body, "documents"):
-        kept = {name: document[name] for name in ("id", "content", "metadata", "title", "url")}
-        typer.echo(json.dumps(kept, ensure_ascii=False))
-
-
-@app.command(name="import")
-def import_documents(namespace: Namespace, *, url: Url = None, key: Key = None) -> None:
-    """Read documents from standard input as `export` writes them; doing it twice changes nothing."""
-    service = Service.of(url, key)
-    waiting: list[Answer] = []
-    total = 0
-    for line in filter(str.strip, sys.stdin):
-        document = _object(line)
-        if document.get("content"):
-            waiting.append(
-                {name: document[name] for name in ("id", "content", "metadata") if name in document}
-            )
-        else:
-            typer.echo(f"{document.get('id')} has no content and was left out", err=True)
-        if len(waiting) == PAGE:
-            total += _send(service, namespace, waiting)
-            waiting = []
-    total += _send(service, namespace, waiting) if waiting else 0
-    typer.echo(f"{total} documents", err=True)
-
-
-def _send(service: Service, namespace: str, documents: list[Answer]) -> int:
-    answer = service.call("POST", f"/ns/{namespace}/document/batch", json={"documents": documents})
-    for result in answer["results"]:
-        if result["status"] == "error":
-            typer.echo(f"{result['id']}: {result.get('error')}", err=True)
-    return int(answer["count"]) - int(answer["failed"])
 
 
 @keys.command(name="create")

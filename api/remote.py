@@ -60,6 +60,32 @@ class Service:
             return answer
         raise failure(f"{response.status_code}: {_complaint(response)}")
 
+    def lines(self, path: str, **options: Any) -> Iterator[bytes]:
+        """The lines of an answer, as they come; typer.Exit as for `call`."""
+        try:
+            with self._client.stream("GET", path, **options) as response:
+                if not response.is_success:
+                    response.read()
+                    raise failure(f"{response.status_code}: {_complaint(response)}")
+                left = b""
+                for part in response.iter_bytes():
+                    *whole, left = (left + part).split(b"\n")
+                    yield from whole
+                if left:
+                    yield left
+        except httpx2.TransportError as error:
+            raise failure(f"The answer of {self._client.base_url} broke off: {error}") from error
+
+    def fetch(self, path: str) -> bytes:
+        """The bytes of an answer; typer.Exit as for `call`."""
+        try:
+            response = self._client.get(path)
+        except httpx2.TransportError as error:
+            raise failure(f"No answer from {self._client.base_url}: {error}") from error
+        if not response.is_success:
+            raise failure(f"{response.status_code}: {_complaint(response)}")
+        return response.content
+
     def pages(self, path: str, body: Answer, kind: str) -> Iterator[Answer]:
         """The items of a list, oldest first."""
         page, last = 1, 1

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from pipeline.rows import DocumentRow, SyncsRow
 from schemas.base import Metadata
-from schemas.events import ConnectorTriggered, DocumentSubmitted, SyncReported
+from schemas.events import ConnectorTriggered, DocumentSubmitted, SyncReported, TaskType
 from schemas.limits import SYNCS
 
 T = TypeVar("T")
@@ -30,7 +30,12 @@ def submitted(row: DocumentRow | None, event: DocumentSubmitted, seq: int) -> Do
 
 def touches_content(event: DocumentSubmitted) -> bool:
     """Whether the text has to be worked on."""
-    return event.content is not None or event.upload is not None
+    return event.content is not None or event.upload is not None or event.known is not None
+
+
+def _dreams(task_type: TaskType | None, event: DocumentSubmitted) -> bool:
+    """Whether memories are to be formed of what is submitted."""
+    return task_type != "superrag" and not (event.known is not None and event.known.formed)
 
 
 def _created(event: DocumentSubmitted, seq: int) -> DocumentRow:
@@ -45,7 +50,7 @@ def _created(event: DocumentSubmitted, seq: int) -> DocumentRow:
         created_at=event.at,
         updated_at=event.at,
         status="queued",
-        dreaming=event.task_type != "superrag",
+        dreaming=_dreams(event.task_type, event),
         source=event.content,
         upload=event.upload,
         metadata=event.metadata or {},
@@ -98,7 +103,7 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         content_seq=seq,
         status="queued",
         error=None,
-        dreaming=task_type != "superrag",
+        dreaming=_dreams(task_type, event),
         source=event.content if touches_content(event) else row.source,
         upload=event.upload if touches_content(event) else row.upload,
     )

@@ -60,6 +60,23 @@ class DocumentSubmitted(Event):
     """What its source calls it; else the text says."""
     url: str | None = None
     """Where it came from. A content that is a URL itself is not fetched then."""
+    known: "KnownText | None" = None
+    """What became of it elsewhere, for an import."""
+
+
+class KnownText(Event):
+    """What a document became where it was exported: nothing is fetched or parsed again.
+
+    `error` instead of a text: it could not be read there. `formed`: its memories come too, none are formed.
+    """
+
+    text: Content | None = None
+    type: str = "text"
+    title: str | None = None
+    summary: str | None = None
+    url: str | None = None
+    error: str | None = None
+    formed: bool = False
 
 
 class DocumentExtracted(Event):
@@ -84,6 +101,8 @@ class DocumentExtracted(Event):
     task_type: TaskType = "memory"
     dreaming: Dreaming = "dynamic"
     error: str | None = None
+    formed: bool = False
+    """Its memories are known already, none are to be formed."""
 
 
 class DocumentChunked(Event):
@@ -119,6 +138,16 @@ class Relation(Event):
     why: str = ""
 
 
+class Restored(Event):
+    """What a document's statement of a memory was where it was exported, beside what it says."""
+
+    space: str
+    since: datetime
+    at: datetime
+    forgotten_at: datetime | None = None
+    forget_reason: str | None = None
+
+
 class FormedMemory(Event):
     """One atomic fact. `date` is the time of its source, `start`/`end` its span in the canonical text."""
 
@@ -134,6 +163,8 @@ class FormedMemory(Event):
     """Ids of memories known already that speak of a later time: they update this one."""
     since: datetime | None = None
     """The time it speaks of, where that decides about versions: a repetition says nothing new."""
+    restored: Restored | None = None
+    """For an import."""
 
 
 class MemoriesFormed(Event):

@@ -73,7 +73,7 @@ async def add(state: State, name: str, drafts: Sequence[Draft]) -> list[Outcome]
             events.append(event)
             # Provisional, so that a second mention in the same batch is judged by the first.
             rows[public] = submitted(row, event, row.seq + 1 if row else 0) or rows[public]
-    for row in await _write(state, events):
+    for row in await write(state, events):
         rows[row.id] = row
     return [
         Outcome(public, rows[public].status, problem) for public, problem in zip(ids, problems, strict=True)
@@ -106,7 +106,7 @@ async def delete(state: State, name: str, ids: Sequence[str]) -> tuple[int, list
         )
         for row in rows.values()
     ]
-    left = {row.key for row in await _write(state, events)}
+    left = {row.key for row in await write(state, events)}
     gone = {row.key for row in rows.values()} - left
     if gone:
         await state.chunks.update(gone, lambda _key, _rows: [])
@@ -131,7 +131,7 @@ async def _change(state: State, row: DocumentRow, operation: Operation, draft: D
             return Outcome(row.id, row.status)
     packed = None if draft.content is None else await state.blobs.pack(draft.content)
     event = _event(state, operation, row, draft, packed)
-    after = await _write(state, [event])
+    after = await write(state, [event])
     if not after:
         raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted in this moment.")
     return Outcome(row.id, after[0].status)
@@ -246,7 +246,7 @@ def _new(said: str | None, known: str | None) -> str | None:
     return None if said == known else said
 
 
-async def _write(state: State, events: Sequence[DocumentSubmitted]) -> list[DocumentRow]:
+async def write(state: State, events: Sequence[DocumentSubmitted]) -> list[DocumentRow]:
     """One append to the log, then one update; the rows afterwards, without those that are gone."""
     if not events:
         return []

@@ -112,7 +112,7 @@ def composed(row: MemoryRow, statements: Sequence[Statement]) -> MemoryRow | Non
 def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> MemoryRow:
     return MemoryRow(
         id=memory.id,
-        space=event.space,
+        space=event.space if memory.restored is None else memory.restored.space,
         text=memory.text,
         sources=(),
         seq=event.seq,
@@ -126,7 +126,7 @@ def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> Memor
 
 
 def _first(event: MemoriesFormed, memory: FormedMemory, placed: datetime) -> Statement:
-    return Statement(
+    statement = Statement(
         document=event.document,
         since_seq=event.seq,
         seq=event.seq,
@@ -138,6 +138,16 @@ def _first(event: MemoriesFormed, memory: FormedMemory, placed: datetime) -> Sta
         end=memory.end,
         relations=memory.relations,
         replaced_by=memory.replaced_by,
+    )
+    before = memory.restored
+    if before is None:
+        return statement
+    return replace(
+        statement,
+        since=before.since,
+        at=before.at,
+        forgotten_at=before.forgotten_at,
+        forget_reason=before.forget_reason,
     )
 
 

@@ -41,7 +41,7 @@ from pipeline.stages.submissions import (
     with_text,
 )
 from pipeline.tombstones import LocalTombstones, bury_late
-from schemas.events import Content, DocumentExtracted, DocumentSubmitted
+from schemas.events import Content, DocumentExtracted, DocumentSubmitted, KnownText
 from schemas.limits import TEXT_CHARACTERS
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 
@@ -192,6 +192,8 @@ class Extract:
         event = record.event
         if not touches_content(event):
             return Resolved(record, row.text or "", row.type, row.title, row.summary, row.url)
+        if event.known is not None:
+            return await self._known(record, event.known)
         found, url = await self._extracted(event)
         if event.operation != "add" or not row.text:
             title = event.title or found.title
@@ -204,6 +206,15 @@ class Extract:
             )
         title = row.title or found.title
         return Resolved(record, text, row.type, title, self.summarize(text), url or row.url)
+
+    async def _known(self, record: Submission, known: KnownText) -> Resolved:
+        """What an export says the document became."""
+        if known.text is None:
+            error = ExtractionError(known.error or "It could not be read where it was exported.")
+            error.kind = known.type
+            raise error
+        text = await self.blobs.text(known.text)
+        return Resolved(record, text, known.type, known.title, known.summary, known.url)
 
     async def _extracted(self, event: DocumentSubmitted) -> tuple[Extracted, str | None]:
         if event.upload is not None:
@@ -284,6 +295,7 @@ class Extract:
             supporting_context=row.supporting_context,
             task_type=row.task_type,
             dreaming=row.dreaming_mode,
+            formed=record.event.known is not None and record.event.known.formed,
         )
 
     async def _durable(self) -> None:
@@ -355,6 +367,8 @@ def given_url(text: str) -> str | None:
 def _is_quick(record: Submission) -> bool:
     """A text to take as it is: nothing to fetch, no file and no markup to parse."""
     event = record.event
+    if event.known is not None:
+        return True
     if event.upload is not None:
         return False
     text = event.content.text if event.content is not None else ""

@@ -50,6 +50,7 @@ class Form:
             event
             for event in events
             if self.catalog.owner(event.space) is not None
+            and not event.formed
             and (found := rows.get(event.document))
             and found[0].current_seq <= event.seq
         ]

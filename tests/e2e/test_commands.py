@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.server import Server
+from tests.e2e.waiting import until
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
 
@@ -61,18 +62,30 @@ def test_a_file_and_standard_input_are_taken(recollect: Shell, namespace: str, t
     assert "wasps" in recollect("search", namespace, "wasps return")
 
 
-def test_what_was_exported_can_be_imported_twice(recollect: Shell, namespace: str) -> None:
+def test_what_was_exported_can_be_imported_elsewhere_twice(
+    recollect: Shell, own_server: Server, namespace: str, tmp_path: Path
+) -> None:
     recollect(
         "add", namespace, "The ferry leaves at noon.", "--id", "ferry", "--metadata", '{"line": 7}', "--wait"
     )
-    exported = recollect("export", namespace)
-    assert json.loads(exported)["metadata"] == {"line": 7}
-    copy = f"{namespace}-copy"
-    for _ in range(2):
-        recollect("import", copy, given=exported)
-    recollect("add", copy, "The bus leaves at one.", "--id", "bus", "--wait")
-    ids = [json.loads(line)["id"] for line in recollect("export", copy).splitlines()]
-    assert sorted(ids) == ["bus", "ferry"]
+    note = tmp_path / "note.md"
+    note.write_text("# Bees\n\nThe bees returned in April.\n")
+    recollect("add", namespace, "--file", str(note), "--wait")
+    recollect("export", namespace, str(tmp_path / "folder"))
+    recollect("export", namespace, str(tmp_path / "file.tar"))
+    assert "there already" in recollect.run("export", namespace, str(tmp_path / "folder")).stderr
+    own_server.start()
+    elsewhere = Shell(own_server, tmp_path)
+    assert "2 documents" in elsewhere.run("import", str(tmp_path / "folder")).stderr
+    again = elsewhere.run("import", str(tmp_path / "file.tar")).stderr
+    assert "0 documents" in again
+    assert "2 documents were here already" in again
+    until(lambda: elsewhere("search", namespace, "bees"), lambda found: "returned in April" in found, "found")
+    elsewhere("export", "--all", str(tmp_path / "back"))
+    file = Path("namespaces", f"{namespace}.jsonl")
+    assert (tmp_path / "back" / file).read_bytes() == (tmp_path / "folder" / file).read_bytes()
+    assert json.loads((tmp_path / "back" / "manifest.json").read_text())["version"] == 1
+    assert "is missing" in elsewhere.run("import", str(tmp_path / "back" / "namespaces")).stderr
 
 
 def test_status_shows_documents_and_lag(recollect: Shell, namespace: str) -> None:
