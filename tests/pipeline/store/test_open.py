@@ -1,4 +1,6 @@
+import asyncio
 import os
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -106,3 +108,18 @@ def test_a_key_set_knows_every_key_that_was_added(batches: list[set[str]]) -> No
     everything = set().union(*batches)
     assert keys.known([f"stranger {number}" for number in range(20)]) == []
     assert set(keys.known(everything)) == everything
+
+
+async def test_a_store_in_a_folder_loads_no_client_of_object_stores(tmp_path: Path) -> None:
+    code = (
+        "import asyncio, sys\n"
+        "from pipeline.store import open_locks\n"
+        "from pipeline.store.blobs import open_blobs\n"
+        "from tests.pipeline.store.samples import opened\n"
+        f"asyncio.run(opened({str(tmp_path / 'tables')!r}))\n"
+        f"asyncio.run(open_blobs({str(tmp_path / 'blobs')!r}))\n"
+        f"open_locks({str(tmp_path / 'tables')!r})\n"
+        "sys.exit('obstore' in sys.modules)\n"
+    )
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", code)
+    assert await process.wait() == 0
