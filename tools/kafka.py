@@ -17,6 +17,7 @@ import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
@@ -27,6 +28,8 @@ STARTED = "Kafka Server started"
 STOP_SECONDS = 20
 JAVA = 17
 MAIN = "kafka.Kafka"
+USER, PASSWORD = "tester", "only-on-loopback"
+_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 OPTIONS = ("-Xms256m", "-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 INSTALLERS: Mapping[str, Sequence[Sequence[str]]] = {
     "apt-get": (("update", "-qq"), ("install", "-y", "-qq", "openjdk-17-jre-headless", "maven")),
@@ -62,17 +65,32 @@ class KafkaMissingError(Exception):
     """No Kafka can be run here; the message says what is missing."""
 
 
-def settings(port: int, controller: int, listen: str = "127.0.0.1") -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where a broker listens: for anybody, for who logs in with SASL, and for itself."""
+
+    plain: int
+    sasl: int
+    controller: int
+
+
+def settings(ports: Ports, listen: str = "127.0.0.1") -> dict[str, str]:
     """`server.properties` of one node that is broker and controller and keeps everything once."""
+    login = f'{_LOGIN} required username="{USER}" password="{PASSWORD}" user_{USER}="{PASSWORD}";'
     return {
         "process.roles": "broker,controller",
         "node.id": "1",
-        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listeners": f"PLAINTEXT://{listen}:{port},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "controller.quorum.voters": f"1@127.0.0.1:{ports.controller}",
+        "listeners": (
+            f"PLAINTEXT://{listen}:{ports.plain},LOGIN://{listen}:{ports.sasl}"
+            f",CONTROLLER://127.0.0.1:{ports.controller}"
+        ),
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{ports.plain},LOGIN://127.0.0.1:{ports.sasl}",
         "controller.listener.names": "CONTROLLER",
         "inter.broker.listener.name": "PLAINTEXT",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,LOGIN:SASL_PLAINTEXT",
+        "listener.name.login.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.login.plain.sasl.jaas.config": login,
         "offsets.topic.replication.factor": "1",
         "offsets.topic.num.partitions": "4",
         "transaction.state.log.replication.factor": "1",
@@ -95,11 +113,12 @@ def settings(port: int, controller: int, listen: str = "127.0.0.1") -> dict[str,
 class Broker:
     """A running broker. `restart` keeps its data and its address."""
 
-    def __init__(self, folder: Path, port: int, controller: int) -> None:
+    def __init__(self, folder: Path, ports: Ports) -> None:
         self.folder = folder
-        self.bootstrap = f"127.0.0.1:{port}"
+        self.bootstrap = f"127.0.0.1:{ports.plain}"
+        self.login = f"127.0.0.1:{ports.sasl}"
         self._properties = folder / "server.properties"
-        lines = {**settings(port, controller), "log.dirs": str(folder / "data")}
+        lines = {**settings(ports), "log.dirs": str(folder / "data")}
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         (folder / "log4j2.properties").write_text(LOGGING)
         self._process: subprocess.Popen[str] | None = None
@@ -143,17 +162,19 @@ class Broker:
 class Container:
     """The same from Docker."""
 
-    def __init__(self, port: int) -> None:
-        self.bootstrap = f"127.0.0.1:{port}"
-        self._name = f"recollect-kafka-{port}"
-        self._port = port
+    def __init__(self, ports: Ports) -> None:
+        self.bootstrap = f"127.0.0.1:{ports.plain}"
+        self.login = f"127.0.0.1:{ports.sasl}"
+        self._name = f"recollect-kafka-{ports.plain}"
+        self._ports = ports
 
     def start(self) -> None:
         """Returns when it answers."""
-        given = settings(self._port, 9093, listen="0.0.0.0")  # noqa: S104 - inside the container; published on loopback
+        given = settings(self._ports, listen="0.0.0.0")  # noqa: S104 - inside the container; published on loopback
         variables = [f"--env=KAFKA_{name.upper().replace('.', '_')}={value}" for name, value in given.items()]
-        publish = f"--publish=127.0.0.1:{self._port}:{self._port}"
-        _call(["docker", "run", "--detach", f"--name={self._name}", publish, *variables, IMAGE])
+        open_ports = (self._ports.plain, self._ports.sasl)
+        publish = [f"--publish=127.0.0.1:{port}:{port}" for port in open_ports]
+        _call(["docker", "run", "--detach", f"--name={self._name}", *publish, *variables, IMAGE])
         follow = subprocess.Popen(
             ["docker", "logs", "--follow", self._name],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -181,16 +202,17 @@ class Container:
 def broker(port: int = 0) -> Iterator[Broker | Container]:
     """A started broker on this port (0: a free one), removed with its data when the block ends."""
     with ExitStack() as stack:
+        plain, sasl, controller = _free_ports(3)
+        ports = Ports(port or plain, sasl, controller)
         if _has_docker():
-            container = Container(port or _free_ports(1)[0])
+            container = Container(ports)
             stack.callback(container.remove)
             container.start()
             yield container
             return
         prepare(install=False)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-kafka-")))
-        first, second = _free_ports(2)
-        running = Broker(folder, port or first, second)
+        running = Broker(folder, ports)
         stack.callback(running.stop)
         running.start()
         yield running

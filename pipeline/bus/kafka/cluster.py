@@ -130,9 +130,9 @@ class Cluster:
         finally:
             await client.close()
 
-    async def producer(self) -> AIOKafkaProducer:
-        """A producer of raw bytes that loses and repeats nothing."""
-        producer = AIOKafkaProducer(**self._common(), **PRODUCER)
+    async def producer(self, most_bytes: int) -> AIOKafkaProducer:
+        """A producer of raw bytes, up to so many in a record, that loses and repeats nothing."""
+        producer = AIOKafkaProducer(**self._common(), **PRODUCER, max_request_size=most_bytes)
         try:
             await producer.start()
         except BaseException:

@@ -11,9 +11,9 @@ from aiokafka.structs import RecordMetadata
 from faststream.kafka import KafkaBroker
 
 from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
-from pipeline.bus.kafka.topics import Topics
+from pipeline.bus.kafka.topics import OVERHEAD_BYTES, PARKED_BYTES, Topics, most_bytes
 from pipeline.delivery import Entry
-from pipeline.errors import OutageError
+from pipeline.errors import OutageError, RejectedError
 from pipeline.ports import Position
 from schemas.ids import partition
 
@@ -55,6 +55,8 @@ class Publishing:
     async def _write(self, outlet: "_Outlet", topic: str, entries: Sequence[Entry]) -> list[Position]:
         if not entries:
             return []
+        for entry in entries:
+            _see_that_it_fits(topic, entry)
         try:
             positions = await self._placed(outlet, topic, entries)
         except OutageError as error:
@@ -95,6 +97,13 @@ class Publishing:
         return Position(placed.partition, placed.offset)
 
 
+def _see_that_it_fits(topic: str, entry: Entry) -> None:
+    headers = sum(len(name) + len(value.encode(errors="replace")) for name, value in entry.headers.items())
+    size, most = len(entry.key) + len(entry.value) + headers, most_bytes(topic)
+    if size > most:
+        raise RejectedError(f"A record of {size} bytes is too large for {topic}: Kafka takes {most}.")
+
+
 class _Events:
     """FastStream's producer."""
 
@@ -130,7 +139,7 @@ class _Bytes:
 
     @classmethod
     async def open(cls, cluster: Cluster) -> "_Bytes":
-        return cls(await cluster.producer())
+        return cls(await cluster.producer(PARKED_BYTES + OVERHEAD_BYTES))
 
     async def send(self, topic: str, entry: Entry, place: int) -> Sent:
         headers = [(name, value.encode(errors="surrogateescape")) for name, value in entry.headers.items()]

@@ -18,6 +18,12 @@ log = logging.getLogger(__name__)
 
 FOR_EVER = "-1"
 DEAD_LETTERS = ".dlq"
+RECORD_BYTES = 1_000_000
+"""Key, value and headers of a record: what Kafka takes by default. Larger values are claim checks."""
+PARKED_BYTES = 3_000_000
+"""The same for dead letters, which may be of others and have headers more."""
+OVERHEAD_BYTES = 10_000
+"""What Kafka's format adds, generously."""
 _SETTLE_SECONDS = 0.05
 
 
@@ -41,6 +47,11 @@ def planned(topic: Topic[Any], options: KafkaOptions) -> list[TopicPlan]:
         _plan(topic.name, partitions, "compact" if topic.compacted else "delete", keep, options),
         _plan(topic.dead_letters, 1, "delete", FOR_EVER, options),
     ]
+
+
+def most_bytes(topic: str) -> int:
+    """How large a record of the topic may be."""
+    return PARKED_BYTES if topic.endswith(DEAD_LETTERS) else RECORD_BYTES
 
 
 def differences(plan: TopicPlan, found: TopicPlan | None) -> list[str]:
@@ -181,6 +192,8 @@ def _plan(name: str, partitions: int, policy: str, keep: str, options: KafkaOpti
         "retention.bytes": FOR_EVER,
         "min.insync.replicas": str(options.min_insync_replicas),
     }
+    if name.endswith(DEAD_LETTERS):
+        settings["max.message.bytes"] = str(PARKED_BYTES + OVERHEAD_BYTES)
     return TopicPlan(name, partitions, options.replication, settings)
 
 

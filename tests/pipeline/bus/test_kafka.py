@@ -16,7 +16,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import CollectorRegistry
 
 from pipeline.bus.kafka.bus import KafkaBus
+from pipeline.bus.kafka.topics import PARKED_BYTES, RECORD_BYTES
 from pipeline.delivery import Entry
+from pipeline.errors import RejectedError
 from pipeline.stage import Record, Stage
 from schemas.ids import partition
 from schemas.topics import Topic
@@ -66,6 +68,24 @@ async def test_many_at_once_keep_their_order_across_requests(harness: KafkaHarne
     places = await bus.append(topic.name, entries)
     assert [place.offset for place in places] == list(range(60))
     assert [record.value async for record in bus.read(topic.name)] == [entry.value for entry in entries]
+
+
+async def test_the_largest_records_are_taken_and_larger_ones_refused_before_anything_is_written(
+    harness: KafkaHarness,
+) -> None:
+    bus, topic, book = await harness.open(), harness.topic("large"), Notebook()
+    large = Entry(b"key", b"x" * (RECORD_BYTES - 3), {})
+    with pytest.raises(RejectedError, match="too large"):
+        await bus.append(topic.name, [large, Entry(b"keys", large.value, {})])
+    await bus.publish(topic, noted([1]))
+    await bus.append(topic.name, [large])
+    await bus.run([Stage(harness.stage("large"), topic, book.handle)], until_idle=True)
+    (letter,) = await bus.dead_letters(topic.name)
+    assert letter.record.value == large.value
+    parked = Entry(b"key", b"x" * (PARKED_BYTES - 3), {})
+    await bus.append(topic.dead_letters, [parked])
+    *_, last = [record async for record in bus.read(topic.dead_letters)]
+    assert last.value == parked.value
 
 
 async def _send(bootstrap: str, topic: str, headers: Sequence[tuple[str, Any]]) -> None:

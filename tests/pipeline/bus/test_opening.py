@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,14 @@ from pipeline.bus.kafka.bus import KafkaBus
 from pipeline.bus.kafka.cluster import KafkaOpenError
 from pipeline.bus.log import LogBus
 from pipeline.bus.opening import kafka_options, open_bus
+from pipeline.delivery import Entry
 from pipeline.settings import Settings
+from pipeline.stage import Stage
+from schemas.topics import Topic
 from tests.fakes import FixedClock
+from tests.pipeline.bus.contract import Notebook, Noted, noted
 from tests.pipeline.bus.kafka import KafkaHarness
+from tools.kafka import PASSWORD, USER, Broker, Container
 
 pytestmark = pytest.mark.anyio
 
@@ -70,3 +76,32 @@ async def test_certificates_that_cannot_be_read_are_a_message(tmp_path: Path) ->
     )
     with pytest.raises(KafkaOpenError, match="certificates"):
         await open_bus(settings, FixedClock())
+
+
+def _logging_in(kafka: Broker | Container, folder: Path, password: str) -> Settings:
+    return Settings(
+        data_dir=folder,
+        kafka_bootstrap=kafka.login,
+        kafka_partitions=3,
+        kafka_security_protocol="SASL_PLAINTEXT",
+        kafka_username=USER,
+        kafka_password=SecretStr(password),
+    )
+
+
+@pytest.mark.kafka
+async def test_every_client_logs_in_where_it_has_to(kafka: Broker | Container, tmp_path: Path) -> None:
+    bus, book = await open_bus(_logging_in(kafka, tmp_path, PASSWORD), FixedClock()), Notebook()
+    topic = Topic(f"test.login.{uuid.uuid4().hex}.v1", Noted)
+    await bus.publish(topic, noted([1]))
+    await bus.append(topic.name, [Entry(b"key", b"{", {})])
+    await bus.run([Stage(f"login.{uuid.uuid4().hex}", topic, book.handle)], until_idle=True)
+    assert book.numbers == [1]
+    assert len(await bus.dead_letters(topic.name)) == 1
+    await bus.close()
+
+
+@pytest.mark.kafka
+async def test_a_wrong_password_is_a_message(kafka: Broker | Container, tmp_path: Path) -> None:
+    with pytest.raises(KafkaOpenError, match="RECOLLECT_KAFKA_BOOTSTRAP"):
+        await open_bus(_logging_in(kafka, tmp_path, "wrong"), FixedClock())
