@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import TopicPartition
@@ -13,10 +13,11 @@ from pipeline import tracing
 from pipeline.bus.following import following
 from pipeline.bus.kafka.cluster import PRODUCER, Cluster, KafkaOpenError, KafkaOptions
 from pipeline.bus.kafka.feeding import StageFeed
-from pipeline.bus.kafka.offsets import REDRIVE, Offsets
+from pipeline.bus.kafka.offsets import Offsets
+from pipeline.bus.kafka.parking import Parking
 from pipeline.bus.kafka.publishing import Publishing
 from pipeline.bus.kafka.reading import TopicFeed, read
-from pipeline.bus.kafka.topics import DEAD_LETTERS, Topics
+from pipeline.bus.kafka.topics import Topics
 from pipeline.bus.port import Follower, Handle
 from pipeline.delivery import DeadLetter, Delivery, Entry, Observer, Patience, RawRecord, decoded
 from pipeline.errors import OutageError
@@ -56,7 +57,7 @@ class KafkaBus:
         self._publishing = Publishing(cluster, self._topics, self._broker)
         self._delivery = Delivery(self, clock, patience, observer=observer)
         self._feeds: dict[str, StageFeed] = {}
-        self._redriving = asyncio.Lock()
+        self._parking = Parking(cluster, self._topics, self._offsets, self._publishing)
 
     @classmethod
     async def open(
@@ -169,7 +170,7 @@ class KafkaBus:
         return {place.partition: end for place, end in (await self._offsets.ends([topic])).items()}
 
     async def depth(self, topic: str) -> int:
-        starts = await self._starts(topic)
+        starts = await self._parking.starts(topic)
         ends = await self._offsets.ends([topic])
         return sum(end - starts[place] for place, end in ends.items())
 
@@ -195,64 +196,17 @@ class KafkaBus:
                     yield record
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
-        """What was parked and not given back or dropped since."""
-        return [letter async for letter in self._letters(topic, limit)]
+        return await self._parking.letters(topic, limit)
 
     async def redrive(
         self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
     ) -> int:
-        """Give parked records back, and remember up to where: Kafka can't take single records away.
-
-        What ends in between gives some back twice, never none.
-        """
-        async with self._redriving:
-            letters = await self._chosen(topic, limit, only)
-            for letter in letters:
-                await self.append(letter.origin[0], [letter.redriven()])
-            await self._pass(letters, topic)
-        return len(letters)
+        return await self._parking.settle(topic, limit, only, again=True)
 
     async def drop(
         self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
     ) -> int:
-        """Remember up to where parked records count no longer; the broker removes them in its own time."""
-        async with self._redriving:
-            letters = await self._chosen(topic, limit, only)
-            await self._pass(letters, topic)
-        return len(letters)
-
-    async def _chosen(self, topic: str | None, limit: int, only: Collection[str] | None) -> list[DeadLetter]:
-        if only is None:
-            return await self.dead_letters(topic, limit)
-        return [letter async for letter in self._letters(topic) if letter.id in only][:limit]
-
-    async def _pass(self, done: Sequence[DeadLetter], topic: str | None) -> None:
-        """Go on behind these; what lies between them and is not done yet is parked once more, behind them."""
-        ends: dict[TopicPartition, int] = {}
-        for letter in done:
-            place = TopicPartition(letter.record.topic, letter.record.partition)
-            ends[place] = max(ends.get(place, 0), letter.record.offset + 1)
-        if not ends:
-            return
-        ids = {letter.id for letter in done}
-        async for letter in self._letters(topic):
-            record = letter.record
-            end = ends.get(TopicPartition(record.topic, record.partition), 0)
-            if record.offset < end and letter.id not in ids:
-                await self.append(record.topic, [Entry(record.key, record.value, record.headers)])
-        await self._offsets.place(REDRIVE, ends)
-
-    async def _letters(self, topic: str | None, limit: int | None = None) -> AsyncIterator[DeadLetter]:
-        names = [f"{topic}{DEAD_LETTERS}"] if topic is not None else await self._topics.parked()
-        for name in names:
-            starts = await self._starts(name)
-            for place, end in sorted((await self._offsets.ends([name])).items()):
-                async with aclosing(read(self._cluster, place, starts[place], end)) as records:
-                    async for record in records:
-                        if limit == 0:
-                            return
-                        limit = None if limit is None else limit - 1
-                        yield DeadLetter.read(record)
+        return await self._parking.settle(topic, limit, only, again=False)
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
         """Nothing: a broker applies retention and compaction by itself."""
@@ -337,15 +291,6 @@ class KafkaBus:
         feed = TopicFeed(self._cluster, self._offsets, topic.name)
         async with following(feed, topic, handle) as follower:
             yield follower
-
-    async def _starts(self, topic: str) -> dict[TopicPartition, int]:
-        """Where a topic begins; of dead letters, after those that were given back."""
-        starts = await self._offsets.starts([topic])
-        if topic.endswith(DEAD_LETTERS) and starts:
-            for place, offset in (await self._offsets.positions(REDRIVE)).items():
-                if place in starts:
-                    starts[place] = max(starts[place], offset)
-        return starts
 
     def _broker(self, *, consumer_only: bool = False) -> KafkaBroker:
         options = self._cluster.options
