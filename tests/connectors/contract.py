@@ -27,8 +27,12 @@ class Source(ABC):
     provider: Provider
     fields: ClassVar[Mapping[str, Any]] = {}
     """What creating a connector takes beside the provider's name."""
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """What the service has to be told beside what tests tell it."""
     selection: ClassVar[Mapping[str, Sequence[str]] | None] = None
     """What is to be selected so that everything that is `put` is in it."""
+    quiet: ClassVar[int] = QUIET
+    """Calls that a run with nothing new may take, where the provider can't say it in few."""
     unmovable: ClassVar[bool] = False
     """Nothing can leave the selection."""
 
@@ -74,7 +78,8 @@ class ConnectorContract:
 
     @pytest.fixture
     async def world(self, tmp_path: Path, source: Source, anyio_backend: str) -> AsyncIterator[Connected]:
-        async with connected(tmp_path, {source.provider.name: source.provider}, source.transport()) as opened:
+        providers: dict[str, Provider] = {source.provider.name: source.provider}
+        async with connected(tmp_path, providers, source.transport(), **source.settings) as opened:
             yield opened
         await source.settle()
 
@@ -112,7 +117,7 @@ class ConnectorContract:
         before = source.calls()
         run = await world.sync(NAMESPACE, connector)
         assert (run.status, run.failed, run.documents) == ("completed", 0, 5)
-        assert source.calls() - before <= QUIET
+        assert source.calls() - before <= source.quiet
 
     @pytest.mark.anyio
     async def test_what_is_new_changed_or_gone_arrives(self, world: Connected, source: Source) -> None:
@@ -184,11 +189,11 @@ class ConnectorContract:
         for number in range(30):
             await source.put(f"k{number}", f"The kettle number {number} is blue.")
         providers: dict[str, Provider] = {source.provider.name: source.provider}
-        async with connected(tmp_path, providers, source.transport()) as first:
+        async with connected(tmp_path, providers, source.transport(), **source.settings) as first:
             connector = await first.create(NAMESPACE, source.provider.name, **source.fields)
             before = source.calls()
             await until(lambda: _more(source, before), "the first requests of a run")
-        async with connected(tmp_path, providers, source.transport()) as second:
+        async with connected(tmp_path, providers, source.transport(), **source.settings) as second:
             if source.selection is not None:
                 body = {"selection": {kind: list(ids) for kind, ids in source.selection.items()}}
                 await second.client.ok("PATCH", f"/ns/{NAMESPACE}/connectors/{connector}", body)

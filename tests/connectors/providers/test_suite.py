@@ -1,0 +1,230 @@
+"""The suite of every provider, run on Google Drive, Gmail, OneDrive and the crawler."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
+from typing import Any, ClassVar
+
+import httpx2
+import pytest
+import uvicorn
+
+from connectors.ports import Pace
+from connectors.providers.gmail import Gmail
+from connectors.providers.google import GoogleClient
+from connectors.providers.google_drive import GoogleDrive
+from connectors.providers.graph import MicrosoftClient
+from connectors.providers.onedrive import OneDrive
+from connectors.providers.web_crawler import WebCrawler
+from tests.connectors.contract import ConnectorContract, Source
+from tests.connectors.doubles.accounts import CLIENT_ID, CLIENT_SECRET, Accounts
+from tests.connectors.doubles.double import Double
+from tests.connectors.doubles.gmail import GmailDouble
+from tests.connectors.doubles.google import refused
+from tests.connectors.doubles.google_drive import FOLDER, GoogleDriveDouble
+from tests.connectors.doubles.onedrive import OneDriveDouble
+from tests.connectors.doubles.onedrive import refused as graph_refused
+from tests.connectors.doubles.web_crawler import PageThere, Site
+from tests.fakes import FixedClock
+
+
+class Authorized(Source):
+    """A source whose connector is authorized by its user."""
+
+    double: Double
+    accounts: Accounts
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        self.accounts.trusting = True
+        return httpx2.ASGITransport(self.double)
+
+    def title(self, key: str) -> str:
+        return f"{key}.txt"
+
+    def calls(self) -> int:
+        return len(self.double.calls)
+
+    def withdraw(self) -> None:
+        self.accounts.revoke()
+
+    def refuse_for(self, seconds: int) -> None:
+        self.double.fail(refused(429, "rateLimitExceeded", retry_after=str(seconds)))
+
+    async def settle(self) -> None:
+        self.double.settle()
+
+
+class DriveSource(Authorized):
+    """Text files in a folder."""
+
+    def __init__(self) -> None:
+        self.double = self.drive = GoogleDriveDouble()
+        self.accounts = self.drive.accounts
+        client = GoogleClient(CLIENT_ID, CLIENT_SECRET, self.drive.address)
+        self.provider = GoogleDrive(client, clock=FixedClock(self.drive.now))
+        self.folder = self.drive.put("Mirror", self.drive.root, FOLDER)
+        self.selection = {"folders": [self.folder]}  # type: ignore[misc]  # known when the folder is there
+        self.ids: dict[str, str] = {}
+
+    async def put(self, key: str, text: str) -> None:
+        if key in self.ids:
+            self.drive.write(self.ids[key], text.encode())
+        else:
+            self.ids[key] = self.drive.put(self.title(key), self.folder, "text/plain", text.encode())
+
+    async def remove(self, key: str) -> None:
+        self.drive.delete(self.ids.pop(key))
+
+    async def move_out(self, key: str) -> None:
+        self.drive.change(self.ids[key], parents=[self.drive.root])
+
+
+class OneDriveSource(Authorized):
+    """Text files in a folder."""
+
+    def __init__(self) -> None:
+        self.double = self.drive = OneDriveDouble()
+        self.accounts = self.drive.accounts
+        # One transport stands for Graph and for where contents are.
+        self.drive.contents_at = self.drive.address
+        client = MicrosoftClient(CLIENT_ID, CLIENT_SECRET, hosts=("graph.microsoft.com",))
+        self.provider = OneDrive(client, clock=FixedClock(self.drive.now))
+        self.folder = self.drive.folder("Mirror")
+        self.selection = {"folders": [self.folder]}  # type: ignore[misc]  # known when the folder is there
+        self.ids: dict[str, str] = {}
+
+    def refuse_for(self, seconds: int) -> None:
+        self.double.fail(graph_refused(429, "activityLimitReached", Retry_After=str(seconds)))
+
+    async def put(self, key: str, text: str) -> None:
+        if key in self.ids:
+            self.drive.write(self.ids[key], text.encode())
+        else:
+            self.ids[key] = self.drive.put(self.title(key), self.folder, text.encode())
+
+    async def remove(self, key: str) -> None:
+        self.drive.delete(self.ids.pop(key))
+
+    async def move_out(self, key: str) -> None:
+        self.drive.change(self.ids[key], parent=self.drive.root)
+
+
+class GmailSource(Authorized):
+    """Mails with a label."""
+
+    def __init__(self) -> None:
+        self.double = self.mail = GmailDouble()
+        self.accounts = self.mail.accounts
+        client = GoogleClient(CLIENT_ID, CLIENT_SECRET, self.mail.address)
+        self.provider = Gmail(client, clock=FixedClock(self.mail.now))
+        self.label = self.mail.label("Mirror")
+        self.selection = {"labels": [self.label]}  # type: ignore[misc]  # known when the label is there
+        self.ids: dict[str, tuple[str, str]] = {}
+
+    def title(self, key: str) -> str:
+        return key
+
+    async def put(self, key: str, text: str) -> None:
+        thread, before = self.ids.get(key, (None, None))
+        self.ids[key] = self.mail.deliver(key, text, thread=thread, labels=[self.label])
+        if before is not None:
+            self.mail.purge(before)
+
+    async def remove(self, key: str) -> None:
+        self.mail.purge(self.ids.pop(key)[1])
+
+    async def move_out(self, key: str) -> None:
+        self.mail.relabel(self.ids[key][1], remove=[self.label])
+
+
+class SiteSource(Source):
+    """Pages that a start page links to, which does not want to be kept itself."""
+
+    # robots.txt, no sitemap, the start page, and each of five pages once: 304.
+    quiet: ClassVar[int] = 8
+    settings: ClassVar[Mapping[str, Any]] = {"fetch_private_addresses": True}
+
+    def __init__(self, address: str) -> None:
+        self.site = Site("127.0.0.1")
+        self.fields: Mapping[str, Any] = {"config": {"startUrl": f"{address}/"}}  # type: ignore[misc]  # known when it is served
+        self.provider = WebCrawler()
+        self.provider.pace = Pace(per_second=1000, concurrent=2, burst=100)
+        self.keys: list[str] = []
+        self._start()
+
+    def _start(self) -> None:
+        links = [f"/{key}" for key in self.keys]
+        self.site.page("/", "All pages.", *links, head="<meta name='robots' content='noindex'>")
+
+    def transport(self) -> None:
+        return None
+
+    def title(self, key: str) -> str:
+        return key
+
+    def calls(self) -> int:
+        return len(self.site.requests)
+
+    def withdraw(self) -> None:
+        raise NotImplementedError
+
+    def refuse_for(self, seconds: int) -> None:
+        self.site.fail("/", PageThere(b"", status=429, headers={"retry-after": str(seconds)}))
+
+    async def put(self, key: str, text: str) -> None:
+        self.site.page(f"/{key}", text, title=key)
+        self.keys = [*dict.fromkeys([*self.keys, key])]
+        self._start()
+
+    async def remove(self, key: str) -> None:
+        del self.site.pages[f"/{key}"]
+
+    async def move_out(self, key: str) -> None:
+        self.keys.remove(key)
+        self._start()
+
+    async def settle(self) -> None:
+        self.site.settle()
+
+
+class TestGoogleDrive(ConnectorContract):
+    """Of Google Drive."""
+
+    @pytest.fixture
+    def source(self) -> DriveSource:
+        return DriveSource()
+
+
+class TestOneDrive(ConnectorContract):
+    """Of OneDrive."""
+
+    @pytest.fixture
+    def source(self) -> OneDriveSource:
+        return OneDriveSource()
+
+
+class TestGmail(ConnectorContract):
+    """Of Gmail."""
+
+    @pytest.fixture
+    def source(self) -> GmailSource:
+        return GmailSource()
+
+
+class TestWebCrawler(ConnectorContract):
+    """Of the crawler, which nobody authorizes."""
+
+    test_access_that_ended_is_told_and_loses_nothing = None  # type: ignore[assignment]  # there is none to end
+
+    @pytest.fixture
+    async def source(self, anyio_backend: str) -> AsyncIterator[SiteSource]:
+        listening = socket.create_server(("127.0.0.1", 0))
+        source = SiteSource(f"http://127.0.0.1:{listening.getsockname()[1]}")
+        config = uvicorn.Config(source.site, log_level="warning", lifespan="off")
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        yield source
+        server.should_exit = True
+        with suppress(asyncio.CancelledError):
+            await serving
