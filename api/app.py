@@ -10,6 +10,7 @@ from api import errors, openapi
 from api.routes import (
     admin,
     archive,
+    connector_operations,
     connectors,
     documents,
     feedback,
@@ -36,6 +37,7 @@ _INTERFACE = (
     feedback,
     admin,
     operator,
+    connector_operations,
     replay,
     archive,
 )

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.console import archive, dlq, status
+from api.console import archive, connectors, dlq, status
 from api.remote import Answer, Key, Service, Url, failure
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -20,6 +20,7 @@ buckets = typer.Typer(no_args_is_help=True, help="Profile buckets of the whole o
 app.add_typer(keys, name="keys")
 app.add_typer(buckets, name="buckets")
 app.add_typer(dlq.dlq, name="dlq")
+app.add_typer(connectors.connectors, name="connectors")
 app.command()(status.status)
 app.command(name="export")(archive.export)
 app.command(name="import")(archive.take)

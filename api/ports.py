@@ -243,6 +243,11 @@ class Connectors(Protocol):
     @property
     def connections(self) -> Connections: ...
 
+    @property
+    def handshakes(self) -> Mapping[str, str]:
+        """Verification tokens that providers sent, for the operator to carry to their pages."""
+        ...
+
     def offer(self, provider: str) -> Offer | None:
         """None where the operator has not set the provider up."""
         ...

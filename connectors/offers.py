@@ -39,7 +39,7 @@ class Offers:
     def offer(self, provider: str) -> Offer | None:
         """None where the operator has not set the provider up."""
         found = self.connecting.providers.get(provider)
-        if found is None:
+        if found is None or not self.connecting.secrets.ready:
             return None
         webhooks = found.webhooks and self.connecting.address.startswith("https://")
         return Offer(found.kinds, webhooks, found.oauth is not None)

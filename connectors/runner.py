@@ -140,6 +140,7 @@ class _Run:
         self._progress = progress
         self._known = KnownItems(state, listing=0, full=False, limit=0, documents=0, placed=0)
         self._batch = _Batch()
+        self._listing = False
         self._reported_at = runner.clock.now()
 
     async def through(self, connect: Callable[[], Awaitable[Connection]]) -> None:
@@ -199,6 +200,7 @@ class _Run:
             }
             progress = progress.model_copy(update=update)
         self._progress = progress
+        self._listing |= progress.full
         listing = progress.listing
         placed = await self._state.count("item", "failed", seen=listing) if progress.full else 0
         self._known = KnownItems(
@@ -336,7 +338,7 @@ class _Run:
         return self._asked.model_copy(
             update={
                 "status": status,
-                "full": progress.full or self._asked.full,
+                "full": self._listing or self._asked.full,
                 "processed": progress.processed,
                 "failed": progress.failed,
                 "left_out": progress.left_out,

@@ -18,7 +18,7 @@ from connectors.http import Clients
 from connectors.offers import Offers
 from connectors.ports import Provider
 from connectors.registry import open_providers
-from connectors.vault import Secrets, Vault, VaultKeyError, kept_key
+from connectors.vault import NoVault, Secrets, Vault, kept_key
 from pipeline.bus.port import Bus
 from pipeline.connections import Connections, Tables
 from pipeline.live import Live
@@ -65,7 +65,7 @@ async def open_connectors(
     clients = Clients.open(allow_private=settings.fetch_private_addresses, transport=transport)
     connecting = Connecting(
         providers=open_providers(settings, foundation.clock) if providers is None else providers,
-        secrets=Secrets(states, Vault(await asyncio.to_thread(_keys, settings)), locks),
+        secrets=Secrets(states, await asyncio.to_thread(_vault, settings), locks),
         clients=clients,
         locks=locks,
         address=address.rstrip("/"),
@@ -97,13 +97,10 @@ def _state_uri(settings: Settings) -> str:
     return str(settings.data_dir.resolve() / FOLDER)
 
 
-def _keys(settings: Settings) -> str:
+def _vault(settings: Settings) -> Vault | NoVault:
     if settings.secret_key is not None:
-        return settings.secret_key.get_secret_value()
+        return Vault(settings.secret_key.get_secret_value())
     if settings.kafka_bootstrap is not None:
-        raise VaultKeyError(
-            "RECOLLECT_SECRET_KEY is not set. Several processes share the credentials of connectors, so they"
-            " need one key: make it with `recollect connectors key` and give it to each of them."
-        )
+        return NoVault()
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return kept_key(settings.data_dir / KEY_FILE)
+    return Vault(kept_key(settings.data_dir / KEY_FILE))

@@ -23,6 +23,8 @@ class VaultKeyError(OperatorMistakeError, ValueError):
 class Vault:
     """Seals with the first key, opens with any of them: add a new key in front to rotate."""
 
+    ready = True
+
     def __init__(self, keys: str) -> None:
         try:
             self._keys = [Fernet(key.strip()) for key in keys.split(",") if key.strip()]
@@ -78,6 +80,30 @@ def kept_key(path: Path) -> str:
     return path.read_text().strip()
 
 
+class NoVault:
+    """Stands where there is no key yet: nothing can be connected, everything else goes on. VaultKeyError."""
+
+    ready = False
+
+    def seal(self, *_: object) -> str:
+        """See above."""
+        raise VaultKeyError(_NO_KEY)
+
+    def open(self, *_: object) -> dict[str, Any]:
+        """See above."""
+        raise VaultKeyError(_NO_KEY)
+
+    def is_current(self, *_: object) -> bool:
+        """See above."""
+        raise VaultKeyError(_NO_KEY)
+
+
+_NO_KEY = (
+    "RECOLLECT_SECRET_KEY is not set. Several processes share the credentials of connectors, so they need one"
+    " key: make it with `recollect connectors key` and give it to each of them."
+)
+
+
 class _Kept(Protocol):
     async def sealed(self, connector: str) -> str | None: ...
 
@@ -87,10 +113,15 @@ class _Kept(Protocol):
 class Secrets:
     """Each connector's secrets. Every read is fresh, every change is one step across processes."""
 
-    def __init__(self, kept: _Kept, vault: Vault, locks: Locks) -> None:
+    def __init__(self, kept: _Kept, vault: Vault | NoVault, locks: Locks) -> None:
         self._kept = kept
         self._vault = vault
         self._locks = locks
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a key."""
+        return self._vault.ready
 
     async def read(self, connector: str) -> Sealed:
         """What is kept; empty where nothing is."""

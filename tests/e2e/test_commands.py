@@ -134,3 +134,12 @@ def test_a_mistake_is_told_in_one_line_and_ends_with_1(recollect: Shell, namespa
     assert done.returncode == 1
     assert "This is not JSON" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_connectors_are_listed_and_keys_for_their_credentials_made(recollect: Shell) -> None:
+    assert "Provider" in recollect("connectors", "list")
+    assert len(recollect("connectors", "key").strip()) == 44
+    refusal = recollect.run("connectors", "sync", "con_no")
+    assert refusal.returncode == 1
+    assert "no connector" in refusal.stderr
+    assert recollect("connectors", "handshakes") == ""

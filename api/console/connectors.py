@@ -1,0 +1,82 @@
+"""`recollect connectors`: what they do, and what an operator does to them."""
+
+from base64 import urlsafe_b64encode
+from secrets import token_bytes
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from api.remote import Key, Service, Url
+
+connectors = typer.Typer(no_args_is_help=True, help="Sources that namespaces are kept in step with.")
+
+Connector = Annotated[str, typer.Argument(help="The id of a connector.")]
+
+
+@connectors.command(name="list")
+def list_connectors(*, url: Url = None, key: Key = None) -> None:
+    """Every connector and how its newest run stands, also while it is under way."""
+    table = Table("Id", "Provider", "Namespace", "Account", "Documents", "Run", "Looked at", "Failed", "Told")
+    for one in Service.of(url, key).call("GET", "/admin/connectors")["connectors"]:
+        table.add_row(*map(escape, _row(one)))
+    Console().print(table)
+
+
+@connectors.command()
+def sync(
+    connector: Connector,
+    *,
+    full: Annotated[bool, typer.Option(help="List everything, whatever is known.")] = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Let a connector run now."""
+    answer = Service.of(url, key).call("POST", f"/admin/connectors/{connector}/sync", json={"full": full})
+    typer.echo(answer["run"]["id"])
+
+
+@connectors.command()
+def schedule(
+    connector: Connector,
+    hours: Annotated[
+        float | None, typer.Argument(help="Hours between runs; left out: as the service says.")
+    ] = None,
+    *,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Set how often a connector runs by itself."""
+    path = f"/admin/connectors/{connector}/schedule"
+    Service.of(url, key).call("PUT", path, json={} if hours is None else {"everyHours": hours})
+
+
+@connectors.command()
+def handshakes(*, url: Url = None, key: Key = None) -> None:
+    """Show the verification tokens that providers sent to /webhooks, to be entered at their pages."""
+    found = Service.of(url, key).call("GET", "/admin/connectors")["handshakes"]
+    for provider, token in found.items():
+        typer.echo(f"{provider} {token}")
+
+
+@connectors.command(name="key")
+def make_key() -> None:
+    """Make a key for RECOLLECT_SECRET_KEY, which seals the credentials of connectors."""
+    typer.echo(urlsafe_b64encode(token_bytes(32)).decode())
+
+
+def _row(one: dict[str, Any]) -> list[str]:
+    run = one["run"] or {}
+    return [
+        one["id"],
+        one["provider"],
+        one["namespace"] or "",
+        one["account"] or "",
+        f"{one['documents']}/{one['documentLimit']}",
+        " ".join(filter(None, [one["status"] if one["status"] != "active" else "", run.get("status", "")])),
+        str(run.get("processed", "")),
+        str(run.get("failed", "")),
+        run.get("error") or "",
+    ]
