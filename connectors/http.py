@@ -192,7 +192,7 @@ class Http:
                 continue
             if response.status_code < 400:
                 return response
-            verdict = self._judge(response) if self._is_own(call) else None
+            verdict = self._judge(response) if call.signed or self._is_own(call) else None
             if verdict is None and response.status_code == 401 and self._is_own(call) and not call.bare:
                 await self._renew(call)
             elif isinstance(verdict, RateLimitedError):

@@ -1,7 +1,8 @@
 """Granola: notes of meetings with their transcripts.
 
-There is no feed of deletions and no webhook, and a note may leave a folder without a new time: a complete
-listing, once a day, finds both. A note is listed only while its summary is finished.
+There is no feed of deletions and no webhook, and a note may leave a folder without a new time: only a
+complete listing finds both. It is made in every run while it takes a few requests, and once a day where it
+takes more. A note is listed only while its summary is finished.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from schemas.base import Metadata
 API: Final = "https://public-api.granola.ai"
 OVERLAP: Final = timedelta(minutes=5)
 _PAGE: Final = 30
+_FEW: Final = 3 * _PAGE
 _WIDTH: Final = 4
 
 
@@ -65,7 +67,11 @@ class Granola(Provider):
         """All notes, or those updated since; a killed complete run lists again and reads what is left."""
         since = None if cursor is None else cursor.get("since")
         run = _Run(self._api, connection, known)
-        steps = run.complete() if since is None else run.changed(str(since))
+        ids = [id_ async for id_, _ in known.versions()]
+        if since is None or len(ids) <= _FEW:
+            steps = run.complete(ids, {} if since is None else {"since": str(since)})
+        else:
+            steps = run.changed(str(since))
         async for step in steps:
             yield step
 
@@ -101,14 +107,15 @@ class _Run:
         self._newest = ""
         self._seen: set[str] = set()
 
-    async def complete(self) -> AsyncIterator[Step]:
+    async def complete(self, known: Sequence[str], cursor: Cursor) -> AsyncIterator[Step]:
         """Every note; what is known and was not listed is asked for, as its summary may be under way."""
-        async for step in self._listing({}, {}):
+        async for step in self._listing({}, cursor):
             yield step
-        missing = [id_ async for id_, _ in self._known.versions() if id_ not in self._seen]
-        async for note in mapped(missing, self._note, _WIDTH):
-            chosen = note is not None and self._is_chosen(note)
-            if note and chosen and await self._known.wanted([(note["id"], _version(note))]):
+        missing = [id_ for id_ in known if id_ not in self._seen]
+        async for id_, note in mapped(missing, self._named, _WIDTH):
+            if note is None or not self._is_chosen(note):
+                yield Removed(id_)
+            elif await self._known.wanted([(id_, _version(note))]):
                 yield _item(note)
         yield Checkpoint({"since": self._newest})
 

@@ -26,6 +26,7 @@ from connectors.errors import (
     ForgedError,
     NotFetchedError,
     OperatorMistakeError,
+    RateLimitedError,
     UnavailableError,
 )
 from connectors.ports import (
@@ -57,6 +58,7 @@ _LISTING_BYTES: Final = 16 * 1024 * 1024
 _CREDENTIALS: Final = frozenset(
     {"ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "TokenRefreshRequired", "InvalidToken"}
 )
+_SLOWER: Final = frozenset({"SlowDown", "ServiceUnavailable", "RequestLimitExceeded"})
 _REGIONS: Final = frozenset({"PermanentRedirect", "AuthorizationHeaderMalformed", "TemporaryRedirect"})
 
 
@@ -93,6 +95,12 @@ class S3(Provider):
     def __init__(self, topics: Topics | None = None) -> None:
         self._topics = topics
         self.webhooks = topics is not None
+
+    def judge(self, response: httpx2.Response) -> Exception | None:
+        """503 is how S3 says that it is asked too often."""
+        if response.status_code == 503 and _code(response) in _SLOWER:
+            return RateLimitedError("The storage asks us to slow down.")
+        return None
 
     async def sync(self, connection: Connection, cursor: Cursor | None, known: Known) -> AsyncIterator[Step]:
         """One listing. A killed complete run goes on after the last key; any other begins again."""

@@ -7,6 +7,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import httpx2
@@ -25,11 +26,11 @@ class Source(ABC):
     """A provider before its double, and how the world behind the double is moved. Keys are the test's own."""
 
     provider: Provider
-    fields: ClassVar[Mapping[str, Any]] = {}
+    fields: Mapping[str, Any] = MappingProxyType({})
     """What creating a connector takes beside the provider's name."""
     settings: ClassVar[Mapping[str, Any]] = {}
     """What the service has to be told beside what tests tell it."""
-    selection: ClassVar[Mapping[str, Sequence[str]] | None] = None
+    selection: Mapping[str, Sequence[str]] | None = None
     """What is to be selected so that everything that is `put` is in it."""
     quiet: ClassVar[int] = QUIET
     """Calls that a run with nothing new may take, where the provider can't say it in few."""
@@ -192,11 +193,11 @@ class ConnectorContract:
         async with connected(tmp_path, providers, source.transport(), **source.settings) as first:
             connector = await first.create(NAMESPACE, source.provider.name, **source.fields)
             before = source.calls()
-            await until(lambda: _more(source, before), "the first requests of a run")
-        async with connected(tmp_path, providers, source.transport(), **source.settings) as second:
             if source.selection is not None:
                 body = {"selection": {kind: list(ids) for kind, ids in source.selection.items()}}
-                await second.client.ok("PATCH", f"/ns/{NAMESPACE}/connectors/{connector}", body)
+                await first.client.ok("PATCH", f"/ns/{NAMESPACE}/connectors/{connector}", body)
+            await until(lambda: _more(source, before), "the first requests of a run")
+        async with connected(tmp_path, providers, source.transport(), **source.settings) as second:
             run = await second.ended(connector)
             assert (run.status, run.documents) == ("completed", 30)
             assert len(await second.documents(NAMESPACE)) == 30

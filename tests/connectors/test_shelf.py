@@ -1,6 +1,6 @@
 """The contract of connectors, on the engine's own small source."""
 
-from typing import ClassVar
+from types import MappingProxyType
 
 import httpx2
 import pytest
@@ -13,7 +13,7 @@ from tests.connectors.shelf import Shelf, ShelfProvider
 class ShelfSource(Source):
     """Boards can be selected: `a` is."""
 
-    selection: ClassVar = {"repos": ["a"]}
+    selection = MappingProxyType({"repos": ["a"]})
 
     def __init__(self) -> None:
         self.shelf = Shelf()

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+import httpx2
 import pytest
 
 from connectors.errors import AuthExpiredError, ForgedError, RateLimitedError
 from connectors.ports import Delivery, Hint, Item, Removed, Subscription
 from connectors.providers.github import GitHub
-from tests.connectors.doubles.github import GitHubDouble
+from tests.connectors.contract import ConnectorContract, Source
+from tests.connectors.doubles.github import API, GitHubDouble
 from tests.connectors.doubles.github_world import Repo
 from tests.connectors.providers.bench import Bench, Token
 
@@ -349,3 +351,50 @@ async def test_names_are_known_for_numbers_and_names(bench: Bench, github: GitHu
     account = await bench.provider.account(bench.connection())
     assert account is not None
     assert account.name == "ada"
+
+
+class GitHubSource(Source):
+    """Files of one repository; what moves out goes to another one."""
+
+    def __init__(self) -> None:
+        self.double = GitHubDouble(site=API)
+        self.double.codes.add("a-code")
+        self.chosen = self.double.repo("octo/handbook", {"main.py": "x"})
+        self.other = self.double.repo("octo/other", {"main.py": "x"})
+        self.provider = GitHub("id", "secret", site=API)
+        self.selection = {"repos": [str(self.chosen.id)]}
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        return httpx2.ASGITransport(self.double)
+
+    async def put(self, key: str, text: str) -> None:
+        self.chosen.commit({f"{key}.md": text})
+
+    async def remove(self, key: str) -> None:
+        self.chosen.commit({f"{key}.md": None})
+
+    async def move_out(self, key: str) -> None:
+        self.chosen.commit({f"{key}.md": None})
+        self.other.commit({f"{key}.md": "Moved"})
+
+    def title(self, key: str) -> str:
+        return f"{key}.md"
+
+    def calls(self) -> int:
+        return len(self.double.calls)
+
+    def withdraw(self) -> None:
+        self.double.tokens.clear()
+        self.double.refresh_tokens.clear()
+
+    def refuse_for(self, seconds: int) -> None:
+        self.double.fail(self.double.limited(retry_after=seconds))
+
+    async def settle(self) -> None:
+        self.double.settle()
+
+
+class TestContract(ConnectorContract):
+    @pytest.fixture
+    def source(self) -> GitHubSource:
+        return GitHubSource()

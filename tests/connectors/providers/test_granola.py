@@ -1,14 +1,18 @@
 """Granola: notes by their last change, and a daily look for those that went."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import httpx2
 import pytest
 
 from connectors.errors import AuthExpiredError, PlanRequiredError
 from connectors.ports import Item
 from connectors.providers.granola import Granola
+from tests.connectors.contract import ConnectorContract, Source
 from tests.connectors.doubles.double import Answer
 from tests.connectors.doubles.granola import GranolaDouble, Note
+from tests.connectors.mirror import QUICK
 from tests.connectors.providers.bench import Bench
 
 pytestmark = pytest.mark.anyio
@@ -68,15 +72,24 @@ async def test_changes_and_new_notes_arrive(bench: Bench, granola: GranolaDouble
     assert granola.counted() == ["listNotes", "getNote", "getNote"]
 
 
-async def test_a_deleted_note_goes_with_a_complete_listing(
-    bench: Bench, granola: GranolaDouble, weekly: Note
-) -> None:
+async def test_a_deleted_note_goes(bench: Bench, granola: GranolaDouble, weekly: Note) -> None:
     await bench.run()
     del granola.notes[weekly.id]
     await bench.run()
-    assert weekly.id in bench.items
-    await bench.run(complete=True)
     assert not bench.items
+
+
+async def test_of_many_notes_only_those_that_changed_are_listed(bench: Bench, granola: GranolaDouble) -> None:
+    many = [granola.note(f"Note {number}", "x") for number in range(100)]
+    await bench.run()
+    del granola.notes[many[0].id]
+    granola.edit(many[1], summary="New.")
+    granola.counted()
+    await bench.run()
+    assert granola.counted() == ["listNotes", "getNote"]
+    assert many[0].id in bench.items
+    await bench.run(complete=True)
+    assert many[0].id not in bench.items
 
 
 async def test_a_note_that_is_listed_no_more_but_is_there_stays(
@@ -150,3 +163,53 @@ async def test_the_picker_opens_folders(bench: Bench, granola: GranolaDouble, we
     found = await bench.provider.browse(bench.connection(), None, "su", None)
     assert [entry.id for entry in found.entries] == [inner.id]
     assert await bench.provider.names(bench.connection(), "folders", [inner.id, "none"]) == {inner.id: "Sub"}
+
+
+class GranolaSource(Source):
+    """Notes of one folder; what moves out is in none."""
+
+    fields: Mapping[str, Any] = {"config": {"apiKey": "grn_good"}}
+
+    def __init__(self) -> None:
+        self.double = GranolaDouble()
+        self.folder = self.double.folder("Team")
+        self.provider = Granola()
+        self.provider.pace = QUICK
+        self.selection = {"folders": [self.folder.id]}
+        self.notes: dict[str, Note] = {}
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        return httpx2.ASGITransport(self.double)
+
+    async def put(self, key: str, text: str) -> None:
+        if key in self.notes:
+            self.double.edit(self.notes[key], summary=text)
+        else:
+            self.notes[key] = self.double.note(key, text, folders=[self.folder])
+
+    async def remove(self, key: str) -> None:
+        del self.double.notes[self.notes[key].id]
+
+    async def move_out(self, key: str) -> None:
+        self.notes[key].folders.clear()
+
+    def title(self, key: str) -> str:
+        return key
+
+    def calls(self) -> int:
+        return len(self.double.calls)
+
+    def withdraw(self) -> None:
+        self.double.keys.clear()
+
+    def refuse_for(self, seconds: int) -> None:
+        self.double.fail(Answer(429, {"message": "Too many"}, {"retry-after": str(seconds)}))
+
+    async def settle(self) -> None:
+        self.double.settle()
+
+
+class TestContract(ConnectorContract):
+    @pytest.fixture
+    def source(self) -> GranolaSource:
+        return GranolaSource()

@@ -4,12 +4,15 @@ import json
 from collections.abc import Iterator
 from datetime import timedelta
 
+import httpx2
 import pytest
 
 from connectors.errors import AuthExpiredError, ForgedError
 from connectors.ports import Delivery, Hint, Item
 from connectors.providers.notion import Notion
+from tests.connectors.contract import ConnectorContract, Source
 from tests.connectors.doubles.notion import ADA, WORKSPACE, Node, NotionDouble
+from tests.connectors.mirror import QUICK
 from tests.connectors.providers.bench import Bench, Token
 
 pytestmark = pytest.mark.anyio
@@ -288,3 +291,55 @@ async def test_the_picker_searches(bench: Bench, notion: NotionDouble, wiki: Nod
     found = await bench.provider.browse(bench.connection(), None, "wik", None)
     assert [(entry.id, entry.name) for entry in found.entries] == [(wiki.id, "Wiki")]
     assert await bench.provider.names(bench.connection(), "folders", [wiki.id, ADA]) == {wiki.id: "Wiki"}
+
+
+class NotionSource(Source):
+    """Rows of one data source; what moves out stands in the workspace."""
+
+    def __init__(self) -> None:
+        self.double = NotionDouble()
+        self.double.codes.add("a-code")
+        self.tasks = self.double.data_source("Tasks")
+        self.provider = Notion("client", "hush")
+        self.provider.pace = QUICK
+        self.selection = {"folders": [self.tasks.id]}
+        self.rows: dict[str, Node] = {}
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        return httpx2.ASGITransport(self.double)
+
+    async def put(self, key: str, text: str) -> None:
+        if key in self.rows:
+            self.double.edit(self.rows[key], markdown=text)
+        else:
+            self.rows[key] = self.double.page(key, text, self.tasks.id)
+        self.double.tick()
+
+    async def remove(self, key: str) -> None:
+        self.double.trash(self.rows[key])
+        self.double.tick()
+
+    async def move_out(self, key: str) -> None:
+        self.double.edit(self.rows[key], place="")
+
+    def title(self, key: str) -> str:
+        return key
+
+    def calls(self) -> int:
+        return len(self.double.calls)
+
+    def withdraw(self) -> None:
+        self.double.tokens.clear()
+        self.double.refresh_tokens.clear()
+
+    def refuse_for(self, seconds: int) -> None:
+        self.double.fail(self.double.error(429, "rate_limited", "Slow down", retry_after=seconds))
+
+    async def settle(self) -> None:
+        self.double.settle()
+
+
+class TestContract(ConnectorContract):
+    @pytest.fixture
+    def source(self) -> NotionSource:
+        return NotionSource()

@@ -19,6 +19,7 @@ from connectors.ports import Connection, Delivery, Hint, Item, Step
 from connectors.providers import s3 as provider
 from connectors.providers.s3 import Bucket, parsed
 from connectors.providers.sns import Topics
+from tests.connectors.contract import ConnectorContract, Source
 from tests.connectors.doubles.s3 import Door, Objects, Refusal, refusal
 from tests.connectors.doubles.sns import TOPIC, Sns, event, test_event
 from tests.connectors.mirror import Killed, Mirror, Patience, connection
@@ -323,3 +324,49 @@ async def test_a_message_that_somebody_else_signed_is_forged(told: provider.S3) 
         await provider.S3().receive(_delivery(body))
     with pytest.raises(ForgedError):
         await told.receive(_delivery(b"not JSON"))
+
+
+class S3Source(Source):
+    """Objects with one prefix; what moves out has another."""
+
+    def __init__(self, server: S3) -> None:
+        self.objects = Objects(server)
+        self.door = Door()
+        self.provider = provider.S3()
+        self.provider.origins = frozenset({server.endpoint})  # of a customer's it would be guarded
+        self.fields = {"config": {**self.objects.config, **self.objects.secrets}}
+
+    def transport(self) -> httpx2.AsyncBaseTransport:
+        return self.door
+
+    async def put(self, key: str, text: str) -> None:
+        await self.objects.put(f"{key}.md", text)
+
+    async def remove(self, key: str) -> None:
+        await self.objects.delete(f"{key}.md")
+
+    async def move_out(self, key: str) -> None:
+        await Objects(self.objects.server).put(f"{key}.md", "Moved")
+        await self.remove(key)
+
+    def title(self, key: str) -> str:
+        return f"{key}.md"
+
+    def calls(self) -> int:
+        return len(self.door.calls)
+
+    def withdraw(self) -> None:
+        self.door.refusals.append(refusal(403, "InvalidAccessKeyId"))
+
+    def refuse_for(self, seconds: int) -> None:
+        self.door.refusals.append(refusal(503, "SlowDown", headers={"retry-after": str(seconds)}))
+
+    async def settle(self) -> None:
+        await self.door.aclose()
+        assert not self.door.violations
+
+
+class TestContract(ConnectorContract):
+    @pytest.fixture
+    def source(self, s3: S3) -> S3Source:
+        return S3Source(s3)

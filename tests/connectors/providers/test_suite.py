@@ -64,7 +64,7 @@ class DriveSource(Authorized):
         client = GoogleClient(CLIENT_ID, CLIENT_SECRET, self.drive.address)
         self.provider = GoogleDrive(client, clock=FixedClock(self.drive.now))
         self.folder = self.drive.put("Mirror", self.drive.root, FOLDER)
-        self.selection = {"folders": [self.folder]}  # type: ignore[misc]  # known when the folder is there
+        self.selection = {"folders": [self.folder]}
         self.ids: dict[str, str] = {}
 
     async def put(self, key: str, text: str) -> None:
@@ -91,7 +91,7 @@ class OneDriveSource(Authorized):
         client = MicrosoftClient(CLIENT_ID, CLIENT_SECRET, hosts=("graph.microsoft.com",))
         self.provider = OneDrive(client, clock=FixedClock(self.drive.now))
         self.folder = self.drive.folder("Mirror")
-        self.selection = {"folders": [self.folder]}  # type: ignore[misc]  # known when the folder is there
+        self.selection = {"folders": [self.folder]}
         self.ids: dict[str, str] = {}
 
     def refuse_for(self, seconds: int) -> None:
@@ -119,7 +119,7 @@ class GmailSource(Authorized):
         client = GoogleClient(CLIENT_ID, CLIENT_SECRET, self.mail.address)
         self.provider = Gmail(client, clock=FixedClock(self.mail.now))
         self.label = self.mail.label("Mirror")
-        self.selection = {"labels": [self.label]}  # type: ignore[misc]  # known when the label is there
+        self.selection = {"labels": [self.label]}
         self.ids: dict[str, tuple[str, str]] = {}
 
     def title(self, key: str) -> str:
@@ -147,7 +147,7 @@ class SiteSource(Source):
 
     def __init__(self, address: str) -> None:
         self.site = Site("127.0.0.1")
-        self.fields: Mapping[str, Any] = {"config": {"startUrl": f"{address}/"}}  # type: ignore[misc]  # known when it is served
+        self.fields: Mapping[str, Any] = {"config": {"startUrl": f"{address}/"}}
         self.provider = WebCrawler()
         self.provider.pace = Pace(per_second=1000, concurrent=2, burst=100)
         self.keys: list[str] = []
