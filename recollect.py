@@ -258,6 +258,7 @@ def replay(
     embedder_base_url: Annotated[str | None, typer.Option(help="Where an openai embedder answers.")] = None,
     chunk_size: Annotated[int | None, typer.Option(min=100, max=8000, help="Characters, at most.")] = None,
     shards: Annotated[int | None, typer.Option(min=1, max=1024)] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Where everything is, if no service runs.")] = None,
     force: Annotated[bool, typer.Option(help="Switch though the new tables hold something else.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Only say what it would do.")] = False,
     rollback: Annotated[bool, typer.Option(help="Serve the previous tables again.")] = False,
@@ -282,7 +283,8 @@ def replay(
         "force": force,
     }
     body = {name: value for name, value in asked.items() if value is not None}
-    address = url or replaying.answering()
+    settings = Settings() if data_dir is None else Settings(data_dir=data_dir)
+    address = url or replaying.answering(settings.data_dir)
     if address is not None:
         wish = replaying.wish(dry_run=dry_run, rollback=rollback, clean_up=clean_up, cancel=cancel)
         replaying.run(replaying.service(address, key), wish, body)
@@ -293,12 +295,14 @@ def replay(
 
     _tune_process()
     try:
-        _run(_replay_alone(body, dry_run=dry_run, rollback=rollback, clean_up=clean_up))
+        _run(_replay_alone(settings, body, dry_run=dry_run, rollback=rollback, clean_up=clean_up))
     except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
         raise failure(str(error)) from error
 
 
-async def _replay_alone(body: dict[str, Any], *, dry_run: bool, rollback: bool, clean_up: bool) -> None:
+async def _replay_alone(
+    settings: Settings, body: dict[str, Any], *, dry_run: bool, rollback: bool, clean_up: bool
+) -> None:
     """The same where no service runs: this process opens the log."""
     from api import replaying
     from api.queries.replay import ordered, planned, shown
@@ -307,7 +311,7 @@ async def _replay_alone(body: dict[str, Any], *, dry_run: bool, rollback: bool, 
     from schemas.http.replay import ReplayBody
 
     order = ordered(ReplayBody.model_validate(body))
-    async with open_live(Settings()) as live:
+    async with open_live(settings, working=False, serving=False) as live:
         replays = Replays(live)
         if dry_run:
             replaying.show_plan(planned(await replays.plan(order)).model_dump(by_alias=True))

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import httpx2
@@ -11,18 +12,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from api.remote import Answer, Service, failure, local_address, local_key
+from api.remote import Answer, Service, failure, local_key
 
 Wish = Literal["replay", "plan", "rollback", "clean-up", "cancel"]
 POLL_SECONDS = 0.5
 PATH = "/admin/replay"
 
 
-def answering() -> str | None:
-    """Where the service of this machine's data directory answers; None: none runs."""
-    address = local_address()
-    if address is None:
+def answering(data_dir: Path) -> str | None:
+    """Where the service of this data directory answers; None: none runs."""
+    path = data_dir / "address"
+    if not path.exists():
         return None
+    address = path.read_text().strip()
     try:
         httpx2.get(f"{address}/health", timeout=5.0)
     except httpx2.TransportError:

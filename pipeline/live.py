@@ -131,9 +131,10 @@ class Live:
 
 
 @asynccontextmanager
-async def open_live(settings: Settings, *, working: bool = True) -> AsyncIterator[Live]:
+async def open_live(settings: Settings, *, working: bool = True, serving: bool = True) -> AsyncIterator[Live]:
     """Everything opened, nothing running yet; closed in reverse order, the log last.
 
+    Not `serving`: nobody will ask these tables, so they need not show what the log has for them.
     DataDirectoryLockedError, StoreMismatchError and ValueError carry messages for the operator.
     """
     async with open_foundation(settings) as foundation:
@@ -149,7 +150,8 @@ async def open_live(settings: Settings, *, working: bool = True) -> AsyncIterato
             )  # fmt: skip
         live = Live(foundation, await open_pipeline(foundation, served.current), working)
         try:
-            await live.pipeline.catch_up()
+            if serving:
+                await live.pipeline.catch_up()
             yield live
         finally:
             await live.pipeline.close()

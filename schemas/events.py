@@ -165,6 +165,8 @@ class FormedMemory(Event):
     """The time it speaks of, where that decides about versions: a repetition says nothing new."""
     restored: Restored | None = None
     """For an import."""
+    space: str | None = None
+    """Where the memory is, if in another space of the namespace: one that was moved there."""
 
 
 class MemoriesFormed(Event):

@@ -160,8 +160,10 @@ class Writing:
     def memory(self, draft: Draft) -> FormedMemory:
         """The next fact of the document, related to those before it here and elsewhere."""
         id_, verdict, since = memory_id(self._work.space, draft.text), Verdict(), None
+        there = None
         if draft.slot is not None:
             id_, verdict, since = self._judged(draft.slot, draft, id_)
+            there = self._ledger.get(id_)
         self._said.add(id_)
         return FormedMemory(
             id=id_,
@@ -173,6 +175,7 @@ class Writing:
             relations=verdict.relations,
             replaced_by=verdict.replaced_by,
             since=since,
+            space=there.space if there is not None and there.space != self._work.space else None,
         )
 
     def _judged(self, slot: Slot, draft: Draft, id_: str) -> tuple[str, Verdict, datetime]:

@@ -112,7 +112,7 @@ def composed(row: MemoryRow, statements: Sequence[Statement]) -> MemoryRow | Non
 def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> MemoryRow:
     return MemoryRow(
         id=memory.id,
-        space=event.space if memory.restored is None else memory.restored.space,
+        space=memory.restored.space if memory.restored is not None else memory.space or event.space,
         text=memory.text,
         sources=(),
         seq=event.seq,

@@ -111,6 +111,11 @@ class Replays:
 
     def _begin(self, work: Callable[[], Awaitable[None]]) -> None:
         self._idle()
+        if self._live.foundation.shared:
+            raise ReplayError(
+                "Other processes may use the log and the tables, and nothing tells them yet that other tables"
+                " are served from now on. Replays are for the embedded log."
+            )
         self._progress = Progress(state="running", started_at=self._now())
         self._task = asyncio.create_task(self._guarded(work))
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from schemas.base import Event
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
+T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 WINDOW = 1024
@@ -45,23 +47,32 @@ class Reader:
     async def windows(
         self, topic: Topic[E], ends: Mapping[int, int]
     ) -> AsyncIterator[tuple[list[Record[E]], int]]:
-        """Records with how many offsets they stand for, partition by partition."""
+        """Records with how many offsets they stand for, partition by partition.
+
+        While one window is worked on, the next is read and decoded.
+        """
         read = self.offsets.setdefault(topic.name, {})
         for partition, end in sorted(ends.items()):
             start = read.get(partition, 0)
             if start >= end:
                 continue
-            async for window in self._raw(topic, partition, start, end):
-                records = await asyncio.to_thread(_decoded, topic, window)
-                after = window[-1].offset + 1
-                yield records, after - read.get(partition, 0)
-                read[partition] = after
+            async with aclosing(_ahead(self._records(topic, partition, start, end))) as windows:
+                async for records, after in windows:
+                    yield records, after - read.get(partition, 0)
+                    read[partition] = after
             yield [], end - read.get(partition, 0)
             read[partition] = end
 
+    async def _records(
+        self, topic: Topic[E], partition: int, start: int, end: int
+    ) -> AsyncGenerator[tuple[list[Record[E]], int], None]:
+        async with aclosing(self._raw(topic, partition, start, end)) as windows:
+            async for window in windows:
+                yield await asyncio.to_thread(_decoded, topic, window), window[-1].offset + 1
+
     async def _raw(
         self, topic: Topic[E], partition: int, start: int, end: int
-    ) -> AsyncIterator[list[RawRecord]]:
+    ) -> AsyncGenerator[list[RawRecord], None]:
         window: list[RawRecord] = []
         size = 0
         async for record in self.bus.read(topic.name, partition, start):
@@ -75,6 +86,23 @@ class Reader:
                 window, size = [], 0
         if window:
             yield window
+
+
+async def _ahead(source: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
+    """The same, each item begun while its predecessor is used."""
+    coming = asyncio.ensure_future(anext(source))
+    try:
+        while True:
+            try:
+                item = await coming
+            except StopAsyncIteration:
+                return
+            coming = asyncio.ensure_future(anext(source))
+            yield item
+    finally:
+        coming.cancel()
+        await asyncio.wait([coming])
+        await source.aclose()
 
 
 def _decoded(topic: Topic[E], window: Sequence[RawRecord]) -> list[Record[E]]:

@@ -60,6 +60,7 @@ class Rebuild:
         self._store = pipeline.store
         self._told = told
         self._flushed_at = 0
+        self._flushing: asyncio.Task[None] | None = None
         self._outdated: dict[str, DocumentExtracted] = {}
         self._splitter: Splitter = StructuredSplitter(foundation.recipe(pipeline.generation).chunk_size)
         keeper, catalog, documents = pipeline.keeper, self._store.catalog, self._store.documents
@@ -100,8 +101,10 @@ class Rebuild:
             await self._texts(ends)
             await self._failures(live)
             await self._memories(ends)
+            await self._flushed()
             await self._store.flush()
         finally:
+            await self._flushed()
             self._store.bulk = False
 
     async def _settings(self, ends: Offsets) -> None:
@@ -213,8 +216,15 @@ class Rebuild:
         store = self._store
         if self.reader.bytes - self._flushed_at > READ_BYTES or store.waiting > GROUPS:
             self._flushed_at = self.reader.bytes
-            await store.flush()
+            # The next window is worked on beside it; it waits where that goes faster.
+            await self._flushed()
+            self._flushing = asyncio.create_task(store.flush())
         await asyncio.sleep(0)
+
+    async def _flushed(self) -> None:
+        flushing, self._flushing = self._flushing, None
+        if flushing is not None:
+            await flushing
 
 
 def _newest(events: Iterable[DocumentExtracted]) -> dict[str, DocumentExtracted]:

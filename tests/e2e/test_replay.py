@@ -1,0 +1,127 @@
+"""`recollect replay` as one types it, and kill -9 in the middle of it."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from bench.server import Server
+from tests.e2e.waiting import until
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+
+
+class Asked:
+    """A server with some documents, asked over HTTP."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        headers = {"authorization": f"Bearer {server.key}"}
+        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=30.0)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def ok(self, method: str, path: str, body: object | None = None) -> dict[str, object]:
+        response = self._http.request(method, path, json=body)
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
+        answer: dict[str, object] = response.json()
+        return answer
+
+    def fill(self, documents: int) -> None:
+        texts = [{"content": f"The note {n} says word{n}. " * 20, "id": f"d{n}"} for n in range(documents)]
+        for begin in range(0, documents, 100):
+            body = {"documents": texts[begin : begin + 100], "taskType": "superrag"}
+            self.ok("POST", "/ns/home/document/batch", body)
+        until(self.lag, lambda lag: lag == 0, "everything handled")
+
+    def lag(self) -> int:
+        lag = self.ok("GET", "/admin/status")["lag"]
+        assert isinstance(lag, dict)
+        return sum(lag.values())
+
+    def found(self) -> list[tuple[str, float]]:
+        body = {"query": "word7", "threshold": 0, "limit": 20, "searchMode": "chunks"}
+        results = self.ok("POST", "/ns/home/search", body)["results"]
+        assert isinstance(results, list)
+        return [(one["id"], one["similarity"]) for one in results]
+
+
+@pytest.fixture
+def asked(own_server: Server) -> Iterator[Asked]:
+    """The server, started."""
+    own_server.start()
+    client = Asked(own_server)
+    yield client
+    client.close()
+
+
+def _command(data_dir: Path, *words: str, extra: Mapping[str, str] | None = None) -> str:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    variables = own | {"RECOLLECT_DATA_DIR": str(data_dir), **(extra or {})}
+    done = subprocess.run(  # noqa: S603 - our own command
+        [RECOLLECT, "replay", *words],
+        env=variables,
+        cwd=data_dir.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _generations(data_dir: Path) -> set[str]:
+    return {path.name for path in (data_dir / "tables").glob("g*")}
+
+
+def test_a_running_service_replays_when_it_is_asked_and_a_stopped_one_is_replayed_without_it(
+    own_server: Server, asked: Asked
+) -> None:
+    asked.fill(20)
+    found = asked.found()
+    key = {"RECOLLECT_API_KEY": own_server.key}
+    assert "generation 0" in _command(own_server.data_dir, "--dry-run", extra=key)
+    assert "Generation 1 is served" in _command(own_server.data_dir, extra=key)
+    assert asked.found() == found
+    own_server.stop()
+    assert "Generation 2 is served" in _command(own_server.data_dir, "--chunk-size", "200")
+    own_server.start()
+    assert asked.found() != found
+    assert "Generation 1 is served" in _command(own_server.data_dir, "--rollback", extra=key)
+    assert asked.found() == found
+    assert "Removed generation 2" in _command(own_server.data_dir, "--clean-up", extra=key)
+
+
+@pytest.mark.slow
+def test_kill_9_in_the_middle_of_a_replay_leaves_what_was_served_and_nothing_else(
+    own_server: Server, asked: Asked
+) -> None:
+    asked.fill(600)
+    found = asked.found()
+    chance = random.Random(8)  # noqa: S311 - when to kill is no secret
+    for _ in range(3):
+        asked.ok("POST", "/admin/replay", {"chunkSize": 800})
+        time.sleep(chance.uniform(0.0, 1.0))
+        own_server.kill()
+        own_server.start()
+        pointer = own_server.data_dir / "tables" / "current"
+        served = json.loads(pointer.read_text()) if pointer.exists() else None
+        named = {f"g{one['number']}" for one in (served or {}).values() if one and one["number"]}
+        assert _generations(own_server.data_dir) == named
+        assert asked.found() == found
+    asked.ok("POST", "/admin/replay", {})
+    until(
+        lambda: asked.ok("GET", "/admin/replay")["state"],
+        lambda state: state != "running",
+        "the replay's end",
+    )
+    assert asked.ok("GET", "/admin/replay")["state"] == "done"
+    assert asked.found() == found
