@@ -46,7 +46,7 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
     ) -> None:
         self.stage = stage
         self._delivery = delivery
-        self._draining = False
+        self._leaving = False
         self._lanes: dict[TopicPartition, Lane] = {}
         self._tasks: dict[TopicPartition, asyncio.Task[None]] = {}
         self._broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -78,12 +78,14 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
             await self._join()
             await self._broken
         finally:
+            # A rebalance may be under way, and shall begin no more lanes.
+            self._leaving = True
             await self._cancel(list(self._lanes))
             await self._subscriber.stop()
 
     async def drain(self) -> None:
         """Take no more, and wait until what is being handled is committed."""
-        self._draining = True
+        self._leaving = True
         await asyncio.gather(*(lane.settle(None) for lane in self._lanes.values()))
 
     async def rewind(self, starts: dict[TopicPartition, int]) -> None:
@@ -102,7 +104,7 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         await self._cancel([place for place in self._lanes if place not in assigned])
-        for place in () if self._draining else assigned:
+        for place in () if self._leaving else assigned:
             if place in self._lanes:
                 self._lanes[place].keep()
             else:

@@ -27,7 +27,7 @@ class Consumer(Protocol):
 
     async def committed(self, partition: TopicPartition) -> int | None: ...
 
-    async def position(self, partition: TopicPartition) -> int: ...
+    async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]: ...
 
     def assignment(self) -> set[TopicPartition]: ...
 
@@ -56,6 +56,7 @@ class Lane:
         self._held = False
         self._handling: int | None = None
         self._rewinds = 0
+        self._rebalances = 0
 
     def take(self, records: Sequence[ConsumerRecord]) -> None:
         """Records of this partition, in order; what is here already is left out."""
@@ -99,6 +100,7 @@ class Lane:
     def keep(self) -> None:
         """The rebalance left the partition here; it is read again from what is committed."""
         self._held = False
+        self._rebalances += 1
         self._owned.set()
 
     def rewind(self) -> None:
@@ -108,7 +110,7 @@ class Lane:
         self._drop()
 
     def where(self) -> str:
-        """For people: the partition, and the offset before which all is handled."""
+        """For people."""
         return f"{self.place.topic}/{self.place.partition}"
 
     def _drop(self) -> None:
@@ -117,11 +119,14 @@ class Lane:
         self._after = self._handling
 
     async def _introduce(self) -> None:
-        """Let the group have a position, so that its lag is known before its first record."""
+        """Let the group have a position, so that its lag is known before its first record.
+
+        Where a group without one begins, and not where the consumer is by now: nothing has been handled.
+        """
         while True:
             try:
                 if await self._consumer.committed(self.place) is None:
-                    await self._consumer.commit({self.place: await self._consumer.position(self.place)})
+                    await self._consumer.commit(await self._consumer.beginning_offsets([self.place]))
             except KafkaError as error:
                 log.info("%s has no position yet: %s", self.where(), error)
                 await asyncio.sleep(RETRY_SECONDS)
@@ -142,15 +147,18 @@ class Lane:
 
     async def _commit(self, offset: int, rewinds: int) -> None:
         while self._rewinds == rewinds:
+            rebalances = self._rebalances
             try:
                 await self._consumer.commit({self.place: offset})
             except (CommitFailedError, IllegalStateError) as error:
                 # In the middle of a rebalance. If the partition stays here, it can be committed then; if
                 # it goes, this lane ends, and its next owner handles the batch once more.
                 log.info("%s waits for a rebalance: %s", self.where(), error)
-                self._owned.clear()
-                self._idle.set()
-                await self._owned.wait()
+                if rebalances == self._rebalances:
+                    self._owned.clear()
+                    self._idle.set()
+                    await self._owned.wait()
+                    self._idle.clear()
             except KafkaError as error:
                 log.warning("%s can't be committed now: %s", self.where(), error)
                 await asyncio.sleep(RETRY_SECONDS)

@@ -29,6 +29,9 @@ class Broker:
         self.paused = False
         self.refusing = False
         self.refused = asyncio.Event()
+        self.asked = asyncio.Event()
+        self.answering = asyncio.Event()
+        self.answering.set()
         self._moved = asyncio.Event()
 
     async def reached(self, offset: int) -> None:
@@ -38,7 +41,10 @@ class Broker:
             await self._moved.wait()
 
     async def commit(self, offsets: dict[TopicPartition, int]) -> None:
-        if self.refusing:
+        refusing = self.refusing
+        self.asked.set()
+        await self.answering.wait()
+        if refusing:
             self.refused.set()
             raise CommitFailedError
         self.position_committed = offsets[PLACE]
@@ -47,8 +53,8 @@ class Broker:
     async def committed(self, partition: TopicPartition) -> int | None:
         return self.position_committed
 
-    async def position(self, partition: TopicPartition) -> int:
-        return 0
+    async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 0)
 
     def assignment(self) -> set[TopicPartition]:
         return {PLACE}
@@ -132,6 +138,38 @@ async def test_a_refused_commit_is_made_when_the_partition_is_ours_again() -> No
     lane.keep()
     await broker.reached(1)
     assert desk.offsets == [0]
+    running.cancel()
+
+
+async def test_a_refusal_that_comes_after_the_rebalance_is_not_waited_for_again() -> None:
+    broker, desk = Broker(), Desk()
+    broker.position_committed = 0
+    lane = Lane(PLACE, broker, desk.handle, BATCH)
+    running = asyncio.create_task(lane.run())
+    desk.open.set()
+    broker.refusing = True
+    broker.answering.clear()
+    lane.take([record(0)])
+    await broker.asked.wait()
+    await lane.settle(0.001)
+    lane.keep()
+    broker.refusing = False
+    broker.answering.set()
+    await broker.reached(1)
+    assert broker.refused.is_set()
+    lane.take([record(1)])
+    await broker.reached(2)
+    assert desk.offsets == [0, 1]
+    running.cancel()
+
+
+async def test_the_first_position_is_before_what_only_waits() -> None:
+    broker, desk = Broker(), Desk()
+    lane = Lane(PLACE, broker, desk.handle, BATCH)
+    lane.take([record(offset) for offset in range(5)])
+    running = asyncio.create_task(lane.run())
+    await desk.begun.wait()
+    assert broker.position_committed == 0
     running.cancel()
 
 
