@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 
 REQUEST_ID = "x-request-id"
 PROBLEMS_SHOWN = 20
+RETRY_SECONDS = 5
+"""When to come back, where nobody knows how long it takes."""
 
 _MESSAGES = {
     "extra_forbidden": "is not a known field",
@@ -98,7 +100,12 @@ def _allowed(request: Request) -> str:
 
 async def _retryable(_: Request, error: Exception) -> Response:
     log.warning("A request failed for now: %s", error)
-    return failure(500, "The service is busy", "Nothing was lost. Try again in a moment.")
+    return failure(
+        503,
+        "The service can't do this now",
+        "Nothing that was acknowledged is lost. Try again in a moment: repeating it changes nothing.",
+        {"retry-after": str(RETRY_SECONDS)},
+    )
 
 
 async def _rejected(_: Request, error: Exception) -> Response:

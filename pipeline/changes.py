@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from pipeline.errors import OutageError
 from pipeline.locks import LocalLocks
@@ -15,23 +15,36 @@ Turn = Callable[[], AbstractAsyncContextManager[None]]
 
 GLANCE_SECONDS = 0.25
 REST_SECONDS = 5.0
+TURN_SECONDS = 20.0
+"""Longer than the bus takes to say that it is away. Without it all in a line would wait for those before them."""
 _LOCK = "settings"
 log = logging.getLogger(__name__)
 
 
 class Changes:
-    """`current` None: this process has the log to itself, so it has seen every change."""
+    """`current` None: this process has the log to itself, so it has seen every change.
 
-    def __init__(self, locks: Locks | None = None, current: Current | None = None) -> None:
+    `seconds`: how long a turn is waited for.
+    """
+
+    def __init__(
+        self, locks: Locks | None = None, current: Current | None = None, *, seconds: float = TURN_SECONDS
+    ) -> None:
         self._locks = locks if locks is not None else LocalLocks()
         self._current = None if current is None else _Together(current)
+        self._seconds = seconds
         self._blind_until = 0.0
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """Held while a setting is read, changed and published, so that no change is lost."""
-        async with self._locks.hold(_LOCK):
-            await self.current()
+        """Held while a setting is read, changed and published, so that no change is lost. OutageError."""
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(self._seconds):
+                    await held.enter_async_context(self._locks.hold(_LOCK))
+                    await self.current()
+            except TimeoutError as error:
+                raise OutageError("Settings can't be changed now: others wait to change theirs.") from error
             yield
 
     async def current(self) -> None:

@@ -6,6 +6,8 @@ from fastapi import APIRouter
 from starlette.responses import JSONResponse, Response
 
 from api.auth import Parts
+from api.errors import RETRY_SECONDS
+from pipeline.errors import OutageError
 
 router = APIRouter(include_in_schema=False)
 EXPOSITION = "text/plain; version=1.0.0; charset=utf-8"
@@ -21,12 +23,16 @@ async def health() -> dict[str, str]:
 async def ready(state: Parts) -> Response:
     """Whether every part works; 503 says which does not, and why."""
     troubles = await state.health.troubles()
-    lag: Counter[str] = Counter()
-    for (group, _), count in (await state.health.lag()).items():
-        lag[group] += count
     reasons = [{"part": trouble.part, "reason": trouble.reason} for trouble in troubles]
+    lag: Counter[str] = Counter()
+    try:
+        for (group, _), count in (await state.health.lag()).items():
+            lag[group] += count
+    except OutageError as error:
+        if not any(reason["part"] == "bus" for reason in reasons):
+            reasons.append({"part": "bus", "reason": str(error)})
     body = {"status": "not ready" if reasons else "ready", "reasons": reasons, "lag": dict(lag)}
-    headers = {"retry-after": "5"} if reasons else None
+    headers = {"retry-after": str(RETRY_SECONDS)} if reasons else None
     return JSONResponse(body, 503 if reasons else 200, headers)
 
 

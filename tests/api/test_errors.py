@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.errors import OutageError
+from pipeline.ports import Position
 from tests.api.conftest import Service
 from tests.contract import Client
 
@@ -253,6 +255,18 @@ async def test_every_answer_has_the_callers_request_id_or_one_of_ours(client: Cl
     assert given.headers["x-request-id"] == "trace-1"
     strange = await client("GET", "/organization", headers={"x-request-id": "a b"})
     assert strange.headers["x-request-id"].startswith("req_")
+
+
+async def test_what_may_work_later_is_answered_503_with_the_time_to_come_back(
+    service: Service, client: Client
+) -> None:
+    async def away(*_: object) -> list[Position]:
+        raise OutageError("the log is away")
+
+    service.bus.publish = away  # type: ignore[method-assign,assignment]  # as while Kafka restarts
+    response = await client("POST", "/ns/alice/document", {"content": "x"})
+    assert response.status_code == 503
+    assert int(response.headers["retry-after"]) > 0
 
 
 async def test_the_unexpected_is_logged_and_tells_nothing_but_its_id(

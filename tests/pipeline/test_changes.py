@@ -88,6 +88,23 @@ async def test_a_reader_does_without_when_the_bus_is_away_and_a_writer_is_told()
             pass
 
 
+async def test_a_line_of_writers_ends_when_nobody_can_know_the_settings() -> None:
+    """Each would wait in vain; none waits for what those before it wait."""
+    log = Log()
+    log.open.clear()
+    changes = Changes(current=log.current, seconds=0.01)
+
+    async def change() -> None:
+        async with changes.turn():
+            pass
+
+    ended = await asyncio.gather(*(change() for _ in range(20)), return_exceptions=True)
+    assert {type(one) for one in ended} == {OutageError}
+    log.open.set()
+    async with Changes(current=log.current).turn():
+        assert log.known == 0
+
+
 async def test_a_process_that_has_the_log_to_itself_asks_nobody() -> None:
     changes = Changes()
     await changes.glance()

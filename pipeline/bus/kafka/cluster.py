@@ -22,6 +22,10 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 _SASL = {"PLAIN": SASLPlaintext, "SCRAM-SHA-256": SASLScram256, "SCRAM-SHA-512": SASLScram512}
 RETRY_SECONDS = 0.1
+SHORT_PATIENCE = 3.0
+"""Seconds that a call may take while the cluster is known to be away."""
+AWAY_SECONDS = 30.0
+"""So long it counts as away after a call that waited in vain, unless one succeeds; then one may wait again."""
 READ_BYTES = 4 * 1024 * 1024
 """What a read may hold of one partition at a time."""
 
@@ -73,9 +77,16 @@ class Cluster:
         # Partitions are handed out in the order of members' names: so each process gets the same ones of
         # every topic, and a space is worked on in one process.
         self.name = f"recollect-{uuid.uuid4().hex[:12]}"
+        self._away_until = 0.0
         self._lock = asyncio.Lock()
         self._admin: AIOKafkaAdminClient | None = None
         self._reader: AIOKafkaConsumer | None = None
+
+    @property
+    def patience(self) -> float:
+        """Seconds that a call may take now."""
+        away = asyncio.get_running_loop().time() < self._away_until
+        return min(self.options.patience, SHORT_PATIENCE) if away else self.options.patience
 
     async def admin(self) -> AIOKafkaAdminClient:
         """The client for topics and groups."""
@@ -159,10 +170,17 @@ class Cluster:
 
     @asynccontextmanager
     async def bounded(self, doing: str) -> AsyncIterator[None]:
-        """The same, and it may not take for ever."""
+        """The same, and it may not take for ever; only a moment where others have just waited in vain."""
+        seconds = self.patience
         with self.outages(doing):
-            async with asyncio.timeout(self.options.patience):
-                yield
+            try:
+                async with asyncio.timeout(seconds):
+                    yield
+            except TimeoutError:
+                if seconds == self.options.patience:
+                    self._away_until = asyncio.get_running_loop().time() + AWAY_SECONDS
+                raise
+        self._away_until = 0.0
 
     async def ask(self, doing: str, question: Callable[[], Awaitable[T]]) -> T:
         """The answer, asked for again while the cluster only needs a moment: a new leader, a new group."""

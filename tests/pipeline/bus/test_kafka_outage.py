@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.bus.kafka import cluster
 from pipeline.bus.kafka.bus import KafkaBus
+from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
 from pipeline.errors import OutageError
 from pipeline.ports import Position
 from pipeline.stage import Stage
@@ -88,6 +90,24 @@ async def test_whoever_ends_while_the_broker_is_away_ends_all_the_same(
         await asyncio.to_thread(kafka.start)
     await (await kafka_harness.open()).run([stage], until_idle=True)
     assert book.numbers[0] == 1
+
+
+async def test_who_asks_a_cluster_that_others_asked_in_vain_is_told_soon(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "SHORT_PATIENCE", 0.01)
+    asked = Cluster(KafkaOptions(bootstrap="127.0.0.1:1", patience=0.05))
+    seen = [asked.patience]
+    for _ in range(2):
+        with pytest.raises(OutageError):
+            await asked.ask("answer", asyncio.Event().wait)
+        seen.append(asked.patience)
+
+    async def answer() -> int:
+        return 1
+
+    await asked.ask("answer", answer)
+    assert [*seen, asked.patience] == [0.05, 0.01, 0.01, 0.05]
 
 
 async def test_a_bus_without_a_broker_says_where_it_looked(kafka_harness: KafkaHarness) -> None:
