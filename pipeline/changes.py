@@ -16,7 +16,7 @@ Turn = Callable[[], AbstractAsyncContextManager[None]]
 GLANCE_SECONDS = 0.25
 REST_SECONDS = 5.0
 TURN_SECONDS = 20.0
-"""Longer than the bus takes to say that it is away. Without it all in a line would wait for those before them."""
+"""Longer than the bus takes to say that it is away. Without it a line would wait one after the other."""
 _LOCK = "settings"
 log = logging.getLogger(__name__)
 

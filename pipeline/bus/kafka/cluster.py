@@ -25,7 +25,7 @@ RETRY_SECONDS = 0.1
 SHORT_PATIENCE = 3.0
 """Seconds that a call may take while the cluster is known to be away."""
 AWAY_SECONDS = 30.0
-"""So long it counts as away after a call that waited in vain, unless one succeeds; then one may wait again."""
+"""So long it counts as away after a call that waited in vain, unless one succeeds."""
 READ_BYTES = 4 * 1024 * 1024
 """What a read may hold of one partition at a time."""
 
