@@ -32,6 +32,8 @@ _REST = 10
 _PURGE_SECONDS = 3600.0
 _KEEP_SECONDS = 24 * 3600.0
 _CUT_OFF_SECONDS = 1800.0
+_FEW_SPACES = 500
+"""Up to here spaces are part of a question; to count more, all are counted."""
 
 _log = logging.getLogger(__name__)
 
@@ -135,7 +137,7 @@ class Shard(Generic[Row]):
 
     async def maintain(self) -> None:
         """Merge fragments, update indices, drop old versions and old tombstones, now."""
-        await uninterrupted(self._maintain(0))
+        await self._maintain(0)
 
     async def maintain_if_due(self) -> None:
         """The same if there is enough to merge, and this process has rested from the last time."""
@@ -146,7 +148,7 @@ class Shard(Generic[Row]):
         busy = now - self._changed_at < _BUSY_SECONDS
         least = _MANY_FRAGMENTS if busy else _FRAGMENTS
         if await self._base.small_fragments() >= least:
-            await uninterrupted(self._maintain(least))
+            await self._maintain(least)
         elif not busy:
             self._looked_at = self._seen
 
@@ -156,7 +158,7 @@ class Shard(Generic[Row]):
                 return  # another process was quicker
             started = time.monotonic()
             version = await self._base.version()
-            after = await self._base.maintain(self._purgeable(started))
+            after = await uninterrupted(self._base.maintain(self._purgeable(started)))
             if version == self._seen:
                 self._seen = after
             self._looked_at = after
@@ -190,9 +192,8 @@ class Shard(Generic[Row]):
         self._audience.followed(await self._counts(spaces), groups | live)
 
     async def _counts(self, spaces: Sequence[str] | None) -> dict[str, int]:
-        where = " AND ".join(
-            [*([] if spaces is None else [among("space", spaces)]), self._codec.counted_where or "true"]
-        )
+        few = [] if spaces is None or len(spaces) > _FEW_SPACES else [among("space", spaces)]
+        where = " AND ".join([*few, self._codec.counted_where or "true"])
         found = (await self._base.scan(where, ["space"])).column(0).value_counts().to_pylist()
         return dict.fromkeys(spaces or (), 0) | {one["values"]: one["counts"] for one in found}
 

@@ -24,8 +24,11 @@ from pipeline.store.stored import Stored, give_back, open_or_create
 
 Row = TypeVar("Row")
 
-KEEP = timedelta(minutes=15)
-"""How long readers of older versions still find them."""
+_KEEP = timedelta(minutes=10)
+_KEEP_OF_MANY = timedelta(minutes=2)
+_MANY_VERSIONS = 600
+"""How long readers of older versions find them. In a folder every look for the newest one lists them all, so
+a busy table keeps fewer; no read takes minutes there."""
 
 _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 """With it two merges that insert the same id at a time conflict, and the later one sees the earlier's row."""
@@ -104,13 +107,17 @@ class SharedBase(Stored[Row]):
         """Merge fragments, update indices, drop old versions, and tombstones up to stamp `purge`."""
         if purge:
             await self._table.delete(f"{'true' if self._codec.fleeting else 'gone'} AND stamp <= {purge}")
-        await self._table.optimize(cleanup_older_than=KEEP)
+        await self._table.optimize(cleanup_older_than=self._retention())
         if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
             for column in dict.fromkeys([self._codec.group, self._codec.id]):
                 await self._table.create_index(column, config=BTree())
         await asyncio.to_thread(give_back)
         await self._sync()
         return await self.version()
+
+    def _retention(self) -> timedelta:
+        many = self._disk is not None and self._disk.versions() > _MANY_VERSIONS
+        return _KEEP_OF_MANY if many else _KEEP
 
     async def _merge(self, data: pa.Table, stamp: int) -> int:
         # The condition lets a holder that lost its lock unknowingly write nothing over newer rows.
