@@ -252,6 +252,10 @@ def _announce(settings: Settings, listener: "socket.socket", secret: str | None,
 @app.command()
 def replay(
     *,
+    source: Annotated[
+        str, typer.Option("--from", help="documents: all; memories: only these.")
+    ] = "documents",
+    stage: Annotated[str | None, typer.Option(help="embed: only the vectors.")] = None,
     embedder: Annotated[str | None, typer.Option(help="wordllama, openai or none.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="The model of an openai embedder.")] = None,
     embedder_dimensions: Annotated[int | None, typer.Option(min=1, max=8192)] = None,
@@ -274,6 +278,8 @@ def replay(
     from api import replaying
 
     asked = {
+        "from": source,
+        "stage": stage,
         "embedder": embedder,
         "embedderModel": embedder_model,
         "embedderDimensions": embedder_dimensions,
@@ -304,13 +310,18 @@ async def _replay_alone(
     settings: Settings, body: dict[str, Any], *, dry_run: bool, rollback: bool, clean_up: bool
 ) -> None:
     """The same where no service runs: this process opens the log."""
+    from pydantic import ValidationError
+
     from api import replaying
     from api.queries.replay import ordered, planned, shown
     from pipeline.live import open_live
     from pipeline.replay.job import Replays
     from schemas.http.replay import ReplayBody
 
-    order = ordered(ReplayBody.model_validate(body))
+    try:
+        order = ordered(ReplayBody.model_validate(body))
+    except ValidationError as error:
+        raise failure("; ".join(f"{one['loc'][0]}: {one['msg']}" for one in error.errors())) from error
     async with open_live(settings, working=False, serving=False) as live:
         replays = Replays(live)
         if dry_run:

@@ -35,7 +35,10 @@ async def start(entry: Admin, body: ReplayBody) -> ReplayAnswer:
 @router.post("/plan", operation_id="postAdminReplayPlan", responses=_FAILURES)
 async def plan(entry: Admin, body: ReplayBody) -> ReplayPlan:
     """What a replay would read and write; nothing is changed."""
-    return replay.planned(await _replays(entry.state).plan(replay.ordered(body)))
+    try:
+        return replay.planned(await _replays(entry.state).plan(replay.ordered(body)))
+    except ReplayError as error:
+        raise ConflictError("This can't be replayed", str(error)) from error
 
 
 @router.delete("", operation_id="deleteAdminReplay", responses=failures(400, 401, 403, 500, 503))

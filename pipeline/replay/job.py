@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from pipeline.live import Live
+from pipeline.replay.copying import Copying
 from pipeline.replay.order import Order, Plan, Progress, ReplayError
 from pipeline.replay.rebuild import EFFECTS_FIRST, Rebuild
 from pipeline.replay.verify import differing, missing
@@ -52,6 +53,7 @@ class Replays:
     async def plan(self, order: Order) -> Plan:
         """What a replay would read and write; nothing is changed."""
         served = await self._generations.served()
+        order.check(self._live.foundation.recipe(served.current))
         recipe = order.recipe(self._live.foundation.recipe(served.current))
         ends = {topic.name: dict(await self._live.foundation.bus.ends(topic.name)) for topic in EFFECTS_FIRST}
         spaces = [space for row in self._live.pipeline.store.catalog.namespaces() for space in row.spaces]
@@ -135,10 +137,26 @@ class Replays:
     async def _replay(self, order: Order) -> None:
         served = await self._generations.served()
         before = self._live.foundation.recipe(served.current)
+        order.check(before)
         recipe = order.recipe(before)
         generation = await self._generations.begin(recipe, self._now())
         self._progress.generation = generation.number
-        await self._switch_to(generation, {}, fresh=True, same=recipe == before, force=order.force)
+        same = recipe == before
+        await self._switch_to(
+            generation, await self._begun(order), fresh=True, same=same, force=order.force, order=order
+        )
+
+    async def _begun(self, order: Order) -> Offsets:
+        """From where the log is to be read: what is copied holds what came before."""
+        if not order.copies:
+            return {}
+        # Asked before anything is copied. Texts are looked through from the start: which were embedded by
+        # then, their documents say.
+        there = await positions(self._live.pipeline)
+        copied = [DOCUMENTS_SUBMITTED.name]
+        if order.stage is not None:
+            copied += [MEMORIES_FORMED.name, MEMORIES_FORGOTTEN.name]
+        return {topic: there[topic] for topic in copied}
 
     async def _roll_back(self) -> None:
         served = await self._generations.served()
@@ -149,10 +167,25 @@ class Replays:
         await self._switch_to(served.previous, served.previous.offsets, fresh=False, same=False, force=True)
 
     async def _switch_to(
-        self, generation: Generation, offsets: Offsets, *, fresh: bool, same: bool, force: bool
+        self,
+        generation: Generation,
+        offsets: Offsets,
+        *,
+        fresh: bool,
+        same: bool,
+        force: bool,
+        order: Order | None = None,
     ) -> None:
         pipeline = await open_pipeline(self._live.foundation, generation)
-        rebuild = Rebuild(pipeline, offsets, fresh=fresh, told=self._progress.tell)
+        copying = self._copying(order, pipeline)
+        rebuild = Rebuild(
+            pipeline,
+            offsets,
+            # Copied memories have sources that were never read here.
+            fresh=fresh and not (copying is not None and copying.memories),
+            told=self._progress.tell,
+            copying=copying,
+        )
         takeover = _Takeover(self._live, pipeline, rebuild, self._progress, same=same, force=force)
         try:
             await self._read_all(rebuild)
@@ -165,6 +198,12 @@ class Replays:
             raise
         finally:
             await self._generations.sweep()
+
+    def _copying(self, order: Order | None, pipeline: Pipeline) -> Copying | None:
+        if order is None or not order.copies:
+            return None
+        anew = pipeline.embedder if order.stage == "embed" else None
+        return Copying(self._live.pipeline.store, memories=order.stage is not None, embedder=anew)
 
     async def _read_all(self, rebuild: Rebuild) -> None:
         """Everything, then what came meanwhile, until so little is left that a switch takes a moment."""
@@ -223,13 +262,16 @@ class _Takeover:
 
 
 async def positions(pipeline: Pipeline) -> Offsets:
-    """Up to where the tables of a pipeline hold what the log says; nobody may work on it meanwhile."""
+    """Up to where, at least, the tables of a pipeline hold what the log says."""
+    # The ends first: what comes in between only makes the lag larger, and the answer more careful.
+    ends = {topic: await pipeline.bus.ends(topic) for topic in _READ_BY}
     lag = await pipeline.bus.lag()
-    offsets: Offsets = {}
-    for topic, groups in _READ_BY.items():
-        ends = await pipeline.bus.ends(topic)
-        offsets[topic] = {
-            partition: end - max(lag.get(group, {}).get((topic, partition), end) for group in groups)
-            for partition, end in ends.items()
+    return {
+        topic: {
+            partition: max(
+                0, end - max(lag.get(group, {}).get((topic, partition), end) for group in _READ_BY[topic])
+            )
+            for partition, end in partitions.items()
         }
-    return offsets
+        for topic, partitions in ends.items()
+    }

@@ -15,8 +15,14 @@ class ReplayError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """`documents`: all is made anew from the texts in the log. None: as it is now."""
+    """What to make anew, and with what; None: as it is now.
 
+    `source` documents: all, from the texts in the log; memories: only these, from the log, with documents and
+    chunks copied. `stage` embed: the vectors only, and all else is copied.
+    """
+
+    source: Literal["documents", "memories"] = "documents"
+    stage: Literal["embed"] | None = None
     embedder: Literal["wordllama", "openai", "none"] | None = None
     embedder_model: str | None = None
     embedder_dimensions: int | None = None
@@ -26,10 +32,29 @@ class Order:
     force: bool = False
     """Switch also where the new tables hold something else than the old ones."""
 
+    @property
+    def copies(self) -> bool:
+        """Whether documents and chunks are copied from the tables that are served."""
+        return self.source == "memories" or self.stage is not None
+
+    def check(self, now: Recipe) -> None:
+        """ReplayError when it contradicts itself."""
+        wanted = self.recipe(now)
+        if self.source == "memories" and self.stage is not None:
+            raise ReplayError("--from memories and --stage embed make different things anew: give one.")
+        if self.copies and wanted.chunk_size != now.chunk_size:
+            raise ReplayError("Chunks that are copied keep their size: another one needs --from documents.")
+        if self.source == "memories" and _embedding(wanted) != _embedding(now):
+            raise ReplayError("Chunks that are copied keep their vectors: give --stage embed instead.")
+
     def recipe(self, now: Recipe) -> Recipe:
         """The recipe of the new generation."""
         asked = {name: value for name in Recipe.model_fields if (value := getattr(self, name)) is not None}
         return Recipe.model_validate(now.model_dump() | asked)
+
+
+def _embedding(recipe: Recipe) -> tuple[str, str, int]:
+    return recipe.embedder, recipe.embedder_model, recipe.embedder_dimensions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

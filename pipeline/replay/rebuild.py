@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pipeline.extraction.split import StructuredSplitter
 from pipeline.extraction.summary import summarize
 from pipeline.ports import Documents, Splitter
+from pipeline.replay.copying import Copying
 from pipeline.replay.reading import Reader
 from pipeline.replay.sources import FirstSources
 from pipeline.rows import ChunkRow, DocumentRow
@@ -53,12 +54,21 @@ Told = Callable[[str, int], None]
 class Rebuild:
     """Fills the tables of a pipeline that nobody serves yet."""
 
-    def __init__(self, pipeline: Pipeline, offsets: Offsets, *, fresh: bool, told: Told) -> None:
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        offsets: Offsets,
+        *,
+        fresh: bool,
+        told: Told,
+        copying: Copying | None = None,
+    ) -> None:
         foundation = pipeline.foundation
         self.reader = Reader(pipeline.bus, {topic: dict(at) for topic, at in offsets.items()})
         self._pipeline = pipeline
         self._store = pipeline.store
         self._told = told
+        self._copying = copying
         self._flushed_at = 0
         self._flushing: asyncio.Task[None] | None = None
         self._outdated: dict[str, DocumentExtracted] = {}
@@ -97,6 +107,7 @@ class Rebuild:
         self._store.bulk = True
         try:
             await self._settings(ends)
+            await self._copy()
             await self._submissions(ends)
             await self._texts(ends)
             await self._failures(live)
@@ -116,6 +127,14 @@ class Rebuild:
             await self._breathe(topic, offsets)
         for record in sorted(changes, key=lambda record: record.at):
             self._store.catalog.apply(record.event)
+
+    async def _copy(self) -> None:
+        """Once, when it is known who owns what; what changes from now on is in the log."""
+        copying, self._copying = self._copying, None
+        if copying is not None:
+            async for _ in copying.into(self._store):
+                self._told("copying", 0)
+                await self._relieve()
 
     async def _submissions(self, ends: Offsets) -> None:
         topic = DOCUMENTS_SUBMITTED
@@ -140,7 +159,9 @@ class Rebuild:
         rows = await self._store.documents.get([*failures, *texts])
         owned = {key: found[0] for key, found in rows.items() if self._store.catalog.owner(found[0].space)}
         contents = {
-            key: await self._pipeline.blobs.text(event.text) for key, event in texts.items() if key in owned
+            key: await self._pipeline.blobs.text(event.text)
+            for key, event in texts.items()
+            if key in owned and not _is_done(owned[key], event)
         }
         after = {
             key: _told(row, failures.get(key), texts.get(key), contents.get(key, ""))
@@ -213,6 +234,9 @@ class Rebuild:
     async def _breathe(self, topic: Topic[Any], offsets: int) -> None:
         """After a window: say so, keep what is in memory within its bound, and let others have the loop."""
         self._told(topic.name, offsets)
+        await self._relieve()
+
+    async def _relieve(self) -> None:
         store = self._store
         if self.reader.bytes - self._flushed_at > READ_BYTES or store.waiting > GROUPS:
             self._flushed_at = self.reader.bytes

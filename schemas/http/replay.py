@@ -11,6 +11,8 @@ from schemas.http.parts import WHOLE, Count, Maybe, Text, Timestamp
 class ReplayBody(Body):
     """What the new tables are made with; what is not given stays as it is."""
 
+    source: Annotated[Literal["documents", "memories"], Field(alias="from")] = "documents"
+    stage: Maybe[Literal["embed"]] = None
     embedder: Maybe[Literal["wordllama", "openai", "none"]] = None
     embedder_model: Maybe[Annotated[Text, Field(min_length=1, max_length=200)]] = None
     embedder_dimensions: Maybe[Annotated[StrictInt, Field(ge=1, le=8192), WHOLE]] = None

@@ -234,6 +234,48 @@ async def test_another_embedder_takes_over_without_a_pause(tmp_path: Path) -> No
         )
 
 
+@pytest.mark.parametrize("body", [{"from": "memories"}, {"stage": "embed"}], ids=["memories", "embed"])
+async def test_what_is_not_made_anew_is_copied_and_every_row_is_the_same(
+    tmp_path: Path, body: dict[str, str]
+) -> None:
+    async with world(tmp_path, chunk_size=100, partitions=3, shards=2) as service:
+        await _fill(service)
+        await service.add("home", "Dora waits.", id="dora", dreaming="dynamic")
+        answer = await _replayed(service, **body)
+        assert (answer["state"], answer["error"]) == ("done", None)
+        await service.settled()
+        before = await rows_of(service.pipeline.store)
+        assert (await _replayed(service))["state"] == "done"
+        assert differences(before, await rows_of(service.pipeline.store)) == []
+        answer = await _replayed(service, **body)
+        assert (answer["state"], answer["error"]) == ("done", None)
+        assert differences(before, await rows_of(service.pipeline.store)) == []
+
+
+async def test_only_the_vectors_are_made_anew_where_that_is_asked_for(tmp_path: Path) -> None:
+    async with world(tmp_path, chunk_size=100) as service:
+        await _fill(service)
+        before = await rows_of(service.pipeline.store)
+        assert (await _replayed(service, stage="embed", embedder="none"))["state"] == "done"
+        after = await rows_of(service.pipeline.store)
+        assert before.keys() == after.keys()
+        assert {wrong.partition(":")[0].rpartition(".")[2] for wrong in differences(before, after)} == {
+            "vector"
+        }
+
+
+async def test_what_is_copied_can_not_be_cut_or_embedded_otherwise(tmp_path: Path) -> None:
+    async with world(tmp_path) as service:
+        for body in (
+            {"from": "memories", "chunkSize": 300},
+            {"stage": "embed", "chunkSize": 300},
+            {"from": "memories", "embedder": "none"},
+            {"from": "memories", "stage": "embed"},
+        ):
+            await service.client.refused(409, "POST", "/admin/replay/plan", body)
+            assert (await _replayed(service, **body))["state"] == "failed"
+
+
 async def test_a_rollback_serves_what_was_before_with_what_came_since(tmp_path: Path) -> None:
     async with world(tmp_path, chunk_size=100) as service:
         await _fill(service)
