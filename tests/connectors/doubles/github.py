@@ -24,7 +24,6 @@ from tests.connectors.doubles.judge import Judge, Operation, ViolationError
 API = "https://api.github.com"
 SITE = "https://github.com"
 VERSION = "2026-03-10"
-EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 T = TypeVar("T")
@@ -122,8 +121,6 @@ class GitHubDouble(Bodies, Double):
             case ["tarball", _]:
                 where = f"{self.site}/codeload/{repo.id}/{call.at['ref']}?token=short-lived"
                 return Answer(302, None, {"location": where})
-            case ["compare", _]:
-                return self._compare(repo, call.at["basehead"])
             case ["hooks", *_]:
                 return self._hook(repo, call)
             case _:
@@ -211,34 +208,6 @@ class GitHubDouble(Bodies, Double):
                 encoding="base64",
                 content=b64encode(data).decode(),
                 url=self.address,
-            )
-        )
-
-    def _compare(self, repo: Repo, basehead: str) -> Answer:
-        base, _, head = basehead.partition("...")
-        if base not in repo.commits or head not in repo.commits:
-            return self._answer_error(404, "Not Found")
-        old, new = repo.commits[base], repo.commits[head]
-        chain, at = [], new
-        while at.sha != base and at.parents:
-            chain.append(at)
-            at = repo.commits[at.parents[0]]
-        status = "identical" if base == head else "ahead" if at.sha == base else "diverged"
-        files = [
-            self.described_entry(path, old, new)
-            for path in sorted({*old.files, *new.files})
-            if old.files.get(path) != new.files.get(path)
-        ]
-        known = {name: self.described_commit(repo, old) for name in ("base_commit", "merge_base_commit")}
-        commits = [self.described_commit(repo, commit) for commit in reversed(chain)]
-        return self._json(
-            self.judge.whole(
-                "commit-comparison",
-                status=status,
-                total_commits=len(chain),
-                commits=commits[:1],
-                files=files[:300],
-                **known,
             )
         )
 

@@ -57,11 +57,6 @@ class Bodies:
         whole["commit"] = {**whole["commit"], **inner, "comment_count": 0, "url": url}
         return whole
 
-    def described_entry(self, path: str, old: Commit, new: Commit) -> dict[str, Any]:
-        status = "added" if path not in old.files else "removed" if path not in new.files else "modified"
-        sha = (new.files.get(path) or old.files[path])[1]
-        return self.judge.whole("diff-entry", filename=path, status=status, sha=sha)
-
     def described_issue(self, repo: Repo, issue: Issue) -> dict[str, Any]:
         place = f"{self.site}/{repo.full_name}/{'pull' if issue.pull else 'issues'}/{issue.number}"
         pull = (

@@ -161,6 +161,7 @@ class NotionDouble(Double):
             "getPage": lambda c: self._one(c.at["page_id"], "page"),
             "getDataSource": lambda c: self._one(c.at["data_source_id"], "data_source"),
             "getBlock": lambda c: self._one(c.at["block_id"], "block"),
+            "getDatabase": lambda c: self._one(c.at["database_id"], "database"),
             "getPageMarkdown": self._markdown,
             "getSelf": lambda _: self._ok(self._bot()),
             "getUser": lambda c: self._user(c.at["user_id"]),

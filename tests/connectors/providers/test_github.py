@@ -9,6 +9,7 @@ from connectors.errors import AuthExpiredError, ForgedError, RateLimitedError
 from connectors.ports import Delivery, Hint, Item, Removed, Subscription
 from connectors.providers.github import GitHub
 from tests.connectors.contract import ConnectorContract, Source
+from tests.connectors.doubles.double import Answer
 from tests.connectors.doubles.github import API, GitHubDouble
 from tests.connectors.doubles.github_world import Repo
 from tests.connectors.providers.bench import Bench, Token
@@ -256,6 +257,46 @@ async def test_a_revoked_token_is_the_users_affair(bench: Bench, github: GitHubD
     github.tokens.clear()
     with pytest.raises(AuthExpiredError):
         await bench.run()
+
+
+@pytest.mark.parametrize(
+    ("message", "headers", "told"),
+    [
+        (
+            "Resource protected by organization SAML enforcement.",
+            {"x-github-sso": "required; url=x"},
+            "sign-on",
+        ),
+        ("This installation has been suspended", {}, "suspended"),
+    ],
+)
+async def test_what_only_the_user_can_mend_at_github_is_the_users_affair(
+    bench: Bench, github: GitHubDouble, message: str, headers: dict[str, str], told: str
+) -> None:
+    github.fail(Answer(403, {"message": message}, headers), "repos/get-commit")
+    with pytest.raises(AuthExpiredError, match=told):
+        await bench.run()
+
+
+async def test_a_missing_permission_for_one_repository_is_told(bench: Bench, github: GitHubDouble) -> None:
+    github.fail(Answer(403, {"message": "Resource not accessible by integration"}), "repos/get")
+    await bench.run()
+    assert [failure.code for failure in bench.mirror.failures.values()] == ["not_found"]
+
+
+async def test_issues_that_are_switched_off_are_none(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    gone = Answer(410, {"message": "Issues has been disabled in this repository."})
+    github.fail(gone, "issues/list-for-repo")
+    github.fail(gone, "issues/list-comments-for-repo")
+    await bench.run()
+    assert _ids(bench, repo) == {"blob/README.md", "blob/docs/leave.md"}
+
+
+async def test_documents_above_the_limit_are_left_out(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
+    bench.mirror.limit = 2
+    await bench.run()
+    assert _ids(bench, repo) == {"blob/README.md", "blob/docs/leave.md"}
+    assert github.counted().count("git/get-blob") == 2
 
 
 async def test_a_token_that_can_be_renewed_is(bench: Bench, github: GitHubDouble) -> None:
