@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
@@ -78,13 +78,12 @@ class GranolaDouble(Double):
 
     def _list(self, call: Call) -> Answer:
         within = self._within(call.query.get("folder_id"))
-        after = call.query.get("updated_after", "")
+        told = call.query.get("updated_after")
+        after = datetime.fromisoformat(told) if told else datetime.min.replace(tzinfo=UTC)
         found = [
             note
             for note in self.notes.values()
-            if note.finished
-            and _time(note.changed) > after
-            and (within is None or within & set(note.folders))
+            if note.finished and note.changed > after and (within is None or within & set(note.folders))
         ]
         found.sort(key=lambda note: note.at, reverse=True)
         return self._page(call, "notes", found, self._summary)
