@@ -199,7 +199,7 @@ def _offered(state: State, provider: str) -> tuple[Connectors, Offer]:
     if state.connectors is None or offer is None:
         raise UnavailableError(
             "Not available on this deployment",
-            f"Its operator has not set up {provider} (docs/connectors.md).",
+            f"Its operator has not set up {provider} (docs/guides/connectors.md).",
         )
     return state.connectors, offer
 

@@ -195,15 +195,16 @@ class ShelfProvider(Provider):
     """The provider of the shelf; it goes by a name that the contract knows."""
 
     name = "github"
-    origins = frozenset({ORIGIN})
     kinds = ("repos",)
     webhooks = True
     pace = Pace(per_second=100_000, concurrent=16, burst=1000)
 
-    def __init__(self, secret: str = SECRET) -> None:
+    def __init__(self, secret: str = SECRET, at: str = ORIGIN) -> None:
+        self._at = at
+        self.origins = frozenset({at})
         self.oauth = OAuth(
-            authorize_url=f"{ORIGIN}/authorize",
-            token_url=f"{ORIGIN}/token",
+            authorize_url=f"{at}/authorize",
+            token_url=f"{at}/token",
             client_id="recollect",
             client_secret=secret,
             scopes=("read",),
@@ -221,7 +222,7 @@ class ShelfProvider(Provider):
         page: Any = cursor["page"]
         now = cursor.get("now")
         while page is not None:
-            listed = checked(await connection.http.get(f"{ORIGIN}/texts", params={"page": page}))
+            listed = checked(await connection.http.get(f"{self._at}/texts", params={"page": page}))
             now = listed["now"] if now is None else now
             async for step in self._fetched(connection, listed["texts"], known):
                 yield step
@@ -233,7 +234,7 @@ class ShelfProvider(Provider):
     async def _changes(self, connection: Connection, cursor: Cursor, known: Known) -> AsyncIterator[Step]:
         for key in await known.failed():
             yield await self._read(connection, key)
-        answer = await connection.http.get(f"{ORIGIN}/changes", params={"since": cursor["since"]})
+        answer = await connection.http.get(f"{self._at}/changes", params={"since": cursor["since"]})
         if answer.status_code == 410:
             raise CursorExpiredError
         changed = checked(answer)
@@ -256,7 +257,7 @@ class ShelfProvider(Provider):
             yield step
 
     async def _read(self, connection: Connection, key: str) -> Step:
-        answer = await connection.http.get(f"{ORIGIN}/texts/{key}")
+        answer = await connection.http.get(f"{self._at}/texts/{key}")
         if answer.status_code == 404:
             return Removed(key)
         if answer.status_code == 403:
@@ -267,7 +268,7 @@ class ShelfProvider(Provider):
             version=text["version"],
             title=text["title"],
             text=text["text"],
-            url=f"{ORIGIN}/texts/{key}",
+            url=f"{self._at}/texts/{key}",
             metadata={"board": text["board"]},
         )
 
@@ -275,7 +276,7 @@ class ShelfProvider(Provider):
         return connection.selection is None or one["board"] in connection.selected("repos")
 
     async def account(self, connection: Connection) -> Account | None:
-        me = checked(await connection.http.get(f"{ORIGIN}/me"))
+        me = checked(await connection.http.get(f"{self._at}/me"))
         return Account(me["name"], me["id"])
 
     async def names(self, connection: Connection, kind: Kind, ids: Sequence[str]) -> Mapping[str, str]:
@@ -283,7 +284,7 @@ class ShelfProvider(Provider):
 
     async def browse(self, connection: Connection, parent: str | None, query: str, page: str | None) -> Page:
         asked = {"q": query, "page": page or "0"}
-        found = checked(await connection.http.get(f"{ORIGIN}/boards", params=asked))
+        found = checked(await connection.http.get(f"{self._at}/boards", params=asked))
         return Page(tuple(Entry(one, f"Board {one}", "repos") for one in found["boards"]), found["next"])
 
     async def receive(self, delivery: Delivery) -> Receipt:
@@ -299,13 +300,13 @@ class ShelfProvider(Provider):
     ) -> Subscription | None:
         made = checked(
             await connection.http.request(
-                "POST", f"{ORIGIN}/hooks", json={"address": address, "secret": secret}
+                "POST", f"{self._at}/hooks", json={"address": address, "secret": secret}
             )
         )
         return Subscription(made["id"], secret)
 
     async def unsubscribe(self, connection: Connection, current: Subscription) -> None:
-        await connection.http.request("DELETE", f"{ORIGIN}/hooks/{current.id}")
+        await connection.http.request("DELETE", f"{self._at}/hooks/{current.id}")
 
 
 def signed(body: bytes, secret: str) -> str:
