@@ -121,7 +121,11 @@ def _replay(data: Path) -> float:
     own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     began = time.perf_counter()
     subprocess.run(  # noqa: S603 - our own command
-        [recollect, "replay", "--data-dir", str(data)], check=True, env=own, stdout=subprocess.DEVNULL
+        [recollect, "replay"],
+        check=True,
+        cwd=data,
+        env={**own, "RECOLLECT_DATA_DIR": str(data)},
+        stdout=subprocess.DEVNULL,
     )
     return time.perf_counter() - began
 
