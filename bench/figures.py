@@ -98,9 +98,9 @@ def machine() -> str:
     )
 
 
-def write(path: Path, content: str) -> None:
+def write(path: Path, content: str, begin: str = BEGIN, end: str = END) -> None:
     """Replace what stands between the markers of a page."""
     page = path.read_text()
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n\n{content}\n\n{END}{after}")
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n\n{content}\n\n{end}{after}")

@@ -105,11 +105,16 @@ async def letter_of(state: State, id: str) -> LetterAnswer:  # noqa: A002 - a le
         payload, encoding = b64encode(value).decode(), "base64"
     return LetterAnswer(
         **shown(letter).model_dump(),
-        headers={name: text for name, text in letter.record.headers.items() if name not in PARKING},
+        headers={name: _legible(text) for name, text in letter.record.headers.items() if name not in PARKING},
         size=len(value),
         encoding=encoding,
         payload=payload,
     )
+
+
+def _legible(text: str) -> str:
+    """What another program sent as no UTF-8, for people."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
 
 
 def shown(letter: DeadLetter) -> DeadLetterAnswer:

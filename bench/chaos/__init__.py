@@ -1,0 +1,1 @@
+"""Faults, on purpose, against the real service in processes of its own."""

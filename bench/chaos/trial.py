@@ -1,0 +1,211 @@
+"""Clients that remember what was acknowledged, and what is there of it when the fault is over."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx2
+
+WRITERS = 4
+PATIENCE = 180.0
+SAMPLE = 25
+NAMESPACE = "chaos"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a trial. `lost` and `duplicates` have to be 0.
+
+    `refused`: answers other than success, by status; 0 stands for no answer. `parked` and `failed`: dead
+    letters and documents that failed, each with a reason; `brought_back`: found once their cause was gone.
+    """
+
+    fault: str
+    acknowledged: int
+    found: int
+    duplicates: int
+    recovery: float
+    refused: dict[int, int] = field(default_factory=dict)
+    parked: int = 0
+    failed: int = 0
+    brought_back: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> int:
+        return self.acknowledged - self.found
+
+
+class TrialError(AssertionError):
+    """What must not happen has happened, or did not end in time."""
+
+
+class Writer(threading.Thread):
+    """Adds documents with words of their own to one of the servers, one after the other."""
+
+    def __init__(self, url: str, key: str, number: int, stop: threading.Event, pause: float) -> None:
+        super().__init__(name=f"writer {number}", daemon=True)
+        self.acknowledged: list[str] = []
+        self.refused: Counter[int] = Counter()
+        self.hints: Counter[str] = Counter()
+        self._url, self._key = url, key
+        self._number = number
+        self._end = stop
+        self._pause = pause
+
+    def run(self) -> None:
+        headers = {"authorization": f"Bearer {self._key}"}
+        with httpx2.Client(base_url=self._url, headers=headers, timeout=30.0) as client:
+            count = 0
+            while not self._end.is_set():
+                count += 1
+                if not self._add(client, f"word{self._number}x{count}"):
+                    self._end.wait(0.1)
+                self._end.wait(self._pause)
+
+    def _add(self, client: httpx2.Client, word: str) -> bool:
+        body = {"content": f"The note that says {word} is kept.", "id": word, "dreaming": "instant"}
+        try:
+            answer = client.post(f"/ns/{NAMESPACE}/document", json=body)
+        except httpx2.TransportError:
+            self.refused[0] += 1
+            return False
+        if answer.is_success:
+            self.acknowledged.append(word)
+            return True
+        self.refused[answer.status_code] += 1
+        if "retry-after" in answer.headers:
+            self.hints[answer.headers["retry-after"]] += 1
+        return False
+
+
+@dataclass
+class Writing:
+    """What was written while a fault was on."""
+
+    writers: list[Writer]
+
+    @property
+    def acknowledged(self) -> list[str]:
+        return [word for writer in self.writers for word in list(writer.acknowledged)]
+
+    @property
+    def refused(self) -> dict[int, int]:
+        return dict(sum((writer.refused for writer in self.writers), Counter()))
+
+    @property
+    def hints(self) -> dict[str, int]:
+        """The values of Retry-After that came with refusals."""
+        return dict(sum((writer.hints for writer in self.writers), Counter()))
+
+    def at_least(self, count: int) -> None:
+        """Wait until so many more were acknowledged."""
+        wanted = len(self.acknowledged) + count
+        until(lambda: len(self.acknowledged) >= wanted, f"{count} more documents acknowledged")
+
+    def until_refused(self, status: int | None = None) -> None:
+        """Wait until somebody is refused, with this status if one is given."""
+        until(lambda: bool(self.refused if status is None else self.refused.get(status)), "a refusal")
+
+
+@contextmanager
+def writing(urls: Sequence[str], key: str, pause: float = 0.0) -> Iterator[Writing]:
+    """Writers at work on these servers until the block ends."""
+    stop = threading.Event()
+    writers = [Writer(urls[number % len(urls)], key, number, stop, pause) for number in range(WRITERS)]
+    for writer in writers:
+        writer.start()
+    try:
+        yield Writing(writers)
+    finally:
+        stop.set()
+        for writer in writers:
+            writer.join()
+
+
+class Reader:
+    """Asks a server what there is."""
+
+    def __init__(self, url: str, key: str) -> None:
+        headers = {"authorization": f"Bearer {key}"}
+        self.http = httpx2.Client(base_url=url, headers=headers, timeout=60.0)
+
+    def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        """The answer's JSON; an empty one while nobody answers."""
+        try:
+            answer = self.http.request(method, path, json=body, **options)
+        except httpx2.TransportError:
+            return {}
+        return answer.json() if answer.is_success else {}
+
+    def listed(self, kind: str, namespace: str = NAMESPACE) -> list[Any]:
+        """Every item, oldest first."""
+        items: list[Any] = []
+        page, pages = 1, 1
+        while page <= pages:
+            path = f"/ns/{namespace}/list/{kind}?page={page}&limit=100&order=asc"
+            answer = self.ask("POST", path, {})
+            items += answer.get(kind, [])
+            page, pages = page + 1, int(answer.get("pagination", {}).get("totalPages", 0))
+        return items
+
+    def letters(self) -> list[Any]:
+        return list(self.ask("GET", "/admin/dlq?limit=1000").get("letters", []))
+
+    def status(self, document: str) -> tuple[str, str | None]:
+        """A document's status, and the reason where it failed."""
+        found = self.ask("GET", f"/ns/{NAMESPACE}/document/{document}")
+        failed = {one["id"]: one["error"] for one in self.ask("GET", "/admin/failed").get("documents", [])}
+        return found.get("system", {}).get("status", "unknown"), failed.get(document)
+
+    def is_settled(self, words: Sequence[str]) -> bool:
+        """Whether these are all done, and nothing is left to handle."""
+        lag = self.ask("GET", "/admin/status").get("lag")
+        if lag is None or any(lag.values()):
+            return False
+        done = {one["id"] for one in self.listed("documents") if one["system"]["status"] == "done"}
+        return done >= set(words)
+
+
+def until(good: Callable[[], bool], what: str) -> float:
+    """Wait for it; how many seconds it took. TrialError after `PATIENCE`."""
+    began = time.monotonic()
+    while not good():
+        if time.monotonic() - began > PATIENCE:
+            raise TrialError(f"{what} did not happen within {PATIENCE:.0f} s")
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+def outcome(fault: str, reader: Reader, written: Writing, **more: Any) -> Outcome:
+    """Wait until everything is as it should be, count, and say how long it took."""
+    words = written.acknowledged
+    recovery = until(lambda: reader.is_settled(words), f"{fault}: everything acknowledged is done")
+    listed = Counter(one["id"] for one in reader.listed("documents"))
+    said = Counter(word for one in reader.listed("chunks") for word in _words(one["content"]))
+    twice = {word for word in words if listed[word] > 1 or said[word] > 1}
+    found = [word for word in words if listed[word] and said[word]]
+    missed = [word for word in found[:: max(1, len(found) // SAMPLE)] if not _is_found(reader, word)]
+    return Outcome(
+        fault=fault,
+        acknowledged=len(words),
+        found=len(found) - len(missed),
+        duplicates=len(twice),
+        recovery=recovery,
+        refused=written.refused,
+        **more,
+    )
+
+
+def _words(content: str) -> list[str]:
+    return [word for word in content.split() if word.startswith("word") and "x" in word]
+
+
+def _is_found(reader: Reader, word: str) -> bool:
+    body = {"query": word, "searchMode": "chunks", "threshold": 0, "limit": 3}
+    results = reader.ask("POST", f"/ns/{NAMESPACE}/search", body).get("results", [])
+    return sum(word in _words(result.get("chunk") or "") for result in results) == 1

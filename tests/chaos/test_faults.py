@@ -1,0 +1,35 @@
+"""Every fault of `make chaos` in short: what was acknowledged is there once, the rest has a reason."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.chaos import embedded, kafka
+from bench.chaos.embedded import NotHereError, Trial
+from bench.chaos.trial import Outcome
+
+pytestmark = pytest.mark.slow
+BROUGHT_BACK = {"corrupt": 1, "missing": 1}
+
+
+def _tried(trial: Trial, folder: Path) -> Outcome:
+    try:
+        return trial(folder, True)
+    except NotHereError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.parametrize("fault", embedded.TRIALS)
+def test_nothing_acknowledged_is_lost_or_there_twice(fault: str, tmp_path: Path) -> None:
+    outcome = _tried(embedded.TRIALS[fault], tmp_path)
+    assert outcome.acknowledged > 0
+    assert (outcome.lost, outcome.duplicates) == (0, 0), outcome
+    assert outcome.brought_back == BROUGHT_BACK.get(fault, 0)
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("fault", kafka.TRIALS)
+def test_nothing_acknowledged_is_lost_or_there_twice_on_kafka(fault: str, tmp_path: Path) -> None:
+    outcome = _tried(kafka.TRIALS[fault], tmp_path)
+    assert outcome.acknowledged > 0
+    assert (outcome.lost, outcome.duplicates) == (0, 0), outcome
