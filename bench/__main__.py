@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import lance
+from bench import connectors, lance
 from bench.figures import machine, table, write
 from bench.load import Figures, Sizes, measure
 from bench.server import Server
@@ -21,6 +21,9 @@ PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 def main() -> None:
     """Measure, print, and with --write put the table into docs/benchmarks.md."""
     options = _options()
+    if options.connectors:
+        connectors.run(quick=options.quick)
+        return
     sizes = Sizes.quick() if options.quick else Sizes()
     note = _note(sizes)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
@@ -37,6 +40,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="a tenth of the size")
     parser.add_argument("--alone", action="store_true", help="without plain LanceDB")
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--connectors", action="store_true", help="only how fast a connector runs")
     return parser.parse_args()
 
 

@@ -1,0 +1,115 @@
+"""Connectors in processes of their own, on Kafka: one run at a time, whichever has it, and none is lost."""
+
+import secrets
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from cryptography.fernet import Fernet
+
+from bench.server import Server
+from tests.connectors.doubles.granola import GranolaDouble
+from tests.e2e.deployment import SESSION_SECONDS
+from tests.e2e.waiting import until
+from tools.kafka import Broker, Container
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
+NOTES = 35
+KEY = "grn_good"
+
+
+@contextmanager
+def _served(double: GranolaDouble) -> Iterator[str]:
+    config = uvicorn.Config(double, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
+    server, listening = uvicorn.Server(config), config.bind_socket()
+    thread = Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    server.should_exit = True
+    thread.join()
+
+
+class Parts:
+    """One process that answers, one that works, two for connectors."""
+
+    def __init__(self, folder: Path, bootstrap: str, source: str) -> None:
+        settings = {
+            "RECOLLECT_KAFKA_BOOTSTRAP": bootstrap,
+            "RECOLLECT_KAFKA_PARTITIONS": "2",
+            "RECOLLECT_KAFKA_SESSION_SECONDS": SESSION_SECONDS,
+            "RECOLLECT_SHARDS": "1",
+            "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
+            "RECOLLECT_GRANOLA_URL": source,
+        }
+        key = f"rk_{secrets.token_hex(16)}"
+        parts = ("api", "pipeline", "connectors", "connectors")
+        self.all = [Server(folder / "data", settings, only=part, key=key) for part in parts]
+        self.api, self.connectors = self.all[0], self.all[2:]
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """The JSON of a request that goes well."""
+        headers = {"authorization": f"Bearer {self.api.key}"}
+        answer = httpx2.request(method, self.api.url + path, json=body, headers=headers, timeout=60)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def documents(self) -> int:
+        """How many there are."""
+        listed = self.ask("POST", "/ns/alice/list/documents", {})
+        total: int = listed["pagination"]["totalItems"]
+        return total
+
+
+@pytest.fixture
+def double() -> GranolaDouble:
+    made = GranolaDouble()
+    folder = made.folder("Team")
+    for number in range(NOTES):
+        made.note(f"Note {number}", f"The kettle number {number} is blue.", folders=[folder])
+    return made
+
+
+@pytest.fixture
+def parts(tmp_path: Path, kafka: Broker | Container, double: GranolaDouble) -> Iterator[Parts]:
+    with _served(double) as source:
+        parts = Parts(tmp_path, kafka.bootstrap, source)
+        try:
+            with ThreadPoolExecutor() as threads:
+                list(threads.map(Server.start, parts.all))
+            yield parts
+        finally:
+            with ThreadPoolExecutor() as threads:
+                list(threads.map(Server.stop, parts.all))
+
+
+def test_a_run_is_done_once_and_survives_its_process(parts: Parts, double: GranolaDouble) -> None:
+    created = parts.ask("POST", "/ns/alice/connectors", {"provider": "granola", "config": {"apiKey": KEY}})
+    path = f"/ns/alice/connectors/{created['id']}"
+    until(lambda: _read(double), lambda read: len(read) >= 10, "the first notes read")
+    parts.connectors[0].kill()
+    ended = until(
+        lambda: parts.ask("GET", f"{path}?include=syncs"),
+        lambda shown: shown["latestRun"]["system"]["status"] != "running",
+        "the end of the run",
+    )
+    assert (ended["latestRun"]["error"], ended["documentCount"]) == (None, NOTES)
+    assert len(ended["syncs"]) == 1
+    until(parts.documents, lambda found: found == NOTES, "all documents")
+    read = _read(double)
+    assert len(read) == NOTES
+    assert sum(read.values()) <= 2 * NOTES, "only what came after a checkpoint was read again"
+    parts.connectors[0].start()
+    parts.ask("DELETE", path)
+    until(parts.documents, lambda found: found == 0, "no documents")
+    double.settle()
+
+
+def _read(double: GranolaDouble) -> Counter[str]:
+    return Counter(call.path for call in double.calls if call.path.startswith("/v1/notes/"))
