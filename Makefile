@@ -4,10 +4,10 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test browser check format lint types imports bench chaos demo kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports bench chaos demo demo-connectors kafka asyncapi hooks clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 $(UV):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "recollect needs Python 3.11 or newer: make run PYTHON=/path/to/python3.11"; exit 1; }
@@ -57,6 +57,9 @@ chaos: install ## Break the service on purpose and see what is lost (ARGS="--sho
 
 demo: install ## Remember the installed packages, then ask five questions
 	@$(BIN)/recollect demo
+
+demo-connectors: install ## Connect all eight sources to the doubles of the tests, and watch documents come and go
+	@$(BIN)/python -m tests.connectors.demo
 
 kafka: install ## Run a real Apache Kafka on loopback until Ctrl-C (ARGS="--port 9092")
 	@$(BIN)/python -m tools.kafka $(ARGS)
