@@ -163,8 +163,14 @@ class Replays:
         if served.previous is None:
             raise ReplayError("There is no previous generation to go back to.")
         self._progress.generation = served.previous.number
+        # Texts are looked through from the start: some were chunked and not yet embedded when it was left.
+        offsets = {
+            topic: read
+            for topic, read in served.previous.offsets.items()
+            if topic != DOCUMENTS_EXTRACTED.name
+        }
         # What it lacks came in while another was served; nothing is compared with that one.
-        await self._switch_to(served.previous, served.previous.offsets, fresh=False, same=False, force=True)
+        await self._switch_to(served.previous, offsets, fresh=False, same=False, force=True)
 
     async def _switch_to(
         self,

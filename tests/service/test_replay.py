@@ -280,10 +280,17 @@ async def test_a_rollback_serves_what_was_before_with_what_came_since(tmp_path: 
     async with world(tmp_path, chunk_size=100) as service:
         await _fill(service)
         before = await rows_of(service.pipeline.store)
-        await _replayed(service, chunkSize=800)
+        await asyncio.gather(
+            *(service.add("late", f"Dora has {number} cats.", id=f"d{number}") for number in range(9))
+        )
+        await _replayed(service, chunkSize=800)  # in the middle of the work on these
         await service.add("home", "Cleo lives in Oslo.", id="cleo")
         await service.settled()
         assert (await _replayed(service, "/admin/replay/rollback"))["state"] == "done"
+        await service.settled()
+        late = await service.listed("late", "documents")
+        assert [one["system"]["status"] for one in late] == ["done"] * 9
+        assert len(await service.listed("late", "chunks")) == 9
         assert service.pipeline.generation.number == 0
         after = await rows_of(service.pipeline.store)
         assert before.keys() < after.keys()
