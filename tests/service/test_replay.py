@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.service.generations import differences, rows_of
 from tests.service.test_histories import DOCUMENTS, SAID, SPACES, STEPS, History
-from tests.service.world import World, until, world
+from tests.service.world import World, world
 
 pytestmark = pytest.mark.anyio
 
@@ -102,12 +102,8 @@ async def _fill(service: World) -> None:
 async def _replayed(service: World, path: str = "/admin/replay", **body: Any) -> Any:
     """A replay asked for over HTTP, when it has ended."""
     await service.client.ok("POST", path, body if path == "/admin/replay" else None)
-
-    async def ended() -> Any:
-        answer = await service.client.ok("GET", "/admin/replay")
-        return answer if answer["state"] != "running" else None
-
-    return await until(ended, "the end of the replay")
+    await service.replays.finished()
+    return await service.client.ok("GET", "/admin/replay")
 
 
 async def _found(service: World, name: str = "home") -> list[Any]:
