@@ -80,7 +80,7 @@ class Webhooks:
     async def _take(self, receipt: Receipt, provider: Provider, row: ConnectorChanged | None) -> None:
         if receipt.handshake is not None:
             self.handshakes[provider.name] = receipt.handshake
-            log.info("%s sent its verification token: `recollect connectors handshake`.", provider.name)
+            log.info("%s sent its verification token: `recollect connectors handshakes`.", provider.name)
         if receipt.id is not None and self._is_known(f"{provider.name}/{receipt.id}"):
             return
         for hint in receipt.hints:

@@ -185,3 +185,18 @@ async def test_what_leads_outside_may_not_lead_inside() -> None:
     with pytest.raises(NotFetchedError, match="private or reserved"):
         await http.get("http://127.0.0.1/secret")
     await clients.aclose()
+
+
+@pytest.mark.anyio
+async def test_a_signature_goes_where_it_was_made_for_and_no_further() -> None:
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        if request.url.host == "files.test":
+            return httpx2.Response(302, headers={"location": "https://elsewhere.test/x"})
+        return httpx2.Response(200)
+
+    world = World(handler)
+    await world.http.get(f"{OTHER}/x", headers={"authorization": "AWS4-HMAC-SHA256"}, signed=True)
+    first, second = world.asked
+    assert first.headers["authorization"] == "AWS4-HMAC-SHA256"
+    assert "authorization" not in second.headers
+    assert "Bearer" not in str(first.headers) + str(second.headers)
