@@ -6,8 +6,8 @@ from typing import Literal, Protocol, TypeVar
 
 from pipeline import ports
 from pipeline.connections import Connections
-from pipeline.delivery import DeadLetter
 from pipeline.measuring import Measured, Trouble
+from pipeline.records import DeadLetter
 from pipeline.replay.order import Order, Plan, Progress
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
 from schemas.events import ConnectorChanged

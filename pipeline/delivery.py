@@ -7,9 +7,7 @@ import random
 import traceback
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
@@ -18,28 +16,30 @@ from pydantic import ValidationError
 
 from pipeline import logs, tracing
 from pipeline.errors import OutageError, RejectedError, RetryableError, StageFaultError
+from pipeline.observing import Observer, Unobserved
 from pipeline.ports import Clock, Position
+from pipeline.records import (
+    ATTEMPTS,
+    ERROR,
+    ERROR_TYPE,
+    ORIGIN_OFFSET,
+    ORIGIN_PARTITION,
+    ORIGIN_TOPIC,
+    PARKED_AT,
+    STAGE,
+    Entry,
+    RawRecord,
+    UnreadableError,
+    decode,
+    meant_for,
+    place_of,
+)
 from pipeline.stage import Record, Stage
 from schemas.base import Event, timestamp
-from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 log = logging.getLogger(__name__)
 
-ERROR = "error"
-ERROR_TYPE = "error-type"
-ORIGIN_TOPIC = "origin-topic"
-ORIGIN_PARTITION = "origin-partition"
-ORIGIN_OFFSET = "origin-offset"
-STAGE = "stage"
-ATTEMPTS = "attempts"
-PARKED_AT = "parked-at"
-REDRIVEN_PARTITION = "redriven-partition"
-REDRIVEN_OFFSET = "redriven-offset"
-REDRIVEN_STAGE = "redriven-stage"
-PARKING = frozenset(
-    {ERROR, ERROR_TYPE, ORIGIN_TOPIC, ORIGIN_PARTITION, ORIGIN_OFFSET, STAGE, ATTEMPTS, PARKED_AT}
-)
 ERROR_LENGTH = 2000
 CHANCES = 3
 """How often a record is tried that a stage fails on without knowing why."""
@@ -56,127 +56,10 @@ _OUTAGES = frozenset(
 """What the system answers when the disk is full or a folder can't be written, whatever the record."""
 
 
-class UnreadableError(ValueError):
-    """A record that is not what its topic promises, in words for people."""
-
-
-@dataclass(frozen=True, slots=True)
-class RawRecord:
-    """A record as the bus holds it: nothing decoded, so nothing can be lost in decoding."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes
-    value: bytes
-    headers: Mapping[str, str]
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What is appended to a topic."""
-
-    key: bytes
-    value: bytes
-    headers: Mapping[str, str]
-
-
 class Appender(Protocol):
     """Raw bytes to a topic by name, durable on return."""
 
     async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]: ...
-
-
-class Observer(Protocol):
-    """Is told what becomes of records, for metrics and readiness. Called on the loop; must return at once."""
-
-    def began(self, stage: str, partition: int) -> None:
-        """A batch was handed to a stage."""
-        ...
-
-    def ended(self, stage: str, partition: int) -> None:
-        """It is done with, or was given up."""
-        ...
-
-    def waits(self, stage: str, partition: int, error: Exception) -> None:
-        """It failed and will be tried again."""
-        ...
-
-    def handled(self, stage: str, records: Sequence[Record[Any]], seconds: float, now: datetime) -> None:
-        """These were handled together in so many seconds."""
-        ...
-
-    def parked(self, stage: str) -> None:
-        """A record became a dead letter."""
-        ...
-
-
-class Unobserved:
-    """An `Observer` for whoever needs none."""
-
-    def began(self, stage: str, partition: int) -> None:
-        """Nothing."""
-
-    def ended(self, stage: str, partition: int) -> None:
-        """Nothing."""
-
-    def waits(self, stage: str, partition: int, error: Exception) -> None:
-        """Nothing."""
-
-    def handled(self, stage: str, records: Sequence[Record[Any]], seconds: float, now: datetime) -> None:
-        """Nothing."""
-
-    def parked(self, stage: str) -> None:
-        """Nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class DeadLetter:
-    """A parked record and why it was parked. `attempts` 0: it could not even be decoded."""
-
-    record: RawRecord
-    origin: tuple[str, int, int]
-    """Topic, partition and offset where it was first read."""
-    stage: str
-    error: str
-    error_type: str
-    attempts: int
-    parked_at: str
-
-    @property
-    def id(self) -> str:
-        """Its own place in the log: `<topic>.dlq/<partition>/<offset>`."""
-        return f"{self.record.topic}/{self.record.partition}/{self.record.offset}"
-
-    @classmethod
-    def read(cls, record: RawRecord) -> "DeadLetter":
-        """From a record of a `.dlq` topic."""
-        headers = record.headers
-        return cls(
-            record=record,
-            origin=(
-                headers[ORIGIN_TOPIC],
-                int(headers[ORIGIN_PARTITION]),
-                int(headers[ORIGIN_OFFSET]),
-            ),
-            stage=headers[STAGE],
-            error=headers[ERROR],
-            error_type=headers[ERROR_TYPE],
-            attempts=int(headers[ATTEMPTS]),
-            parked_at=headers[PARKED_AT],
-        )
-
-    def redriven(self) -> Entry:
-        """The record for another try, at its first place in the log: it never overtakes newer ones."""
-        headers = {name: value for name, value in self.record.headers.items() if name not in PARKING}
-        _, partition, offset = self.origin
-        headers |= {
-            REDRIVEN_PARTITION: str(partition),
-            REDRIVEN_OFFSET: str(offset),
-            REDRIVEN_STAGE: self.stage,
-        }
-        return Entry(self.record.key, self.record.value, headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +122,7 @@ class Delivery:
 
     async def _deliver(self, stage: Stage[E], batch: Sequence[RawRecord]) -> None:
         pairs: list[_Pair[E]] = []
-        for raw in _meant_for(stage, batch):
+        for raw in meant_for(stage, batch):
             try:
                 pairs.append(_Pair(raw, decode(stage.source, raw)))
             except ValueError as error:
@@ -326,7 +209,7 @@ class Delivery:
             ) from failure.error
 
     async def _park(self, stage: Stage[E], raw: RawRecord, failure: _Failure) -> None:
-        partition, offset = _place(raw)
+        partition, offset = place_of(raw)
         error = _message(failure.error)
         headers = {
             **raw.headers,
@@ -356,54 +239,6 @@ class Delivery:
                 await self._rest(f"A dead letter waits for {topic}", error, pause)
             else:
                 return
-
-
-def decode(topic: Topic[E], raw: RawRecord) -> Record[E]:
-    """The event in its envelope; ValueError when key, value or headers are not what the topic promises."""
-    for name, value in raw.headers.items():
-        if not value.isascii():
-            _see_that_it_is_text(name, value)
-    partition, offset = _place(raw)
-    return Record(
-        topic=raw.topic,
-        partition=partition,
-        offset=offset,
-        key=raw.key.decode(),
-        event=topic.event.model_validate_json(raw.value),
-        at=raw.at,
-        headers=raw.headers,
-        redriven=REDRIVEN_OFFSET in raw.headers,
-    )
-
-
-def _see_that_it_is_text(header: str, value: str) -> None:
-    """A bus hands over bytes that are no UTF-8 as lone surrogates, so that none are lost."""
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise UnreadableError(f"the header {header} is no UTF-8") from error
-
-
-def decoded(stage: Stage[E], batch: Sequence[RawRecord]) -> list[Record[E]]:
-    """What can be decoded of a batch; the rest is parked when it is delivered."""
-    records = []
-    for raw in _meant_for(stage, batch):
-        with suppress(ValueError):
-            records.append(decode(stage.source, raw))
-    return records
-
-
-def _meant_for(stage: Stage[E], batch: Sequence[RawRecord]) -> list[RawRecord]:
-    """Without what was given back to another stage: this one has had the record at its first place."""
-    return [raw for raw in batch if raw.headers.get(REDRIVEN_STAGE, stage.name) == stage.name]
-
-
-def _place(raw: RawRecord) -> tuple[int, int]:
-    """Partition and offset; a redriven record stands at its first place, as if delivered once more."""
-    partition, offset = raw.headers.get(REDRIVEN_PARTITION, ""), raw.headers.get(REDRIVEN_OFFSET, "")
-    if partition.isdecimal() and offset.isdecimal():
-        return int(partition), int(offset)
-    return raw.partition, raw.offset
 
 
 def _message(error: Exception) -> str:

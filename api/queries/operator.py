@@ -8,7 +8,7 @@ from importlib.metadata import version
 from api.ports import DeadLetters
 from api.problems import BadRequestError, NotFoundError, UnavailableError
 from api.state import State
-from pipeline.delivery import PARKING, DeadLetter
+from pipeline.records import PARKING, DeadLetter
 from pipeline.store.sizes import together
 from schemas.base import timestamp
 from schemas.events import OrganizationChanged, SettingsChanged

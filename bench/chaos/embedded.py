@@ -18,8 +18,8 @@ from bench.chaos.endpoint import endpoint
 from bench.chaos.trial import NAMESPACE, Outcome, Reader, TrialError, outcome, until, writing
 from bench.server import Server
 from pipeline.bus.log import LogBus
-from pipeline.delivery import Entry
 from pipeline.foundation import SystemClock
+from pipeline.records import Entry
 from schemas.topics import DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 
 PARTITIONS = 4

@@ -8,8 +8,9 @@ from typing import Any
 
 from pipeline.bus.following import Batch
 from pipeline.bus.journal import Seat, Stream
-from pipeline.delivery import Delivery, RawRecord
+from pipeline.delivery import Delivery
 from pipeline.errors import StageFaultError
+from pipeline.records import RawRecord
 from pipeline.stage import Stage
 
 BATCH = 512

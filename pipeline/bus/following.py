@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from pipeline.bus.port import Handle
-from pipeline.delivery import RawRecord, decode
+from pipeline.records import RawRecord, decode
 from pipeline.stage import Record
 from schemas.base import Event
 from schemas.topics import Topic

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from pipeline.delivery import Entry, RawRecord
 from pipeline.ports import Position
+from pipeline.records import Entry, RawRecord
 
 Stream = tuple[str, int]
 """Topic and partition."""

@@ -17,8 +17,10 @@ from pipeline.bus.lock import DirectoryLock
 from pipeline.bus.port import Follower, Handle
 from pipeline.bus.upkeep import CHUNK, Upkeep
 from pipeline.bus.writer import Writer
-from pipeline.delivery import DeadLetter, Delivery, Entry, Observer, Patience, RawRecord, decoded
+from pipeline.delivery import Delivery, Patience
+from pipeline.observing import Observer
 from pipeline.ports import Clock, Position
+from pipeline.records import DeadLetter, Entry, RawRecord, decoded
 from pipeline.stage import Stage
 from schemas.base import Event
 from schemas.topics import Topic

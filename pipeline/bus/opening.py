@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.bus.log import LogBus
 from pipeline.bus.port import Bus
-from pipeline.delivery import Observer
+from pipeline.observing import Observer
 from pipeline.ports import Clock
 from pipeline.settings import Settings
 from schemas import topics

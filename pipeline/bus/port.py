@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol, TypeVar
 
-from pipeline.delivery import DeadLetter, Entry, RawRecord
 from pipeline.ports import Position
+from pipeline.records import DeadLetter, Entry, RawRecord
 from pipeline.stage import Record, Stage
 from schemas.base import Event
 from schemas.topics import Topic

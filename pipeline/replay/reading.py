@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pipeline.bus.port import Bus
-from pipeline.delivery import RawRecord, decode
+from pipeline.records import RawRecord, decode
 from pipeline.stage import Record
 from pipeline.store.generations import Offsets
 from schemas.base import Event

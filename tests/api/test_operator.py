@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.delivery import Entry
 from pipeline.errors import RejectedError
+from pipeline.records import Entry
 from pipeline.stage import Record, Stage
 from schemas.events import DocumentSubmitted
 from schemas.topics import DOCUMENTS_SUBMITTED

@@ -9,18 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.delivery import (
-    CHANCES,
-    FAULTS,
-    REST_SECONDS,
-    DeadLetter,
-    Delivery,
-    Entry,
-    Patience,
-    RawRecord,
-)
+from pipeline.delivery import CHANCES, FAULTS, REST_SECONDS, Delivery, Patience
 from pipeline.errors import OutageError, RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Position
+from pipeline.records import DeadLetter, Entry, RawRecord
 from pipeline.stage import Record, Stage
 from schemas.base import Event
 from schemas.topics import Topic

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pipeline.delivery import Entry
+from pipeline.records import Entry
 from schemas.topics import DOCUMENTS_SUBMITTED
 from tests.contract import Client
 from tests.service.world import World

@@ -19,9 +19,11 @@ from pipeline.bus.kafka.publishing import Publishing
 from pipeline.bus.kafka.reading import TopicFeed, read
 from pipeline.bus.kafka.topics import Topics
 from pipeline.bus.port import Follower, Handle
-from pipeline.delivery import DeadLetter, Delivery, Entry, Observer, Patience, RawRecord, decoded
+from pipeline.delivery import Delivery, Patience
 from pipeline.errors import OutageError
+from pipeline.observing import Observer
 from pipeline.ports import Clock, Position
+from pipeline.records import DeadLetter, Entry, RawRecord, decoded
 from pipeline.stage import Stage
 from schemas import topics as all_topics
 from schemas.base import Event

@@ -19,7 +19,8 @@ from faststream.middlewares import AckPolicy
 from pipeline.bus.kafka.cluster import KafkaOptions, milliseconds
 from pipeline.bus.kafka.lanes import Lane
 from pipeline.bus.kafka.records import legible, raw
-from pipeline.delivery import Delivery, RawRecord
+from pipeline.delivery import Delivery
+from pipeline.records import RawRecord
 from pipeline.stage import Stage
 
 log = logging.getLogger(__name__)

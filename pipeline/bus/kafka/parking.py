@@ -11,7 +11,7 @@ from pipeline.bus.kafka.offsets import REDRIVE, Offsets
 from pipeline.bus.kafka.publishing import Publishing
 from pipeline.bus.kafka.reading import read
 from pipeline.bus.kafka.topics import DEAD_LETTERS, Topics
-from pipeline.delivery import DeadLetter, Entry
+from pipeline.records import DeadLetter, Entry
 
 
 class Parking:

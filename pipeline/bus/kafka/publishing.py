@@ -12,9 +12,9 @@ from faststream.kafka import KafkaBroker
 
 from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
 from pipeline.bus.kafka.topics import OVERHEAD_BYTES, PARKED_BYTES, Topics, most_bytes
-from pipeline.delivery import Entry
 from pipeline.errors import OutageError, RejectedError
 from pipeline.ports import Position
+from pipeline.records import Entry
 from schemas.ids import partition
 
 log = logging.getLogger(__name__)

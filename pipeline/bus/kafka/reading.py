@@ -11,8 +11,8 @@ from pipeline.bus.following import Batch
 from pipeline.bus.kafka.cluster import Cluster
 from pipeline.bus.kafka.offsets import Offsets
 from pipeline.bus.kafka.records import raw
-from pipeline.delivery import RawRecord
 from pipeline.errors import OutageError
+from pipeline.records import RawRecord
 
 log = logging.getLogger(__name__)
 

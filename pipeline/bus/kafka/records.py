@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from aiokafka import ConsumerRecord
 
-from pipeline.delivery import RawRecord
+from pipeline.records import RawRecord
 
 
 def raw(record: ConsumerRecord) -> RawRecord:

@@ -10,9 +10,10 @@ import pytest
 
 from pipeline import tracing
 from pipeline.bus.port import Bus
-from pipeline.delivery import FAULTS, DeadLetter, Entry, Patience
+from pipeline.delivery import FAULTS, Patience
 from pipeline.errors import RejectedError, RetryableError, StageFaultError
 from pipeline.ports import Position
+from pipeline.records import DeadLetter, Entry
 from pipeline.stage import Record, Stage
 from schemas.base import Event
 from schemas.topics import Topic

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.bus.journal import Journal, Reader, Stream
-from pipeline.delivery import Entry
+from pipeline.records import Entry
 
 append = st.tuples(st.sampled_from(["a.v1", "b.v1"]), st.lists(st.binary(max_size=2), max_size=20))
 remove = st.tuples(st.sampled_from(["a.v1", "b.v1"]), st.integers(0, 1), st.sets(st.integers(0, 40)))

@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry
 
 from pipeline.bus.kafka.bus import KafkaBus
 from pipeline.bus.kafka.topics import PARKED_BYTES, RECORD_BYTES
-from pipeline.delivery import Entry
 from pipeline.errors import RejectedError
+from pipeline.records import Entry
 from pipeline.stage import Record, Stage
 from schemas.ids import partition
 from schemas.topics import Topic

@@ -13,9 +13,9 @@ import pytest
 from pipeline.bus.journal import Committed, PartitionsFixedError, Seat, Work
 from pipeline.bus.log import LogBus, LogOpenError
 from pipeline.bus.writer import LogClosedError, LogWriteError
-from pipeline.delivery import Entry
 from pipeline.errors import DataDirectoryLockedError, RejectedError
 from pipeline.ports import Position
+from pipeline.records import Entry
 from pipeline.stage import Record, Stage
 from schemas.topics import Topic
 from tests.fakes import FixedClock

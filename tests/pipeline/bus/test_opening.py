@@ -12,7 +12,7 @@ from pipeline.bus.kafka.bus import KafkaBus
 from pipeline.bus.kafka.cluster import KafkaOpenError
 from pipeline.bus.log import LogBus
 from pipeline.bus.opening import kafka_options, open_bus
-from pipeline.delivery import Entry
+from pipeline.records import Entry
 from pipeline.settings import Settings
 from pipeline.stage import Stage
 from schemas.topics import Topic
