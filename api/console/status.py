@@ -49,6 +49,9 @@ def _service(address: str, answer: Answer) -> Table:
     table.add_row("bus", escape(answer["bus"]))
     reasons = [f"{one['part']}: {one['reason']}" for one in answer["notReady"]]
     table.add_row("ready", "[red]no[/], " + escape("; ".join(reasons)) if reasons else "[green]yes[/]")
+    if (replay := answer.get("replay")) is not None:
+        share = replay["read"] / max(1, replay["total"])
+        table.add_row("replay", f"{replay['step']}, {share:.0%} of {replay['total']:,} records read")
     disk = answer["disk"]
     table.add_row("tables", shown_bytes(disk["tables"]))
     table.add_row("log", shown_bytes(disk["log"]))

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from api.ports import DeadLetters
 from api.problems import BadRequestError, NotFoundError, UnavailableError
+from api.queries import replay
 from api.state import State
 from pipeline.records import PARKING, DeadLetter
 from pipeline.store.sizes import together
@@ -21,6 +22,7 @@ from schemas.http.operator import (
     StageLag,
     StatusAnswer,
 )
+from schemas.http.replay import ReplayAnswer
 from schemas.limits import BUCKETS
 from schemas.topics import ALL, SETTINGS_CHANGED
 
@@ -58,8 +60,16 @@ async def status(state: State) -> StatusAnswer:
         ],
         dead_letters=await _parked(parked(state)),
         failures=(await failed(state))[:SHOWN],
+        replay=_running(state),
         disk=Disk(tables=together(seen.tables.values()).bytes, log=seen.log_bytes, free=seen.free_bytes),
     )
+
+
+def _running(state: State) -> ReplayAnswer | None:
+    """The replay that runs, if one does."""
+    if state.replays is None or state.replays.progress.state != "running":
+        return None
+    return replay.shown(state.replays.progress)
 
 
 async def _parked(letters: DeadLetters) -> dict[str, int]:

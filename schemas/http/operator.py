@@ -4,6 +4,7 @@ from typing import Literal
 
 from schemas.base import Answer
 from schemas.http.parts import Count, Timestamp
+from schemas.http.replay import ReplayAnswer
 
 
 class StageLag(Answer):
@@ -56,6 +57,8 @@ class StatusAnswer(Answer):
     dead_letters: dict[str, Count]
     failures: list[FailedDocument]
     disk: Disk
+    replay: ReplayAnswer | None = None
+    """The replay that runs, if one does."""
 
 
 class FailedAnswer(Answer):

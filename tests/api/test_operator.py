@@ -4,11 +4,16 @@ import json
 from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
+from api.console.status import _service
+from api.ports import Replays
+from api.state import Serving
 from pipeline.errors import RejectedError
 from pipeline.records import Entry
+from pipeline.replay.order import Progress
 from pipeline.stage import Record, Stage
 from schemas.events import DocumentSubmitted
 from schemas.topics import DOCUMENTS_SUBMITTED
@@ -38,6 +43,23 @@ async def test_status_counts_documents_by_status(service: Service, client: Clien
     assert status["lag"] == {}
     await _parked(service)
     assert (await client.ok("GET", "/admin/status"))["lag"] == {"recollect.picky": 0}
+
+
+class _Replaying:
+    """A replay that is under way."""
+
+    progress = Progress(state="running", step="documents.extracted.v1", read=3, total=4)
+
+
+async def test_status_tells_of_a_replay_that_runs(service: Service, client: Client) -> None:
+    assert (await client.ok("GET", "/admin/status")).get("replay") is None
+    serving: Serving = service.app.state.recollect
+    serving.state = replace(serving.state, replays=cast("Replays", _Replaying()))
+    answer = await client.ok("GET", "/admin/status")
+    assert (answer["replay"]["read"], answer["replay"]["total"]) == (3, 4)
+    table = _service("http://test", answer)
+    cells = [cell for column in table.columns for cell in column.cells]
+    assert "documents.extracted.v1, 75% of 4 records read" in cells
 
 
 async def test_status_leaves_out_what_a_deleted_namespace_held(client: Client) -> None:
