@@ -9,11 +9,9 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from connectors.connecting import Connecting
-from connectors.errors import OperatorMistakeError
 from pipeline.connections import Connections
 from schemas.events import ConnectorChanged
 
-AUTHORIZE_FOR: Final = timedelta(hours=1)
 PICK_FOR: Final = timedelta(hours=1)
 PICKER: Final = "/picker"
 
@@ -55,9 +53,11 @@ class Offers:
         return self._link(row, secret)
 
     async def authorization(self, row: ConnectorChanged) -> str | None:
-        """The link again; None where it was used."""
+        """The link again; None where it was used, or the provider was taken away."""
         secret = (await self.connecting.secrets.read(row.id)).get("authorization")
-        return None if secret is None else self._link(row, secret)
+        if secret is None or row.provider not in self.connecting.providers:
+            return None
+        return self._link(row, secret)
 
     async def pick(self, row: ConnectorChanged, return_url: str | None) -> tuple[str, datetime]:
         """A link to the picker that works once, and until when."""
@@ -68,10 +68,7 @@ class Offers:
         return f"{self.connecting.address}{PICKER}/{row.id}?{urlencode({'token': token})}", until
 
     def _link(self, row: ConnectorChanged, secret: Mapping[str, Any]) -> str:
-        try:
-            authority = self.connecting.authority(row.provider)
-        except OperatorMistakeError:
-            return ""
+        authority = self.connecting.authority(row.provider)
         return authority.link(f"{row.id}.{secret['state']}", secret["verifier"])
 
 

@@ -1,0 +1,28 @@
+"""Which providers a deployment has."""
+
+import typing
+from pathlib import Path
+
+from connectors.registry import open_providers
+from schemas.http.connectors import Provider
+from tests.fakes import FixedClock
+from tests.service.world import settings
+
+APPS = ("notion", "github", "google", "microsoft")
+
+
+def test_what_needs_no_app_of_the_operators_is_always_there(tmp_path: Path) -> None:
+    found = open_providers(settings(tmp_path), FixedClock())
+    assert sorted(found) == ["granola", "s3", "web-crawler"]
+    assert all(provider.oauth is None for provider in found.values())
+
+
+def test_with_every_app_there_are_all_of_the_interface(tmp_path: Path) -> None:
+    given = {f"{app}_client_{part}": f"the {part}" for app in APPS for part in ("id", "secret")}
+    found = open_providers(settings(tmp_path, **given), FixedClock())
+    assert sorted(found) == sorted(typing.get_args(Provider))
+    for name, provider in found.items():
+        assert provider.name == name
+        if provider.oauth is not None:
+            assert (provider.oauth.client_id, provider.oauth.client_secret) == ("the id", "the secret")
+            assert provider.origins
