@@ -234,7 +234,7 @@ class GitHubDouble(Bodies, Double):
         kind = call.operation.template.removeprefix("/repos/{owner}/{repo}/issues")
         since = call.query.get("since", "")
         if kind == "":
-            chosen = [issue for issue in repo.issues.values() if time(issue.changed) >= since]
+            chosen = [issue for issue in repo.issues.values() if not since or time(issue.changed) >= since]
             late = call.query.get("direction", "desc") == "desc"
             chosen.sort(
                 key=lambda issue: issue.changed if call.query.get("sort") == "updated" else issue.at,
@@ -242,7 +242,12 @@ class GitHubDouble(Bodies, Double):
             )
             return self._listed(call, chosen, lambda issue: self.described_issue(repo, issue))
         if kind == "/comments":
-            pairs = [(i, c) for i in repo.issues.values() for c in i.comments if time(c.changed) >= since]
+            pairs = [
+                (i, c)
+                for i in repo.issues.values()
+                for c in i.comments
+                if not since or time(c.changed) >= since
+            ]
             pairs.sort(key=lambda p: p[1].changed if call.query.get("sort") == "updated" else p[1].at)
             return self._listed(call, pairs, lambda pair: self.described_comment(repo, *pair))
         issue = repo.issues.get(int(call.at["issue_number"]))
