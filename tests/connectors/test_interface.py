@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.responses import JSONResponse
 
 from connectors.connecting import Connecting
 from connectors.ports import Checkpoint, Connection, Cursor, Item, Known, Provider, Step
@@ -211,16 +212,10 @@ async def test_a_deleted_connector_takes_its_documents_along_unless_told_otherwi
     answer = await world.client.ok("DELETE", f"/ns/alice/connectors/{connector}{query}")
     assert answer == {"id": connector, "deleted": True}
     await world.client.refused(404, "GET", f"/ns/alice/connectors/{connector}")
-    catalog = world.live.pipeline.store.catalog
-
-    async def gone() -> bool:
-        return catalog.connector(connector) is None
-
-    await until(gone, "the end of a connector")
+    await _gone(world, connector)
     ids = {one["id"] for one in (await world.documents("alice")).values()}
     assert ids == {"mine", *([f"github:{connector}:one"] if keep else [])}
     assert not shelf.hooks
-    assert await _secrets(world.connectors.engine.connecting, connector) == {}
 
 
 async def _secrets(connecting: Connecting, connector: str) -> Any:
@@ -228,12 +223,55 @@ async def _secrets(connecting: Connecting, connector: str) -> Any:
 
 
 @pytest.mark.anyio
-async def test_a_connector_ends_with_its_namespace(world: Connected) -> None:
+async def test_a_connector_ends_with_its_namespace(world: Connected, shelf: Shelf) -> None:
     connector = await world.create("alice", "github")
     await world.ended(connector)
     await world.client.ok("DELETE", "/ns/alice")
     await world.client.refused(404, "GET", f"/ns/alice/connectors/{connector}")
     assert await _listed(world.client, "/connectors") == []
+    await world.connectors.engine._look_after_all()
+    await _gone(world, connector)
+    assert not shelf.hooks
+
+
+@pytest.mark.anyio
+async def test_a_connector_may_be_deleted_while_it_runs(world: Connected, shelf: Shelf) -> None:
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    await world.documents("alice")
+    shelf.answers.append(JSONResponse({}, 429, {"Retry-After": "100"}))
+    await world.client.ok("POST", f"/ns/alice/connectors/{connector}/sync")
+
+    async def waits() -> bool:
+        return not shelf.answers
+
+    await until(waits, "a run that waits for its provider")
+    await world.client.ok("DELETE", f"/ns/alice/connectors/{connector}")
+    await _gone(world, connector)
+    assert await world.documents("alice") == {}
+
+
+@pytest.mark.anyio
+async def test_what_nobody_authorized_in_time_is_cleaned_up(
+    world: Connected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = await _pending(world)
+    clock = world.live.foundation.clock
+    late = clock.now() + timedelta(minutes=61)
+    monkeypatch.setattr(type(clock), "now", lambda _: late)
+    await world.connectors.engine._look_after_all()
+    await _gone(world, made["id"])
+
+
+async def _gone(world: Connected, connector: str) -> None:
+    """Until nothing is left of it."""
+    catalog = world.live.pipeline.store.catalog
+
+    async def gone() -> bool:
+        return catalog.connector(connector) is None
+
+    await until(gone, "the end of a connector")
+    assert await _secrets(world.connectors.engine.connecting, connector) == {}
 
 
 @pytest.mark.anyio
