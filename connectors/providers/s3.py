@@ -14,9 +14,6 @@ from typing import Final
 from urllib.parse import quote, unquote_plus, urlencode
 
 import httpx2
-from botocore.auth import S3SigV4Auth
-from botocore.awsrequest import AWSRequest
-from botocore.credentials import Credentials
 from lxml import etree
 
 from connectors.concurrency import mapped
@@ -147,7 +144,7 @@ class Bucket:
         self.region = str(config["region"])
         self._prefix = str(config.get("prefix") or "")
         self._base = _base(self.name, self.region, str(config.get("endpoint") or ""))
-        self._credentials = Credentials(secrets["accessKeyId"], secrets["secretAccessKey"])
+        self._keys = (secrets["accessKeyId"], secrets["secretAccessKey"])
 
     def id(self, key: str) -> str:
         """Of an object's item."""
@@ -194,9 +191,8 @@ class Bucket:
     async def _asked(self, key: str, query: Mapping[str, str], limit: int) -> httpx2.Response:
         url = f"{self._base}/{quote(key, safe='/~')}"
         url = f"{url}?{urlencode(sorted(query.items()), quote_via=quote)}" if query else url
-        signed = AWSRequest("GET", url)
-        S3SigV4Auth(self._credentials, "s3", self.region).add_auth(signed)
-        return await self._http.get(url, headers=dict(signed.headers.items()), limit=limit, signed=True)
+        headers = _signature(url, self._keys, self.region)
+        return await self._http.get(url, headers=headers, limit=limit, signed=True)
 
     def _item(self, one: Object, data: bytes, media: str) -> Item:
         name = PurePosixPath(one.key).name
@@ -263,6 +259,18 @@ async def _read(bucket: Bucket, objects: Sequence[Object]) -> AsyncIterator[Step
     for one in objects:
         if one.size > _LARGE:
             yield await bucket.fetched(one)
+
+
+def _signature(url: str, keys: tuple[str, str], region: str) -> dict[str, str]:
+    """The headers that sign a GET."""
+    # Slow to import, and only a service with a bucket needs it.
+    from botocore.auth import S3SigV4Auth  # noqa: PLC0415 - see above
+    from botocore.awsrequest import AWSRequest  # noqa: PLC0415 - see above
+    from botocore.credentials import Credentials  # noqa: PLC0415 - see above
+
+    request = AWSRequest("GET", url)
+    S3SigV4Auth(Credentials(*keys), "s3", region).add_auth(request)
+    return dict(request.headers.items())
 
 
 def parsed(xml: bytes) -> Listing:
