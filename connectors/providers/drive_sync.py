@@ -24,6 +24,8 @@ class DriveRun(TreeRun[DriveFile]):
 
     api: DriveApi
     tokens: dict[str, str] = field(default_factory=dict)
+    arrived: dict[str, str] = field(default_factory=dict)
+    """Where files that changed in this run are: what one drive calls removed may have moved to another."""
 
     def unreadable(self, file: DriveFile) -> Failure | None:
         """As its description says."""
@@ -162,18 +164,19 @@ class DriveRun(TreeRun[DriveFile]):
             while True:
                 page = await self.api.changes(home, self.tokens[home])
                 if page.changes:
-                    async for step in self._applied({change.id: change for change in page.changes}):
+                    async for step in self._applied(home, {change.id: change for change in page.changes}):
                         yield step
                 self.tokens[home] = page.token
                 yield self._checkpoint()
                 if page.last:
                     break
 
-    async def _applied(self, changes: Mapping[str, Change]) -> AsyncIterator[Step]:
-        """What a page of changes means; of each id its newest state."""
+    async def _applied(self, home: str, changes: Mapping[str, Change]) -> AsyncIterator[Step]:
+        """What a page of a home's changes means; of each id its newest state."""
         if self.selection.everything and any(change.drive for change in changes.values()):
             raise CursorExpiredError("A shared drive was joined or left.")
         await self.remembered()
+        changes = {id_: change for id_, change in changes.items() if not self._moved_on(home, change)}
         before, targets = self.tree.scope(), self.tree.targets(self.tree.scope())
         paths = {folder: self.tree.path(folder) for folder in before}
         self._put(changes)
@@ -185,20 +188,26 @@ class DriveRun(TreeRun[DriveFile]):
         async for step in self.left(before - scope, left, set(self._single_files())):
             yield step
         moved = [folder for folder in scope if paths.get(folder) != self.tree.path(folder)]
+        self.arrived |= {id_: change.file.home for id_, change in changes.items() if change.file}
         held = [file for change in changes.values() if (file := self._held(change.file)) is not None]
         for change in changes.keys() - {file.id for file in held}:
             for step in self.removed(change):
                 yield step
         async for step in self.taken(held):
             yield step
-        for home, query in self._queries(moved, _FILES):
-            async for step in self.taken(await self.api.all_files(query, home=home)):
+        for place, query in self._queries(moved, _FILES):
+            async for step in self.taken(await self.api.all_files(query, home=place)):
                 yield step
         async for step in self._singles(sorted(added)):
             yield step
         # Last: a run that was killed before has to find again what entered and what left.
         for note in self.notes():
             yield note
+
+    def _moved_on(self, home: str, change: Change) -> bool:
+        """Whether a drive says of something that it is gone which is known to be in another by now."""
+        at = self.homes.get(change.id, MINE) if change.id in self.tree.folders else home
+        return change.file is None and self.arrived.get(change.id, at) != home
 
     def _put(self, changes: Mapping[str, Change]) -> None:
         """Bring folders and shortcuts up to date; what was in a folder that is gone, goes with it."""

@@ -16,6 +16,8 @@ def refusal(name: str, media_type: str | None, size: int | None) -> tuple[str, s
         )
     if size == 0:
         return "empty", "The file is empty."
+    if name.startswith("~$"):
+        return "unsupported", "It is a note of Office that somebody has a document open."
     kind = EXTENSIONS.get(PurePath(name).suffix.lower().removeprefix("."))
     told = MIME_TYPES.get((media_type or "").partition(";")[0].strip().lower())
     if (kind or told) in MEDIA:

@@ -199,7 +199,10 @@ class Graph:
 
     async def _fetched(self, url: str) -> httpx2.Response:
         host = httpx2.URL(url).host
-        if not any(host == known or host.endswith(f".{known}") for known in self._client.hosts):
+        own = httpx2.URL(self._client.graph).host
+        if host != own and not any(
+            host == known or host.endswith(f".{known}") for known in self._client.hosts
+        ):
             raise NotFetchedError(f"OneDrive keeps this file at {host}, which is not one of its addresses.")
         return await self._http.get(url, limit=FILE_BYTES, bare=True)
 

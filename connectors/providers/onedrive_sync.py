@@ -23,6 +23,7 @@ class OneDriveRun(TreeRun[DriveItem]):
     graph: Graph
     late: dict[str, DriveItem] = field(default_factory=dict)
     """Files whose folders the feed has not named yet."""
+    delta: str | None = None
     gone: set[str] = field(default_factory=set)
     """Folders that the feed called deleted, and did not name since."""
 
@@ -68,6 +69,10 @@ class OneDriveRun(TreeRun[DriveItem]):
         listing = cursor is None or bool(cursor.get("listing"))
         async for step in self._pages(link, halfway=halfway, listing=listing):
             yield step
+        if link is not None and halfway:
+            # What was continued is as old as the run that was killed: see what happened since.
+            async for step in self._pages(self.delta, halfway=False, listing=False):
+                yield step
 
     async def _pages(self, link: str | None, *, halfway: bool, listing: bool) -> AsyncIterator[Step]:
         while True:
@@ -80,6 +85,7 @@ class OneDriveRun(TreeRun[DriveItem]):
             if link is None:
                 raise ConnectorError("OneDrive sent a page of changes that leads nowhere.")
             if page.following is None:
+                self.delta = link
                 break
             # What waits for its folder is in memory only: a killed run has to be told of it again.
             if not self.late:

@@ -282,5 +282,23 @@ def _encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
+def demo(mail: GmailDouble) -> GmailDouble:
+    """A small world for the demonstration."""
+    thread, _ = mail.deliver("Paint for the lighthouse", "We need forty litres of white paint.")
+    answer = (
+        "It comes on Monday.\n\nOn Sun, 1 Mar 2026, Ada <ada@example.test> wrote:\n> We need forty litres."
+    )
+    mail.deliver("Re: Paint for the lighthouse", answer, thread=thread, sender="Grace <grace@example.test>")
+    bill = Attached("bill.txt", "text/plain", b"Forty litres of white paint: 320 euros.")
+    mail.deliver("Bill", "The bill is attached.", attached=[bill])
+    return mail
+
+
 if __name__ == "__main__":
-    run(GmailDouble(), sys.argv[1:])
+    double = GmailDouble()
+
+    def ready(address: str) -> None:
+        double.address = address
+        print(address)  # noqa: T201 - whoever starts it reads its address
+
+    run(demo(double), sys.argv[1:], ready)

@@ -104,6 +104,15 @@ class GoogleDriveDouble(GoogleDouble):
         self.files[id_] |= fields
         self.changed(id_)
 
+    def transfer(self, id_: str, parent: str) -> None:
+        """Move to another drive, or out of one: the feed of the one it leaves says that it is removed."""
+        file = self.files[id_]
+        self.changed(id_)
+        self.files[id_] = without_none(
+            file | {"parents": [parent], "driveId": self.files[parent].get("driveId")}
+        )
+        self.changed(id_)
+
     def trash(self, id_: str) -> None:
         """Into the bin, with everything in it."""
         self.change(id_, explicitlyTrashed=True)
@@ -299,7 +308,7 @@ class GoogleDriveDouble(GoogleDouble):
             return refused(404, "notFound", f"Shared drive not found: {drive}.")
         size = int(query.get("pageSize", "100"))
         news = sorted((at, id_) for id_, at in self.feeds[drive].items() if at >= after)
-        changes = [self._change(id_) for _, id_ in news[:size]]
+        changes = [self._change(id_, drive) for _, id_ in news[:size]]
         body: dict[str, Any] = {"kind": "drive#changeList", "changes": changes}
         if news[size:]:
             body["nextPageToken"] = str(news[size][0])
@@ -307,13 +316,15 @@ class GoogleDriveDouble(GoogleDouble):
             body["newStartPageToken"] = str(next(self._numbers))
         return Answer(200, body)
 
-    def _change(self, id_: str) -> File:
+    def _change(self, id_: str, drive: str) -> File:
         change: File = {"kind": "drive#change", "changeType": "file", "time": self.clock(), "fileId": id_}
         if id_ in self.drives:
-            drive = {"kind": "drive#drive", "id": id_, "name": self.drives[id_]}
-            told = {"changeType": "drive", "driveId": id_, "removed": False, "drive": drive}
+            shared = {"kind": "drive#drive", "id": id_, "name": self.drives[id_]}
+            told = {"changeType": "drive", "driveId": id_, "removed": False, "drive": shared}
             return {"kind": "drive#change", "time": self.clock()} | told
         file = self.files.get(id_)
+        if file is not None and file.get("driveId", "") != drive:
+            file = None
         return change | ({"removed": False, "file": self._shown(file)} if file else {"removed": True})
 
     def _watch(self, call: Call) -> Answer:
@@ -412,5 +423,20 @@ def _unquoted(token: str) -> str:
     return re.sub(r"\\(.)", r"\1", token[1:-1])
 
 
+def demo(drive: GoogleDriveDouble) -> GoogleDriveDouble:
+    """A small world for the demonstration."""
+    folder = drive.put("Lighthouse", drive.root, FOLDER)
+    plan = "# Painting\n\nThe lighthouse is painted every spring, white first and red afterwards."
+    drive.put("Painting plan", folder, DOCUMENT, {"text/markdown": plan.encode()})
+    drive.put("keepers.txt", folder, "text/plain", b"Ada keeps the light from May to October.")
+    return drive
+
+
 if __name__ == "__main__":
-    run(GoogleDriveDouble(), sys.argv[1:])
+    double = GoogleDriveDouble()
+
+    def ready(address: str) -> None:
+        double.address = address
+        print(address)  # noqa: T201 - whoever starts it reads its address
+
+    run(demo(double), sys.argv[1:], ready)

@@ -45,7 +45,7 @@ class OneDriveDouble(Double):
         self.subscriptions: dict[str, Item] = {}
         self.size = 200
         self.downloads = 0
-        self.listings: dict[str, list[Item]] = {}
+        self.listings: dict[str, tuple[list[Item], int]] = {}
         self.addresses: str | None = "good"
         """What the feed says of where contents are: `good`, `stale` or nothing; an item says it always."""
         self.selected = "id"
@@ -167,17 +167,17 @@ class OneDriveDouble(Double):
         if kind == "page":
             if name not in self.listings:
                 return refused(410, "resyncChangesApplyDifferences", Location=self._link("since-0"))
-            waiting = self.listings[name]
+            waiting, begun = self.listings[name]
         else:
-            waiting = self._news(int(name), query)
+            waiting, begun = self._news(int(name), query), next(self._numbers)
         size = min(int(query.get("$top", "200")), self.size)
         body: Item = {"value": waiting[:size]}
         if waiting[size:]:
             page = str(next(self._numbers))
-            self.listings[page] = waiting[size:]
+            self.listings[page] = waiting[size:], begun
             body["@odata.nextLink"] = self._link(f"page-{page}")
         else:
-            body["@odata.deltaLink"] = self._link(f"since-{next(self._numbers)}")
+            body["@odata.deltaLink"] = self._link(f"since-{begun}")
         return Answer(200, body)
 
     def _news(self, since: int, query: dict[str, str]) -> list[Item]:
@@ -258,5 +258,19 @@ def _parent(item: Item) -> str | None:
     return parent
 
 
+def demo(drive: OneDriveDouble) -> OneDriveDouble:
+    """A small world for the demonstration."""
+    folder = drive.folder("Harbour")
+    drive.put("ships.txt", folder, b"The ferry passes the lighthouse at nine and at five.")
+    drive.put("tides.md", folder, b"# Tides\n\nHigh water is at noon on Friday.", media="text/markdown")
+    return drive
+
+
 if __name__ == "__main__":
-    run(OneDriveDouble(), sys.argv[1:])
+    double = OneDriveDouble()
+
+    def ready(address: str) -> None:
+        double.address = double.contents_at = address
+        print(address)  # noqa: T201 - whoever starts it reads its address
+
+    run(demo(double), sys.argv[1:], ready)

@@ -120,9 +120,8 @@ class Site:
             await response(scope, receive, send)
 
 
-def lighthouses() -> Site:
+def demo(site: Site) -> Site:
     """A small site to show."""
-    site = Site("127.0.0.1")
     site.page("/", "Everything about lighthouses.", "/paint", "/keepers", title="Lighthouses")
     site.page("/paint", "Lighthouses are painted every spring, white first and red afterwards.", "/keepers")
     site.page("/keepers", "A keeper lights the lamp at dusk and writes down every ship that passes.")
@@ -130,4 +129,4 @@ def lighthouses() -> Site:
 
 
 if __name__ == "__main__":
-    run(lighthouses(), sys.argv[1:])
+    run(demo(Site("127.0.0.1")), sys.argv[1:])

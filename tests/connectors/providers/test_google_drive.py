@@ -210,6 +210,20 @@ async def test_a_folder_of_a_shared_drive_is_followed_by_that_drives_feed(world:
     assert world.mirror.text(id_) == "news"
 
 
+@pytest.mark.parametrize("into", ["mine", "team"])
+async def test_what_moves_between_drives_is_not_lost_though_one_of_them_calls_it_removed(
+    world: World, into: str
+) -> None:
+    team = world.drive.share_drive("Team")
+    places = {"mine": world.folder, "team": team}
+    id_ = world.put("plan.txt", places["team" if into == "mine" else "mine"])
+    await world.sync(folders=[world.folder, team])
+    assert world.mirror.items.keys() == {id_}
+    world.drive.transfer(id_, places[into])
+    await world.sync(folders=[world.folder, team])
+    assert world.mirror.items.keys() == {id_}
+
+
 async def test_shortcuts_lead_to_their_targets_and_circles_end(world: World) -> None:
     outside = world.drive.put("Outside", world.drive.root, FOLDER)
     inside = world.put("inside.txt", outside)

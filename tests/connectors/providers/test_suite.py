@@ -88,7 +88,7 @@ class OneDriveSource(Authorized):
         self.accounts = self.drive.accounts
         # One transport stands for Graph and for where contents are.
         self.drive.contents_at = self.drive.address
-        client = MicrosoftClient(CLIENT_ID, CLIENT_SECRET, hosts=("graph.microsoft.com",))
+        client = MicrosoftClient(CLIENT_ID, CLIENT_SECRET)
         self.provider = OneDrive(client, clock=FixedClock(self.drive.now))
         self.folder = self.drive.folder("Mirror")
         self.selection = {"folders": [self.folder]}
