@@ -13,7 +13,7 @@ from connectors.errors import OperatorMistakeError
 from pipeline.ports import Locks
 
 Sealed = Mapping[str, Any]
-"""What is kept of one connector: `config`, `tokens`, `authorization`, `subscription`, `picker`."""
+"""What is kept of one connector: `config`, `tokens`, `authorization`, `subscription`, `picker`, `visit`."""
 
 
 class VaultKeyError(OperatorMistakeError, ValueError):

@@ -150,7 +150,7 @@ class Picker:
         if row is None:
             return _refused()
         await self.connections.trigger(row, "manual")
-        await self.connecting.secrets.put(row.id, "picker", None)
+        await self.connecting.secrets.put(row.id, "visit", None)
         return JSONResponse({"return": session.return_url}, headers=HEADERS)
 
     async def _opened(self, connector: str, token: str) -> Response:
@@ -163,8 +163,9 @@ class Picker:
             if kept is None or not _fits(kept, "token", token, now):
                 return None
             opened.append(True)
+            del values["picker"]
             stay = {"session": digest(session), "until": (now + STAY).isoformat()}
-            return {**values, "picker": {**stay, "return_url": kept["return_url"]}}
+            return {**values, "visit": {**stay, "return_url": kept["return_url"]}}
 
         if self.connections.found(connector) is not None:
             await self.connecting.secrets.change(connector, use)
@@ -187,7 +188,7 @@ class Picker:
         row = self.connections.found(request.path_params["connector"])
         if row is None or row.status != "active":
             return None
-        kept = (await self.connecting.secrets.read(row.id)).get("picker")
+        kept = (await self.connecting.secrets.read(row.id)).get("visit")
         cookie = request.cookies.get(COOKIE, "")
         provider = self.connecting.providers.get(row.provider)
         if kept is None or provider is None or not _fits(kept, "session", cookie, self.connections.now()):

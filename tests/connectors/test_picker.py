@@ -71,6 +71,14 @@ async def test_a_link_opens_the_page_once(world: Connected, connector: str) -> N
 
 
 @pytest.mark.anyio
+async def test_a_new_link_ends_no_visit(world: Connected, connector: str) -> None:
+    async with _visitor(world) as http:
+        await http.get(await _link(world, connector))
+        await _link(world, connector)
+        assert (await http.get(f"/picker/{connector}/entries")).status_code == 200
+
+
+@pytest.mark.anyio
 async def test_a_visit_ends_when_the_choice_is_made(world: Connected, connector: str) -> None:
     async with _visitor(world) as http:
         await http.get(await _link(world, connector, "https://app.test/back"))
