@@ -97,7 +97,7 @@ class Gmail(Provider):
         """A push of Pub/Sub for a mailbox. The history id in it is new: it is no place to start from."""
         if self._push is None:
             raise ForgedError("This deployment has no Pub/Sub topic.")
-        await checked_push(
+        claims = await checked_push(
             delivery.headers.get("authorization", ""),
             keys=self._push.keys,
             audience=self._push.audience,
@@ -107,11 +107,12 @@ class Gmail(Provider):
         try:
             message = json.loads(delivery.body)["message"]
             data = json.loads(base64.b64decode(message["data"].translate(_STANDARD)))
-            sent = datetime.fromisoformat(message["publishTime"]) if "publishTime" in message else None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ForgedError("A push that is none of Gmail's.") from error
         address = members(data, {"emailAddress"})["emailAddress"].lower()
         identified = members(message, {"messageId"})["messageId"]
+        # Pub/Sub repeats a message for days, each time with a new token: that is what may not be old.
+        sent = datetime.fromtimestamp(claims["iat"], delivery.at.tzinfo)
         return Receipt(hints=(Hint(by="account", key=address),), id=identified, sent_at=sent)
 
     async def subscribe(

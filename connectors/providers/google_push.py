@@ -58,6 +58,7 @@ async def checked_push(
         email={"essential": True, "value": account},
         email_verified={"essential": True, "value": True},
         exp={"essential": True},
+        iat={"essential": True},
     )
     try:
         found = jwt.decode(token, await keys.having(_kid(token)), algorithms=["RS256"])

@@ -1,9 +1,11 @@
 """The suite of every provider, run on Google Drive, Gmail, OneDrive and the crawler."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import httpx2
@@ -11,21 +13,23 @@ import pytest
 import uvicorn
 
 from connectors.ports import Pace
-from connectors.providers.gmail import Gmail
+from connectors.providers.gmail import Gmail, Push
 from connectors.providers.google import GoogleClient
 from connectors.providers.google_drive import GoogleDrive
+from connectors.providers.google_push import GoogleKeys
 from connectors.providers.graph import MicrosoftClient
 from connectors.providers.onedrive import OneDrive
 from connectors.providers.web_crawler import WebCrawler
 from tests.connectors.contract import ConnectorContract, Source
 from tests.connectors.doubles.accounts import CLIENT_ID, CLIENT_SECRET, Accounts
 from tests.connectors.doubles.double import Double
-from tests.connectors.doubles.gmail import GmailDouble
+from tests.connectors.doubles.gmail import AUDIENCE, PUSHER, TOPIC, GmailDouble
 from tests.connectors.doubles.google import refused
 from tests.connectors.doubles.google_drive import FOLDER, GoogleDriveDouble
 from tests.connectors.doubles.onedrive import OneDriveDouble
 from tests.connectors.doubles.onedrive import refused as graph_refused
 from tests.connectors.doubles.web_crawler import PageThere, Site
+from tests.connectors.world import Connected
 from tests.fakes import FixedClock
 
 
@@ -63,6 +67,7 @@ class DriveSource(Authorized):
         self.accounts = self.drive.accounts
         client = GoogleClient(CLIENT_ID, CLIENT_SECRET, self.drive.address)
         self.provider = GoogleDrive(client, clock=FixedClock(self.drive.now))
+        self.provider.debounce = timedelta(0)
         self.folder = self.drive.put("Mirror", self.drive.root, FOLDER)
         self.selection = {"folders": [self.folder]}
         self.ids: dict[str, str] = {}
@@ -90,6 +95,7 @@ class OneDriveSource(Authorized):
         self.drive.contents_at = self.drive.address
         client = MicrosoftClient(CLIENT_ID, CLIENT_SECRET)
         self.provider = OneDrive(client, clock=FixedClock(self.drive.now))
+        self.provider.debounce = timedelta(0)
         self.folder = self.drive.folder("Mirror")
         self.selection = {"folders": [self.folder]}
         self.ids: dict[str, str] = {}
@@ -117,10 +123,17 @@ class GmailSource(Authorized):
         self.double = self.mail = GmailDouble()
         self.accounts = self.mail.accounts
         client = GoogleClient(CLIENT_ID, CLIENT_SECRET, self.mail.address)
-        self.provider = Gmail(client, clock=FixedClock(self.mail.now))
+        clock = FixedClock(self.mail.now)
+        keys = GoogleKeys("https://keys.test", self._keys, clock)
+        self.provider = Gmail(client, clock=clock, push=Push(TOPIC, AUDIENCE, PUSHER, keys))
+        self.provider.debounce = timedelta(0)
         self.label = self.mail.label("Mirror")
         self.selection = {"labels": [self.label]}
         self.ids: dict[str, tuple[str, str]] = {}
+
+    async def _keys(self, url: str) -> bytes:
+        assert url == "https://keys.test"
+        return json.dumps(self.mail.keys()).encode()
 
     def title(self, key: str) -> str:
         return key
@@ -136,6 +149,17 @@ class GmailSource(Authorized):
 
     async def move_out(self, key: str) -> None:
         self.mail.relabel(self.ids[key][1], remove=[self.label])
+
+
+async def _told(world: Connected, url: str, headers: Mapping[str, str], body: bytes = b"") -> httpx2.Response:
+    """A delivery of the provider, as it reaches the service."""
+    async with httpx2.AsyncClient(transport=httpx2.ASGITransport(world.app)) as http:
+        return await http.post(url, headers=headers, content=body)
+
+
+async def _pushed(world: Connected, push: tuple[str, bytes]) -> httpx2.Response:
+    authorization, body = push
+    return await _told(world, AUDIENCE, {"authorization": authorization}, body)
 
 
 class SiteSource(Source):
@@ -195,6 +219,18 @@ class TestGoogleDrive(ConnectorContract):
     def source(self) -> DriveSource:
         return DriveSource()
 
+    @pytest.mark.anyio
+    async def test_a_notification_starts_a_run(self, world: Connected, source: DriveSource) -> None:
+        connector = await self.connect(world, source)
+        [channel] = source.drive.channels.values()
+        await source.put("new", "It was told of.")
+        headers = source.drive.notifications(channel.id)
+        forged = await _told(world, channel.address, headers | {"x-goog-channel-token": "another"})
+        answer = await _told(world, channel.address, headers)
+        run = await world.ended(connector, 3)
+        assert (forged.status_code, answer.status_code) == (401, 200)
+        assert (run.trigger, run.documents) == ("event", 1)
+
 
 class TestOneDrive(ConnectorContract):
     """Of OneDrive."""
@@ -203,6 +239,21 @@ class TestOneDrive(ConnectorContract):
     def source(self) -> OneDriveSource:
         return OneDriveSource()
 
+    @pytest.mark.anyio
+    async def test_a_notification_starts_a_run(self, world: Connected, source: OneDriveSource) -> None:
+        connector = await self.connect(world, source)
+        [subscription] = source.drive.subscriptions.values()
+        url = subscription["notificationUrl"]
+        asked = await _told(world, f"{url}?validationToken=a%20token", {})
+        assert (asked.status_code, asked.text) == (200, "a token")
+        assert asked.headers["content-type"].startswith("text/plain")
+        await source.put("new", "It was told of.")
+        forged = await _told(world, url, {}, source.drive.notification(subscription["id"], clientState="x"))
+        answer = await _told(world, url, {}, source.drive.notification(subscription["id"]))
+        run = await world.ended(connector, 3)
+        assert (forged.status_code, answer.status_code) == (401, 202)
+        assert (run.trigger, run.documents) == ("event", 1)
+
 
 class TestGmail(ConnectorContract):
     """Of Gmail."""
@@ -210,6 +261,19 @@ class TestGmail(ConnectorContract):
     @pytest.fixture
     def source(self) -> GmailSource:
         return GmailSource()
+
+    @pytest.mark.anyio
+    async def test_a_push_starts_a_run(self, world: Connected, source: GmailSource) -> None:
+        connector = await self.connect(world, source)
+        assert source.mail.watches[-1]["labelIds"] == [source.label]
+        await source.put("new", "It was told of.")
+        source.mail.now = datetime.now(UTC)
+        forged = await _pushed(world, source.mail.push(aud="https://another.test"))
+        late = await _pushed(world, source.mail.push(iat=int(source.mail.now.timestamp()) - 3000))
+        answer = await _pushed(world, source.mail.push())
+        run = await world.ended(connector, 3)
+        assert (forged.status_code, late.status_code, answer.status_code) == (401, 401, 200)
+        assert (run.trigger, run.documents) == ("event", 1)
 
 
 class TestWebCrawler(ConnectorContract):
