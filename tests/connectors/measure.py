@@ -7,27 +7,40 @@ No engine is behind it and no pause between requests: measured are provider, dou
 
 import asyncio
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import perf_counter
 
 import psutil
 
+from connectors.http import Clients
 from connectors.ports import Checkpoint, Connection, Cursor, Item, Note, Provider, Removed
+from connectors.providers import s3 as buckets
+from connectors.providers.github import GitHub
 from connectors.providers.gmail import Gmail
 from connectors.providers.google import GoogleClient
 from connectors.providers.google_drive import GoogleDrive
+from connectors.providers.granola import Granola
 from connectors.providers.graph import MicrosoftClient
+from connectors.providers.notion import Notion
 from connectors.providers.onedrive import OneDrive
 from connectors.providers.web_crawler import WebCrawler
 from tests.connectors.doubles.accounts import CLIENT_ID, CLIENT_SECRET
 from tests.connectors.doubles.double import Call
+from tests.connectors.doubles.github import API, GitHubDouble
 from tests.connectors.doubles.gmail import GmailDouble
 from tests.connectors.doubles.google_drive import FOLDER, GoogleDriveDouble
+from tests.connectors.doubles.granola import GranolaDouble
+from tests.connectors.doubles.notion import NotionDouble
 from tests.connectors.doubles.onedrive import OneDriveDouble
+from tests.connectors.doubles.s3 import Door, Objects
 from tests.connectors.doubles.web_crawler import Site
 from tests.connectors.mirror import connection, network
+from tests.connectors.providers.bench import Token
 from tests.fakes import FixedClock
+from tests.s3 import S3, served
 
 FOLDERS = 100
 
@@ -153,9 +166,84 @@ def crawler(items: int) -> Measured:
     return Measured("web-crawler", provider, at, lambda: len(site.requests), 2 + 1 + lists + items)
 
 
-async def measure(make: Callable[[int], Measured], items: int) -> str:
+def github_files(items: int) -> Measured:
+    """Files of one repository."""
+    double = GitHubDouble(site=API)
+    double.calls = Tally()
+    repo = double.repo("octo/handbook", {f"{n % FOLDERS}/{n}.md": f"# {n}\n\ntext" for n in range(items)})
+    provider = GitHub("id", "secret", site=API)
+    at = connection(provider, network(double), selection={"repos": [str(repo.id)]})
+    # The repository, its commit, its tree, one archive, issues and their comments.
+    return Measured(
+        "github, files", provider, with_token(at, "gho_good"), lambda: len(double.calls) + double.downloads, 7
+    )
+
+
+def github_issues(items: int) -> Measured:
+    """Issues of one repository, with a comment each."""
+    double = GitHubDouble()
+    double.calls = Tally()
+    repo = double.repo("octo/handbook")
+    for number in range(items):
+        repo.comment(repo.open(f"{number}", "text"), "text")
+    provider = GitHub("id", "secret")
+    at = connection(provider, network(double), selection={"repos": [str(repo.id)]})
+    # The repository, its commit, and two lists.
+    least = 2 + 2 * -(-items // 100)
+    return Measured("github, issues", provider, with_token(at, "gho_good"), lambda: len(double.calls), least)
+
+
+def notion(items: int) -> Measured:
+    """Pages of one workspace."""
+    double = NotionDouble()
+    double.calls = Tally()
+    for number in range(items):
+        double.page(f"{number}", "text")
+    double.tick()
+    provider = Notion("client", "hush")
+    at = connection(provider, network(double))
+    # The pages of the search, each page, and its author.
+    least = -(-items // 100) + items + 1
+    return Measured("notion", provider, with_token(at, "ntn_good"), lambda: len(double.calls), least)
+
+
+def granola(items: int) -> Measured:
+    """Notes of one key."""
+    double = GranolaDouble()
+    double.calls = Tally()
+    for number in range(items):
+        double.note(f"{number}", "text")
+    provider = Granola()
+    at = replace(connection(provider, network(double)), secrets={"apiKey": "grn_good"})
+    return Measured("granola", provider, at, lambda: len(double.calls), -(-items // 30) + items)
+
+
+async def s3(items: int, server: S3) -> Measured:
+    """Objects of a bucket at a real server, which shares the machine."""
+    objects, door = Objects(server), Door()
+    places = asyncio.Semaphore(32)
+
+    async def put(number: int) -> None:
+        async with places:
+            await objects.put(f"{number}.md", "text")
+
+    await asyncio.gather(*map(put, range(items)))
+    provider = buckets.S3()
+    provider.origins = frozenset({server.endpoint})  # of a customer's it would be guarded
+    clients = Clients.open(transport=door)
+    at = replace(connection(provider, clients, config=objects.config), secrets=objects.secrets)
+    return Measured("s3", provider, at, lambda: len(door.calls), -(-items // 1000) + items)
+
+
+def with_token(at: Connection, token: str) -> Connection:
+    """With an access token that does not end."""
+    at.http._access = Token(token)
+    return replace(at, access=at.http._access)
+
+
+async def measure(measured: Measured) -> str:
     """A row of the table."""
-    measured, process, ledger = make(items), psutil.Process(), Ledger()
+    process, ledger = psutil.Process(), Ledger()
     before = process.memory_info().rss
     begun = perf_counter()
     await ledger.run(measured.provider, measured.at)
@@ -176,9 +264,11 @@ async def main(items: int) -> None:
     head = "| Provider | Items | Calls | Least | Calls with nothing new | Items/s | Memory grown by, MB |"
     for line in (head, "|---|---:|---:|---:|---:|---:|---:|"):
         sys.stdout.write(f"{line}\n")
-    for make in (drive, onedrive, gmail, crawler):
-        sys.stdout.write(f"{await measure(make, items)}\n")
+    for make in (github_files, github_issues, notion, granola, drive, onedrive, gmail, crawler):
+        sys.stdout.write(f"{await measure(make(items))}\n")
         sys.stdout.flush()
+    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:
+        sys.stdout.write(f"{await measure(await s3(items, server))}\n")
 
 
 if __name__ == "__main__":
