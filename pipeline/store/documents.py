@@ -126,7 +126,9 @@ class Documents(Readable[DocumentRow]):
 
     async def find(self, spaces: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
         """By public id; of two spaces that both have it, the first wins."""
-        keys = {document_key(space, one): one for space in reversed(spaces) for one in ids}
+        places = {document_key(space, one): (space, one) for space in reversed(spaces) for one in ids}
+        self.expect({key: space for key, (space, _) in places.items()})
+        keys = {key: one for key, (_, one) in places.items()}
         found = await self.get(keys)
         rows = {one: found[key][0] for key, one in keys.items() if key in found and found[key][0].id == one}
         # Only a move gives a document another id than the one its key comes from, and marks it so.

@@ -44,6 +44,9 @@ class Readable(ABC, Generic[Row]):
     async def get(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """The rows of each group that has any."""
 
+    def expect(self, spaces: Mapping[str, str]) -> None:
+        """In which space each of these groups is, if anywhere: then no other shard need be asked for it."""
+
     @abstractmethod
     async def update(
         self, groups: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]

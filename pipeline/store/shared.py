@@ -59,6 +59,11 @@ class SharedTable(Readable[Row]):
         """The rows of each group that has any, newest state of all processes."""
         return await self._fetch(dict.fromkeys(groups))
 
+    def expect(self, spaces: Mapping[str, str]) -> None:
+        """As `Readable.expect`."""
+        for group, space in spaces.items():
+            self._remember(group, self._shard(space))
+
     async def update(self, groups: Collection[str], change: Change[Row]) -> dict[str, list[Row]]:
         """As `ports.Table.update`; on disk and visible to every process when it returns.
 

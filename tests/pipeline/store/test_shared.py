@@ -6,9 +6,10 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -93,6 +94,24 @@ async def test_updates_that_wait_together_are_one_commit(tmp_path: Path) -> None
     await asyncio.gather(*(store.documents.update([key], counted) for _ in range(50)))
     assert await _counts(store) == 50
     assert await base.version() - before <= 2
+
+
+async def test_a_new_document_is_looked_for_in_the_shard_of_its_space_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await opened(tmp_path, shared=True)
+    asked: list[SharedBase[Any]] = []
+    fetch = SharedBase.fetch
+
+    async def noted(self: SharedBase[Any], groups: Collection[str]) -> dict[str, list[Any]]:
+        asked.extend([self] if groups else [])
+        return await fetch(self, groups)
+
+    monkeypatch.setattr(SharedBase, "fetch", noted)
+    row = document("new")
+    assert await store.documents.find([row.space], [row.id]) == {}
+    await store.documents.update([row.key], lambda _, rows: rows or [row])
+    assert set(asked) == {_home(store, row.space)}
 
 
 async def test_an_error_of_one_change_does_not_reach_those_that_share_its_round(tmp_path: Path) -> None:
