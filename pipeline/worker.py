@@ -276,7 +276,8 @@ class _Parts:
         Where processes share the log, each follows the settings by itself, and knows them before a batch.
         """
         if self.foundation.shared:
-            return [knowing(stage, self.changes.current) for stage in self._stages()]
+            known = [knowing(stage, self.changes.current) for stage in self._stages()]
+            return [settings_stage.watch(), *known]
         return [settings_stage.build(catalog=self.store.catalog), *self._stages()]
 
     def _stages(self) -> list[Stage[Any]]:

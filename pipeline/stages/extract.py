@@ -73,6 +73,8 @@ class Extract:
 
     async def handle(self, batch: Sequence[Submission]) -> None:
         """Quick documents together first; what must be fetched or parsed then, several at a time."""
+        for record in batch:
+            _see_that_it_was_somebodys(self.catalog, record.event.space)
         histories = await self._owned(batch)
         if not histories:
             return
@@ -356,6 +358,16 @@ def appended(old: str, new: str) -> str:
     if new.startswith(old):
         return new
     return f"{old}\n\n{new}"
+
+
+def _see_that_it_was_somebodys(catalog: Catalog, space: str) -> None:
+    """What comes late to a namespace that ended is dropped; what was never anybody's is no such thing."""
+    name, _, life = space.rpartition("#")
+    ended = life.isdecimal() and int(life) < catalog.generation(name)
+    if not ended and catalog.owner(space) is None:
+        raise RejectedError(
+            f"No namespace has the space {space[:200]!r}, and none ever had. It can be replayed once one has."
+        )
 
 
 def given_url(text: str) -> str | None:

@@ -8,6 +8,15 @@ from schemas.events import SettingsChanged
 from schemas.topics import SETTINGS_CHANGED
 
 
+def watch() -> Stage[SettingsChanged]:
+    """The stage `settings` where every process follows them by itself: it parks what can't be read, once."""
+
+    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
+        """Nothing: whoever follows the settings has seen it, or will."""
+
+    return Stage(name="settings", source=SETTINGS_CHANGED, handle=handle)
+
+
 def build(*, catalog: Catalog) -> Stage[SettingsChanged]:
     """The stage `settings`. The catalog ignores what is older than what it knows."""
 

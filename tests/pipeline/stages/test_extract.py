@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.errors import ExtractionError, RetryableError
+from pipeline.errors import ExtractionError, RejectedError, RetryableError
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
 from pipeline.ports import Extracted
@@ -22,7 +22,15 @@ from pipeline.stage import Record
 from pipeline.stages.extract import appended, build, given_url
 from pipeline.tombstones import LocalTombstones
 from schemas.base import Metadata
-from schemas.events import BlobRef, Content, DocumentExtracted, DocumentSubmitted, Upload
+from schemas.events import (
+    BlobRef,
+    Content,
+    DocumentExtracted,
+    DocumentSubmitted,
+    NamespaceChanged,
+    SettingsChanged,
+    Upload,
+)
 from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 from tests.fakes import (
@@ -200,11 +208,21 @@ async def test_patched_metadata_leaves_the_text_alone() -> None:
     assert world.published() == ["Rain."]
 
 
-async def test_what_nobody_owns_is_dropped() -> None:
+async def test_what_nobody_owns_any_more_is_dropped() -> None:
     world = World()
+    ended = NamespaceChanged(name="gone", generation=1, spaces=(), created_at=EPOCH, updated_at=EPOCH)
+    world.catalog.apply(SettingsChanged(change=ended))
     await world.feed(submission(0, text="Rain.", space="gone#0"))
     assert not world.documents.rows
     assert not world.publisher.topics
+
+
+@pytest.mark.parametrize("space", ["never#0", "alice#1", "alice", "alice#x", ""])
+async def test_what_was_never_anybodys_is_rejected_with_the_reason(space: str) -> None:
+    world = World()
+    with pytest.raises(RejectedError, match="none ever had"):
+        await world.feed(submission(0, text="Rain.", space=space))
+    assert not world.documents.rows
 
 
 async def test_a_deleted_document_takes_its_chunks_and_lonely_memories_along() -> None:
