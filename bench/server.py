@@ -14,7 +14,7 @@ from typing import Self
 
 import httpx2
 
-START_SECONDS = 90.0
+START_SECONDS = 240.0
 """Generous: a first start reads some hundred megabytes of libraries from a cold disk."""
 
 

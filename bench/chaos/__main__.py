@@ -4,6 +4,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from bench.chaos import embedded, kafka
@@ -11,9 +12,10 @@ from bench.chaos.embedded import NotHereError
 from bench.chaos.trial import Outcome
 from bench.figures import machine, write
 
-TRIALS = {**embedded.TRIALS, **kafka.TRIALS}
+TRIALS = [*embedded.TRIALS, *kafka.TRIALS]
 PAGE = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- chaos -->", "<!-- /chaos -->"
+PLACES = {"chaos": embedded.TRIALS.keys(), "chaos-kafka": kafka.TRIALS.keys()}
+"""Where on the page which trials are shown."""
 HEAD = (
     "| fault | acknowledged | found | duplicates | refused meanwhile | dead letters | failed with a reason |"
     " brought back | recovery | |\n|---|---:|---:|---:|---|---:|---:|---:|---:|---|"
@@ -23,23 +25,48 @@ HEAD = (
 def main() -> None:
     """Run the trials that are named, or all; exit 1 if anything was lost or is there twice."""
     options = _options()
-    outcomes: list[Outcome] = []
+    outcomes: dict[str, Outcome] = {}
     left_out: list[str] = []
-    for name in options.faults or TRIALS:
-        print(f"… {name}", file=sys.stderr, flush=True)
-        with tempfile.TemporaryDirectory(prefix="recollect-chaos-") as folder:
+    with ExitStack() as stack:
+        trials = _Trials(stack, short=options.short)
+        for name in options.faults or TRIALS:
+            print(f"… {name}", file=sys.stderr, flush=True)
             try:
-                outcomes.append(TRIALS[name](Path(folder), options.short))
+                outcomes[name] = trials.outcome(name)
             except NotHereError as error:
                 left_out.append(f"Left out: {name}, which {error}.")
                 continue
-        print(row(outcomes[-1]), file=sys.stderr, flush=True)
-    result = "\n".join([_note(short=options.short), "", table(outcomes), *left_out])
-    print(result)
-    if options.write:
-        write(PAGE, result, BEGIN, END)
-    if any(one.lost or one.duplicates for one in outcomes):
+            print(row(outcomes[name]), file=sys.stderr, flush=True)
+    for place, names in PLACES.items():
+        if some := [one for name, one in outcomes.items() if name in names]:
+            result = "\n".join([_note(short=options.short), "", table(some)])
+            print(result)
+            if options.write:
+                write(PAGE, result, f"<!-- {place} -->", f"<!-- /{place} -->")
+    print(*left_out, sep="\n")
+    if any(one.lost or one.duplicates for one in outcomes.values()):
         sys.exit("Something was lost, or is there twice.")
+
+
+class _Trials:
+    """Those of one process have a folder each; those on Kafka share one deployment."""
+
+    def __init__(self, stack: ExitStack, *, short: bool) -> None:
+        self._stack = stack
+        self._short = short
+        self._service: kafka.Processes | None = None
+
+    def outcome(self, name: str) -> Outcome:
+        """NotHereError when this machine can't do it."""
+        if name in kafka.TRIALS:
+            if self._service is None:
+                self._service = self._stack.enter_context(kafka.processes(self._folder(self._stack)))
+            return kafka.TRIALS[name](self._service, self._short)
+        with ExitStack() as stack:
+            return embedded.TRIALS[name](self._folder(stack), self._short)
+
+    def _folder(self, stack: ExitStack) -> Path:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-chaos-")))
 
 
 def _options() -> argparse.Namespace:
@@ -48,7 +75,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--short", action="store_true", help="each as short as it is among the tests")
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
-    if unknown := set(options.faults) - TRIALS.keys():
+    if unknown := set(options.faults).difference(TRIALS):
         parser.error(f"no such fault: {', '.join(sorted(unknown))}")
     return options
 

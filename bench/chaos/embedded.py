@@ -149,7 +149,7 @@ def claim_check(how: str, folder: Path, short: bool) -> Outcome:
                 raise TrialError("the document failed without a reason")
             until(lambda: ["blob" in one["error"] for one in reader.letters()] == [True], "one dead letter")
             blob.write_bytes(kept)
-            _command(server, "dlq", "replay", DOCUMENTS_CHUNKED.name)
+            command(server, "dlq", "replay", DOCUMENTS_CHUNKED.name)
             until(lambda: reader.status("large")[0] == "done", "the document is done")
         left = len(reader.letters())
         more = {"parked": 1, "failed": 1, "brought_back": 1 if not left else 0}
@@ -252,20 +252,16 @@ def _fill(path: Path) -> None:
                 continue
 
 
+def cut(blobs: Path) -> set[Path]:
+    """The claim checks of chunks, which the stage `embed` reads."""
+    stored = (path for path in blobs.glob("*/*") if path.suffix != ".part")
+    return {path for path in stored if path.open("rb").read(10) == b'[{"start":'}
+
+
 def _chunks_of_the_large_one(blobs: Path) -> Path:
-    """The claim check of its chunks, which the stage `embed` has yet to read."""
-    found: list[Path] = []
-
-    def is_there() -> bool:
-        found[:] = [
-            path
-            for path in blobs.glob("*/*")
-            if path.suffix != ".part" and path.open("rb").read(10) == b'[{"start":'
-        ]
-        return bool(found)
-
-    until(is_there, "the chunks of the large text stored")
-    return found[0]
+    until(lambda: bool(cut(blobs)), "the chunks of the large text stored")
+    (blob,) = cut(blobs)
+    return blob
 
 
 def _upload(reader: Reader, file: tuple[str, bytes, str]) -> str:
@@ -288,7 +284,7 @@ def _replace(path: Path, text: str) -> None:
     fresh.replace(path)
 
 
-def _command(server: Server, *words: str) -> None:
+def command(server: Server, *words: str) -> None:
     """As an operator types it."""
     recollect = str(Path(sys.executable).with_name("recollect"))
     variables = {**os.environ, "RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}

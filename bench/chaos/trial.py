@@ -45,14 +45,21 @@ class TrialError(AssertionError):
 
 
 class Writer(threading.Thread):
-    """Adds documents with words of their own to one of the servers, one after the other."""
+    """Adds documents with words of their own to one of the servers, one after the other.
 
-    def __init__(self, url: str, key: str, number: int, stop: threading.Event, pause: float) -> None:
+    Every second one that is not acknowledged is sent again until it is; the others may be there or not.
+    """
+
+    def __init__(
+        self, server: tuple[str, str], namespace: str, number: int, stop: threading.Event, pause: float
+    ) -> None:
         super().__init__(name=f"writer {number}", daemon=True)
         self.acknowledged: list[str] = []
         self.refused: Counter[int] = Counter()
         self.hints: Counter[str] = Counter()
-        self._url, self._key = url, key
+        self.slowest = 0.0
+        self._url, self._key = server
+        self._path = f"/ns/{namespace}/document"
         self._number = number
         self._end = stop
         self._pause = pause
@@ -63,17 +70,21 @@ class Writer(threading.Thread):
             count = 0
             while not self._end.is_set():
                 count += 1
-                if not self._add(client, f"word{self._number}x{count}"):
-                    self._end.wait(0.1)
+                while not self._add(client, f"word{self._number}x{count}") and not self._end.wait(0.1):
+                    if count % 2:
+                        break
                 self._end.wait(self._pause)
 
     def _add(self, client: httpx2.Client, word: str) -> bool:
         body = {"content": f"The note that says {word} is kept.", "id": word, "dreaming": "instant"}
+        began = time.monotonic()
         try:
-            answer = client.post(f"/ns/{NAMESPACE}/document", json=body)
+            answer = client.post(self._path, json=body)
         except httpx2.TransportError:
             self.refused[0] += 1
             return False
+        finally:
+            self.slowest = max(self.slowest, time.monotonic() - began)
         if answer.is_success:
             self.acknowledged.append(word)
             return True
@@ -102,6 +113,11 @@ class Writing:
         """The values of Retry-After that came with refusals."""
         return dict(sum((writer.hints for writer in self.writers), Counter()))
 
+    @property
+    def slowest(self) -> float:
+        """How long the slowest answer took, in seconds."""
+        return max(writer.slowest for writer in self.writers)
+
     def at_least(self, count: int) -> None:
         """Wait until so many more were acknowledged."""
         wanted = len(self.acknowledged) + count
@@ -113,10 +129,14 @@ class Writing:
 
 
 @contextmanager
-def writing(urls: Sequence[str], key: str, pause: float = 0.0) -> Iterator[Writing]:
+def writing(
+    urls: Sequence[str], key: str, pause: float = 0.0, namespace: str = NAMESPACE
+) -> Iterator[Writing]:
     """Writers at work on these servers until the block ends."""
     stop = threading.Event()
-    writers = [Writer(urls[number % len(urls)], key, number, stop, pause) for number in range(WRITERS)]
+    writers = [
+        Writer((urls[number % len(urls)], key), namespace, number, stop, pause) for number in range(WRITERS)
+    ]
     for writer in writers:
         writer.start()
     try:
@@ -130,7 +150,8 @@ def writing(urls: Sequence[str], key: str, pause: float = 0.0) -> Iterator[Writi
 class Reader:
     """Asks a server what there is."""
 
-    def __init__(self, url: str, key: str) -> None:
+    def __init__(self, url: str, key: str, namespace: str = NAMESPACE) -> None:
+        self.namespace = namespace
         headers = {"authorization": f"Bearer {key}"}
         self.http = httpx2.Client(base_url=url, headers=headers, timeout=60.0)
 
@@ -142,12 +163,12 @@ class Reader:
             return {}
         return answer.json() if answer.is_success else {}
 
-    def listed(self, kind: str, namespace: str = NAMESPACE) -> list[Any]:
+    def listed(self, kind: str) -> list[Any]:
         """Every item, oldest first."""
         items: list[Any] = []
         page, pages = 1, 1
         while page <= pages:
-            path = f"/ns/{namespace}/list/{kind}?page={page}&limit=100&order=asc"
+            path = f"/ns/{self.namespace}/list/{kind}?page={page}&limit=100&order=asc"
             answer = self.ask("POST", path, {})
             items += answer.get(kind, [])
             page, pages = page + 1, int(answer.get("pagination", {}).get("totalPages", 0))
@@ -158,9 +179,15 @@ class Reader:
 
     def status(self, document: str) -> tuple[str, str | None]:
         """A document's status, and the reason where it failed."""
-        found = self.ask("GET", f"/ns/{NAMESPACE}/document/{document}")
+        found = self.ask("GET", f"/ns/{self.namespace}/document/{document}")
         failed = {one["id"]: one["error"] for one in self.ask("GET", "/admin/failed").get("documents", [])}
         return found.get("system", {}).get("status", "unknown"), failed.get(document)
+
+    def is_found(self, word: str) -> bool:
+        """Whether a search for the word finds its document once."""
+        body = {"query": word, "searchMode": "chunks", "threshold": 0, "limit": 3}
+        results = self.ask("POST", f"/ns/{self.namespace}/search", body).get("results", [])
+        return sum(word in _words(result.get("chunk") or "") for result in results) == 1
 
     def is_settled(self, words: Sequence[str]) -> bool:
         """Whether these are all done, and nothing is left to handle."""
@@ -181,15 +208,23 @@ def until(good: Callable[[], bool], what: str) -> float:
     return time.monotonic() - began
 
 
-def outcome(fault: str, reader: Reader, written: Writing, **more: Any) -> Outcome:
-    """Wait until everything is as it should be, count, and say how long it took."""
+def outcome(fault: str, reader: Reader, written: Writing, gone: float | None = None, **more: Any) -> Outcome:
+    """Wait until everything is as it should be, count, and say how long it took.
+
+    `gone`: when the cause was, by the monotonic clock; None: now.
+    """
     words = written.acknowledged
-    recovery = until(lambda: reader.is_settled(words), f"{fault}: everything acknowledged is done")
+    gone = time.monotonic() if gone is None else gone
+    until(lambda: reader.is_settled(words), f"{fault}: everything acknowledged is done")
+    recovery = time.monotonic() - gone
     listed = Counter(one["id"] for one in reader.listed("documents"))
     said = Counter(word for one in reader.listed("chunks") for word in _words(one["content"]))
-    twice = {word for word in words if listed[word] > 1 or said[word] > 1}
+    twice = {word for word in said.keys() | listed.keys() if listed[word] > 1 or said[word] > 1}
+    half = sorted(word for word in listed if word.startswith("word") and not said[word])
+    if half or said.keys() - listed.keys():
+        raise TrialError(f"{fault}: half done: {half}, {sorted(said.keys() - listed.keys())}")
     found = [word for word in words if listed[word] and said[word]]
-    missed = [word for word in found[:: max(1, len(found) // SAMPLE)] if not _is_found(reader, word)]
+    missed = [word for word in found[:: max(1, len(found) // SAMPLE)] if not reader.is_found(word)]
     return Outcome(
         fault=fault,
         acknowledged=len(words),
@@ -203,9 +238,3 @@ def outcome(fault: str, reader: Reader, written: Writing, **more: Any) -> Outcom
 
 def _words(content: str) -> list[str]:
     return [word for word in content.split() if word.startswith("word") and "x" in word]
-
-
-def _is_found(reader: Reader, word: str) -> bool:
-    body = {"query": word, "searchMode": "chunks", "threshold": 0, "limit": 3}
-    results = reader.ask("POST", f"/ns/{NAMESPACE}/search", body).get("results", [])
-    return sum(word in _words(result.get("chunk") or "") for result in results) == 1
