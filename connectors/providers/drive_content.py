@@ -33,7 +33,7 @@ _REASONS = {
 }
 # Google puts every picture of a document into its Markdown, as base64 behind the text.
 _PICTURE = re.compile(r"^\[image\d+\]:\s*<?data:image/[^\n]*$\n?", re.MULTILINE)
-_SHOWN = re.compile(r"!\[([^\]]*)\](?:\[image\d+\]|\(data:image/[^)]*\))")
+_SHOWN = re.compile(r"!\[([^\]\n]{0,500})\](?:\[image\d+\]|\(data:image/[^)\s]*\))")
 
 
 def unreadable(file: DriveFile) -> Failure | None:

@@ -1,5 +1,6 @@
 """Runs over a mailbox: threads by label, then the history of what happened to their messages."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,7 +170,7 @@ class GmailRun:
             id=id_,
             version=at,
             title=subject_of(mails),
-            text=thread_text(mails, unread),
+            text=await asyncio.to_thread(thread_text, mails, unread),
             url=self._url(id_),
             metadata={
                 "type": "email",

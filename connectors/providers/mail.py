@@ -32,16 +32,17 @@ _FORWARDED = re.compile(
     r"-{5,}\s*(?:Forwarded message|Weitergeleitete Nachricht|Message transféré)|^Begin forwarded message:",
     re.IGNORECASE | re.MULTILINE,
 )
-_ANNOUNCED = re.compile(
-    r"^(?:On|Am|Le|El|Il|Op|Em|Den)\b[^\n]{0,300}(?:\n[^\n>]{0,200})?"
-    r"\b(?:wrote|schrieb|a écrit|escribió|ha scritto|schreef|escreveu|skrev)\b[^\n]{0,200}:\s*$",
-    re.MULTILINE,
+# Each is matched against one line: what anybody may send is read in one pass.
+_OPENING = re.compile(r"(?:On|Am|Le|El|Il|Op|Em|Den)\b")
+_WROTE = re.compile(
+    r"\b(?:wrote|schrieb|a écrit|escribió|ha scritto|schreef|escreveu|skrev)\b[^:]{0,200}:$", re.IGNORECASE
 )
 _ORIGINAL = re.compile(
-    r"^-{3,}\s*(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original)\s*-{3,}\s*$"
-    r"|^_{10,}\s*\nFrom: |^From: [^\n]+\n(?:Sent|Date): [^\n]+\nTo: ",
-    re.IGNORECASE | re.MULTILINE,
+    r"-{3,40}\s?(?:Original Message|Ursprüngliche Nachricht|Message d'origine|Mensaje original)\s?-{3,40}$",
+    re.IGNORECASE,
 )
+_RULE = re.compile(r"_{10,200}$")
+_LINE = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,13 +215,35 @@ def _decoded(data: str, charset: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """A plain answer without what it answers."""
-    for pattern in (_ORIGINAL, _ANNOUNCED):
-        if found := pattern.search(text):
-            rest = text[found.end() :]
-            # Somebody may answer between the lines: only what is quoted is cut, and what announces it.
-            kept = (
-                [line for line in rest.split("\n") if not line.startswith(">")] if ">" in rest[:200] else []
-            )
-            text = text[: found.start()] + "\n".join(kept)
-    return "\n".join(line for line in text.split("\n") if not line.startswith(">")).strip()
+    """A plain answer without what it answers, and without the line that announces that."""
+    lines = text.split("\n")
+    heads = [line.strip()[-_LINE:] for line in lines]
+    last = max((number for number, head in enumerate(heads) if head.startswith(">")), default=-1)
+    kept: list[str] = []
+    for number, line in enumerate(lines):
+        if _begins_original(heads[number : number + 3]):
+            break
+        if (opening := _opening_of(heads, number)) is not None:
+            kept = kept[: len(kept) - (number - opening)]
+            # Somebody may answer between the lines; where nothing is marked as quoted, all that follows is.
+            if number > last:
+                break
+        elif not line.startswith(">"):
+            kept.append(line)
+    return "\n".join(kept).strip()
+
+
+def _begins_original(heads: Sequence[str]) -> bool:
+    """Whether the message that is answered begins here, as Outlook writes it."""
+    first, second, third = [*heads, "", "", ""][:3]
+    header = first.startswith("From: ") and second.startswith(("Sent:", "Date:")) and third.startswith("To:")
+    return bool(header or _ORIGINAL.match(first) or (_RULE.match(first) and second.startswith("From: ")))
+
+
+def _opening_of(heads: Sequence[str], number: int) -> int | None:
+    """The line where an announcement begins that ends on this one; it may take two."""
+    if not _WROTE.search(heads[number]):
+        return None
+    if _OPENING.match(heads[number]):
+        return number
+    return number - 1 if number and _OPENING.match(heads[number - 1]) else None

@@ -219,6 +219,14 @@ async def test_an_answer_between_the_lines_is_kept(world: World) -> None:
     assert "Yes to one.\nNo to two." in text
 
 
+@pytest.mark.parametrize("line", ["On " + "wrote " * 60, "From: a", "> " * 200, "_" * 300, "---- " * 80])
+async def test_a_mail_of_one_odd_line_many_times_is_read(world: World, line: str) -> None:
+    thread, _ = world.mail.deliver("a")
+    world.mail.deliver("Re: a", "\n".join([line] * 20_000), thread=thread)
+    await world.sync()
+    assert thread in world.mirror.items
+
+
 async def test_what_is_passed_on_is_kept(world: World) -> None:
     thread, _ = world.mail.deliver("a", "one")
     passed = "See below.\n\n---------- Forwarded message ---------\nFrom: Bob\n\n> The offer is 300."
