@@ -94,11 +94,12 @@ class CrawlRun:
         self.rules = await rules_of(self.http, self.start)
         async for key, value in self.known.all_notes("page/"):
             self._remember(key.removeprefix("page/"), Seen.read(value))
-        begun = self._continued if cursor is not None and cursor.get("open") else self._begun
-        async for step in begun():
+        continued = cursor is not None and bool(cursor.get("open"))
+        self.partial = continued and cursor is not None and bool(cursor.get("partial"))
+        async for step in self._continued() if continued else self._begun():
             yield step
         while self.waiting:
-            yield Checkpoint({"crawl": self.number, "open": True})
+            yield Checkpoint({"crawl": self.number, "open": True, "partial": self.partial})
             async for step in self._round():
                 yield step
         async for step in self._ended():
