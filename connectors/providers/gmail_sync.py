@@ -170,7 +170,7 @@ class GmailRun:
             id=id_,
             version=at,
             title=subject_of(mails),
-            text=await asyncio.to_thread(thread_text, mails, unread),
+            text=await _told(mails, unread),
             url=self._url(id_),
             metadata={
                 "type": "email",
@@ -271,6 +271,14 @@ class GmailRun:
 
 
 _FOLDERS = frozenset({"INBOX", "SENT"})
+_QUICK = 50_000
+"""Longer mails are read in a thread, so that the loop goes on serving."""
+
+
+async def _told(mails: Sequence[Mail], unread: Mapping[str, str]) -> str:
+    if sum(len(mail.plain) + len(mail.marked_up) for mail in mails) <= _QUICK:
+        return thread_text(mails, unread)
+    return await asyncio.to_thread(thread_text, mails, unread)
 
 
 def _attachment(message: str, handle: str) -> str:

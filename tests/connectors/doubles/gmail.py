@@ -46,6 +46,7 @@ class GmailDouble(GoogleDouble):
         super().__init__("gmail")
         self.address = "https://gmail.googleapis.com"
         self.messages: dict[str, Message] = {}
+        self.threads: dict[str, list[str]] = {}
         self.files: dict[tuple[str, str], bytes] = {}
         self.handles: dict[str, bytes] = {}
         self.history: list[dict[str, Any]] = []
@@ -102,6 +103,7 @@ class GmailDouble(GoogleDouble):
             "internalDate": str(int(now.timestamp() * 1000)),
             "payload": payload,
         }
+        self.threads.setdefault(thread or id_, []).append(id_)
         self._record(id_, "messagesAdded")
         return thread or id_, id_
 
@@ -224,7 +226,7 @@ class GmailDouble(GoogleDouble):
         return Answer(200, body)
 
     def _thread(self, id_: str) -> Answer:
-        messages = [each for each in self.messages.values() if each["threadId"] == id_]
+        messages = [self.messages[each] for each in self.threads.get(id_, ()) if each in self.messages]
         if not messages:
             return refused(404, "notFound", "Requested entity was not found.")
         shown = [each | {"payload": self._handled(each["id"], each["payload"])} for each in messages]
