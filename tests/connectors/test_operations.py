@@ -11,6 +11,7 @@ from pipeline.rows import SyncsRow
 from schemas.events import ConnectorChanged, SyncReported
 from tests.connectors.shelf import Shelf, ShelfProvider
 from tests.connectors.world import Connected, connected
+from tests.service.world import until
 
 NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -145,3 +146,42 @@ def _remove(table: Path) -> None:
     for path in sorted(table.rglob("*"), reverse=True):
         path.rmdir() if path.is_dir() else path.unlink()
     table.rmdir()
+
+
+@pytest.mark.anyio
+async def test_connectors_go_on_when_the_tables_are_made_again(world: Connected, shelf: Shelf) -> None:
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    await world.settled()
+    before = await world.get("alice", connector)
+    await world.client.ok("POST", "/admin/replay", {})
+
+    async def replayed() -> bool:
+        progress = await world.client.ok("GET", "/admin/replay")
+        assert progress["state"] != "failed", progress
+        return bool(progress["state"] == "done")
+
+    await until(replayed, "a replay")
+    assert await world.get("alice", connector) == before
+    shelf.put("two", "The lamp is green.")
+    assert (await world.sync("alice", connector)).documents == 2
+    assert set(await world.documents("alice")) == {"one", "two"}
+
+
+@pytest.mark.anyio
+async def test_a_connector_moves_with_its_namespace(world: Connected, shelf: Shelf) -> None:
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    await world.settled()
+    await world.client.ok("DELETE", "/ns/alice?moveTo=bob")
+
+    async def moved() -> bool:
+        found = await world.client.ok("GET", "/connectors")
+        return [one["namespace"] for one in found["connectors"]] == ["bob"]
+
+    await until(moved, "a move")
+    shelf.put("one", "The kettle is black.")
+    assert (await world.sync("bob", connector)).documents == 1
+    (document,) = (await world.documents("bob")).values()
+    read = await world.client.ok("GET", f"/ns/bob/document/{document['id']}")
+    assert "black" in read["content"]
