@@ -67,7 +67,7 @@ def full_disk(folder: Path, short: bool) -> Outcome:
             filler = disk / "filler"
             _fill(filler)
             written.until_refused()
-            ready = reader.http.get("/ready")
+            ready = reader.request("GET", "/ready")
             time.sleep(1 if short else 5)
             filler.unlink()
             written.at_least(10)
@@ -87,7 +87,7 @@ def slow_embedder(folder: Path, short: bool) -> Outcome:
             double.held.wait()
             # The client of the service gives up after 30 s: the long trial has it do so twice.
             time.sleep(3 if short else 65)
-            ready = reader.http.get("/ready").json()
+            ready = reader.request("GET", "/ready").json()
             double.open.set()
             written.at_least(5)
         named = sorted({one["part"] for one in ready["reasons"]})
@@ -265,7 +265,7 @@ def _chunks_of_the_large_one(blobs: Path) -> Path:
 
 
 def _upload(reader: Reader, file: tuple[str, bytes, str]) -> str:
-    answer = reader.http.post(f"/ns/{NAMESPACE}/document/file", files={"file": file})
+    answer = reader.request("POST", f"/ns/{NAMESPACE}/document/file", files={"file": file})
     return str(answer.json()["id"])
 
 

@@ -179,7 +179,7 @@ def broker_away(service: Processes, short: bool) -> Outcome:
                 raise TrialError("what was there can't be read while the broker is away")
             searched += 1
             time.sleep(PAUSE)
-        ready = reader.http.get("/ready")
+        ready = reader.request("GET", "/ready")
         gone = time.monotonic()
         service.kafka.start()
         written.at_least(20)

@@ -152,13 +152,17 @@ class Reader:
 
     def __init__(self, url: str, key: str, namespace: str = NAMESPACE) -> None:
         self.namespace = namespace
-        headers = {"authorization": f"Bearer {key}"}
-        self.http = httpx2.Client(base_url=url, headers=headers, timeout=60.0)
+        self._url = url
+        self._headers = {"authorization": f"Bearer {key}"}
+
+    def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
+        """The answer, over a connection of its own."""
+        return httpx2.request(method, self._url + path, headers=self._headers, timeout=60.0, **options)
 
     def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """The answer's JSON; an empty one while nobody answers."""
         try:
-            answer = self.http.request(method, path, json=body, **options)
+            answer = self.request(method, path, json=body, **options)
         except httpx2.TransportError:
             return {}
         return answer.json() if answer.is_success else {}
