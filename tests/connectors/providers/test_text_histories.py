@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from datetime import timedelta
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from connectors.providers.github import GitHub
@@ -110,6 +110,7 @@ def _in_workspace(notion: NotionDouble, root: Node, pages: list[Node], act: Act)
 
 @QUICKLY
 @given(acts=_acts("page", "page", "page", "outside", "edit", "edit", "trash", "leave"))
+@example(acts=[("page", 0), ("sync", 0), ("edit", 0), ("sync", 0), ("edit", 0)])
 def test_a_selected_page_of_a_workspace_is_mirrored(acts: list[Act]) -> None:
     notion = NotionDouble()
     root = notion.page("Root", "root")
