@@ -4,17 +4,19 @@ import json
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
-from authlib.common.urls import url_decode
-from authlib.integrations.base_client import OAuthError
-from authlib.integrations.httpx_client import AsyncOAuth2Client
 
 from connectors.errors import AuthExpiredError, ConnectorError, OperatorMistakeError, UnavailableError
 from connectors.ports import OAuth
 from connectors.vault import Secrets
 from pipeline.ports import Locks
+
+if TYPE_CHECKING:
+    # Authlib is imported where it is used: a service that nothing is connected to does without its memory.
+    from authlib.integrations.base_client import OAuthError
+    from authlib.integrations.httpx_client import AsyncOAuth2Client
 
 _LEEWAY: Final = 60.0
 """Seconds before a token's end in which it counts as expired."""
@@ -90,6 +92,8 @@ class Authority:
                 raise UnavailableError(f"{self._provider} could not be told to end the access.") from error
 
     async def _asked(self, method: str, **given: Any) -> Token:
+        from authlib.integrations.base_client import OAuthError  # noqa: PLC0415 - see above
+
         async with self._client() as client:
             try:
                 answer = await getattr(client, method)(self._oauth.token_url, **given)
@@ -104,7 +108,7 @@ class Authority:
             raise UnavailableError(f"{self._provider} answered without a token. The next run tries again.")
         return token
 
-    def _judged(self, error: OAuthError) -> ConnectorError:
+    def _judged(self, error: "OAuthError") -> ConnectorError:
         """Whose turn it is: the user's, the operator's, or nobody's."""
         code, told = str(error.error), str(error.description or "")
         faults = self._oauth.operator_errors
@@ -119,7 +123,9 @@ class Authority:
             )
         return AuthExpiredError(f"{self._provider} has ended the access ({code}). Connect it again.")
 
-    def _client(self) -> AsyncOAuth2Client:
+    def _client(self) -> "AsyncOAuth2Client":
+        from authlib.integrations.httpx_client import AsyncOAuth2Client  # noqa: PLC0415 - see above
+
         oauth = self._oauth
         client = AsyncOAuth2Client(
             client_id=oauth.client_id,
@@ -143,9 +149,11 @@ _METHODS: Final = {
 
 
 def _json_basic(
-    client: AsyncOAuth2Client, method: str, url: str, headers: dict[str, str], body: bytes
+    client: "AsyncOAuth2Client", method: str, url: str, headers: dict[str, str], body: bytes
 ) -> tuple[str, dict[str, str], str]:
     """The token request as JSON, the client's secret as Basic."""
+    from authlib.common.urls import url_decode  # noqa: PLC0415 - see above
+
     del method
     pair = b64encode(f"{client.client_id}:{client.client_secret}".encode()).decode()
     headers["Authorization"] = f"Basic {pair}"

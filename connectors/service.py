@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cached_property
 
 import httpx2
 from starlette.routing import BaseRoute
@@ -17,11 +18,11 @@ from connectors.engine import Engine
 from connectors.http import Clients
 from connectors.offers import Offers
 from connectors.ports import Provider
-from connectors.registry import open_providers
 from connectors.vault import NoVault, Secrets, Vault, kept_key
 from pipeline.bus.port import Bus
 from pipeline.connections import Connections, Tables
 from pipeline.live import Live
+from pipeline.ports import Clock
 from pipeline.settings import Settings
 from pipeline.store.connector_state import FOLDER, ConnectorStates
 
@@ -45,6 +46,29 @@ class Connectors:
             tasks.create_task(self.bus.run([self.engine.stage()]))
 
 
+class Providers(Mapping[str, Provider]):
+    """Those of this deployment, opened when one is first asked for: what they need to parse takes 20 MB."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+
+    def __getitem__(self, name: str) -> Provider:
+        return self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> dict[str, Provider]:
+        from connectors.registry import open_providers  # noqa: PLC0415 - see above
+
+        return open_providers(self._settings, self._clock)
+
+
 @asynccontextmanager
 async def open_connectors(
     live: Live,
@@ -64,7 +88,7 @@ async def open_connectors(
     connections = Connections(lambda: _tables(live), locks, foundation.clock, live.pipeline.changes)
     clients = Clients.open(allow_private=settings.fetch_private_addresses, transport=transport)
     connecting = Connecting(
-        providers=open_providers(settings, foundation.clock) if providers is None else providers,
+        providers=Providers(settings, foundation.clock) if providers is None else providers,
         secrets=Secrets(states, await asyncio.to_thread(_vault, settings), locks),
         clients=clients,
         locks=locks,

@@ -3,15 +3,20 @@
 import asyncio
 import json
 import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
-
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from typing import TYPE_CHECKING, Any, Protocol
 
 from connectors.errors import OperatorMistakeError
 from pipeline.ports import Locks
 
+if TYPE_CHECKING:
+    # Imported where it is used: a service that nothing is connected to does without its memory.
+    from cryptography.fernet import Fernet
+
+KEY_BYTES = 32
 Sealed = Mapping[str, Any]
 """What is kept of one connector: `config`, `tokens`, `authorization`, `subscription`, `picker`, `visit`."""
 
@@ -26,23 +31,24 @@ class Vault:
     ready = True
 
     def __init__(self, keys: str) -> None:
-        try:
-            self._keys = [Fernet(key.strip()) for key in keys.split(",") if key.strip()]
-            self._all = MultiFernet(self._keys)
-        except ValueError as error:
+        self._given = [key.strip() for key in keys.split(",") if key.strip()]
+        if not self._given or not all(map(_is_key, self._given)):
             raise VaultKeyError(
                 "RECOLLECT_SECRET_KEY is not a list of keys. Each is 32 random bytes in URL-safe base64;"
                 " make one with `recollect connectors key`."
-            ) from error
+            )
 
     def seal(self, connector: str, values: Sealed) -> str:
         """Ciphertext that only opens for this connector."""
-        return self._all.encrypt(json.dumps({"of": connector, "is": dict(values)}).encode()).decode()
+        told = json.dumps({"of": connector, "is": dict(values)})
+        return self._keys[0].encrypt(told.encode()).decode()
 
     def open(self, connector: str, sealed: str) -> dict[str, Any]:
         """VaultKeyError where no key fits, or where it was sealed for another connector."""
+        from cryptography.fernet import InvalidToken, MultiFernet  # noqa: PLC0415 - see above
+
         try:
-            opened = json.loads(self._all.decrypt(sealed))
+            opened = json.loads(MultiFernet(self._keys).decrypt(sealed))
         except InvalidToken as error:
             raise VaultKeyError(
                 f"The credentials of connector {connector} can't be opened with RECOLLECT_SECRET_KEY."
@@ -55,16 +61,31 @@ class Vault:
 
     def is_current(self, sealed: str) -> bool:
         """Whether the first key sealed it."""
+        from cryptography.fernet import InvalidToken  # noqa: PLC0415 - see above
+
         try:
             self._keys[0].decrypt(sealed)
         except InvalidToken:
             return False
         return True
 
+    @cached_property
+    def _keys(self) -> "list[Fernet]":
+        from cryptography.fernet import Fernet  # noqa: PLC0415 - see above
+
+        return [Fernet(key) for key in self._given]
+
+
+def _is_key(key: str) -> bool:
+    try:
+        return len(urlsafe_b64decode(key)) == KEY_BYTES
+    except ValueError:
+        return False
+
 
 def new_key() -> str:
     """A key for RECOLLECT_SECRET_KEY."""
-    return Fernet.generate_key().decode()
+    return urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
 
 
 def kept_key(path: Path) -> str:

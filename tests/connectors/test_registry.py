@@ -1,5 +1,7 @@
 """Which providers a deployment has."""
 
+import subprocess
+import sys
 import typing
 from pathlib import Path
 
@@ -26,3 +28,10 @@ def test_with_every_app_there_are_all_of_the_interface(tmp_path: Path) -> None:
         if provider.oauth is not None:
             assert (provider.oauth.client_id, provider.oauth.client_secret) == ("the id", "the secret")
             assert provider.origins
+
+
+def test_a_service_that_nothing_is_connected_to_imports_nothing_that_connecting_needs() -> None:
+    code = "import recollect, api.app, connectors.service, pipeline.live, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
+    heavy = {"authlib", "cryptography", "joserfc", "trafilatura", "lxml", "html_to_markdown", "botocore"}
+    assert not heavy & set(done.stdout.split())
