@@ -214,16 +214,38 @@ def test_the_organization_has_a_context(client: Supermemory) -> None:
     assert client.organization.get().organizational_context is None
 
 
-def test_connectors_say_that_there_are_none(client: Supermemory, namespace: str) -> None:
-    client.add(namespace, content=LISBON, task_type="superrag")
-    assert client.connectors.list_all().connectors == []
-    assert client.connectors.list(namespace).connectors == []
+def test_a_connector_is_made_changed_run_and_deleted(client: Supermemory, namespace: str) -> None:
+    """Of a site that the crawler may not visit, so that nothing leaves this machine."""
+    connectors = client.connectors
+    site = {"start_url": "http://127.0.0.1:1/", "crawl_depth": 2}
+    made = connectors.create(namespace, request={"provider": "web-crawler", "config": site})
+    assert made.authorization is None
+    ended = until(
+        lambda: connectors.get(namespace, made.id, include=["syncs"]),
+        lambda shown: shown.latest_run is not None and shown.latest_run.system.status != "running",
+        "the end of a run",
+    )
+    assert ended.config == {"startUrl": "http://127.0.0.1:1/", "crawlDepth": 2}
+    assert ended.document_count == 0
+    assert ended.syncs
+    assert ended.syncs[0].trigger == "manual"
+    assert [one.id for one in connectors.list(namespace).connectors] == [made.id]
+    assert made.id in [one.id for one in connectors.list_all(limit=100).connectors]
+    assert connectors.sync(namespace, made.id).status == "queued"
+    assert connectors.update(namespace, made.id, document_limit=5).document_limit == 5
+    assert connectors.delete(namespace, made.id).deleted
+    assert connectors.list(namespace).connectors == []
+
+
+def test_a_provider_that_nobody_set_up_and_a_connector_nobody_made_are_refused(
+    client: Supermemory, namespace: str
+) -> None:
+    connectors = client.connectors
     with pytest.raises(InternalServerError) as refused:
-        client.connectors.create(namespace, request={"provider": "granola", "config": {"api_key": "k"}})
+        connectors.create(namespace, request={"provider": "notion"})
     assert refused.value.status_code == 503
     with pytest.raises(NotFoundError):
-        client.connectors.get(namespace, "unknown")
-    connectors = client.connectors
+        connectors.get(namespace, "unknown")
     with pytest.raises(APIStatusError, match=_NOT_HERE):
         connectors.update(namespace, "unknown", document_limit=5)
     with pytest.raises(APIStatusError, match=_NOT_HERE):
