@@ -255,7 +255,7 @@ def _fill(path: Path) -> None:
 def cut(blobs: Path) -> set[Path]:
     """The claim checks of chunks, which the stage `embed` reads."""
     stored = (path for path in blobs.glob("*/*") if path.suffix != ".part")
-    return {path for path in stored if path.open("rb").read(10) == b'[{"start":'}
+    return {path for path in stored if path.read_bytes().startswith(b'[{"start":')}
 
 
 def _chunks_of_the_large_one(blobs: Path) -> Path:
