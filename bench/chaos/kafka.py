@@ -313,3 +313,5 @@ TRIALS: dict[str, Trial] = {
     "kafka-corrupt": partial(claim_check, missing=False),
     "kafka-missing": partial(claim_check, missing=True),
 }
+ALWAYS = ("kafka-pipeline", "kafka-away", "kafka-poison", "kafka-corrupt")
+"""Those that every run of the tests tries: each takes half a minute. The others need `make chaos`."""
