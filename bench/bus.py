@@ -3,7 +3,6 @@
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
@@ -14,6 +13,7 @@ from time import perf_counter
 import uvloop
 
 from pipeline.bus.log import LogBus
+from pipeline.foundation import SystemClock
 from pipeline.stage import Record, Stage
 from schemas.base import Event
 from schemas.topics import Topic
@@ -25,11 +25,6 @@ class Note(Event):
 
 NOTES = Topic("bench.notes.v1", Note)
 NOTE = Note(text="x" * 1000)
-
-
-class SystemClock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
 
 
 async def main() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from bench.texts import Writer
 from pipeline.bus.log import LogBus
+from pipeline.foundation import SystemClock
 from pipeline.ports import Position
 from pipeline.stage import Record, Stage
 from schemas.events import (
@@ -32,11 +33,6 @@ _READERS: tuple[tuple[str, Topic[Any]], ...] = (
 )
 
 
-class _Clock:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-
 def namespace(number: int) -> str:
     """The name of a namespace."""
     return f"scale-{number}"
@@ -44,7 +40,7 @@ def namespace(number: int) -> str:
 
 async def write(folder: Path, documents: int, namespaces: int, characters: int, seed: int = 7) -> None:
     """Submitted and extracted texts of so many documents, in turn over the namespaces, and nothing else."""
-    bus = await LogBus.open(folder / "log", partitions=PARTITIONS, clock=_Clock())
+    bus = await LogBus.open(folder / "log", partitions=PARTITIONS, clock=SystemClock())
     try:
         await _namespaces(bus, namespaces)
         writer = Writer(seed)

@@ -3,16 +3,14 @@
 import argparse
 import asyncio
 import tempfile
-import time
 from pathlib import Path
 
 from bench.figures import machine
 from bench.load import Load, Sizes
 from bench.server import Server
 from bench.texts import Writer
-from bench.wire import Connection, UnexpectedAnswerError
-
-PATIENCE = 3600.0
+from bench.waiting import replay
+from bench.wire import Connection
 
 
 def main() -> None:
@@ -31,28 +29,13 @@ async def _measure(server: Server, documents: int) -> None:
     sizes = Sizes(ingested=documents)
     ingest = (await Load(server, Writer(), sizes).ingest())["ingest"]
     connection = await Connection.open(server.url, server.key)
-    seconds = await _replay(connection)
-    replay = documents / seconds
+    seconds = await replay(connection)
+    rate = documents / seconds
     await connection.close()
     print(f"{documents} documents of 1 KB; {machine()}")
     print(f"ingest end to end: {ingest:,.0f} documents/s")
-    print(f"replay beside the idle service, until the switch: {replay:,.0f} documents/s ({seconds:.1f} s)")
-    print(f"replay is {replay / ingest:.1f} times as fast")
-
-
-async def _replay(connection: Connection) -> float:
-    began = time.perf_counter()
-    status, answer = await connection.request("POST", "/admin/replay", b"{}")
-    if status != 202:
-        raise UnexpectedAnswerError(f"no replay was started: {answer.decode(errors='replace')}")
-    while time.perf_counter() - began < PATIENCE:
-        progress = await connection.get("/admin/replay")
-        if progress["state"] == "done":
-            return time.perf_counter() - began
-        if progress["state"] != "running":
-            raise UnexpectedAnswerError(f"the replay {progress['state']}: {progress['error']}")
-        await asyncio.sleep(0.05)
-    raise UnexpectedAnswerError(f"the replay is not done after {PATIENCE:.0f} s")
+    print(f"replay beside the idle service, until the switch: {rate:,.0f} documents/s ({seconds:.1f} s)")
+    print(f"replay is {rate / ingest:.1f} times as fast")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from bench.figures import milliseconds
 from bench.load import resident, size
 from bench.server import Server
 from bench.texts import Writer
-from bench.wire import Connection, UnexpectedAnswerError
+from bench.waiting import level
+from bench.wire import Connection
 
 DOCUMENTS = (1_000, 10_000, 100_000, 1_000_000)
 NAMESPACES = (1, 100, 10_000)
@@ -34,7 +35,6 @@ BATCH = 100
 SEARCHES = 300
 WARM = 10
 """Namespaces that are asked again and again; the cold figure asks others, once each."""
-PATIENCE = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,19 +159,8 @@ async def _ingest(connection: Connection, writer: Writer, namespaces: int) -> fl
             for n, text in enumerate(texts[first : first + BATCH])
         ]
         await connection.post(f"/ns/{home}/document/batch", {"documents": documents, "taskType": "superrag"})
-    await _level(connection)
+    await level(connection)
     return ADDED / (time.perf_counter() - began)
-
-
-async def _level(connection: Connection) -> None:
-    """Until every consumer group has handled all there is."""
-    deadline = time.perf_counter() + PATIENCE
-    while time.perf_counter() < deadline:
-        answer = await connection.get("/ready")
-        if not any(answer["lag"].values()):
-            return
-        await asyncio.sleep(0.02)
-    raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s")
 
 
 async def _search(connection: Connection, writer: Writer, home: int, chance: random.Random) -> float:

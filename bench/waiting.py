@@ -1,0 +1,35 @@
+"""Waiting for what a service does in the background, asked over HTTP."""
+
+import asyncio
+import time
+
+from bench.wire import Connection, UnexpectedAnswerError
+
+PATIENCE = 3600.0
+PAUSE = 0.02
+
+
+async def level(connection: Connection) -> None:
+    """Until every consumer group has handled all there is."""
+    deadline = time.perf_counter() + PATIENCE
+    while time.perf_counter() < deadline:
+        if not any((await connection.get("/ready"))["lag"].values()):
+            return
+        await asyncio.sleep(PAUSE)
+    raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s")
+
+
+async def replay(connection: Connection) -> float:
+    """Ask for a replay; the seconds until it has switched."""
+    began = time.perf_counter()
+    status, answer = await connection.request("POST", "/admin/replay", b"{}")
+    if status != 202:
+        raise UnexpectedAnswerError(f"no replay was started: {answer[:500].decode(errors='replace')}")
+    while time.perf_counter() - began < PATIENCE:
+        progress = await connection.get("/admin/replay")
+        if progress["state"] == "done":
+            return time.perf_counter() - began
+        if progress["state"] != "running":
+            raise UnexpectedAnswerError(f"the replay {progress['state']}: {progress['error']}")
+        await asyncio.sleep(PAUSE)
+    raise UnexpectedAnswerError(f"the replay is not done after {PATIENCE:.0f} s")
