@@ -48,7 +48,7 @@ class Foundation:
     changes: Changes
     """The turn to change a setting, in a process that has the log to itself."""
     tombstones: Tombstones
-    """What was deleted ahead of the log, by whoever serves this process."""
+    """What was deleted ahead of the log, in a process that has the tables to itself."""
     metrics: Metrics
 
     @property

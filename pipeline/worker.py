@@ -89,7 +89,7 @@ class Pipeline:
     @property
     def tombstones(self) -> Tombstones:
         """What was deleted ahead of the log: known to whoever may be behind with it."""
-        return _tombstones(self.foundation, self.store)
+        return self.store.tombstones
 
     @property
     def measuring(self) -> Measuring:
@@ -173,6 +173,7 @@ async def open_pipeline(foundation: Foundation, generation: Generation) -> Pipel
         embedder=embedder.name,
         locks=foundation.locks if foundation.shared else None,
         storage=foundation.settings.storage(uri),
+        tombstones=foundation.tombstones,
     )
     async with AsyncExitStack() as opened:
         opened.push_async_callback(store.close)
@@ -225,10 +226,6 @@ def assembled(
         changes=changes,
         closing=closing,
     )
-
-
-def _tombstones(foundation: Foundation, store: Store) -> Tombstones:
-    return store.tombstones if foundation.shared else foundation.tombstones
 
 
 def _dreaming(foundation: Foundation, store: Store, former: Former) -> Dreaming:
@@ -303,7 +300,7 @@ class _Parts:
                 extractor=self.foundation.extractor,
                 fetcher=self.foundation.fetcher,
                 summarize=summarize,
-                tombstones=_tombstones(self.foundation, self.store),
+                tombstones=store.tombstones,
             ),
             chunk.build(
                 documents=store.documents,

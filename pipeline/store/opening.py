@@ -141,12 +141,14 @@ async def open_store(
     locks: Locks | None = None,
     storage: Mapping[str, str] | None = None,
     follow_seconds: float | None = None,
+    tombstones: Tombstones | None = None,
 ) -> Store:
     """Open or create the store in a folder or at an object store's URI (s3://, gs://, az://).
 
     With `locks` any number of processes may open it at a time, each with locks that the others see; then
     the catalog has no tables and is to be fed from the log. Without, it must be opened once only.
     `storage`: options of the object store. `follow_seconds`: how often to look what others changed.
+    `tombstones`: those of this process, where it has the tables to itself; others are a table.
     StoreMismatchError when it was made with another embedder, or for the other kind of use.
     """
     for name, bound in _READ_BOUNDS.items():
@@ -166,7 +168,8 @@ async def open_store(
     )
     wanted = Meta(dimensions, shards, embedder, shared=locks is not None)
     if locks is None:
-        return await _open_exclusive(_Place(connection, folder), await agree(connection, wanted))
+        place, meta = _Place(connection, folder), await agree(connection, wanted)
+        return await _open_exclusive(place, meta, tombstones or LocalTombstones())
     seconds = _FOLLOW_FOLDER_SECONDS if folder is not None else _FOLLOW_OBJECTS_SECONDS
     async with locks.hold("tables/open"):
         meta = await agree(connection, wanted)
@@ -213,7 +216,7 @@ class _Chunks(Chunks, Table[ChunkRow]): ...
 class _Memories(Memories, Table[MemoryRow]): ...
 
 
-async def _open_exclusive(place: _Place, meta: Meta) -> Store:
+async def _open_exclusive(place: _Place, meta: Meta, tombstones: Tombstones) -> Store:
     document_rows = _Documents(documents.codec(), *await place.bases(documents.codec()))
     chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
     chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards))
@@ -233,7 +236,7 @@ async def _open_exclusive(place: _Place, meta: Meta) -> Store:
         memories=memory_rows,
         catalog=catalog,
         operations=Operations(operations),
-        tombstones=LocalTombstones(),
+        tombstones=tombstones,
         syncs=syncs,
         tables=(document_rows, chunk_rows, memory_rows, *settings, operations, syncs),
     )
