@@ -9,7 +9,8 @@ from typing import Protocol
 
 from pipeline import tracing
 from pipeline.errors import RetryableError
-from pipeline.memory.former import Former, Work, is_wanted
+from pipeline.memory.former import Former, is_wanted
+from pipeline.memory.writing import Work
 from pipeline.ports import Catalog, Clock, Documents
 from pipeline.rows import DocumentRow
 

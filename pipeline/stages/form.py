@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.memory.dreamer import Dreaming, HandOver
-from pipeline.memory.former import Former, Work
+from pipeline.memory.former import Former
+from pipeline.memory.writing import Work
 from pipeline.ports import Blobs, Catalog, Documents, Memories, Publisher
 from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage

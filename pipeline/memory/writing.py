@@ -1,0 +1,153 @@
+"""One document being formed: its facts become memories, related to what is known in the namespace."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from pipeline.memory.attributes import Slot
+from pipeline.memory.drafts import Draft
+from pipeline.memory.ledger import Ledger
+from pipeline.memory.relations import Known, Verdict, is_newest, judge, moment, visible
+from pipeline.rows import NamespaceRow
+from schemas.base import Metadata, MetadataValue
+from schemas.events import FormedMemory
+from schemas.ids import memory_id
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A document whose memories are to be formed: its text as of `seq`, submitted `at`."""
+
+    space: str
+    document: str
+    seq: int
+    at: datetime
+    text: str
+    date: str | None = None
+    group: Metadata | None = None
+
+
+class Writing:
+    """One document being formed: what it has said so far, and how that stands to what is known."""
+
+    def __init__(
+        self, ledger: Ledger, owner: NamespaceRow, work: Work, shared: Mapping[str, Metadata]
+    ) -> None:
+        self._ledger = ledger
+        self._owner = owner
+        self._work = work
+        self._shared = shared
+        self._said: set[str] = set()
+        self._renewed: Counter[tuple[str, str]] = Counter()
+
+    def memory(self, draft: Draft) -> FormedMemory:
+        """The next fact of the document, related to those before it here and elsewhere."""
+        id_, verdict, since = memory_id(self._work.space, draft.text), Verdict(), None
+        there = None
+        if draft.slot is not None:
+            id_, verdict, since = self._judged(draft.slot, draft, id_)
+            there = self._ledger.get(id_)
+        self._said.add(id_)
+        return FormedMemory(
+            id=id_,
+            text=draft.text,
+            is_static=draft.is_static,
+            date=self._work.date,
+            start=draft.start,
+            end=draft.end,
+            relations=verdict.relations,
+            replaced_by=verdict.replaced_by,
+            since=since,
+            space=there.space if there is not None and there.space != self._work.space else None,
+        )
+
+    def _judged(self, slot: Slot, draft: Draft, id_: str) -> tuple[str, Verdict, datetime]:
+        others = self._visible(self._ledger.in_slot(self._owner.spaces, slot.key))
+        id_, returns = self._identity(draft, id_, others)
+        when = self._when(id_, slot)
+        replacing = self._ledger.later(id_)
+        rivals = [one for one in others if one.id != id_ and not (one.id in replacing and one.when >= when)]
+        verdict = judge(slot, when, rivals, returns=returns)
+        self._remember(id_, draft, when, verdict)
+        return id_, verdict, when
+
+    def _identity(self, draft: Draft, id_: str, others: Sequence[Known]) -> tuple[str, bool]:
+        """Words that were true before, and then were not, are a new version when they are said again."""
+        said, seen = draft.text.casefold(), {one.id for one in others}
+        same = [one for one in others if one.text.casefold() == said]
+        standing = [one for one in same if not self._replaced(one, seen)]
+        if standing:
+            return standing[0].id, standing[0].id != id_
+        first = self._ledger.get(id_)
+        if first is None or first not in same or self._is_old_news(first, others):
+            return id_, False
+        heads = [one for one in others if not self._replaced(one, seen)]
+        head = max(heads, key=lambda one: one.when, default=first)
+        return memory_id(self._work.space, f"{draft.text}\n{head.id}"), True
+
+    def _is_old_news(self, first: Known, others: Sequence[Known]) -> bool:
+        """Whether the words only repeat this document's own statement, or speak of an earlier time."""
+        repeats = self._work.document in first.sources and first.id not in self._said
+        return repeats or first.slot is None or not is_newest(self._time(first.slot), others)
+
+    def _replaced(self, fact: Known, seen: AbstractSet[str]) -> bool:
+        return not self._ledger.later(fact.id).isdisjoint(seen)
+
+    def _visible(self, facts: Sequence[Known]) -> list[Known]:
+        seen = visible(facts, self._work.document, self._said)
+        if not self._work.group:
+            return seen
+        return [one for one in seen if one.id in self._said or self._in_group(one)]
+
+    def _in_group(self, fact: Known) -> bool:
+        asked = self._work.group or {}
+        return any(is_in_group(self._shared.get(source, {}), asked) for source in fact.sources)
+
+    def _time(self, slot: Slot) -> datetime:
+        """What comes later in the text is later, by a microsecond."""
+        return moment(self._work.date, self._work.at) + timedelta(microseconds=self._renewed[slot.key])
+
+    def _when(self, id_: str, slot: Slot) -> datetime:
+        """The latest time at which the fact was stated.
+
+        A document that repeats itself states nothing new, unless something new comes before it in the text.
+        """
+        there = self._ledger.get(id_)
+        if there is not None and self._work.document in there.sources and slot.key not in self._renewed:
+            return there.when
+        when = self._time(slot)
+        self._renewed[slot.key] += 1
+        return when if there is None else max(there.when, when)
+
+    def _remember(self, id_: str, draft: Draft, when: datetime, verdict: Verdict) -> None:
+        """Until the table has it, the ledger knows the fact from here."""
+        there = self._ledger.get(id_)
+        targets = tuple(one.target for one in verdict.relations)
+        fact = there or Known(
+            id=id_,
+            space=self._work.space,
+            text=draft.text,
+            slot=draft.slot,
+            when=when,
+            sources=(),
+            pending=(self._work.document, self._work.seq),
+        )
+        sources = tuple(dict.fromkeys((*fact.sources, self._work.document)))
+        updates = tuple(dict.fromkeys((*fact.updates, *targets)))
+        self._ledger.put(replace(fact, when=when, sources=sources, updates=updates))
+        for later in verdict.replaced_by:
+            if (newer := self._ledger.get(later)) is not None and id_ not in newer.updates:
+                self._ledger.put(replace(newer, updates=(*newer.updates, id_)))
+
+
+def is_in_group(metadata: Mapping[str, MetadataValue], asked: Mapping[str, MetadataValue]) -> bool:
+    """Every key holds: single values exactly, of a list any one."""
+    return all(_shares(metadata.get(key), value) for key, value in asked.items())
+
+
+def _shares(value: MetadataValue | None, asked: MetadataValue) -> bool:
+    if isinstance(asked, list):
+        return bool(set(asked) & set(value if isinstance(value, list) else [str(value)]))
+    return asked in value if isinstance(value, list) else value == asked
