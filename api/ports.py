@@ -243,8 +243,7 @@ class Connectors(Protocol):
     @property
     def connections(self) -> Connections: ...
 
-    @property
-    def handshakes(self) -> Mapping[str, str]:
+    async def handshakes(self) -> Mapping[str, str]:
         """Verification tokens that providers sent, for the operator to carry to their pages."""
         ...
 

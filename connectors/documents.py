@@ -1,6 +1,7 @@
 """An item of a source as a document: its id, what the log is told of it, and how a change is noticed."""
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
@@ -13,16 +14,28 @@ from schemas.events import ConnectorChanged, Content, DocumentSubmitted, Upload
 from schemas.ids import document_key
 from schemas.limits import DOCUMENT_ID_LENGTH, FILE_BYTES, TEXT_CHARACTERS
 
+_PAGE = 1000
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 
 
+def document_prefix(row: ConnectorChanged) -> str:
+    """What the ids of a connector's documents begin with, and no others."""
+    return f"{row.provider}:{row.id}:"
+
+
 def document_id(row: ConnectorChanged, item: str) -> str:
     """`<provider>:<connector>:<item>`; an item's id that does not fit is replaced by its hash."""
-    prefix = f"{row.provider}:{row.id}:"
+    prefix = document_prefix(row)
     if len(prefix) + len(item) <= DOCUMENT_ID_LENGTH and not _UNPRINTABLE.search(item):
         return prefix + item
     return prefix + blake2b(item.encode(errors="surrogatepass"), digest_size=16).hexdigest()
+
+
+def pages(documents: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Ids of documents, as many at a time as are looked up or sent in one go."""
+    for start in range(0, len(documents), _PAGE):
+        yield documents[start : start + _PAGE]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +97,8 @@ async def submission(
     )
 
 
-def deletion(row: ConnectorChanged, item: str, at: datetime) -> DocumentSubmitted:
-    """What the log is told of an item that is gone."""
-    public = document_id(row, item)
+def deletion(row: ConnectorChanged, public: str, at: datetime) -> DocumentSubmitted:
+    """What the log is told of a document whose item is gone."""
     return DocumentSubmitted(
         operation="delete",
         space=row.space,

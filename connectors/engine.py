@@ -10,9 +10,9 @@ from hashlib import blake2b
 from itertools import takewhile
 from typing import Final, cast
 
-from connectors import subscriptions
+from connectors import handshakes, subscriptions
 from connectors.connecting import Connecting
-from connectors.documents import deletion
+from connectors.documents import deletion, document_id, document_prefix, pages
 from connectors.errors import ConnectorError
 from connectors.ports import Connection, Cursor, Kind, Known, Provider, Step
 from connectors.runner import Runner
@@ -140,6 +140,7 @@ class Engine:
             blobs=self.blobs,
             clock=self.connections.clock,
             report=self.connections.report,
+            documents=self.connections.documents.ids,
         )
         asked = asked.model_copy(update={"queued": False})
         await runner.run(
@@ -178,15 +179,25 @@ class Engine:
         await self._disconnect(row)
         gone = self.connections.catalog.owner(row.space) is None
         if row.status == "removed" and not row.keep_documents and not gone:
-            async with self.states.state(row.id) as state:
-                async for rows in state.pages("item"):
-                    now = self.connections.now()
-                    events = [deletion(row, one.id, now) for one in rows]
-                    entries = [(f"{event.space}/{event.document}", event) for event in events]
-                    await self.connections.publisher.publish(DOCUMENTS_SUBMITTED, entries)
+            await self._delete_documents(row)
         await self.states.drop(row.id)
         await self.connections.forget_runs(row.id)
         await self.connections.change(row.id, lambda one: one.model_copy(update={"status": "gone"}))
+
+    async def _delete_documents(self, row: ConnectorChanged) -> None:
+        """Those that the state knows, which may not be shown yet, and those that it does not."""
+        shown = await self.connections.documents.ids(row.space, document_prefix(row))
+        await self._delete(row, shown)
+        async with self.states.state(row.id) as state:
+            async for rows in state.pages("item"):
+                known = {document_id(row, one.id) for one in rows}
+                await self._delete(row, [*known.difference(shown)])
+
+    async def _delete(self, row: ConnectorChanged, documents: Sequence[str]) -> None:
+        for page in pages(documents):
+            events = [deletion(row, one, self.connections.now()) for one in page]
+            entries = [(f"{event.space}/{event.document}", event) for event in events]
+            await self.connections.publisher.publish(DOCUMENTS_SUBMITTED, entries)
 
     async def _disconnect(self, row: ConnectorChanged) -> None:
         try:
@@ -200,9 +211,9 @@ class Engine:
 
     async def _rotate(self) -> None:
         """Seal credentials with the newest key."""
-        for row in self.connections.catalog.connectors():
+        for place in [handshakes.PLACE, *(row.id for row in self.connections.catalog.connectors())]:
             try:
-                await self.connecting.secrets.rotate(row.id)
+                await self.connecting.secrets.rotate(place)
             except VaultKeyError as error:
                 log.warning("%s", error)
 

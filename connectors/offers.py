@@ -1,13 +1,14 @@
 """What the interface asks of connectors: what can be connected, and the links that lead to people."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from connectors import handshakes
 from connectors.connecting import Connecting
 from pipeline.connections import Connections
 from schemas.events import ConnectorChanged
@@ -31,8 +32,6 @@ class Offers:
 
     connections: Connections
     connecting: Connecting
-    handshakes: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Verification tokens that providers sent for the operator."""
 
     def offer(self, provider: str) -> Offer | None:
         """None where the operator has not set the provider up."""
@@ -41,6 +40,10 @@ class Offers:
             return None
         webhooks = found.webhooks and self.connecting.address.startswith("https://")
         return Offer(found.kinds, webhooks, found.oauth is not None)
+
+    async def handshakes(self) -> Mapping[str, str]:
+        """Verification tokens that providers sent for the operator."""
+        return await handshakes.sent(self.connecting.secrets)
 
     async def keep(self, connector: str, config: Mapping[str, str]) -> None:
         """Seal the secret part of a config."""

@@ -6,14 +6,14 @@ continues from its last checkpoint, and whatever it does twice says the same twi
 
 import logging
 import traceback
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from pydantic import JsonValue
 
-from connectors.documents import Fingerprint, deletion, document_id, submission
+from connectors.documents import Fingerprint, deletion, document_id, document_prefix, submission
 from connectors.errors import ConnectorError, CursorExpiredError, NotFetchedError, RateLimitedError
 from connectors.known import KnownItems
 from connectors.ports import (
@@ -27,6 +27,7 @@ from connectors.ports import (
     Removed,
     Step,
 )
+from connectors.strays import strays
 from pipeline.errors import RetryableError
 from pipeline.ports import Blobs, Clock, Hold, Publisher
 from pipeline.store.connector_state import ConnectorState, StateRow
@@ -81,6 +82,8 @@ class Runner:
     blobs: Blobs
     clock: Clock
     report: Callable[[ConnectorChanged, SyncReported], Awaitable[None]]
+    documents: Callable[[str, str], Awaitable[Sequence[str]]]
+    """The ids of the documents in a space that begin so."""
 
     async def run(
         self,
@@ -217,6 +220,7 @@ class _Run:
         try:
             async for step in steps:
                 await self._take(step)
+                await self._show()
                 if len(self._batch.events) >= BATCH_ITEMS or self._batch.bytes >= BATCH_BYTES:
                     await self._publish()
                 if self._known.waiting >= STATE_ROWS:
@@ -236,7 +240,7 @@ class _Run:
             case Removed():
                 self._count(processed=1)
                 if await self._known.removed(step.id):
-                    self._send(deletion(self._row, step.id, self._runner.clock.now()), 200)
+                    self._delete(document_id(self._row, step.id))
             case Failure():
                 await self._failure(step)
             case Note():
@@ -285,6 +289,7 @@ class _Run:
         if self._progress.full:
             async for rows in self._known.unmentioned():
                 await self._remove(rows)
+            await self._sweep()
             update = {"full": False, "kept": (), "listed_at": self._runner.clock.now()}
             self._progress = self._progress.model_copy(update=update)
         await self._save()
@@ -295,8 +300,19 @@ class _Run:
             if kept and row.id.startswith(kept):
                 continue
             if await self._known.removed(row.id) and row.kind == "item":
-                self._send(deletion(self._row, row.id, self._runner.clock.now()), 200)
+                self._delete(document_id(self._row, row.id))
         await self._save()
+
+    async def _sweep(self) -> None:
+        """Documents that nothing here knows of: the state was lost, and what they were of is gone."""
+        documents = await self._runner.documents(self._row.space, document_prefix(self._row))
+        async for stray in strays(self._row, documents, self._state, self._progress.kept):
+            self._delete(stray)
+            if len(self._batch.events) >= BATCH_ITEMS:
+                await self._publish()
+
+    def _delete(self, public: str) -> None:
+        self._send(deletion(self._row, public, self._runner.clock.now()), 200)
 
     def _send(self, event: DocumentSubmitted, size: int) -> None:
         self._batch.events.append(event)
@@ -318,6 +334,9 @@ class _Run:
         self._hold.check()
         progress = StateRow("run", _PROGRESS, value=self._progress.model_dump_json())
         await self._state.commit([*rows, progress], gone)
+
+    async def _show(self) -> None:
+        """How far the run is, also between two checkpoints of a slow source."""
         now = self._runner.clock.now()
         if now - self._reported_at >= REPORT_EVERY:
             self._reported_at = now

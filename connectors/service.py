@@ -104,7 +104,7 @@ async def open_connectors(
     try:
         webhooks = Webhooks(connections, connecting)
         routes = edge_routes(connections, connecting, webhooks)
-        offers = Offers(connections, connecting, webhooks.handshakes)
+        offers = Offers(connections, connecting)
         yield Connectors(engine, offers, routes, foundation.bus)
     finally:
         await clients.aclose()
@@ -112,7 +112,7 @@ async def open_connectors(
 
 def _tables(live: Live) -> Tables:
     pipeline = live.pipeline
-    return Tables(pipeline.store.catalog, pipeline.store.syncs, pipeline.publisher)
+    return Tables(pipeline.store.catalog, pipeline.store.syncs, pipeline.store.documents, pipeline.publisher)
 
 
 def _state_uri(settings: Settings) -> str:

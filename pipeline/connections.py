@@ -6,7 +6,7 @@ from datetime import datetime
 from uuid import uuid4
 
 from pipeline.changes import Changes
-from pipeline.ports import Clock, ConnectorCatalog, Locks, Publisher, Syncs
+from pipeline.ports import Clock, ConnectorCatalog, DocumentIds, Locks, Publisher, Syncs
 from pipeline.projection import reported, triggered
 from pipeline.rows import SyncsRow
 from schemas.events import (
@@ -26,6 +26,7 @@ class Tables:
 
     catalog: ConnectorCatalog
     syncs: Syncs
+    documents: DocumentIds
     publisher: Publisher
 
 
@@ -45,6 +46,10 @@ class Connections:
     @property
     def syncs(self) -> Syncs:
         return self.tables().syncs
+
+    @property
+    def documents(self) -> DocumentIds:
+        return self.tables().documents
 
     @property
     def publisher(self) -> Publisher:

@@ -220,6 +220,14 @@ class Documents(Table[DocumentRow], Protocol):
         ...
 
 
+class DocumentIds(Protocol):
+    """What is asked of the documents table about one connector's."""
+
+    async def ids(self, space: str, prefix: str) -> list[str]:
+        """The public ids in a space that begin so, in their order."""
+        ...
+
+
 class Chunks(Table[ChunkRow], Protocol):
     """The chunks table; a group is a document's key."""
 

@@ -19,7 +19,7 @@ async def states(state: State) -> ConnectorStatesAnswer:
         return ConnectorStatesAnswer(connectors=[], handshakes={})
     return ConnectorStatesAnswer(
         connectors=[await _shown(connectors, row) for row in connectors.connections.catalog.connectors()],
-        handshakes=dict(connectors.handshakes),
+        handshakes=dict(await connectors.handshakes()),
     )
 
 

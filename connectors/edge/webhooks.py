@@ -10,6 +10,7 @@ from typing import Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
+from connectors import handshakes
 from connectors.connecting import Connecting
 from connectors.errors import ConnectorError, ForgedError
 from connectors.ports import Delivery, Hint, Provider, Receipt, Subscription
@@ -28,11 +29,10 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Webhooks:
-    """The route's parts. `handshakes`: the newest secret that each provider sent for its operator."""
+    """The route's parts."""
 
     connections: Connections
     connecting: Connecting
-    handshakes: dict[str, str] = field(default_factory=dict, repr=False)
     _seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
     _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
@@ -67,19 +67,19 @@ class Webhooks:
                 )
             )
             _refuse_late(receipt, self.connections.now())
+            await self._take(receipt, provider, row)
         except ForgedError as error:
             log.warning("A delivery to %s was refused: %s", request.url.path, error)
             return _said(401, "This is not genuine.")
         except ConnectorError as error:
             log.warning("A delivery to %s could not be checked: %s", request.url.path, error)
             return _said(503, "This can't be checked now. Send it again.")
-        await self._take(receipt, provider, row)
         reply = receipt.reply
         return Response(reply.body, reply.status, media_type=reply.media_type)
 
     async def _take(self, receipt: Receipt, provider: Provider, row: ConnectorChanged | None) -> None:
         if receipt.handshake is not None:
-            self.handshakes[provider.name] = receipt.handshake
+            await handshakes.keep(self.connecting.secrets, provider.name, receipt.handshake)
             log.info("%s sent its verification token: `recollect connectors handshakes`.", provider.name)
         if receipt.id is not None and self._is_known(f"{provider.name}/{receipt.id}"):
             return

@@ -18,6 +18,7 @@ from pipeline.store.codec import (
     column_values,
     number_column,
     objects,
+    quoted,
     string_lists,
     strings,
     text_column,
@@ -161,6 +162,13 @@ class Documents(Readable[DocumentRow]):
         overlay, base = await self.scan(spaces, f"{among('space', spaces)} AND {where}", ["key"])
         fresh = {row.key for row in self.unflushed(overlay, spaces) if _passes(filter, row)}
         return fresh.union(base.column("key").to_pylist())
+
+    async def ids(self, space: str, prefix: str) -> list[str]:
+        """As `ports.DocumentIds`."""
+        where = f"{among('space', [space])} AND starts_with(id, {quoted(prefix)})"
+        overlay, base = await self.scan([space], where, ["key", "id"])
+        fresh = [row.id for row in self.unflushed(overlay, [space]) if row.id.startswith(prefix)]
+        return sorted(base.column("id").to_pylist() + fresh)
 
     async def states(self) -> dict[tuple[str, str], int]:
         """How many documents there are by space and status."""

@@ -13,7 +13,7 @@ from connectors.connecting import Connecting
 from connectors.ports import Checkpoint, Connection, Cursor, Item, Known, Provider, Step
 from connectors.vault import kept_key
 from tests.connectors.shelf import SECRET, Shelf, ShelfProvider
-from tests.connectors.world import Connected, connected
+from tests.connectors.world import Connected, connected, written
 from tests.contract import Client
 from tests.service.world import until
 
@@ -275,6 +275,20 @@ async def _gone(world: Connected, connector: str) -> None:
 
 
 @pytest.mark.anyio
+async def test_its_documents_go_with_a_connector_also_where_its_state_was_lost(
+    world: Connected, shelf: Shelf
+) -> None:
+    connector = await world.create("alice", "github")
+    await world.ended(connector)
+    await world.client.ok("POST", "/ns/alice/document", {"content": "Somebody's own.", "id": "own"})
+    assert set(await world.documents("alice")) >= {"one"}
+    await world.connectors.engine.states.drop(connector)
+    await world.client.ok("DELETE", f"/ns/alice/connectors/{connector}")
+    await _gone(world, connector)
+    assert [one["id"] for one in (await world.documents("alice")).values()] == ["own"]
+
+
+@pytest.mark.anyio
 async def test_who_may_not_write_sees_no_link_and_picks_nothing(world: Connected) -> None:
     made = await _pending(world)
     reading = await world.client.ok("POST", "/admin/keys", {"name": "r", "role": "read"})
@@ -323,16 +337,12 @@ async def test_no_secret_is_kept_in_clear_logged_or_answered(
             shelf.withdraw()
             answers.append(str((await world.sync("alice", connector)).model_dump()))
             answers.append(str(await world.client.ok("GET", "/connectors")))
-    kept = _bytes(tmp_path)
+    kept = written(tmp_path)
     assert b"The kettle is blue" in kept
     for secret in planted:
         assert secret.encode() not in kept
         assert secret not in caplog.text
         assert not any(secret in answer for answer in answers)
-
-
-def _bytes(folder: Path) -> bytes:
-    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
 
 
 def test_the_key_that_was_made_is_its_owners_alone(tmp_path: Path) -> None:

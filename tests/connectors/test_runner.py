@@ -119,6 +119,11 @@ class Documents:
                 self.texts[event.id] = event.content.text or ""
         return [Position(0, number) for number, _ in enumerate(entries)]
 
+    async def ids(self, space: str, prefix: str) -> list[str]:
+        """As the documents table says them."""
+        assert space == "alice#0"
+        return sorted(id_ for id_ in self.texts if id_.startswith(prefix))
+
 
 class Bench:
     """A connector whose runs one calls."""
@@ -151,7 +156,13 @@ class Bench:
             started_at=EPOCH,
             full=full,
         )
-        runner = Runner(publisher=self.documents, blobs=FakeBlobs(), clock=self.clock, report=self._reported)
+        runner = Runner(
+            publisher=self.documents,
+            blobs=FakeBlobs(),
+            clock=self.clock,
+            report=self._reported,
+            documents=self.documents.ids,
+        )
         async with self.states.state("con_1") as state:
             return await runner.run(
                 self.row,
@@ -178,13 +189,14 @@ class Bench:
         return Connection("con_1", Http(clients, origins=frozenset()))
 
 
-_KEYS = st.sampled_from([f"k{number}" for number in range(12)])
+_KEYS = st.sampled_from([*(f"k{number}" for number in range(11)), "x" * 300])
 _ACTIONS = st.lists(
     st.one_of(
         st.tuples(st.just("put"), _KEYS),
         st.tuples(st.just("remove"), _KEYS),
         st.tuples(st.just("limit"), st.integers(1, 14)),
         st.tuples(st.just("run"), st.booleans()),
+        st.tuples(st.just("lose")),
         st.tuples(st.just("cut"), st.integers(0, 12), st.sampled_from([KilledError, UnavailableError])),
     ),
     max_size=14,
@@ -220,6 +232,8 @@ async def _act(bench: Bench, world: World, action: Action) -> None:
             world.remove(key)
         case ("limit", documents):
             bench.limit(documents)
+        case ("lose",):
+            await bench.states.drop("con_1")
         case ("run", full):
             await bench.run(full=full)
             assert len(bench.documents.texts) <= max(bench.row.document_limit, bench.reports[-1].documents)
@@ -310,6 +324,23 @@ async def test_what_could_not_be_listed_is_kept(states: ConnectorStates) -> None
     bench.provider = Script(Checkpoint({}))
     await bench.run(full=True)
     assert not bench.documents.texts
+
+
+@pytest.mark.anyio
+async def test_what_nobody_knows_any_more_goes_with_a_complete_listing(states: ConnectorStates) -> None:
+    items = [Item(id_, "1", id_, id_) for id_ in ("a/1", "b/1", "b/2", "c" * 300, "d" * 300)]
+    bench = Bench(states, Script(*items, Checkpoint({})))
+    await bench.run()
+    bench.documents.texts["granola:con_2:b/1"] = "another connector's"
+    await states.drop("con_1")
+    bench.provider = Script(Kept("a/"), Failure("b/2", "It is locked."), items[3], Checkpoint({}))
+    await bench.run()
+    assert bench.ids(["b/1"]).isdisjoint(bench.documents.texts)
+    # What could not be listed stays, and so does what may be of it.
+    assert bench.ids(["a/1", "b/2", "c" * 300, "d" * 300]) < bench.documents.texts.keys()
+    bench.provider = Script(items[3], Checkpoint({}))
+    await bench.run(full=True)
+    assert bench.documents.texts.keys() == {*bench.ids(["c" * 300]), "granola:con_2:b/1"}
 
 
 @pytest.mark.anyio

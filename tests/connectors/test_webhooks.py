@@ -12,7 +12,7 @@ import pytest
 from connectors.edge.webhooks import OLDEST
 from connectors.ports import Delivery, Hint, Receipt
 from tests.connectors.shelf import Shelf, ShelfProvider, signed
-from tests.connectors.world import ADDRESS, Connected, connected
+from tests.connectors.world import ADDRESS, Connected, connected, written
 
 
 class SwiftProvider(ShelfProvider):
@@ -150,9 +150,13 @@ async def test_an_account_or_a_selected_thing_means_its_connectors(world: Connec
 
 
 @pytest.mark.anyio
-async def test_a_verification_token_waits_for_the_operator(
-    world: Connected, caplog: pytest.LogCaptureFixture
+async def test_a_verification_token_waits_for_the_operator_whichever_process_has_it(
+    tmp_path: Path, shelf: Shelf, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await _send(world, "/webhooks/github", {"handshake": "planted-verification"})
-    assert world.connectors.offers.handshakes == {"github": "planted-verification"}
+    async with connected(tmp_path, {"github": SwiftProvider()}, shelf.transport(), running=False) as world:
+        await _send(world, "/webhooks/github", {"handshake": "planted-verification"})
+    async with connected(tmp_path, {"github": SwiftProvider()}, shelf.transport(), running=False) as another:
+        shown = await another.client.ok("GET", "/admin/connectors")
+    assert shown["handshakes"] == {"github": "planted-verification"}
     assert "planted-verification" not in caplog.text
+    assert b"planted-verification" not in written(tmp_path)

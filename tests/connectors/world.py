@@ -138,3 +138,8 @@ async def _running(live: Live, connectors: Connectors, *, running: bool) -> Asyn
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
+
+
+def written(folder: Path) -> bytes:
+    """Everything that is on disk below a folder."""
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())

@@ -182,6 +182,15 @@ async def test_a_document_is_found_by_its_public_id_in_the_first_space_that_has_
     assert {name: row.space for name, row in found.items()} == {"a": "new#0", "b": "old#0"}
 
 
+@both
+async def test_documents_are_named_by_what_their_ids_begin_with(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
+    await store_documents(store, document("s3:con_1:b", "a#0"), document("s3:con_2:a", "a#0"))
+    await store.documents.durable()
+    await store_documents(store, document("s3:con_1:a%", "a#0"), document("s3:con_1:c", "b#0"))
+    assert await store.documents.ids("a#0", "s3:con_1:") == ["s3:con_1:a%", "s3:con_1:b"]
+
+
 @pytest.mark.parametrize("flushed", [True, False])
 @both
 async def test_a_document_that_a_move_gave_another_id_is_found_by_it_and_no_more_by_the_old_one(
