@@ -75,7 +75,8 @@ def test_every_command_of_make_is_in_its_help() -> None:
 
 def test_every_dependency_has_its_reason_and_licence() -> None:
     project = _pyproject()
-    wanted = project["project"]["dependencies"] + project["dependency-groups"]["dev"]
+    groups = project["dependency-groups"].values()
+    wanted = [*project["project"]["dependencies"], *(name for group in groups for name in group)]
     names = {re.split(r"[\[<>=;~! ]", requirement)[0] for requirement in wanted}
     rows = {row[0]: row for row in _rows(ROOT / "docs" / "dependencies.md") if len(row) == 4}
     described = rows.keys() - {"Package"}

@@ -1,0 +1,98 @@
+"""`python -m bench.memory`: what the offline extractor remembers of conversations, how it is found, how fast.
+
+LoCoMo is not shipped; `--data` names its folder. Similarity is judged by MiniLM (`--group bench`).
+"""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from time import process_time
+
+from bench.memory.conversations import Conversation, conversations
+from bench.memory.coverage import Coverage, Vectors, coverage, extracted
+from bench.memory.finding import Recall, corpus, recalls, shown
+from bench.memory.minilm import MiniLM, is_there
+from bench.recall import DATA
+from pipeline.index.hits import BOTH, Kind
+from pipeline.inference import open_embedder
+from pipeline.memory.drafts import drafts
+from pipeline.memory.sentences import sentences
+from pipeline.memory.speakers import utterances
+from pipeline.ports import Embedder
+
+SAME = 0.6
+"""Cosine from which two texts are taken to say the same."""
+SECONDS = 3.0
+_MODES: tuple[tuple[str, tuple[Kind, ...]], ...] = (
+    ("chunks alone", ("chunk",)),
+    ("memories alone", ("memory",)),
+    ("hybrid", BOTH),
+)
+
+
+def main() -> None:
+    """Print the tables as Markdown."""
+    options = argparse.ArgumentParser(prog="python -m bench.memory", description=__doc__)
+    options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
+    path = options.parse_args().data / "locomo-dev.json"
+    if not path.is_file():
+        print(f"No {path.name} in {path.parent}: there is nothing to measure.")
+        return
+    found = conversations(path)
+    if is_there():
+        _print_coverage(found, MiniLM().vectors)
+    else:
+        print("MiniLM is missing (uv sync --frozen --group bench): coverage is left out.\n")
+    asyncio.run(_print_recall(found, open_embedder("wordllama")))
+    _print_speed(found)
+
+
+def _print_coverage(found: Sequence[Conversation], vectors: Vectors) -> None:
+    print(
+        "| conversation | turns | memories | per turn | observations covered | from their turns "
+        "| memories supported | from their turns |"
+    )
+    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    total = Coverage()
+    for one in found:
+        counted = coverage(one, extracted(one), vectors, SAME)
+        total.add(counted)
+        print(_line(one.name, counted))
+    print(_line("**all**", total))
+
+
+def _line(name: str, one: Coverage) -> str:
+    covered = [one.covered / one.observations, one.covered_own / one.observations]
+    shares = [*covered, one.supported / one.memories, one.supported_own / one.memories]
+    cells = [f"{one.turns:,}", f"{one.memories:,}", f"{one.memories / one.turns:.2f}"]
+    return "| " + " | ".join([name, *cells, *(f"{100 * share:.1f} %" for share in shares)]) + " |"
+
+
+async def _print_recall(found: Sequence[Conversation], embedder: Embedder) -> None:
+    print("\n| documents | " + " | ".join(name for name, _ in _MODES) + " |")
+    print("|---|" + "---:|" * len(_MODES))
+    for name, by_turn in (("a session each", False), ("a turn each", True)):
+        results: dict[str, list[Recall]] = {mode: [] for mode, _ in _MODES}
+        for one in found:
+            filled = await corpus(one, extracted(one), embedder, by_turn=by_turn)
+            for mode, kinds in _MODES:
+                results[mode] += await recalls(one, filled, embedder, kinds)
+        print(f"| {name} | " + " | ".join(shown(results[mode]) for mode, _ in _MODES) + " |")
+
+
+def _print_speed(found: Sequence[Conversation]) -> None:
+    texts = [session.text for one in found for session in one.sessions]
+    count = sum(
+        1 for text in texts for said in utterances(text) for _ in sentences(said.text, lines=said.chat)
+    )
+    rounds, begun = 0, process_time()
+    while process_time() - begun < SECONDS:
+        for text in texts:
+            drafts(text)
+        rounds += 1
+    print(f"\n{rounds * count / (process_time() - begun):,.0f} sentences per second of processor time.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""How much of what is worth remembering is remembered: extracted memories beside LoCoMo's observations."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.memory.conversations import Conversation
+from pipeline.memory.drafts import drafts
+
+Vectors = Callable[[Sequence[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """A memory: the turns that it comes from, and whom it is about (the first speaker it names)."""
+
+    text: str
+    turns: frozenset[str]
+    speaker: str | None
+    session: int
+
+
+@dataclass
+class Coverage:
+    """Counts, to be added up over conversations.
+
+    `covered_own`, `supported_own`: by a memory from the turns that prove the observation, not from elsewhere.
+    """
+
+    turns: int = 0
+    memories: int = 0
+    observations: int = 0
+    covered: int = 0
+    covered_own: int = 0
+    supported: int = 0
+    supported_own: int = 0
+
+    def add(self, other: "Coverage") -> None:
+        """Count the other's too."""
+        for name, value in vars(other).items():
+            setattr(self, name, getattr(self, name) + value)
+
+
+def extracted(conversation: Conversation) -> list[Extracted]:
+    """What the extractor makes of each session."""
+    found = []
+    for number, session in enumerate(conversation.sessions):
+        for draft in drafts(session.text):
+            turns = session.at(draft.start or 0, draft.end or len(session.text))
+            speaker = about(draft.text, conversation.speakers)
+            found.append(Extracted(draft.text, frozenset(turns), speaker, number))
+    return found
+
+
+def about(text: str, speakers: Sequence[str]) -> str | None:
+    """The speaker that a text names first."""
+    places = [(place, name) for name in speakers if (place := text.find(name)) >= 0]
+    return min(places)[1] if places else None
+
+
+def coverage(
+    conversation: Conversation, memories: Sequence[Extracted], vectors: Vectors, threshold: float
+) -> Coverage:
+    """Observations that a memory says, and memories that an observation says, about the same speaker."""
+    observations = conversation.observations
+    same = alike(conversation, memories, vectors) >= threshold
+    own = np.array([[bool(one.turns & memory.turns) for memory in memories] for one in observations])
+    return Coverage(
+        turns=conversation.turns,
+        memories=len(memories),
+        observations=len(observations),
+        covered=int(same.any(axis=1).sum()),
+        covered_own=int((same & own).any(axis=1).sum()),
+        supported=int(same.any(axis=0).sum()),
+        supported_own=int((same & own).any(axis=0).sum()),
+    )
+
+
+def alike(conversation: Conversation, memories: Sequence[Extracted], vectors: Vectors) -> NDArray[np.float32]:
+    """Cosines, a row per observation and a column per memory; -1 where the speakers differ."""
+    left = vectors([one.text for one in conversation.observations])
+    right = vectors([one.text for one in memories])
+    speakers = np.array([one.speaker for one in conversation.observations])
+    subjects = np.array([one.speaker or "" for one in memories])
+    return np.where(speakers[:, None] == subjects[None, :], left @ right.T, np.float32(-1))

@@ -1,0 +1,84 @@
+"""Memories beside observations, and what is found of a conversation."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from bench.memory.conversations import Conversation, conversations
+from bench.memory.coverage import about, coverage, extracted
+from bench.memory.finding import corpus, recalls
+from pipeline.index.hits import Kind
+from pipeline.inference import open_embedder
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Conversation:
+    """A conversation of one session, as the collection writes it."""
+    turns = [
+        {"speaker": "Ann", "dia_id": "D1:1", "text": "Hi! I live in Rome."},
+        {"speaker": "Bob", "dia_id": "D1:2", "text": "I like tea.", "blip_caption": "a photo of a cup"},
+    ]
+    one = {
+        "sample_id": "talk",
+        "conversation": {
+            "speaker_a": "Ann",
+            "speaker_b": "Bob",
+            "session_1": turns,
+            "session_1_date_time": "1:56 pm on 8 May, 2023",
+        },
+        "observation": {
+            "session_1_observation": {
+                "Ann": [["Ann lives in Rome", "D1:1"], ["Ann likes tea", "D1:1"]],
+                "Bob": [["Bob likes tea", "D1:1"]],
+            }
+        },
+        "qa": [
+            {"question": "Where does Ann live?", "evidence": ["D1:1"], "category": 4},
+            {"question": "What about it?", "evidence": [], "category": 4},
+        ],
+    }
+    path = tmp_path / "talk.json"
+    path.write_text(json.dumps([one]))
+    return conversations(path)[0]
+
+
+def by_words(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Vectors over the words of the test, of unit length."""
+    known = ["Ann", "Bob", "lives", "likes", "in", "Rome", "tea"]
+    counts = np.array([[text.split().count(word) for word in known] for text in texts], np.float32)
+    unit: NDArray[np.float32] = counts / np.linalg.norm(counts, axis=1, keepdims=True)
+    return unit
+
+
+def test_a_session_is_a_dated_transcript_that_knows_its_turns(talk: Conversation) -> None:
+    session = talk.sessions[0]
+    assert session.date == "2023-05-08T13:56:00Z"
+    assert session.text == "Ann: Hi! I live in Rome.\nBob: I like tea. [a photo of a cup]\n"
+    assert session.at(0, 5) == ["D1:1"]
+    assert session.at(20, 30) == ["D1:1", "D1:2"]
+
+
+def test_a_memory_covers_what_says_the_same_of_the_same_speaker(talk: Conversation) -> None:
+    found = coverage(talk, extracted(talk), by_words, 0.99)
+    assert (found.observations, found.covered, found.covered_own) == (3, 2, 1)
+    assert (found.turns, found.memories, found.supported, found.supported_own) == (2, 2, 2, 1)
+
+
+def test_whom_a_memory_is_about_is_who_is_named_first() -> None:
+    assert about("In May Bob met Ann", ("Ann", "Bob")) == "Bob"
+    assert about("The shop is closed", ("Ann", "Bob")) is None
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kinds", [("chunk",), ("memory",), ("chunk", "memory")])
+@pytest.mark.parametrize("by_turn", [False, True])
+async def test_a_question_finds_the_turns_that_answer_it(
+    talk: Conversation, kinds: tuple[Kind, ...], by_turn: bool
+) -> None:
+    embedder = open_embedder("wordllama")
+    filled = await corpus(talk, extracted(talk), embedder, by_turn=by_turn)
+    assert [one.share for one in await recalls(talk, filled, embedder, kinds)] == [1.0]
