@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from hashlib import blake2b
@@ -147,12 +147,12 @@ class Engine:
             row,
             asked,
             provider=self.connecting.providers.get(row.provider) or Absent(),
-            connect=partial(self._connected, row),
+            connect=partial(self._connected, row, told=asked.trigger == "event"),
             state=state,
             hold=hold,
         )
 
-    async def _connected(self, row: ConnectorChanged) -> Connection:
+    async def _connected(self, row: ConnectorChanged, *, told: bool) -> Connection:
         """The connection of a run: events come from here on, and what was selected has its names."""
         connection = await self._named(row, await self.connecting.connection(row))
         try:
@@ -160,7 +160,7 @@ class Engine:
         except ConnectorError as error:
             # Polling goes on without it.
             log.warning("Connector %s gets no events of its provider: %s", row.id, error)
-        return connection
+        return replace(connection, told=told)
 
     async def _named(self, row: ConnectorChanged, connection: Connection) -> Connection:
         nameless = {

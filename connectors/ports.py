@@ -154,7 +154,7 @@ class Connection:
     """One connector, ready to be used. `config` is what the answers show, `secrets` is what they hide.
 
     `selection` is None until someone chose. `account` is what `Provider.account` said. `http` sends the
-    token to the provider's own origins only.
+    token to the provider's own origins only. `told`: an event of the provider is why this run is.
     """
 
     connector: str
@@ -164,6 +164,7 @@ class Connection:
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     selection: Mapping[Kind, tuple[Choice, ...]] | None = None
     account: "Account | None" = None
+    told: bool = False
 
     def selected(self, kind: Kind) -> tuple[str, ...]:
         """The ids that were chosen of a kind."""

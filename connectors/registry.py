@@ -27,7 +27,7 @@ def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
     """By name. A new one is yielded below."""
     made = [
         *_notion(settings),
-        *_github(settings),
+        *_github(settings, clock),
         Granola(api=settings.granola_url),
         S3(_topics(settings)),
         *_google(settings, clock),
@@ -47,7 +47,7 @@ def _notion(settings: Settings) -> Iterator[Provider]:
         )
 
 
-def _github(settings: Settings) -> Iterator[Provider]:
+def _github(settings: Settings, clock: Clock) -> Iterator[Provider]:
     if settings.github_client_id is not None:
         yield GitHub(
             settings.github_client_id,
@@ -55,6 +55,7 @@ def _github(settings: Settings) -> Iterator[Provider]:
             webhook_secret=_secret(settings.github_webhook_secret) or None,
             api=settings.github_api_url,
             site=settings.github_url,
+            clock=clock,
         )
 
 

@@ -7,11 +7,10 @@ forced push, another default branch and a rename are all the same: two trees tha
 import hmac
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Final
 
-from pydantic import JsonValue, TypeAdapter
+from pydantic import JsonValue
 
 from connectors.errors import ForgedError
 from connectors.http import checked, origin
@@ -39,28 +38,20 @@ from connectors.ports import (
 from connectors.providers import github_api
 from connectors.providers.github_api import PAGE, Api, where
 from connectors.providers.github_files import Files, head
+from connectors.providers.github_glance import glances
 from connectors.providers.github_issues import Issues, Progress
+from connectors.providers.github_state import State, key, name_key, note, read
+from pipeline.ports import Clock
 
 API: Final = "https://api.github.com"
 SITE: Final = "https://github.com"
 EVENTS: Final = ("push", "repository", "issues", "issue_comment", "pull_request")
 _UNLISTED: Final = {("issues", "deleted"), ("issues", "transferred"), ("issue_comment", "deleted")}
 """No list of changes tells of these."""
+_GLANCED_FROM: Final = 2
+"""For a single repository its lists are as good, and exact."""
 _LISTED_FROM: Final = 5
 """Names of so many repositories come from the list of all rather than one by one."""
-
-
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What was read of a repository: under which name, which branch, up to which commit and which changes."""
-
-    name: str
-    branch: str
-    head: str | None
-    progress: Progress
-
-
-_STATE: Final = TypeAdapter(_State)
 
 
 class GitHub(Provider):
@@ -87,8 +78,10 @@ class GitHub(Provider):
         webhook_secret: str | None = None,
         api: str = API,
         site: str = SITE,
+        clock: Clock,
     ) -> None:
         self._api = api.rstrip("/")
+        self._clock = clock
         self._webhook_secret = webhook_secret
         site = site.rstrip("/")
         self.origins = frozenset({origin(api)})
@@ -116,8 +109,9 @@ class GitHub(Provider):
         """Repository by repository; a run that was killed goes on with the one it was at."""
         complete = cursor is None or "done" in cursor
         done = _texts((cursor or {}).get("done"))
+        same = set[str]() if complete else await self._unchanged(connection, known)
         for choice in connection.selected("repos"):
-            if choice in done:
+            if choice in done or choice in same:
                 continue
             async for step in self._steps(self._of(connection), choice, known, complete=complete):
                 yield step or Checkpoint({"done": [*done]} if complete else {})
@@ -125,20 +119,36 @@ class GitHub(Provider):
             yield Checkpoint({"done": [*done]} if complete else {})
         yield Checkpoint({})
 
+    async def _unchanged(self, connection: Connection, known: Known) -> set[str]:
+        """Of several repositories those that one question shows to be as they were read.
+
+        None of them where an event says that something is new: then it is what no glance can see.
+        """
+        now, chosen = self._clock.now(), connection.selected("repos")
+        states = {choice: state for choice in chosen if (state := (await read(choice, known))[1])}
+        settled = {choice: state for choice, state in states.items() if state.is_settled(now)}
+        if len(chosen) < _GLANCED_FROM or not settled:
+            return set()
+        seen = await glances(self._of(connection), [state.node for state in settled.values()])
+        same = {
+            choice
+            for choice, state in settled.items()
+            if (glance := seen.get(state.node)) is not None and state.is_as(glance)
+        }
+        return set() if connection.told and len(same) == len(chosen) else same
+
     async def _steps(
         self, api: Api, choice: str, known: Known, *, complete: bool
     ) -> AsyncIterator[Step | None]:
         """What changed in one repository, or all of it; None: a good moment to save."""
-        name = _name_key(choice)
-        number = choice if choice.isdigit() else (await known.notes([name])).get(name)
+        number, before = await read(choice, known)
         repository = await api.repository(number or choice)
         if repository is None:
             async for step in _withdrawn(choice, number, known):
                 yield step
             return
-        key = f"repository/{repository.id}"
-        note = (await known.notes([key])).get(key)
-        state = None if complete or note is None else _STATE.validate_json(note)
+        state = None if complete else before
+        read_at = self._clock.now().isoformat()
         newest = await head(api, repository)
         sha = newest.sha if newest else None
         if state is None or (repository.name, repository.branch, sha) != (
@@ -153,11 +163,10 @@ class GitHub(Provider):
         issues = Issues(api, repository, state.progress if state else Progress())
         async for changed in _discussed(issues, known, complete=state is None):
             yield changed
-        now = _State(repository.name, repository.branch, sha, issues.progress)
-        if now != state:
-            yield Note(key, json.dumps(asdict(now)))
+        now = State(repository.name, repository.branch, sha, issues.progress, repository.node, read_at)
+        yield note(repository.id, now)
         if number is None:
-            yield Note(name, str(repository.id))
+            yield Note(name_key(choice), str(repository.id))
 
     async def names(self, connection: Connection, kind: Kind, ids: Sequence[str]) -> Mapping[str, str]:
         """By `owner/name` or number."""
@@ -234,11 +243,6 @@ def sign(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
 
 
-def _name_key(choice: str) -> str:
-    """Whom a name meant when it was chosen: another repository that takes it later is not meant."""
-    return f"name/{choice.lower()}"
-
-
 async def _discussed(issues: Issues, known: Known, *, complete: bool) -> AsyncIterator[Step | None]:
     if not complete:
         async for changed in issues.changed(known):
@@ -254,9 +258,9 @@ async def _withdrawn(choice: str, number: str | None, known: Known) -> AsyncIter
     if number is not None:
         for id_ in [id_ async for id_, _ in known.versions(f"{number}/")]:
             yield Removed(id_)
-        yield Note(f"repository/{number}", None)
+        yield Note(key(number), None)
     yield Failure(
-        f"repository/{choice}",
+        key(choice),
         "The repository is gone, or this account may not read it. Choose another, or grant access.",
         choice,
         "not_found",
@@ -275,11 +279,7 @@ def _hints(event: str, body: Mapping[str, Any]) -> tuple[Hint, ...]:
         return ()
     if event == "push" and body["ref"] != f"refs/heads/{repository['default_branch']}":
         return ()
-    full = (event, body.get("action")) in {
-        ("issues", "deleted"),
-        ("issues", "transferred"),
-        ("issue_comment", "deleted"),
-    }
+    full = (event, body.get("action")) in _UNLISTED
     names = {str(repository["id"]), repository["full_name"]}
     before = body.get("changes", {}).get("repository", {}).get("name", {}).get("from")
     if before:

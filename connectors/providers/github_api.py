@@ -26,6 +26,8 @@ class Repository:
     name: str
     branch: str
     url: str
+    node: str = ""
+    """What GraphQL calls it."""
 
     @property
     def path(self) -> str:
@@ -40,7 +42,7 @@ class Repository:
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> "Repository":
         """From the API's answer."""
-        return cls(body["id"], body["full_name"], body["default_branch"], body["html_url"])
+        return cls(body["id"], body["full_name"], body["default_branch"], body["html_url"], body["node_id"])
 
 
 class Api:
@@ -75,6 +77,12 @@ class Api:
         """The answer to a request that changes something."""
         headers = {"accept": "application/vnd.github+json", "x-github-api-version": VERSION}
         return await self._http.request(method, self._url(path), json=json, headers=headers)
+
+    async def question(self, query: str, variables: Mapping[str, Any]) -> httpx2.Response:
+        """The answer to a GraphQL query, which an enterprise server takes beside its REST API."""
+        url = f"{self._address.removesuffix('/v3')}/graphql"
+        body = {"query": query, "variables": variables}
+        return await self._http.request("POST", url, json=body, repeatable=True)
 
     async def repository(self, choice: str) -> Repository | None:
         """The repository with this id or `owner/name`; None: deleted, or not to be seen with this token."""

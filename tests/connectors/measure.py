@@ -171,7 +171,7 @@ def github_files(items: int) -> Measured:
     double = GitHubDouble(site=API)
     double.calls = Tally()
     repo = double.repo("octo/handbook", {f"{n % FOLDERS}/{n}.md": f"# {n}\n\ntext" for n in range(items)})
-    provider = GitHub("id", "secret", site=API)
+    provider = GitHub("id", "secret", site=API, clock=FixedClock())
     at = connection(provider, network(double), selection={"repos": [str(repo.id)]})
     # The repository, its commit, its tree, one archive, issues and their comments.
     return Measured(
@@ -186,7 +186,7 @@ def github_issues(items: int) -> Measured:
     repo = double.repo("octo/handbook")
     for number in range(items):
         repo.comment(repo.open(f"{number}", "text"), "text")
-    provider = GitHub("id", "secret")
+    provider = GitHub("id", "secret", clock=FixedClock())
     at = connection(provider, network(double), selection={"repos": [str(repo.id)]})
     # The repository, its commit, and two lists.
     least = 2 + 2 * -(-items // 100)

@@ -18,6 +18,7 @@ from starlette.requests import Request
 
 from tests.connectors.doubles.double import Answer, Call, Double, run
 from tests.connectors.doubles.github_bodies import Bodies, time
+from tests.connectors.doubles.github_graph import answered
 from tests.connectors.doubles.github_world import Repo
 from tests.connectors.doubles.judge import Judge, Operation, ViolationError
 
@@ -71,6 +72,8 @@ class GitHubDouble(Bodies, Double):
         """`/repositories/<id>`, where GitHub's own redirects and links lead, is `/repos/<owner>/<name>`."""
         if path.startswith(("/login/", "/codeload/")):
             return None
+        if path == "/graphql":
+            return None if method == "POST" else self.judge.operation(method, path)
         if path.startswith("/repositories/"):
             number, slash, rest = path.removeprefix("/repositories/").partition("/")
             found = self.repos.get(int(number))
@@ -129,6 +132,8 @@ class GitHubDouble(Bodies, Double):
     def outside(self, request: Request, body: bytes) -> Answer:
         """The OAuth endpoints of github.com, and the archives that a tarball's redirect leads to."""
         path = request.url.path
+        if path == "/graphql":
+            return self._question(request, json.loads(body))
         if path.startswith("/codeload/"):
             if "authorization" in request.headers and f"//{request.url.netloc}" not in self.address:
                 raise ViolationError("the token was sent to another host")
@@ -143,6 +148,14 @@ class GitHubDouble(Bodies, Double):
             return Answer(302, None, {"location": f"{asked['redirect_uri']}?{back}"})
         form = {key: values[0] for key, values in parse_qs(body.decode()).items()}
         return Answer(200, self._token(form))
+
+    def _question(self, request: Request, body: dict[str, Any]) -> Answer:
+        """GraphQL, which has a description of its own."""
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        self.calls.append(Call("POST", "/graphql", {}, headers, body, Operation("graphql", "", {}, {})))
+        if headers.get("authorization", "").removeprefix("Bearer ") not in self.tokens:
+            return self._answer_error(401, "Bad credentials")
+        return self._fault("graphql") or Answer(200, answered(body, self.repos.values()))
 
     def _token(self, form: Mapping[str, str]) -> dict[str, Any]:
         """Also an error is answered with 200."""

@@ -33,6 +33,7 @@ class Bodies:
     def names(self, repo: Repo) -> dict[str, Any]:
         return {
             "id": repo.id,
+            "node_id": repo.node,
             "name": repo.name,
             "full_name": repo.full_name,
             "default_branch": repo.branch,

@@ -83,6 +83,11 @@ class Repo:
         return f"{self.owner}/{self.name}"
 
     @property
+    def node(self) -> str:
+        """What GraphQL calls it."""
+        return f"R_{self.id}"
+
+    @property
     def head(self) -> Commit:
         return self.commits[self.branches[self.branch]]
 

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +48,10 @@ class Judge:
     """
 
     def __init__(self, name: str, *, headers: frozenset[str] = frozenset(), errors: str) -> None:
-        self.document: dict[str, Any] = _as_json_schema(
-            json.loads((DATA / f"{name}.json").read_text("utf-8"))
-        )
+        self.document = _document(name)
         self._headers = TRANSPORT | headers
         self._errors = errors
-        self._validators: dict[str, jsonschema_rs.Validator] = {}
+        self._validators = _validators(name)
         self._samples: dict[str, dict[str, Any]] = {}
 
     @cached_property
@@ -178,6 +176,20 @@ class Judge:
             members = schema.get("properties", {})
             return {name: self._sample(members.get(name, {})) for name in schema.get("required", [])}
         return _value(kind, schema.get("format"))
+
+
+@cache
+def _document(name: str) -> dict[str, Any]:
+    """Read once, for all doubles of all tests."""
+    document: dict[str, Any] = _as_json_schema(json.loads((DATA / f"{name}.json").read_text("utf-8")))
+    return document
+
+
+@cache
+def _validators(name: str) -> dict[str, jsonschema_rs.Validator]:
+    """Made where they are first wanted, for all judges of this name."""
+    del name
+    return {}
 
 
 def _value(kind: str | None, form: str | None) -> Any:

@@ -38,6 +38,7 @@ class Bench:
     selection: Mapping[Kind, Sequence[str]] | None = None
     mirror: Mirror = field(default_factory=Mirror)
     patience: Patience = field(default_factory=Patience)
+    told: bool = False
 
     @property
     def items(self) -> dict[str, Item]:
@@ -54,7 +55,7 @@ class Bench:
             selection=self.selection,
         )
         made.http._access = self.access
-        return replace(made, access=self.access, secrets=self.secrets)
+        return replace(made, access=self.access, secrets=self.secrets, told=self.told)
 
     async def run(self, *, complete: bool = False) -> list[Step]:
         """One run from the saved cursor, or a complete one."""

@@ -1,6 +1,7 @@
 """GitHub: files by Git's hashes, issues by their times, and its traps."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import httpx2
 import pytest
@@ -13,6 +14,7 @@ from tests.connectors.doubles.double import Answer
 from tests.connectors.doubles.github import API, GitHubDouble
 from tests.connectors.doubles.github_world import Repo
 from tests.connectors.providers.bench import Bench, Token
+from tests.fakes import FixedClock
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +39,10 @@ def repo(github: GitHubDouble) -> Repo:
 @pytest.fixture
 def bench(github: GitHubDouble, repo: Repo) -> Bench:
     return Bench(
-        GitHub("id", "secret"), github, access=Token("gho_good"), selection={"repos": [str(repo.id)]}
+        GitHub("id", "secret", clock=FixedClock()),
+        github,
+        access=Token("gho_good"),
+        selection={"repos": [str(repo.id)]},
     )
 
 
@@ -64,6 +69,79 @@ async def test_nothing_changed_costs_four_requests(bench: Bench, github: GitHubD
     steps = await bench.run()
     assert len(github.counted()) == 4
     assert not [step for step in steps if isinstance(step, (Item, Removed))]
+
+
+@pytest.fixture
+def many(bench: Bench, github: GitHubDouble, repo: Repo) -> list[Repo]:
+    """Sixty repositories, all of them chosen."""
+    others = [github.repo(f"octo/r{number}", {"README.md": f"# {number}"}) for number in range(59)]
+    bench.selection = {"repos": [str(one.id) for one in (repo, *others)]}
+    return [repo, *others]
+
+
+async def test_of_many_repositories_those_that_are_as_they_were_cost_nothing(
+    bench: Bench, github: GitHubDouble, many: list[Repo]
+) -> None:
+    await bench.run()
+    _later(bench)
+    await bench.run()
+    github.counted()
+    assert not [step for step in await bench.run() if isinstance(step, (Item, Removed))]
+    assert github.counted() == ["graphql", "graphql"]
+    many[1].commit({"new.md": "# New"})
+    many[2].open("A question")
+    many[3].open("A change", pull=True)
+    github.rename(many[4], "octo/renamed")
+    github.remove(many[5])
+    assert {f"{many[0].id}/issues/1", f"{many[5].id}/blob/README.md"} <= bench.items.keys()
+    steps = await bench.run()
+    assert {step.id.partition("/")[0] for step in steps if isinstance(step, (Item, Removed))} == {
+        str(one.id) for one in many[1:6]
+    }
+    assert len(github.counted()) < 2 + 5 * 6
+
+
+async def test_a_glance_is_not_believed_for_ever_nor_where_an_event_says_more(
+    bench: Bench, github: GitHubDouble, many: list[Repo]
+) -> None:
+    await bench.run()
+    _later(bench)
+    await bench.run()
+    issue = f"{many[0].id}/issues/1"
+    many[0].edit_comment(many[0].issues[1].comments[0], "On the fourth floor.")
+    await bench.run()
+    assert "third" in bench.text(issue)
+    bench.told = True
+    await bench.run()
+    assert "fourth" in bench.text(issue)
+    many[0].edit_comment(many[0].issues[1].comments[0], "On the fifth floor.")
+    bench.told = False
+    _later(bench, timedelta(hours=25))
+    await bench.run()
+    assert "fifth" in bench.text(issue)
+
+
+@pytest.mark.parametrize("answer", [Answer(404), Answer(200, {"errors": [{"message": "Something broke."}]})])
+async def test_a_server_that_answers_no_question_is_asked_for_its_lists(
+    bench: Bench, github: GitHubDouble, many: list[Repo], answer: Answer
+) -> None:
+    await bench.run()
+    _later(bench)
+    await bench.run()
+    github.counted()
+    github.fail(answer, "graphql", times=2)
+    many[1].commit({"new.md": "# New"})
+    await bench.run()
+    assert f"{many[1].id}/blob/new.md" in bench.items
+    assert github.counted().count("repos/get") == 60
+
+
+def _later(bench: Bench, passed: timedelta = timedelta(minutes=10)) -> None:
+    """What is newest now is older than a minute when it is read again."""
+    assert isinstance(bench.provider, GitHub)
+    clock, double = bench.provider._clock, bench.double
+    assert isinstance(clock, FixedClock)
+    clock.moment = max(double.now, clock.moment) + passed
 
 
 async def test_changes_additions_and_deletions_arrive(bench: Bench, github: GitHubDouble, repo: Repo) -> None:
@@ -402,7 +480,7 @@ class GitHubSource(Source):
         self.double.codes.add("a-code")
         self.chosen = self.double.repo("octo/handbook", {"main.py": "x"})
         self.other = self.double.repo("octo/other", {"main.py": "x"})
-        self.provider = GitHub("id", "secret", site=API)
+        self.provider = GitHub("id", "secret", site=API, clock=FixedClock())
         self.selection = {"repos": [str(self.chosen.id)]}
 
     def transport(self) -> httpx2.AsyncBaseTransport:

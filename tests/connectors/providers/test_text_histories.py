@@ -14,6 +14,7 @@ from tests.connectors.doubles.github_world import Repo
 from tests.connectors.doubles.notion import Node, NotionDouble
 from tests.connectors.mirror import Killed
 from tests.connectors.providers.bench import Bench, Token
+from tests.fakes import FixedClock
 
 Act = tuple[str, int]
 QUICKLY = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -63,7 +64,10 @@ def test_a_repository_is_mirrored(acts: list[Act]) -> None:
     github = GitHubDouble()
     repo = github.repo("octo/handbook", {"0.md": "Zero", "1.md": "One"})
     bench = Bench(
-        GitHub("id", "secret"), github, access=Token("gho_good"), selection={"repos": [str(repo.id)]}
+        GitHub("id", "secret", clock=FixedClock()),
+        github,
+        access=Token("gho_good"),
+        selection={"repos": [str(repo.id)]},
     )
 
     async def live() -> None:
