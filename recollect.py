@@ -213,6 +213,7 @@ async def _state(
         store=pipeline.store,
         blobs=pipeline.blobs,
         cache=pipeline.cache,
+        profiles=pipeline.profiles,
         keeper=pipeline.keeper,
         changes=pipeline.changes,
         tombstones=pipeline.tombstones,

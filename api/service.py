@@ -14,6 +14,7 @@ from pipeline.measuring import Measuring
 from pipeline.memory.keeper import Keeper
 from pipeline.metrics import Metrics
 from pipeline.ports import Blobs, Clock, Embedder, Publisher, Tombstones
+from pipeline.profile.view import Profiles
 from pipeline.store import Store
 from schemas.events import FeedbackSubmitted
 from schemas.topics import FEEDBACK_SUBMITTED
@@ -26,6 +27,7 @@ async def open_state(
     store: Store,
     blobs: Blobs,
     cache: NamespaceCache,
+    profiles: Profiles,
     keeper: Keeper,
     changes: Changes,
     tombstones: Tombstones,
@@ -49,7 +51,7 @@ async def open_state(
         clock=clock,
         keyring=Keyring(store.catalog, admin_key),
         search=metrics.searching(partial(search.search, cache, embedder)),
-        profile=partial(profile.profile, cache, embedder),
+        profile=profile.Profiling(profiles, cache, clock),
         related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, embedder, store.memories),
         health=measuring,

@@ -189,13 +189,14 @@ class ChunkColumns:
 @dataclass(frozen=True, slots=True)
 class MemoryColumns:
     """Memories side by side, as `ChunkColumns`. `sources` are document keys joined by a space;
-    `relations` is a JSON list of {kind, target, why}, empty for none.
+    `relations` is a JSON list of {kind, target, why}, empty for none; `dates` as their sources have them.
     """
 
     ids: Texts
     sources: Texts
     texts: Texts
     relations: Texts
+    dates: Texts
     versions: NDArray[np.int32]
     is_static: NDArray[np.bool_]
     is_inference: NDArray[np.bool_]

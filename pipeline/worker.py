@@ -20,6 +20,7 @@ from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
 from pipeline.memory.watch import Watch
 from pipeline.ports import Blobs, Clock, Embedder, Position, Tombstones
+from pipeline.profile.view import Profiles
 from pipeline.stage import Record, Stage, knowing
 from pipeline.stages import chunk, embed, extract, forget, form, operations, relate, syncs
 from pipeline.stages import settings as settings_stage
@@ -65,6 +66,7 @@ class Pipeline:
     generation: Generation
     store: Store
     cache: NamespaceCache
+    profiles: Profiles
     keeper: Keeper
     embedder: Embedder
     dreamer: Dreaming
@@ -217,6 +219,13 @@ def assembled(
         store=store,
         cache=NamespaceCache(
             store.documents, store.chunks, store.memories, store.catalog, foundation.settings.cache_bytes
+        ),
+        profiles=Profiles(
+            documents=store.documents,
+            memories=store.memories,
+            catalog=store.catalog,
+            embedder=embedder,
+            clock=foundation.clock,
         ),
         keeper=keeper,
         embedder=embedder,

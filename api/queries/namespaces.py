@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from api.keys import Principal
 from api.problems import BadRequestError, ConflictError, NotFoundError
-from api.queries.profile import DEFAULT_BUCKETS
 from api.state import State
+from pipeline.profile.buckets import effective
 from pipeline.rows import NamespaceRow, OperationRow, OrganizationRow
 from schemas.events import NamespaceChanged, OperationRequested, OrganizationChanged, SettingsChanged
 from schemas.ids import space
@@ -130,7 +130,7 @@ def effective_buckets(row: NamespaceRow | None, organization: OrganizationRow) -
     """The buckets of a namespace: the organization's definition wins, and where nobody defined any there are
     the default ones. None: there is no such namespace.
     """
-    return {**row.buckets, **organization.buckets} or dict(DEFAULT_BUCKETS) if row is not None else {}
+    return {} if row is None else effective(row, organization)
 
 
 async def set_buckets(state: State, name: str, buckets: Mapping[str, str]) -> dict[str, str]:

@@ -92,6 +92,7 @@ def _remembered(columns: MemoryColumns, row: int) -> Remembered:
         text=columns.texts[row],
         is_static=bool(columns.is_static[row]),
         vector=columns.vectors[row],
+        date=columns.dates[row],
     )
 
 

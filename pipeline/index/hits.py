@@ -52,6 +52,8 @@ class Remembered:
     text: str
     is_static: bool
     vector: Vector
+    date: str = ""
+    """As its source has it; empty for none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,14 +6,15 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from api.queries.profile import CHARACTERS, FACTS, profile
+from api.queries.profile import Profiling
 from pipeline.index.cache import NamespaceCache
 from pipeline.inference import open_embedder
 from pipeline.ports import Embedder
+from pipeline.profile.view import Profiles
 from pipeline.rows import DocumentRow, MemoryRow, OrganizationRow
 from pipeline.text.terms import hashed
 from schemas.http.profile import Profile, ProfileBody, ProfileFact
-from tests.fakes import EPOCH, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories
+from tests.fakes import EPOCH, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories, FixedClock
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +29,18 @@ class Home:
         catalog = FakeCatalog()
         self.namespace = catalog.create("alice")
         self.cache = NamespaceCache(self.documents, FakeChunks(), self.memories, catalog, limit_bytes)
+        self.profiles = Profiles(
+            documents=self.documents,
+            memories=self.memories,
+            catalog=catalog,
+            embedder=self.embedder,
+            clock=FixedClock(),
+        )
+        self.catalog = catalog
         self.organization = OrganizationRow()
+
+    def define(self, **buckets: str) -> None:
+        self.namespace = self.catalog.names["alice"] = replace(self.namespace, buckets=buckets)
 
     async def know(self, text: str, *, static: bool = True, key: str = "d", **fields: object) -> MemoryRow:
         at = EPOCH + timedelta(minutes=len(self.memories.rows))
@@ -52,12 +64,8 @@ class Home:
         return row
 
     async def profile(self, **body: object) -> Profile:
-        return await profile(
-            self.cache,
-            self.embedder,
-            self.namespace,
-            self.organization,
-            ProfileBody.model_validate(body),
+        return await Profiling(self.profiles, self.cache, FixedClock())(
+            self.namespace, self.organization, ProfileBody.model_validate(body)
         )
 
 
@@ -88,17 +96,6 @@ async def test_replaced_forgotten_and_orphaned_facts_are_left_out() -> None:
     assert (await home.profile()).static == []
 
 
-async def test_sections_are_bounded_in_facts_and_in_characters() -> None:
-    home = Home()
-    for number in range(FACTS + 5):
-        await home.know(f"short {number}")
-        await home.know(f"{number} " + "long " * 60, static=False)
-    found = await home.profile()
-    assert len(found.static) == FACTS
-    assert sum(map(len, texts(found.dynamic))) <= CHARACTERS
-    assert found.dynamic
-
-
 async def test_a_filter_looks_at_the_metadata_of_the_sources() -> None:
     home = Home()
     await home.know("mine", key="a")
@@ -109,16 +106,28 @@ async def test_a_filter_looks_at_the_metadata_of_the_sources() -> None:
 
 async def test_facts_go_into_the_buckets_that_they_belong_to() -> None:
     home = Home(open_embedder("wordllama"))
-    home.namespace = replace(
-        home.namespace, buckets={"work": "Jobs, employers, projects", "health": "Allergies, diet"}
-    )
-    for text in ("User works at Acme as an engineer", "User is allergic to peanuts", "The build failed"):
+    home.define(work="Jobs, employers, projects", health="Allergies, diet")
+    for text in (
+        "User works at Acme as an engineer",
+        "User is allergic to peanuts",
+        "The museum closes at six",
+    ):
         await home.know(text)
     found = await home.profile()
     assert {name: texts(facts) for name, facts in found.buckets.items()} == {
         "work": ["User works at Acme as an engineer"],
         "health": ["User is allergic to peanuts"],
     }
+
+
+async def test_a_filter_narrows_buckets_too() -> None:
+    home = Home(open_embedder("wordllama"))
+    home.define(work="Jobs, employers, projects")
+    await home.know("User works at Acme as an engineer", key="a")
+    await home.know("User has a new job at Initech", key="b")
+    for _ in range(2):  # what is remembered of the first says the same
+        found = await home.profile(filter={"field": "from", "operator": "eq", "value": "a"})
+        assert texts(found.buckets["work"]) == ["User works at Acme as an engineer"]
 
 
 async def test_likes_are_preferences_where_nothing_is_configured() -> None:
@@ -131,7 +140,7 @@ async def test_likes_are_preferences_where_nothing_is_configured() -> None:
 
 async def test_the_organization_wins_and_only_requested_buckets_are_shown() -> None:
     home = Home()
-    home.namespace = replace(home.namespace, buckets={"work": "boats", "health": "allergies"})
+    home.define(work="boats", health="allergies")
     home.organization = OrganizationRow(buckets={"work": "employers and jobs at companies"})
     await home.know("User changed jobs and employers")
     found = await home.profile(buckets=["work", "unknown"])

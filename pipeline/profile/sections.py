@@ -1,0 +1,111 @@
+"""The sections of a profile: pure rules of what is shown, in which order, and how much of it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from pipeline.profile.aggregates import Stated, aggregated
+
+FACTS = 20
+"""Facts of a section, at most."""
+LOOKED_AT = 5 * FACTS
+"""Facts of a section among which some are found that say one thing."""
+CHARACTERS = 2_000
+"""Of a section: two of them are about a thousand tokens."""
+FADING_MS = 30 * 24 * 3600 * 1000
+"""What is so much older than the newest of what is going on is no longer going on…"""
+LEAST = 5
+"""…but so many of the newest are shown whatever their age."""
+STRONGEST = 31
+"""More sources than that say nothing more."""
+_IDENTITY = re.compile(
+    r"^(?:\S+ ){1,4}?(?:is called|name is|is named|goes by|(?:now |currently )?(?:lives|is based|resides) in|"
+    r"(?:now |currently )?works (?:at|as|for)|is (?:a|an) [\w ]+ (?:at|by profession)|is from|was born|"
+    r"comes from|grew up|is (?:now )?married|is \d+ years old|birthday is|'s (?:name|birthday|age|job) is)\b"
+)
+"""Who somebody is: what nobody would leave out, however long ago it was said."""
+_WHEN_BITS = 48
+"""Milliseconds of the years up to 9999 fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A memory as a profile knows it. `when`: the time it speaks of, in milliseconds since 1970 UTC."""
+
+    id: str
+    text: str
+    when: int
+    is_static: bool
+    sources: tuple[str, ...] = ()
+    buckets: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Portrait:
+    """What a profile shows: ids and texts, the most important first in every section."""
+
+    static: Sequence[Stated] = ()
+    dynamic: Sequence[Stated] = ()
+    buckets: Mapping[str, Sequence[Stated]] = field(default_factory=dict)
+
+
+def portrait(facts: Iterable[Fact], names: Iterable[str], now: int) -> Portrait:
+    """The profile that these facts make, with these buckets; `now` in milliseconds."""
+    every = list(facts)
+    lasting = sorted((one for one in every if one.is_static), key=_lasting_first)
+    passing = sorted((one for one in every if not one.is_static), key=_newest_first)
+    return Portrait(
+        static=_shown(lasting),
+        dynamic=_shown(_going_on(passing, now)),
+        buckets={
+            name: _shown(sorted((one for one in every if name in one.buckets), key=_newest_first))
+            for name in names
+        },
+    )
+
+
+def durability(text: str, sources: int, when: int) -> int:
+    """How early a lasting fact is shown: who somebody is, then what was said by most, then the newest.
+
+    >>> durability("Ada lives in Rome", 1, 0) > durability("Ada likes tea", 9, 10**9)
+    True
+    """
+    strength = min(max(sources, 1), STRONGEST)
+    recent = min(max(when, 0), (1 << _WHEN_BITS) - 1)
+    return (_is_identity(text) << 5 | strength) << _WHEN_BITS | recent
+
+
+@lru_cache(maxsize=8192)
+def _is_identity(text: str) -> bool:
+    return _IDENTITY.match(text) is not None
+
+
+def _lasting_first(fact: Fact) -> tuple[int, str]:
+    return -durability(fact.text, len(fact.sources), fact.when), fact.id
+
+
+def _newest_first(fact: Fact) -> tuple[int, str]:
+    return -fact.when, fact.id
+
+
+def _going_on(newest_first: Sequence[Fact], now: int) -> list[Fact]:
+    """Without what has faded: old beside what came since. When all is long ago, the last of it stays."""
+    if not newest_first:
+        return []
+    reference = min(newest_first[0].when, now)
+    return [
+        one for place, one in enumerate(newest_first) if place < LEAST or reference - one.when <= FADING_MS
+    ]
+
+
+def _shown(facts: Sequence[Fact]) -> list[Stated]:
+    """As few statements as say it all, within the bounds of a section."""
+    shown: list[Stated] = []
+    left = CHARACTERS
+    for one in aggregated([Stated(fact.id, fact.text) for fact in facts[:LOOKED_AT]]):
+        left -= len(one.text)
+        if len(shown) == FACTS or (left < 0 and shown):
+            break
+        shown.append(one)
+    return shown

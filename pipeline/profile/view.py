@@ -1,0 +1,216 @@
+"""The profiles of the namespaces asked about last: a view of the memories table, kept true by its listener.
+
+A namespace is read once, when its profile is first asked for. From then on every change of a memory finds
+its place when it happens, and a question reads what is there. What is held of a namespace is bounded, so it
+costs the same however many memories there are.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipeline.columns import microseconds
+from pipeline.ports import Catalog, Clock, Documents, Embedder, Memories
+from pipeline.profile.buckets import Buckets, described, effective
+from pipeline.profile.holding import Holding
+from pipeline.profile.sections import Fact, Portrait, portrait
+from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
+from pipeline.text.terms import hashed
+
+CAPACITY = 200_000
+"""Facts, at most, of namespaces that nobody asks about."""
+AT_ONCE = 256
+"""Changes that wait are worked in when there are so many, or at the next question."""
+FRESH_MS = 60_000
+"""What is shown depends on the time of day a little, so it is made again after so long."""
+GONE = 50_000
+"""Documents that went lately; the memories that only they supported follow them in a moment."""
+DEFINITIONS = 256
+JUDGED = 20_000
+"""Facts whose buckets are remembered, of each set of definitions."""
+
+
+@dataclass(eq=False, slots=True)
+class _Judge:
+    """Buckets, and which of them facts are in that were asked about lately."""
+
+    buckets: Buckets
+    known: OrderedDict[str, frozenset[str]] = field(default_factory=OrderedDict)
+
+
+@dataclass(eq=False, slots=True)
+class _Entry:
+    """A namespace: while it is being read there is no `holding`, and its changes wait."""
+
+    name: str
+    spaces: tuple[str, ...]
+    definitions: Mapping[str, str]
+    holding: Holding | None = None
+    loading: "asyncio.Task[None] | None" = None
+    changes: dict[str, MemoryRow | None] = field(default_factory=dict)
+    shown: Portrait | None = None
+    shown_at: int = 0
+
+
+class Profiles:
+    """One per process and generation of tables, subscribed on construction."""
+
+    def __init__(
+        self,
+        *,
+        documents: Documents,
+        memories: Memories,
+        catalog: Catalog,
+        embedder: Embedder,
+        clock: Clock,
+        capacity: int = CAPACITY,
+    ) -> None:
+        self._memories = memories
+        self._catalog = catalog
+        self._embedder = embedder
+        self._clock = clock
+        self._capacity = capacity
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._by_space: dict[str, _Entry] = {}
+        self._judges: OrderedDict[tuple[tuple[str, str], ...], _Judge] = OrderedDict()
+        self._gone: OrderedDict[str, None] = OrderedDict()
+        documents.subscribe(self._documents_changed, self._by_space.__contains__)
+        memories.subscribe(self._memories_changed, self._by_space.__contains__)
+
+    async def portrait(self, namespace: NamespaceRow, organization: OrganizationRow) -> Portrait:
+        """All sections of a namespace, with every change made so far."""
+        while True:
+            known = self._catalog.namespace(namespace.name) or namespace
+            entry = self._entry(known, effective(known, organization))
+            if entry.loading is not None:
+                # Shielded: a caller who goes away must not take the reading from the others.
+                await asyncio.shield(entry.loading)
+            self._settle(entry)
+            if entry.holding is None or self._entries.get(entry.name) is not entry:
+                continue
+            if entry.holding.is_thin:
+                self._drop(entry.name)
+                continue
+            return self._shown(entry, entry.holding)
+
+    async def judged(
+        self,
+        definitions: Mapping[str, str],
+        ids: Sequence[str],
+        vectors: Sequence[Vector],
+        texts: Sequence[str],
+    ) -> list[frozenset[str]]:
+        """The buckets that memories are in; what was judged lately is remembered."""
+        judge = await self._judge(definitions)
+        new = [at for at, one in enumerate(ids) if one not in judge.known]
+        fitting = judge.buckets.of_facts([vectors[at] for at in new], [hashed(texts[at]) for at in new])
+        for at, places in zip(new, fitting, strict=True):
+            names = (name for name, here in zip(judge.buckets.names, places, strict=True) if here)
+            judge.known[ids[at]] = frozenset(names)
+        found = [judge.known[one] for one in ids]
+        while len(judge.known) > JUDGED:
+            judge.known.popitem(last=False)
+        return found
+
+    def _shown(self, entry: _Entry, holding: Holding) -> Portrait:
+        now = microseconds(self._clock.now()) // 1000
+        if entry.shown is None or not entry.shown_at <= now < entry.shown_at + FRESH_MS:
+            entry.shown = portrait(self._there(holding), entry.definitions, now)
+            entry.shown_at = now
+        return entry.shown
+
+    def _there(self, holding: Holding) -> list[Fact]:
+        """Without facts whose documents are all gone."""
+        gone = self._gone
+        return [
+            fact
+            for fact in holding.facts.values()
+            if not fact.sources or not all(source in gone for source in fact.sources)
+        ]
+
+    def _entry(self, namespace: NamespaceRow, definitions: Mapping[str, str]) -> _Entry:
+        """The entry for what the namespace owns now, and for the buckets it has now."""
+        entry = self._entries.get(namespace.name)
+        if entry is None or (entry.spaces, entry.definitions) != (namespace.spaces, definitions):
+            self._drop(namespace.name)
+            entry = _Entry(namespace.name, namespace.spaces, definitions)
+            self._entries[entry.name] = entry
+            self._by_space.update(dict.fromkeys(entry.spaces, entry))
+            entry.loading = asyncio.create_task(self._load(entry))
+        self._entries.move_to_end(entry.name)
+        return entry
+
+    async def _load(self, entry: _Entry) -> None:
+        try:
+            holding = Holding((await self._judge(entry.definitions)).buckets)
+            async for batch in self._memories.stream(entry.spaces):
+                await asyncio.to_thread(holding.add, batch)
+            entry.holding = holding
+        finally:
+            entry.loading = None
+            if entry.holding is None and self._entries.get(entry.name) is entry:
+                self._drop(entry.name)
+        self._evict(keep=entry)
+
+    async def _judge(self, definitions: Mapping[str, str]) -> _Judge:
+        key = tuple(definitions.items())
+        judge = self._judges.get(key)
+        if judge is None:
+            judge = self._judges[key] = _Judge(await described(self._embedder, definitions))
+        self._judges.move_to_end(key)
+        while len(self._judges) > DEFINITIONS:
+            self._judges.popitem(last=False)
+        return judge
+
+    def _settle(self, entry: _Entry) -> None:
+        if entry.holding is not None and entry.changes:
+            changes, entry.changes = entry.changes, {}
+            entry.holding.change(changes.items())
+            entry.shown = None
+
+    def _memories_changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
+        for one, rows in groups.items():
+            for entry in self._concerned(one, rows):
+                entry.changes[one] = rows[0] if rows else None
+                if len(entry.changes) >= AT_ONCE:
+                    self._settle(entry)
+
+    def _concerned(self, one: str, rows: Sequence[MemoryRow]) -> list[_Entry]:
+        """What is gone no longer says its space: whoever holds it, or may come to hold it."""
+        if rows:
+            entry = self._by_space.get(rows[0].space)
+            return [] if entry is None else [entry]
+        return [
+            entry
+            for entry in self._entries.values()
+            if entry.holding is None or one in entry.changes or one in entry.holding.facts
+        ]
+
+    def _documents_changed(self, groups: Mapping[str, list[DocumentRow]]) -> None:
+        for key, rows in groups.items():
+            if rows and key not in self._gone:
+                continue
+            if rows:
+                del self._gone[key]
+            else:
+                self._gone[key] = None
+            for entry in self._entries.values():
+                entry.shown = None
+        while len(self._gone) > GONE:
+            self._gone.popitem(last=False)
+
+    def _evict(self, keep: _Entry) -> None:
+        held = {one.name: len(one.holding.facts) for one in self._entries.values() if one.holding is not None}
+        for name, facts in list(held.items()):
+            if sum(held.values()) <= self._capacity:
+                return
+            if self._entries[name] is not keep:
+                self._drop(name)
+                held[name] -= facts
+
+    def _drop(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
+        for space in entry.spaces if entry else ():
+            if self._by_space.get(space) is entry:
+                del self._by_space[space]
