@@ -4,8 +4,11 @@ A provider's test module has a class that inherits from `ConnectorContract` and 
 """
 
 import asyncio
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -14,12 +17,28 @@ import httpx2
 import pytest
 
 from connectors.ports import Provider
-from tests.connectors.world import Connected, connected
+from tests.connectors.world import Connected, connected, written
 from tests.service.world import until
 
 NAMESPACE = "mirror"
+_SECRET = (
+    ("tokens", "access_token"),
+    ("tokens", "refresh_token"),
+    ("config", "apiKey"),
+    ("config", "secretAccessKey"),
+    ("subscription", "secret"),
+)
 QUIET = 5
 """Calls that a run with nothing new may take at most."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What a provider sends when something changed."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes = b""
 
 
 class Source(ABC):
@@ -34,6 +53,8 @@ class Source(ABC):
     """What is to be selected so that everything that is `put` is in it."""
     quiet: ClassVar[int] = QUIET
     """Calls that a run with nothing new may take, where the provider can't say it in few."""
+    subscribes: ClassVar[bool] = False
+    """Somebody has to be asked for events, for each connector."""
     unmovable: ClassVar[bool] = False
     """Nothing can leave the selection."""
 
@@ -69,6 +90,14 @@ class Source(ABC):
     def refuse_for(self, seconds: int) -> None:
         """The next request is one too many."""
 
+    def sends(self, connector: str, *, forged: bool = False) -> Sent:
+        """An event as the provider signs it now, or as somebody else would; not asked where it sends none."""
+        raise NotImplementedError
+
+    def subscriptions(self) -> int:
+        """How many are at the provider, to call us back."""
+        return 0
+
     @abstractmethod
     async def settle(self) -> None:
         """At the end: what the double has to complain about."""
@@ -80,6 +109,7 @@ class ConnectorContract:
     @pytest.fixture
     async def world(self, tmp_path: Path, source: Source, anyio_backend: str) -> AsyncIterator[Connected]:
         providers: dict[str, Provider] = {source.provider.name: source.provider}
+        source.provider.debounce = timedelta(0)
         async with connected(tmp_path, providers, source.transport(), **source.settings) as opened:
             yield opened
         await source.settle()
@@ -162,6 +192,57 @@ class ConnectorContract:
         assert set(await world.documents(NAMESPACE)) == {source.title("one")}
 
     @pytest.mark.anyio
+    async def test_an_event_starts_a_run_unless_it_is_forged(self, world: Connected, source: Source) -> None:
+        connector = await self.connect(world, source)
+        await source.put("new", "It was told of.")
+        forged = await world.told(source.sends(connector, forged=True))
+        assert forged.status_code == 401
+        before = len((await world.connectors.offers.connections.runs(connector)).runs)
+        answer = await world.told(source.sends(connector))
+        assert answer.status_code < 300
+        run = await world.ended(connector, before + 1)
+        assert (run.trigger, run.status, run.documents) == ("event", "completed", 1)
+
+    @pytest.mark.anyio
+    async def test_no_secret_is_kept_in_clear_logged_or_answered(
+        self, tmp_path: Path, world: Connected, source: Source, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.DEBUG)
+        await source.put("one", "The stove is red.")
+        connector = await self.connect(world, source)
+        planted = await _secrets(world, connector)
+        answers: list[Any] = [await world.get(NAMESPACE, connector, "syncs,picker")]
+        source.withdraw()
+        answers.append((await world.sync(NAMESPACE, connector)).model_dump())
+        planted |= await _secrets(world, connector)
+        answers += [await world.client.ok("GET", path) for path in ("/connectors", "/admin/connectors")]
+        await world.settled()
+        kept = written(tmp_path)
+        assert b"The stove is red" in kept
+        assert planted
+        for secret in planted:
+            assert secret.encode() not in kept
+            assert secret not in caplog.text
+            assert secret not in str(answers)
+
+    @pytest.mark.anyio
+    async def test_nothing_is_left_of_a_connector_that_is_deleted(
+        self, world: Connected, source: Source
+    ) -> None:
+        await source.put("one", "The stove is red.")
+        connector = await self.connect(world, source)
+        assert source.subscriptions() == (1 if source.subscribes else 0)
+        await world.client.ok("DELETE", f"/ns/{NAMESPACE}/connectors/{connector}")
+
+        async def gone() -> bool:
+            return world.live.pipeline.store.catalog.connector(connector) is None
+
+        await until(gone, "the end of a connector")
+        assert source.subscriptions() == 0
+        assert await world.documents(NAMESPACE) == {}
+        assert await world.connectors.engine.connecting.secrets.read(connector) == {}
+
+    @pytest.mark.anyio
     async def test_a_short_refusal_is_waited_for(self, world: Connected, source: Source) -> None:
         await source.put("one", "The stove is red.")
         connector = await self.connect(world, source)
@@ -202,6 +283,16 @@ class ConnectorContract:
             assert (run.status, run.documents) == ("completed", 30)
             assert len(await second.documents(NAMESPACE)) == 30
         await source.settle()
+
+
+async def _secrets(world: Connected, connector: str) -> set[str]:
+    """What is sealed of a connector, and the operator's own secret."""
+    connecting = world.connectors.engine.connecting
+    kept = await connecting.secrets.read(connector)
+    found = {kept.get(place, {}).get(name) for place, name in _SECRET}
+    row = world.connectors.offers.connections.catalog.connector(connector)
+    oauth = None if row is None else connecting.provider(row.provider).oauth
+    return {one for one in (*found, oauth and oauth.client_secret) if one}
 
 
 async def _more(source: Source, before: int) -> bool:

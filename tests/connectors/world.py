@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -23,6 +23,19 @@ from tests.contract import Client
 from tests.service.world import ADMIN, settings, until
 
 ADDRESS = "https://memory.test"
+
+
+class Sent(Protocol):
+    """What a provider sends."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    @property
+    def body(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -52,6 +65,12 @@ class Connected:
         transport = httpx2.ASGITransport(self.app)
         async with httpx2.AsyncClient(transport=transport, base_url=ADDRESS) as http:
             return await http.get(path, params=query)
+
+    async def told(self, sent: Sent) -> httpx2.Response:
+        """A delivery of a provider, as it reaches the service."""
+        transport = httpx2.ASGITransport(self.app)
+        async with httpx2.AsyncClient(transport=transport, base_url=ADDRESS) as http:
+            return await http.post(sent.path, headers=sent.headers, content=sent.body)
 
     async def get(self, namespace: str, connector: str, include: str = "syncs") -> Any:
         return await self.client.ok("GET", f"/ns/{namespace}/connectors/{connector}?include={include}")

@@ -72,12 +72,12 @@ class Accounts:
 
     def _issued(self, *, first: bool) -> Answer:
         number = next(self._numbers)
-        self.access.add(f"access-{number}")
-        granted = {"access_token": f"access-{number}", "expires_in": 3600, "token_type": "Bearer"}
+        self.access.add(f"planted-access-{number}")
+        granted = {"access_token": f"planted-access-{number}", "expires_in": 3600, "token_type": "Bearer"}
         granted |= {"scope": self.scope}
         if first or self.rotates:
-            self.refresh.add(f"refresh-{number}")
-            granted |= {"refresh_token": f"refresh-{number}"}
+            self.refresh.add(f"planted-refresh-{number}")
+            granted |= {"refresh_token": f"planted-refresh-{number}"}
         return Answer(200, granted)
 
 

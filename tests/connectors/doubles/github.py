@@ -288,6 +288,7 @@ class GitHubDouble(Bodies, Double):
             "hook", id=number, name="web", active=True, events=call.body["events"], config=shown
         )
         repo.hooks[number] = made
+        repo.signing[number] = call.body["config"]["secret"]
         return Answer(201, made)
 
     def delivery(self, repo: Repo, event: str, secret: str, **known: Any) -> tuple[dict[str, str], bytes]:

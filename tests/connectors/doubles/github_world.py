@@ -74,6 +74,8 @@ class Repo:
     trees: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     issues: dict[int, Issue] = field(default_factory=dict)
     hooks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    signing: dict[int, str] = field(default_factory=dict)
+    """With what each hook's deliveries are signed."""
     admin: bool = True
     omitted: set[str] = field(default_factory=set)
     """Paths that `export-ignore` keeps out of archives."""

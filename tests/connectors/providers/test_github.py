@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import ClassVar
 
 import httpx2
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from connectors.errors import AuthExpiredError, ForgedError, RateLimitedError
 from connectors.ports import Delivery, Hint, Item, Removed, Subscription
 from connectors.providers.github import GitHub
-from tests.connectors.contract import ConnectorContract, Source
+from tests.connectors.contract import ConnectorContract, Sent, Source
 from tests.connectors.doubles.double import Answer
 from tests.connectors.doubles.github import API, GitHubDouble
 from tests.connectors.doubles.github_world import Repo
@@ -475,12 +476,14 @@ async def test_names_are_known_for_numbers_and_names(bench: Bench, github: GitHu
 class GitHubSource(Source):
     """Files of one repository; what moves out goes to another one."""
 
+    subscribes: ClassVar[bool] = True
+
     def __init__(self) -> None:
         self.double = GitHubDouble(site=API)
         self.double.codes.add("a-code")
         self.chosen = self.double.repo("octo/handbook", {"main.py": "x"})
         self.other = self.double.repo("octo/other", {"main.py": "x"})
-        self.provider = GitHub("id", "secret", site=API, clock=FixedClock())
+        self.provider = GitHub("id", "planted-client-secret", site=API, clock=FixedClock())
         self.selection = {"repos": [str(self.chosen.id)]}
 
     def transport(self) -> httpx2.AsyncBaseTransport:
@@ -508,6 +511,14 @@ class GitHubSource(Source):
 
     def refuse_for(self, seconds: int) -> None:
         self.double.fail(self.double.limited(retry_after=seconds))
+
+    def sends(self, connector: str, *, forged: bool = False) -> Sent:
+        [(number, hook)] = self.chosen.hooks.items()
+        secret = "another" if forged else self.chosen.signing[number]
+        return Sent(hook["config"]["url"], *self.double.push(self.chosen, secret))
+
+    def subscriptions(self) -> int:
+        return len(self.chosen.hooks)
 
     async def settle(self) -> None:
         self.double.settle()

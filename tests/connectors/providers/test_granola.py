@@ -210,6 +210,8 @@ class GranolaSource(Source):
 
 
 class TestContract(ConnectorContract):
+    test_an_event_starts_a_run_unless_it_is_forged = None  # type: ignore[assignment]  # Granola sends none
+
     @pytest.fixture
     def source(self) -> GranolaSource:
         return GranolaSource()

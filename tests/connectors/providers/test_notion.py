@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import httpx2
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from connectors.errors import AuthExpiredError, ForgedError
 from connectors.ports import Delivery, Hint, Item
 from connectors.providers.notion import Notion
-from tests.connectors.contract import ConnectorContract, Source
+from tests.connectors.contract import ConnectorContract, Sent, Source
 from tests.connectors.doubles.notion import ADA, WORKSPACE, Node, NotionDouble
 from tests.connectors.mirror import QUICK
 from tests.connectors.providers.bench import Bench, Token
@@ -299,8 +299,9 @@ class NotionSource(Source):
     def __init__(self) -> None:
         self.double = NotionDouble()
         self.double.codes.add("a-code")
+        self.double.secret = ("client", "planted-client-secret")
         self.tasks = self.double.data_source("Tasks")
-        self.provider = Notion("client", "hush")
+        self.provider = Notion(*self.double.secret, webhook_secret="v3rify")
         self.provider.pace = QUICK
         self.selection = {"folders": [self.tasks.id]}
         self.rows: dict[str, Node] = {}
@@ -334,6 +335,11 @@ class NotionSource(Source):
 
     def refuse_for(self, seconds: int) -> None:
         self.double.fail(self.double.error(429, "rate_limited", "Slow down", retry_after=seconds))
+
+    def sends(self, connector: str, *, forged: bool = False) -> Sent:
+        self.double.now = datetime.now(UTC)
+        secret = "another" if forged else "v3rify"
+        return Sent("/webhooks/notion", *self.double.delivery("page.created", self.tasks, secret))
 
     async def settle(self) -> None:
         self.double.settle()

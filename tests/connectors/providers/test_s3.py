@@ -19,7 +19,7 @@ from connectors.ports import Connection, Delivery, Hint, Item, Step
 from connectors.providers import s3 as provider
 from connectors.providers.s3 import Bucket, parsed
 from connectors.providers.sns import Topics
-from tests.connectors.contract import ConnectorContract, Source
+from tests.connectors.contract import ConnectorContract, Sent, Source
 from tests.connectors.doubles.s3 import Door, Objects, Refusal, refusal
 from tests.connectors.doubles.sns import TOPIC, Sns, event, test_event
 from tests.connectors.mirror import Killed, Mirror, Patience, connection
@@ -332,7 +332,8 @@ class S3Source(Source):
     def __init__(self, server: S3) -> None:
         self.objects = Objects(server)
         self.door = Door()
-        self.provider = provider.S3()
+        self.sns = Sns()
+        self.provider = provider.S3(Topics(frozenset({TOPIC}), self.sns.fetch))
         self.provider.origins = frozenset({server.endpoint})  # of a customer's it would be guarded
         self.fields = {"config": {**self.objects.config, **self.objects.secrets}}
 
@@ -360,6 +361,11 @@ class S3Source(Source):
 
     def refuse_for(self, seconds: int) -> None:
         self.door.refusals.append(refusal(503, "SlowDown", headers={"retry-after": str(seconds)}))
+
+    def sends(self, connector: str, *, forged: bool = False) -> Sent:
+        told = event("new.md")
+        body = (Sns() if forged else self.sns).message(told, Timestamp=datetime.now(UTC).isoformat())
+        return Sent(f"/webhooks/s3/{connector}", {}, body)
 
     async def settle(self) -> None:
         await self.door.aclose()
