@@ -32,7 +32,7 @@ def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
         S3(_topics(settings)),
         *_google(settings, clock),
         *_microsoft(settings, clock),
-        WebCrawler(),
+        WebCrawler(clock=clock),
     ]
     return {provider.name: provider for provider in made}
 

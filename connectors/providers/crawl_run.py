@@ -1,10 +1,10 @@
 """A crawl of one site: breadth first, politely, and with conditional requests for what is known."""
 
 import asyncio
-import json
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from hashlib import sha256
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +17,8 @@ from connectors.http import Http, origin
 from connectors.pace import Sleep
 from connectors.ports import Checkpoint, Cursor, Failure, File, Item, Known, Note, Removed, Step
 from connectors.providers.crawl_page import PageText, page_of
-from connectors.providers.crawl_site import Rules, rules_of, sitemap_addresses
+from connectors.providers.crawl_seen import Seen, conditions, short, validators
+from connectors.providers.crawl_site import Rules, is_over, rules_of, sitemap_addresses
 from connectors.providers.crawl_urls import astray, normal, site, worth_asking
 from connectors.providers.files import version
 from pipeline.errors import ExtractionError
@@ -33,26 +34,6 @@ _MARKUP = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"text/plain", "text/markdown"})
 _ACCEPT = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, application/pdf;q=0.8"
 _GONE = frozenset({404, 410})
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What is kept of a page. `crawl`: the last one that read it; `links`: short names of where it leads."""
-
-    crawl: int
-    id: str = ""
-    version: str = ""
-    etag: str = ""
-    modified: str = ""
-    links: str = ""
-
-    @classmethod
-    def read(cls, value: str) -> "Seen":
-        """From a note."""
-        return cls(*json.loads(value))
-
-    def __str__(self) -> str:
-        return json.dumps([self.crawl, self.id, self.version, self.etag, self.modified, self.links])
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +57,7 @@ class CrawlRun:
     depth: int
     pages: int
     sleep: Sleep
+    now: datetime
     number: int = 0
     rules: Rules = field(init=False)
     seen: dict[str, Seen] = field(default_factory=dict)
@@ -84,22 +66,36 @@ class CrawlRun:
     met: set[str] = field(default_factory=set)
     told: set[str] = field(default_factory=set)
     asked: int = 0
+    sent: int = 0
+    """Of the pages that this crawl came to those that were really asked for."""
     home: str = ""
     """Where the site really is: its links are written with this host, whatever they say of `www` and TLS."""
     partial: bool = False
     broken: int = 0
+    dated: dict[str, str] = field(default_factory=dict)
+    """When pages changed last, as the sitemaps say."""
+    light: bool = False
+    """What the sitemap dates as before is believed and not asked for. Such a crawl is not continued."""
 
     async def steps(self, cursor: Cursor | None) -> AsyncIterator[Step]:
-        """The whole site: what is new, what changed, and last what is not found any more."""
+        """The whole site: what is new, what changed, and last what is not found any more.
+
+        After the first crawl what the sitemaps date as before is not asked for, until one without a cursor.
+        """
         self.rules = await rules_of(self.http, self.start)
         async for key, value in self.known.all_notes("page/"):
             self._remember(key.removeprefix("page/"), Seen.read(value))
-        continued = cursor is not None and bool(cursor.get("open"))
+        continued = cursor is not None and bool(cursor.get("open")) and not cursor.get("light")
+        self.light = cursor is not None and not continued
         self.partial = continued and cursor is not None and bool(cursor.get("partial"))
         async for step in self._continued() if continued else self._begun():
             yield step
+        saved = -1
         while self.waiting:
-            yield Checkpoint({"crawl": self.number, "open": True, "partial": self.partial})
+            if saved != self.sent:
+                saved = self.sent
+                open_ = {"open": True, "partial": self.partial, "light": self.light}
+                yield Checkpoint({"crawl": self.number, **open_})
             async for step in self._round():
                 yield step
         async for step in self._ended():
@@ -122,9 +118,15 @@ class CrawlRun:
         async for step in self._round():
             yield step
         yield Note("home", self.home)
-        async for url in sitemap_addresses(self.http, self.start, self.rules):
+        async for url, changed in sitemap_addresses(self.http, self.start, self.rules):
             for note in self._add(url, 1):
                 yield note
+            if changed:
+                self.dated[self._at_home(url)] = changed
+        if self.light and not self.dated:
+            self.light = False
+            for url, depth in self.waiting:
+                yield Note(f"todo/{url}", str(depth))
 
     async def _continued(self) -> AsyncIterator[Step]:
         """From where a killed run stopped."""
@@ -147,10 +149,17 @@ class CrawlRun:
         chosen = [page for page in batch if page[0] in placed][: max(0, self.pages - self.asked)]
         self.asked += len(chosen)
         self.partial = self.partial or len(chosen) < len(batch)
-        async for answered in mapped(chosen, self._asked, 1 if self.rules.delay else _WIDTH):
+        believed = [(url, depth) for url, depth in chosen if self._is_dated_as_before(url)]
+        for url, depth in believed:
+            self.told.add(self.seen[url].id)
+            for note in self._linked(self.seen[url], depth):
+                yield note
+        others = [page for page in chosen if page not in believed]
+        self.sent += len(others)
+        async for answered in mapped(others, self._asked, 1 if self.rules.delay else _WIDTH):
             async for step in self._read(answered):
                 yield step
-        for url, _ in batch:
+        for url, _ in () if self.light else batch:
             yield Note(f"todo/{url}", None)
 
     async def _asked(self, page: tuple[str, int]) -> Answered:
@@ -177,7 +186,7 @@ class CrawlRun:
         for _ in range(_REDIRECTS + 1):
             if self.rules.delay:
                 await self.sleep(self.rules.delay)
-            headers = {"accept": _ACCEPT} | _conditions(self.seen.get(where))
+            headers = {"accept": _ACCEPT} | conditions(self.seen.get(where))
             response = await self.http.get(where, headers=headers, limit=FETCH_BYTES, follow=False)
             if not response.has_redirect_location:
                 return Answered(url, where, depth, response)
@@ -271,8 +280,8 @@ class CrawlRun:
             # Asked for under its own address before its name was known.
             yield Removed(answered.url)
         ours = [self._at_home(link) for link in page.links if site(link) == site(self.start)]
-        links = " ".join(dict.fromkeys(map(_short, ours)))
-        kept = Seen(self.number, id_ if indexed else "", mark, *_validators(response), links)
+        links = " ".join(dict.fromkeys(map(short, ours)))
+        kept = Seen(self.number, id_ if indexed else "", mark, *validators(response), links)
         yield self._keep(answered.url, kept)
 
     async def _file(self, answered: Answered, response: httpx2.Response, media: str) -> AsyncIterator[Step]:
@@ -281,13 +290,13 @@ class CrawlRun:
         mark = sha256(response.content).hexdigest()[:24]
         if media not in {*_PLAIN, "application/pdf"} or not response.content:
             yield Removed(url)
-            yield self._keep(url, Seen(self.number, "", mark, *_validators(response)))
+            yield self._keep(url, Seen(self.number, "", mark, *validators(response)))
             return
         self.told.add(url)
         if await self.known.wanted([(url, mark)]):
             file = File(response.content, name, media)
             yield Item(url, mark, name, file=file, url=url, metadata=_told(url, response))
-        yield self._keep(url, Seen(self.number, url, mark, *_validators(response)))
+        yield self._keep(url, Seen(self.number, url, mark, *validators(response)))
 
     async def _ended(self) -> AsyncIterator[Step]:
         """What this crawl did not come to is not linked any more, unless there was no room for all of it."""
@@ -302,7 +311,8 @@ class CrawlRun:
         page = self.seen.get(answered.url)
         if page is None:
             return [failure]
-        return [failure, *self._linked(page, answered.depth), self._keep(answered.url, page)]
+        kept = self._keep(answered.url, page, dated=False)  # to be asked for again, whatever the sitemap says
+        return [failure, *self._linked(page, answered.depth), kept]
 
     def _canonical(self, page: PageText, url: str) -> str:
         """What a page calls itself, where that is of this site."""
@@ -329,7 +339,7 @@ class CrawlRun:
             return []
         self.met.add(url)
         self.waiting.append((url, depth))
-        return [Note(f"todo/{url}", str(depth))]
+        return [] if self.light else [Note(f"todo/{url}", str(depth))]
 
     def _dropped(self, url: str) -> list[Step]:
         """A page is no more; its document goes unless another page stands for it."""
@@ -338,14 +348,19 @@ class CrawlRun:
         gone: list[Step] = [] if id_ in self.told else [Removed(id_)]
         return [*gone, Note(f"page/{url}", None)]
 
-    def _keep(self, url: str, page: Seen) -> Note:
-        kept = replace(page, crawl=self.number)
+    def _is_dated_as_before(self, url: str) -> bool:
+        page = self.seen.get(url)
+        return self.light and page is not None and bool(page.dated) and page.dated == self.dated.get(url)
+
+    def _keep(self, url: str, page: Seen, *, dated: bool = True) -> Note:
+        told = self.dated.get(url, "") if dated else ""
+        kept = replace(page, crawl=self.number, dated=told if is_over(told, self.now) else "")
         self._remember(url, kept)
         return Note(f"page/{url}", str(kept))
 
     def _remember(self, url: str, page: Seen) -> None:
         self.seen[url] = page
-        self.named[_short(url)] = url
+        self.named[short(url)] = url
 
     def _id(self, url: str) -> str:
         page = self.seen.get(url)
@@ -368,23 +383,6 @@ def _told(url: str, response: httpx2.Response) -> Metadata:
     media = response.headers.get("content-type", "").partition(";")[0]
     told: dict[str, Any] = {"type": "webpage", "mimeType": media, "site": parts.netloc, "path": parts.path}
     return told
-
-
-def _conditions(page: Seen | None) -> dict[str, str]:
-    """Headers that ask for a page only if it is not the one that is known."""
-    if page is None:
-        return {}
-    told = {"if-none-match": page.etag, "if-modified-since": page.modified}
-    return {name: value for name, value in told.items() if value}
-
-
-def _validators(response: httpx2.Response) -> tuple[str, str]:
-    return response.headers.get("etag", ""), response.headers.get("last-modified", "")
-
-
-def _short(url: str) -> str:
-    """A name for an address in a list of links: 48 bits are plenty for one site."""
-    return sha256(url.encode()).hexdigest()[:12]
 
 
 def start_of(config: Mapping[str, str | float | bool]) -> str:

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import Final
 from urllib.parse import urljoin
@@ -55,8 +56,11 @@ async def rules_of(http: Http, start: str) -> Rules:
     return Rules(robots, delay, tuple(robots.sitemaps) or (urljoin(start, "/sitemap.xml"),))
 
 
-async def sitemap_addresses(http: Http, start: str, rules: Rules) -> AsyncIterator[str]:
-    """Addresses of this site that its sitemaps name, indexes followed, within the bounds of the protocol."""
+async def sitemap_addresses(http: Http, start: str, rules: Rules) -> AsyncIterator[tuple[str, str]]:
+    """Addresses of this site that its sitemaps name, each with the time of its last change, if they tell.
+
+    Indexes are followed, within the bounds of the protocol.
+    """
     waiting = list(rules.sitemaps)
     seen: set[str] = set()
     named = 0
@@ -71,19 +75,19 @@ async def sitemap_addresses(http: Http, start: str, rules: Rules) -> AsyncIterat
             continue  # a hint that can't be had: the links are still there
         if response.status_code >= 400:
             continue
-        for index, found in _locations(response.content):
+        for index, found, changed in _locations(response.content):
             if index:
                 waiting.append(found)
             elif (url := normal(found, start)) is not None and site(url) == site(start):
-                yield url
+                yield url, changed
                 named += 1
                 if named >= _ADDRESSES:
                     return
 
 
-def _locations(content: bytes) -> list[tuple[bool, str]]:
-    """(whether it is another sitemap, address) of each entry, as far as the file can be read."""
-    found: list[tuple[bool, str]] = []
+def _locations(content: bytes) -> list[tuple[bool, str, str]]:
+    """(whether it is another sitemap, address, last change) of each entry, as far as the file can be read."""
+    found: list[tuple[bool, str, str]] = []
     events = etree.iterparse(
         BytesIO(_unzipped(content)),
         events=("end",),
@@ -95,15 +99,27 @@ def _locations(content: bytes) -> list[tuple[bool, str]]:
     try:
         for _, element in events:
             name = etree.QName(element).localname if isinstance(element.tag, str) else ""
-            if name == "loc" and element.text and element.getparent() is not None:
-                found.append((etree.QName(element.getparent()).localname == "sitemap", element.text.strip()))
+            if name in {"url", "sitemap"}:
+                location = str(element.findtext("{*}loc") or "").strip()
+                if location:
+                    changed = str(element.findtext("{*}lastmod") or "").strip()
+                    found.append((name == "sitemap", location, changed))
+                element.clear()
                 if len(found) >= _ADDRESSES:
                     break
-            if name in {"url", "sitemap"}:
-                element.clear()
     except etree.XMLSyntaxError:
         pass  # what was read before it broke is as good as the rest
     return found
+
+
+def is_over(changed: str, now: datetime) -> bool:
+    """Whether a sitemap's time of a change lies wholly before now: a day that is not over may see more."""
+    try:
+        at = datetime.fromisoformat(changed)
+    except ValueError:
+        return False
+    end = at + timedelta(days=1) if len(changed) == len("2026-03-01") else at
+    return (end if end.tzinfo else end.replace(tzinfo=UTC)) <= now
 
 
 def _unzipped(content: bytes) -> bytes:

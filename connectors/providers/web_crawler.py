@@ -7,21 +7,27 @@ from datetime import timedelta
 from connectors.pace import Sleep
 from connectors.ports import Connection, Cursor, Known, Pace, Provider, Step
 from connectors.providers.crawl_run import CrawlRun, start_of
+from pipeline.ports import Clock
 
 PAGES = 10_000
 _DEPTH = 3
 
 
 class WebCrawler(Provider):
-    """A crawl of the whole site each time; what did not change is not sent again by sites that know how."""
+    """A crawl of the whole site each time; what did not change is not sent again by sites that know how.
+
+    What a site's own sitemap dates as before is asked for every fourth time only.
+    """
 
     name = "web-crawler"
     pace = Pace(per_second=4, concurrent=2, burst=4)
     every = timedelta(days=7)
+    reconcile = timedelta(days=28)
     order = "the start page and the sitemap first, then link by link"
 
-    def __init__(self, *, pages: int = PAGES, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(self, *, pages: int = PAGES, sleep: Sleep = asyncio.sleep, clock: Clock) -> None:
         """`pages`: the most that one crawl asks for."""
+        self._clock = clock
         self._pages = pages
         self._sleep = sleep
 
@@ -36,5 +42,6 @@ class WebCrawler(Provider):
             depth=int(depth),
             pages=self._pages,
             sleep=self._sleep,
+            now=self._clock.now(),
         )
         return run.steps(cursor)

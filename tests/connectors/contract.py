@@ -51,8 +51,6 @@ class Source(ABC):
     """What the service has to be told beside what tests tell it."""
     selection: Mapping[str, Sequence[str]] | None = None
     """What is to be selected so that everything that is `put` is in it."""
-    quiet: ClassVar[int] = QUIET
-    """Calls that a run with nothing new may take, where the provider can't say it in few."""
     subscribes: ClassVar[bool] = False
     """Somebody has to be asked for events, for each connector."""
     unmovable: ClassVar[bool] = False
@@ -148,7 +146,7 @@ class ConnectorContract:
         before = source.calls()
         run = await world.sync(NAMESPACE, connector)
         assert (run.status, run.failed, run.documents) == ("completed", 0, 5)
-        assert source.calls() - before <= source.quiet
+        assert source.calls() - before <= QUIET
 
     @pytest.mark.anyio
     async def test_what_is_new_changed_or_gone_arrives(self, world: Connected, source: Source) -> None:

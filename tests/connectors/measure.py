@@ -159,11 +159,23 @@ def crawler(items: int) -> Measured:
         site.page(f"/list/{number}", f"List {number}.", *links)
     for number in range(items):
         site.page(f"/page/{number}", f"Page {number} tells of lighthouses.\nThey are painted in spring.")
-    provider = WebCrawler(pages=2 * items)
+    provider = WebCrawler(pages=2 * items, clock=FixedClock())
     config: dict[str, str | float | bool] = {"startUrl": f"{site.address}/", "crawlDepth": 3}
     at = connection(provider, network(site, site), config=config)
     # robots.txt, a sitemap that is not there, and each page.
     return Measured("web-crawler", provider, at, lambda: len(site.requests), 2 + 1 + lists + items)
+
+
+def mapped_site(items: int) -> Measured:
+    """Pages that a sitemap names and dates."""
+    site = Site()
+    site.page("/", "All pages.")
+    for number in range(items):
+        site.page(f"/page/{number}", f"Page {number} tells of lighthouses.\nThey are painted in spring.")
+    site.sitemap({f"/page/{number}": "2025-01-01T00:00:00Z" for number in range(items)})
+    provider = WebCrawler(pages=2 * items, clock=FixedClock())
+    at = connection(provider, network(site, site), config={"startUrl": f"{site.address}/"})
+    return Measured("web-crawler, sitemap", provider, at, lambda: len(site.requests), 3 + items)
 
 
 def github_files(items: int) -> Measured:
@@ -264,7 +276,7 @@ async def main(items: int) -> None:
     head = "| Provider | Items | Calls | Least | Calls with nothing new | Items/s | Memory grown by, MB |"
     for line in (head, "|---|---:|---:|---:|---:|---:|---:|"):
         sys.stdout.write(f"{line}\n")
-    for make in (github_files, github_issues, notion, granola, drive, onedrive, gmail, crawler):
+    for make in (github_files, github_issues, notion, granola, drive, onedrive, gmail, crawler, mapped_site):
         sys.stdout.write(f"{await measure(make(items))}\n")
         sys.stdout.flush()
     with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as server:

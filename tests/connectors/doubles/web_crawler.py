@@ -5,8 +5,10 @@ python -m tests.connectors.doubles.web_crawler --port 0
 
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from urllib.parse import urljoin
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -70,6 +72,15 @@ class Site:
         """robots.txt, and the paths that it keeps a crawler from."""
         self.pages["/robots.txt"] = PageThere(text.encode(), "text/plain")
         self.forbidden = set(forbidden)
+
+    def sitemap(self, dated: Mapping[str, str]) -> None:
+        """sitemap.xml: paths or addresses, and when each changed last ("": it does not tell)."""
+        entries = "".join(
+            f"<url><loc>{urljoin(self.address, path)}</loc>{f'<lastmod>{at}</lastmod>' if at else ''}</url>"
+            for path, at in dated.items()
+        )
+        whole = f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{entries}</urlset>"
+        self.pages["/sitemap.xml"] = PageThere(whole.encode(), "application/xml", tagged=False)
 
     def fail(self, path: str, *answers: PageThere) -> None:
         """Answer so instead, one after the other."""

@@ -5,7 +5,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 import httpx2
@@ -30,7 +30,7 @@ from tests.connectors.doubles.onedrive import OneDriveDouble
 from tests.connectors.doubles.onedrive import refused as graph_refused
 from tests.connectors.doubles.web_crawler import PageThere, Site
 from tests.connectors.world import Connected
-from tests.fakes import FixedClock
+from tests.fakes import EPOCH, FixedClock
 
 
 class Authorized(Source):
@@ -178,23 +178,23 @@ def _pushed(push: tuple[str, bytes]) -> Sent:
 
 
 class SiteSource(Source):
-    """Pages that a start page links to, which does not want to be kept itself."""
+    """Pages that a sitemap dates and a start page links to, which does not want to be kept itself."""
 
-    # robots.txt, no sitemap, the start page, and each of five pages once: 304.
-    quiet: ClassVar[int] = 8
     settings: ClassVar[Mapping[str, Any]] = {"fetch_private_addresses": True}
 
     def __init__(self, address: str) -> None:
         self.site = Site("127.0.0.1")
         self.fields: Mapping[str, Any] = {"config": {"startUrl": f"{address}/"}}
-        self.provider = WebCrawler()
+        self.provider = WebCrawler(clock=FixedClock())
         self.provider.pace = Pace(per_second=1000, concurrent=2, burst=100)
-        self.keys: list[str] = []
+        self.address = address
+        self.dated: dict[str, str] = {}
+        self.changes = 0
         self._start()
 
     def _start(self) -> None:
-        links = [f"/{key}" for key in self.keys]
-        self.site.page("/", "All pages.", *links, head="<meta name='robots' content='noindex'>")
+        self.site.page("/", "All pages.", *self.dated, head="<meta name='robots' content='noindex'>")
+        self.site.sitemap({f"{self.address}{path}": at for path, at in self.dated.items()})
 
     def transport(self) -> None:
         return None
@@ -213,14 +213,16 @@ class SiteSource(Source):
 
     async def put(self, key: str, text: str) -> None:
         self.site.page(f"/{key}", text, title=key)
-        self.keys = [*dict.fromkeys([*self.keys, key])]
+        self.changes += 1
+        self.dated[f"/{key}"] = (EPOCH - timedelta(days=1, minutes=-self.changes)).isoformat()
         self._start()
 
     async def remove(self, key: str) -> None:
+        await self.move_out(key)
         del self.site.pages[f"/{key}"]
 
     async def move_out(self, key: str) -> None:
-        self.keys.remove(key)
+        del self.dated[f"/{key}"]
         self._start()
 
     async def settle(self) -> None:

@@ -2,7 +2,9 @@
 
 import gzip
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -12,10 +14,12 @@ from connectors.errors import ConnectorError, NotFetchedError, RateLimitedError,
 from connectors.http import Clients
 from connectors.ports import Connection
 from connectors.providers.crawl_page import page_of
+from connectors.providers.crawl_site import is_over
 from connectors.providers.crawl_urls import astray, normal, site
 from connectors.providers.web_crawler import WebCrawler
 from tests.connectors.doubles.web_crawler import PageThere, Site
 from tests.connectors.mirror import Killed, Mirror, Patience, connection, network
+from tests.fakes import FixedClock
 
 crawling = pytest.mark.anyio
 
@@ -29,13 +33,14 @@ class World:
     pages: int = 1000
     mirror: Mirror = field(default_factory=Mirror)
     patience: Patience = field(default_factory=Patience)
+    clock: FixedClock = field(default_factory=lambda: FixedClock(datetime(2026, 3, 10, 12, tzinfo=UTC)))
 
     def __post_init__(self) -> None:
         self.clients = network(self.site, self.site)
         self.start = f"{self.site.address}/"
 
     def connect(self) -> Connection:
-        self.provider = WebCrawler(pages=self.pages, sleep=self.patience.sleep)
+        self.provider = WebCrawler(pages=self.pages, sleep=self.patience.sleep, clock=self.clock)
         config: dict[str, str | float | bool] = {"startUrl": self.start, "crawlDepth": self.depth}
         return connection(self.provider, self.clients, config=config, patience=self.patience)
 
@@ -213,6 +218,100 @@ async def test_sitemaps_bring_pages_that_nothing_links_to(world: World) -> None:
     world.site.pages["/b.xml.gz"] = PageThere(gzip.compress(two.encode()), "application/gzip")
     await world.sync()
     assert world.paths() == {"/", "/hidden", "/zipped"}
+
+
+@pytest.fixture
+def dated(world: World) -> dict[str, str]:
+    """Ten pages that the sitemap dates, each of which leads to the next."""
+    paths = [f"/{number}" for number in range(10)]
+    world.site.page("/", "Welcome.", "/0")
+    for number, path in enumerate(paths):
+        world.site.page(
+            path, f"Page {number} has this text.", f"/{number + 1}" if number < 9 else "/", "/loose"
+        )
+    world.site.page("/loose", "No sitemap names this page.")
+    dated = dict.fromkeys(paths, "2026-03-01T10:00:00Z")
+    world.site.sitemap(dated)
+    return dated
+
+
+@crawling
+async def test_what_the_sitemap_dates_as_before_is_not_asked_for(world: World, dated: dict[str, str]) -> None:
+    await world.sync()
+    assert sorted(await world.sync()) == ["/", "/loose", "/robots.txt", "/sitemap.xml"]
+    world.site.page("/3", "Page 3 is another now.", "/new")
+    world.site.page("/4", "Page 4 is another, and the sitemap does not say so.", "/5")
+    world.site.page("/new", "This one is new.")
+    del dated["/9"], world.site.pages["/9"]
+    world.site.page("/8", "Page 8 leads no further.")
+    changed = dict.fromkeys(["/3", "/8"], "2026-03-09T10:00:00+01:00")
+    world.site.sitemap(dated | changed)
+    assert sorted(await world.sync()) == ["/", "/3", "/8", "/loose", "/new", "/robots.txt", "/sitemap.xml"]
+    assert world.paths() == {"/", "/loose", "/new", *(f"/{number}" for number in range(9))}
+    assert "another" in (world.mirror.items[f"{world.start}3"].text or "")
+    world.mirror.cursor, world.mirror.listing = None, True
+    assert len(await world.sync()) == 12 + 2
+    assert "another" in (world.mirror.items[f"{world.start}4"].text or "")
+
+
+@crawling
+async def test_a_page_that_failed_is_asked_for_again_whatever_the_sitemap_says(
+    world: World, dated: dict[str, str]
+) -> None:
+    await world.sync()
+    world.site.sitemap(dated | {"/5": "2026-03-09T10:00:00Z"})
+    world.site.fail("/5", *[PageThere(b"", status=500)] * 5)
+    await world.sync()
+    world.site.page("/5", "This page is another now.", "/6")
+    assert "/5" in await world.sync()
+    assert "another" in (world.mirror.items[f"{world.start}5"].text or "")
+    assert "/5" not in await world.sync()
+
+
+@crawling
+async def test_a_day_that_is_not_over_is_not_believed(world: World, dated: dict[str, str]) -> None:
+    world.site.sitemap(dated | {"/5": "2026-03-10", "/6": "yesterday", "/7": "2026-03-09"})
+    await world.sync()
+    assert {"/5", "/6", "/7"}.intersection(await world.sync()) == {"/5", "/6"}
+    world.clock.advance(24 * 3600)
+    assert "/5" in await world.sync()
+    assert "/5" not in await world.sync()
+
+
+@crawling
+@pytest.mark.parametrize("steps", [2, 5, 9])
+async def test_a_light_crawl_that_was_killed_begins_again(
+    world: World, dated: dict[str, str], steps: int
+) -> None:
+    await world.sync()
+    for path in ("/2", "/7"):
+        world.site.page(path, "This page is another now.", "/3", "/8")
+    world.site.sitemap(dated | dict.fromkeys(["/2", "/7"], "2026-03-09T10:00:00Z"))
+    world.mirror.kill_after = steps
+    with suppress(Killed):
+        await world.sync()
+    await world.sync()
+    assert len(world.paths()) == 12
+    for path in ("2", "7"):
+        assert "another" in (world.mirror.items[f"{world.start}{path}"].text or "")
+
+
+@pytest.mark.parametrize(
+    ("changed", "over"),
+    [
+        ("2026-03-10T11:59:59Z", True),
+        ("2026-03-10T12:59:59+01:00", True),
+        ("2026-03-10T11:59:59", True),
+        ("2026-03-10T12:00:01Z", False),
+        ("2026-03-09", True),
+        ("2026-03-10", False),
+        ("2026-03", False),
+        ("", False),
+        ("soon", False),
+    ],
+)
+def test_a_time_of_change_counts_once_it_is_over(changed: str, *, over: bool) -> None:
+    assert is_over(changed, datetime(2026, 3, 10, 12, tzinfo=UTC)) is over
 
 
 @crawling
