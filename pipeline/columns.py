@@ -48,7 +48,7 @@ def relations_json(relations: Sequence[Relation]) -> str:
     """Relations as the columns carry them; empty for none."""
     if not relations:
         return ""
-    return json.dumps([{"kind": one.kind, "target": one.target, "why": one.why} for one in relations])
+    return json.dumps([one.model_dump(exclude_defaults=True) for one in relations])
 
 
 def document_columns(rows: Sequence[DocumentRow]) -> DocumentColumns:

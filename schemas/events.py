@@ -131,11 +131,18 @@ class ChunkSpan(Event):
 
 
 class Relation(Event):
-    """A directed relation from a memory to an earlier one, and the reason it was drawn."""
+    """A directed relation from a memory to another, and the reason it was drawn.
+
+    `why` is for people. `slot`: the attribute of whom both speak; `evidence`: what in the two texts shows it;
+    `score`: how sure that is, within 0 and 1, where the rule can tell.
+    """
 
     kind: RelationKind
     target: str
     why: str = ""
+    slot: str | None = None
+    evidence: str | None = None
+    score: float | None = None
 
 
 class Restored(Event):

@@ -1,11 +1,12 @@
 """A document's text to the facts it states: pure, in order, each once."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from pipeline.memory.attributes import Slot, slot
 from pipeline.memory.facts import facts
 from pipeline.memory.sentences import sentences
+from pipeline.memory.slots.reading import slots
+from pipeline.memory.slots.slot import Slot
 from pipeline.memory.speakers import Utterance, utterances
 
 MOST = 1000
@@ -20,7 +21,7 @@ class Draft:
     is_static: bool
     start: int | None
     end: int | None
-    slot: Slot | None
+    slots: tuple[Slot, ...]
 
 
 def drafts(text: str) -> list[Draft]:
@@ -35,11 +36,10 @@ def drafts(text: str) -> list[Draft]:
     for utterance in utterances(text):
         for draft in _said(utterance):
             key = " ".join(draft.text.casefold().split())
-            if key in seen and not _changes(draft.slot, values):
+            if key in seen and not _changes(draft.slots, values):
                 continue
             seen.add(key)
-            if draft.slot is not None:
-                values[draft.slot.key] = draft.slot.value
+            values.update({slot.key: slot.value for slot in draft.slots if slot.single})
             found.append(draft)
             if len(found) == MOST:
                 return found
@@ -56,9 +56,9 @@ def _said(utterance: Utterance) -> Iterator[Draft]:
                 fact.is_static,
                 None if offset is None else offset + sentence.start,
                 None if offset is None else offset + sentence.end,
-                slot(fact.text),
+                slots(fact.text),
             )
 
 
-def _changes(slot: Slot | None, values: dict[tuple[str, str], str]) -> bool:
-    return slot is not None and slot.single and values.get(slot.key) != slot.value
+def _changes(slots: Iterable[Slot], values: dict[tuple[str, str], str]) -> bool:
+    return any(slot.single and values.get(slot.key) != slot.value for slot in slots)

@@ -69,8 +69,8 @@ class Former:
                     MOST,
                 )
         await self._ledger.load(owner.spaces)
-        keys = {draft.slot.key for facts in found for draft in facts if draft.slot is not None}
-        rivals = [fact for key in keys for fact in self._ledger.in_slot(owner.spaces, key)]
+        keys = {slot.key for facts in found for draft in facts for slot in draft.slots}
+        rivals = self._ledger.in_slots(owner.spaces, keys)
         await self._let_go_of_lost(rivals)
         shared = await self._groups(wanted, rivals)
         events: list[MemoriesFormed] = []
@@ -108,13 +108,17 @@ class Former:
         )
 
     async def _let_go_of_lost(self, facts: Sequence[Known]) -> None:
-        """Facts that were formed but never reached the table, because their document changed meanwhile."""
+        """Facts that were formed but never reached the table, because their document changed meanwhile.
+
+        While the document waits for memories, those of its older text may still be on their way.
+        """
         waiting = {fact.id: fact.pending for fact in facts if fact.pending is not None}
         rows = await self._documents.get({document for document, _ in waiting.values()}) if waiting else {}
         for id_, (document, seq) in waiting.items():
             row = rows.get(document)
             now = self._ledger.get(id_)
-            if now is not None and now.pending is not None and (not row or row[0].current_seq != seq):
+            lost = not row or (row[0].current_seq != seq and not row[0].dreaming)
+            if now is not None and now.pending is not None and lost:
                 self._ledger.drop(id_)
 
     async def _groups(self, works: Sequence[Work], facts: Sequence[Known]) -> dict[str, Metadata]:

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from pipeline.locks import LocalLocks
 from pipeline.memory.ledger import Ledger, known
-from pipeline.memory.relations import Known
+from pipeline.memory.relations import Known, replaced, update
 from pipeline.memory.statements import Edit, stated_relations, without
 from pipeline.memory.versions import Node, Standing, family, standings
 from pipeline.ports import Catalog, Hold, Locks, Memories
@@ -15,6 +15,7 @@ from pipeline.rows import MemoryRow
 from schemas.events import Relation
 
 LATER = "it speaks of a later time"
+"""Where neither text says any more what they share."""
 _STRIPES = 256
 """Locks that all spaces share, so that there is not a lock for each of them for ever."""
 
@@ -92,7 +93,7 @@ class Keeper:
         plan = _Plan(self._ledger, {one: _known(row) for one, row in planned.items()})
         members = family(plan.seeds(), plan.node, plan.connected)
         found = standings({one: here for one in members if (here := plan.node(one)) is not None})
-        return {one: replace(standing, later_than=plan.later_than(one)) for one, standing in found.items()}
+        return {one: replace(standing, later_than=plan.later(one)) for one, standing in found.items()}
 
 
 class _Plan:
@@ -129,6 +130,15 @@ class _Plan:
                 and other.id not in fact.stated
             )
         )
+
+    def later(self, one: str) -> tuple[Relation, ...]:
+        """What follows from times, with the reason as if this fact had been formed after those."""
+        return tuple(self._update(one, target) for target in self.later_than(one))
+
+    def _update(self, one: str, target: str) -> Relation:
+        new, old = self._fact(one), self._fact(target)
+        found = replaced(new.slots, old.slots) if new is not None and old is not None else None
+        return update(target, found) if found else Relation(kind="updates", target=target, why=LATER)
 
     def connected(self, one: str) -> set[str]:
         before, after = self._ledger.get(one), self._fact(one)
@@ -184,5 +194,4 @@ def _relations(row: MemoryRow, standing: Standing | None) -> tuple[Relation, ...
     if standing is None or not row.statements:
         return row.relations
     own = stated_relations(row)
-    derived = (Relation(kind="updates", target=one, why=LATER) for one in standing.later_than)
-    return (*own, *derived)
+    return (*own, *standing.later_than)

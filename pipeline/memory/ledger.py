@@ -9,8 +9,8 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
-from pipeline.memory.attributes import slot
 from pipeline.memory.relations import Known, moment
+from pipeline.memory.slots.reading import slots
 from pipeline.memory.statements import stated_relations
 from pipeline.ports import Memories
 from pipeline.rows import MemoryRow
@@ -23,9 +23,9 @@ CAPACITY = 200_000
 
 def known(row: MemoryRow) -> Known | None:
     """The row as the ledger holds it; None if it can neither replace nor be replaced."""
-    own = slot(row.text)
+    own = slots(row.text)
     updates = tuple(one.target for one in row.relations if one.kind == "updates")
-    if own is None and not updates:
+    if not own and not updates:
         return None
     statements = row.statements
     stated = stated_relations(row) if statements else row.relations
@@ -33,9 +33,10 @@ def known(row: MemoryRow) -> Known | None:
         id=row.id,
         space=row.space,
         text=row.text,
-        slot=own,
+        slots=own,
         when=moment(row.date, row.updated_at),
         sources=row.sources,
+        is_static=row.is_static,
         updates=updates,
         is_latest=row.is_latest,
         forgotten=row.forgotten_at is not None,
@@ -89,10 +90,10 @@ class Ledger:
         """A fact by its memory's id."""
         return self._facts.get(id)
 
-    def in_slot(self, spaces: Sequence[str], key: tuple[str, str]) -> list[Known]:
-        """The facts of a slot, forgotten and replaced ones too."""
-        ids = (one for space in spaces for one in self._slots.get((space, *key), ()))
-        return [self._facts[one] for one in ids]
+    def in_slots(self, spaces: Sequence[str], keys: Iterable[tuple[str, str]]) -> list[Known]:
+        """The facts of any of these slots, forgotten and replaced ones too."""
+        found = {one: None for key in keys for space in spaces for one in self._slots.get((space, *key), ())}
+        return [self._facts[one] for one in sorted(found)]
 
     def later(self, id: str) -> frozenset[str]:  # noqa: A002
         """Ids of the facts that replace this one, whether it is there or not."""
@@ -110,8 +111,8 @@ class Ledger:
             return
         members.add(fact.id)
         self._facts[fact.id] = fact
-        if fact.slot is not None:
-            self._slots[(fact.space, *fact.slot.key)].add(fact.id)
+        for slot in fact.slots:
+            self._slots[(fact.space, *slot.key)].add(fact.id)
         for target in fact.updates:
             self._later[target].add(fact.id)
         for newer in fact.replaced_by:
@@ -123,8 +124,8 @@ class Ledger:
         if fact is None:
             return
         self._spaces[fact.space].discard(id)
-        if fact.slot is not None:
-            _discard(self._slots, (fact.space, *fact.slot.key), id)
+        for key in {slot.key for slot in fact.slots}:
+            _discard(self._slots, (fact.space, *key), id)
         for target in fact.updates:
             _discard(self._later, target, id)
         for newer in fact.replaced_by:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from itertools import islice
 
-from pipeline.memory.attributes import Slot, contradicts
+from pipeline.memory.slots.slot import Slot, contradicts, repeats
 from schemas.events import Relation
 
 MOST = 20
@@ -20,14 +20,15 @@ _COARSE = re.compile("[0-9]{4}(-[0-9]{2})?")
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A fact in a slot. `when`: the time it speaks of. `pending`: (document, seq) until the table has it."""
+    """A fact with slots. `when`: the time it speaks of. `pending`: (document, seq) until the table has it."""
 
     id: str
     space: str
     text: str
-    slot: Slot | None
+    slots: tuple[Slot, ...]
     when: datetime
     sources: tuple[str, ...]
+    is_static: bool = False
     updates: tuple[str, ...] = ()
     is_latest: bool = True
     forgotten: bool = False
@@ -67,31 +68,53 @@ def moment(stated: str | None, otherwise: datetime) -> datetime:
     return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
 
 
-def judge(slot: Slot, when: datetime, known: Sequence[Known], *, returns: bool = False) -> Verdict:
-    """Compare a fact with the others of its slot.
+def judge(slots: Sequence[Slot], when: datetime, known: Sequence[Known], *, returns: bool = False) -> Verdict:
+    """Compare a fact with the others of its slots.
 
     What speaks of a later time is not replaced: it replaces the new fact. `returns`: the same words were
     true before and something else was in between.
     """
     newest_first = sorted(known, key=lambda one: one.when, reverse=True)
-    older = (one for one in newest_first if one.when <= when and _replaces(slot, one.slot, returns=returns))
-    newer = (one for one in newest_first if one.when > when and _replaces(one.slot, slot, returns=False))
-    relations = tuple(
-        Relation(kind="updates", target=one.id, why=why(one.slot, slot)) for one in islice(older, MOST)
+    older = (
+        update(one.id, found)
+        for one in newest_first
+        if one.when <= when and (found := replaced(slots, one.slots, returns=returns))
     )
-    return Verdict(relations, tuple(one.id for one in islice(newer, MOST)))
+    newer = (one.id for one in newest_first if one.when > when and replaced(one.slots, slots))
+    return Verdict(tuple(islice(older, MOST)), tuple(islice(newer, MOST)))
 
 
-def _replaces(new: Slot | None, old: Slot | None, *, returns: bool) -> bool:
-    if new is None or old is None:
-        return False
-    return contradicts(new, old) or (returns and new.key == old.key and new.value == old.value)
+def replaced(new: Sequence[Slot], old: Sequence[Slot], *, returns: bool = False) -> tuple[Slot, Slot] | None:
+    """The slots, newer and older, that can't both be true now; None where all can."""
+    for ours in new:
+        for theirs in old:
+            if contradicts(ours, theirs) or (returns and repeats(ours, theirs)):
+                return ours, theirs
+    return None
 
 
-def why(old: Slot | None, new: Slot) -> str:
-    """The reason of an update for people: the slot, the old value and the new."""
-    before = old.value if old is not None else "?"
-    return f"{new.attribute} of {new.subject}: {before} -> {new.value}"
+def update(target: str, found: tuple[Slot, Slot]) -> Relation:
+    """The relation to what holds no longer, with the slot and the two values that show it."""
+    new, old = found
+    slot = f"{new.attribute} of {new.subject}"
+    return Relation(
+        kind="updates",
+        target=target,
+        why=f"{slot}: {old.value} -> {new.value}",
+        slot=slot,
+        evidence=f"{old.value} -> {new.value}",
+        score=certainty(new, old),
+    )
+
+
+def certainty(new: Slot, old: Slot) -> float:
+    """How sure a contradiction is: least where two phrases merely differ.
+
+    1: the old value is named, or one denies the other. 0.9: values that are exact. 0.8: others.
+    """
+    if new.replaces is not None or old.denies:
+        return 1.0
+    return 0.9 if "exact" in (new.kind, old.kind) or new.marked else 0.8
 
 
 def visible(known: Sequence[Known], document: str, said: Collection[str]) -> list[Known]:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from schemas.events import Relation
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -22,8 +24,8 @@ class Standing:
 
     version: int
     replaced: bool
-    later_than: tuple[str, ...] = ()
-    """Facts that name this one as the later, though it was there first."""
+    later_than: tuple[Relation, ...] = ()
+    """To facts that name this one as the later, though it was there first."""
 
 
 Lookup = Callable[[str], Node | None]

@@ -6,10 +6,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from pipeline.memory.attributes import Slot
 from pipeline.memory.drafts import Draft
 from pipeline.memory.ledger import Ledger
 from pipeline.memory.relations import Known, Verdict, is_newest, judge, moment, visible
+from pipeline.memory.slots.slot import Slot, repeats
 from pipeline.rows import NamespaceRow
 from schemas.base import Metadata, MetadataValue
 from schemas.events import FormedMemory
@@ -46,14 +46,15 @@ class Writing:
         """The next fact of the document, related to those before it here and elsewhere."""
         id_, verdict, since = memory_id(self._work.space, draft.text), Verdict(), None
         there = None
-        if draft.slot is not None:
-            id_, verdict, since = self._judged(draft.slot, draft, id_)
+        if draft.slots:
+            id_, verdict, since = self._judged(draft, id_)
             there = self._ledger.get(id_)
         self._said.add(id_)
         return FormedMemory(
             id=id_,
-            text=draft.text,
-            is_static=draft.is_static,
+            # The same fact in other words is the memory as it was first written.
+            text=draft.text if there is None else there.text,
+            is_static=draft.is_static if there is None else there.is_static,
             date=self._work.date,
             start=draft.start,
             end=draft.end,
@@ -63,20 +64,21 @@ class Writing:
             space=there.space if there is not None and there.space != self._work.space else None,
         )
 
-    def _judged(self, slot: Slot, draft: Draft, id_: str) -> tuple[str, Verdict, datetime]:
-        others = self._visible(self._ledger.in_slot(self._owner.spaces, slot.key))
+    def _judged(self, draft: Draft, id_: str) -> tuple[str, Verdict, datetime]:
+        keys = [slot.key for slot in draft.slots]
+        others = self._visible(self._ledger.in_slots(self._owner.spaces, keys))
         id_, returns = self._identity(draft, id_, others)
-        when = self._when(id_, slot)
+        when = self._when(id_, draft.slots)
         replacing = self._ledger.later(id_)
         rivals = [one for one in others if one.id != id_ and not (one.id in replacing and one.when >= when)]
-        verdict = judge(slot, when, rivals, returns=returns)
+        verdict = judge(draft.slots, when, rivals, returns=returns)
         self._remember(id_, draft, when, verdict)
         return id_, verdict, when
 
     def _identity(self, draft: Draft, id_: str, others: Sequence[Known]) -> tuple[str, bool]:
-        """Words that were true before, and then were not, are a new version when they are said again."""
-        said, seen = draft.text.casefold(), {one.id for one in others}
-        same = [one for one in others if one.text.casefold() == said]
+        """What was true before, and then was not, is a new version when it is said again."""
+        seen = {one.id for one in others}
+        same = [one for one in others if says_the_same(draft, one)]
         standing = [one for one in same if not self._replaced(one, seen)]
         if standing:
             return standing[0].id, standing[0].id != id_
@@ -89,8 +91,8 @@ class Writing:
 
     def _is_old_news(self, first: Known, others: Sequence[Known]) -> bool:
         """Whether the words only repeat this document's own statement, or speak of an earlier time."""
-        repeats = self._work.document in first.sources and first.id not in self._said
-        return repeats or first.slot is None or not is_newest(self._time(first.slot), others)
+        repeated = self._work.document in first.sources and first.id not in self._said
+        return repeated or not first.slots or not is_newest(self._time(first.slots), others)
 
     def _replaced(self, fact: Known, seen: AbstractSet[str]) -> bool:
         return not self._ledger.later(fact.id).isdisjoint(seen)
@@ -105,20 +107,22 @@ class Writing:
         asked = self._work.group or {}
         return any(is_in_group(self._shared.get(source, {}), asked) for source in fact.sources)
 
-    def _time(self, slot: Slot) -> datetime:
+    def _time(self, slots: Sequence[Slot]) -> datetime:
         """What comes later in the text is later, by a microsecond."""
-        return moment(self._work.date, self._work.at) + timedelta(microseconds=self._renewed[slot.key])
+        later = max(self._renewed[slot.key] for slot in slots)
+        return moment(self._work.date, self._work.at) + timedelta(microseconds=later)
 
-    def _when(self, id_: str, slot: Slot) -> datetime:
+    def _when(self, id_: str, slots: Sequence[Slot]) -> datetime:
         """The latest time at which the fact was stated.
 
         A document that repeats itself states nothing new, unless something new comes before it in the text.
         """
         there = self._ledger.get(id_)
-        if there is not None and self._work.document in there.sources and slot.key not in self._renewed:
+        mine = there is not None and self._work.document in there.sources
+        if there is not None and mine and not any(slot.key in self._renewed for slot in slots):
             return there.when
-        when = self._time(slot)
-        self._renewed[slot.key] += 1
+        when = self._time(slots)
+        self._renewed.update(slot.key for slot in slots)
         return when if there is None else max(there.when, when)
 
     def _remember(self, id_: str, draft: Draft, when: datetime, verdict: Verdict) -> None:
@@ -129,9 +133,10 @@ class Writing:
             id=id_,
             space=self._work.space,
             text=draft.text,
-            slot=draft.slot,
+            slots=draft.slots,
             when=when,
             sources=(),
+            is_static=draft.is_static,
             pending=(self._work.document, self._work.seq),
         )
         sources = tuple(dict.fromkeys((*fact.sources, self._work.document)))
@@ -140,6 +145,13 @@ class Writing:
         for later in verdict.replaced_by:
             if (newer := self._ledger.get(later)) is not None and id_ not in newer.updates:
                 self._ledger.put(replace(newer, updates=(*newer.updates, id_)))
+
+
+def says_the_same(draft: Draft, fact: Known) -> bool:
+    """Whether a fact says what is known already, in the same or in other words."""
+    if draft.text.casefold() == fact.text.casefold():
+        return True
+    return any(repeats(ours, theirs) for ours in draft.slots for theirs in fact.slots)
 
 
 def is_in_group(metadata: Mapping[str, MetadataValue], asked: Mapping[str, MetadataValue]) -> bool:

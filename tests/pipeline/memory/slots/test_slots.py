@@ -2,12 +2,12 @@
 
 import pytest
 
-from pipeline.memory.attributes import contradicts, slot
+from pipeline.memory.relations import replaced
+from pipeline.memory.slots.reading import slots
 
 
 def _updates(new: str, old: str) -> bool:
-    newer, older = slot(new), slot(old)
-    return newer is not None and older is not None and contradicts(newer, older)
+    return replaced(slots(new), slots(old)) is not None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,50 @@
+"""The slots of a fact by every form that fits."""
+
+import re
+from collections import defaultdict
+
+from pipeline.memory.slots import amounts, claims, people, things
+from pipeline.memory.slots.grammar import Form
+from pipeline.memory.slots.slot import Slot
+
+LONGEST = 240
+"""Characters; what is longer says more than one thing."""
+_WORDS = re.compile(r"[\w'-]+")
+
+
+_FORMS = (*people.FORMS, *things.FORMS, *claims.FORMS, *amounts.FORMS)
+
+
+def _by_hint() -> dict[str, tuple[int, ...]]:
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for at, one in enumerate(_FORMS):
+        for hint in one.hints:
+            found[hint].append(at)
+    return {hint: tuple(places) for hint, places in found.items()}
+
+
+_BY_HINT = _by_hint()
+
+
+def slots(text: str) -> tuple[Slot, ...]:
+    """What a fact says about attributes, each once; empty where it isn't safe to tell.
+
+    >>> [(slot.subject, slot.attribute, slot.value) for slot in slots("User now lives in Paris")]
+    [('user', 'residence', 'paris')]
+    """
+    if len(text) > LONGEST:
+        return ()
+    text = text.strip().rstrip(".!").replace("\u2019", "'")
+    found: dict[tuple[str, str, str], Slot] = {}
+    for one in _fitting(text):
+        match = one.pattern.match(text)
+        for slot in one.build(match) if match is not None else ():
+            if slot is not None and slot.value != slot.subject:
+                found.setdefault((*slot.key, slot.replaces or ""), slot)
+    return tuple(found.values())
+
+
+def _fitting(text: str) -> list[Form]:
+    """The forms of which a hint is in the text, in their order."""
+    places = {at for word in _WORDS.findall(text.casefold()) for at in _BY_HINT.get(word, ())}
+    return [_FORMS[at] for at in sorted(places)]
