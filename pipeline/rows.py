@@ -81,8 +81,9 @@ class ChunkRow:
 class Statement:
     """That a document states a fact, without a break since the text of `since_seq`, last in that of `seq`.
 
-    `since` is when that text was submitted, `at` with `date` the time the fact speaks of. `placed` is where
-    the document comes among the sources. `replaced_by`: ids of memories that speak of a later time.
+    `since` is when that text was submitted, `at` with `date` the time the fact speaks of, `event_dates` when
+    what it tells happens. `placed` is where the document comes among the sources. `replaced_by`: ids of
+    memories that speak of a later time.
     """
 
     document: str
@@ -92,6 +93,7 @@ class Statement:
     at: datetime
     placed: datetime
     date: str | None = None
+    event_dates: tuple[str, ...] = ()
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()

@@ -43,6 +43,7 @@ class ExportedMemory(Event):
     since: datetime
     at: datetime
     date: str | None = None
+    event_dates: tuple[str, ...] = ()
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()

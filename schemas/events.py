@@ -163,6 +163,8 @@ class FormedMemory(Event):
     is_static: bool = False
     is_inference: bool = False
     date: str | None = None
+    event_dates: tuple[str, ...] = ()
+    """When what it tells happens: ISO 8601 days, months, years, or intervals `first/last`."""
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()

@@ -189,6 +189,7 @@ def _restored(one: ExportedMemory) -> FormedMemory:
         is_static=one.is_static,
         is_inference=one.is_inference,
         date=one.date,
+        event_dates=one.event_dates,
         start=one.start,
         end=one.end,
         relations=one.relations,

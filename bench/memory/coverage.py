@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ def extracted(conversation: Conversation) -> list[Extracted]:
     """What the extractor makes of each session."""
     found = []
     for number, session in enumerate(conversation.sessions):
-        for draft in drafts(session.text):
+        for draft in drafts(session.text, date.fromisoformat(session.date[:10])):
             turns = session.at(draft.start or 0, draft.end or len(session.text))
             speaker = about(draft.text, conversation.speakers)
             found.append(Extracted(draft.text, frozenset(turns), speaker, number))

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import date
 
-from pipeline.memory.facts import facts
+from pipeline.memory.facts import Fact, continued, facts
 from pipeline.memory.sentences import sentences
 from pipeline.memory.slots.reading import slots
 from pipeline.memory.slots.slot import Slot
 from pipeline.memory.speakers import Utterance, utterances
+from pipeline.memory.voice import Voice
 
 MOST = 1000
 """Facts of one document; a book is recalled by its passages."""
@@ -22,10 +24,15 @@ class Draft:
     start: int | None
     end: int | None
     slots: tuple[Slot, ...]
+    dates: tuple[str, ...] = ()
+    """When it happens: ISO 8601 days, months, years, or intervals `first/last`."""
 
 
-def drafts(text: str) -> list[Draft]:
+def drafts(text: str, today: date | None = None, *, assumed: bool = False) -> list[Draft]:
     """The facts of a document. A value that was stated, changed and stated again comes twice.
+
+    `today`: the day it was written; without it, "yesterday" stays as it is. `assumed`: it only came in that
+    day, so that it holds for chats and for what is said in the first person, not for a text of any age.
 
     >>> [draft.text for draft in drafts("Ann: I live in Rome. You too?\\nBob: I like Rome.")]
     ['Ann lives in Rome', 'Bob likes Rome']
@@ -33,8 +40,10 @@ def drafts(text: str) -> list[Draft]:
     found: list[Draft] = []
     seen: set[str] = set()
     values: dict[tuple[str, str], str] = {}
-    for utterance in utterances(text):
-        for draft in _said(utterance):
+    said = utterances(text)
+    names = frozenset(one.speaker for one in said if one.speaker is not None)
+    for utterance in said:
+        for draft in _said(utterance, Voice(utterance.speaker, utterance.chat, names, today, assumed)):
             key = " ".join(draft.text.casefold().split())
             if key in seen and not _changes(draft.slots, values):
                 continue
@@ -46,17 +55,24 @@ def drafts(text: str) -> list[Draft]:
     return found
 
 
-def _said(utterance: Utterance) -> Iterator[Draft]:
+def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:
     """One by one, because a long text has more than are wanted."""
     offset = utterance.start
+    before: Fact | None = None
     for sentence in sentences(utterance.text, lines=utterance.chat):
-        for fact in facts(sentence.text, utterance.speaker, chat=utterance.chat):
+        found = facts(sentence.text, voice)
+        if not found and before is not None:
+            more = continued(sentence.text, voice, before)
+            found = [] if more is None else [more]
+        before = found[-1] if found and not found[-1].continues else None
+        for fact in found:
             yield Draft(
                 fact.text,
                 fact.is_static,
                 None if offset is None else offset + sentence.start,
                 None if offset is None else offset + sentence.end,
                 slots(fact.text),
+                tuple(when.written for when in fact.times),
             )
 
 

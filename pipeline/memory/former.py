@@ -8,7 +8,7 @@ from weakref import WeakValueDictionary
 
 from pipeline.memory.drafts import MOST, Draft, drafts
 from pipeline.memory.ledger import Ledger
-from pipeline.memory.relations import Known
+from pipeline.memory.relations import Known, moment
 from pipeline.memory.writing import Work, Writing
 from pipeline.ports import Catalog, Documents, Publisher
 from pipeline.rows import DocumentRow, NamespaceRow
@@ -59,7 +59,7 @@ class Former:
         owner = self._catalog.owner(wanted[0].space) if wanted else None
         if owner is None:
             return
-        found = await asyncio.to_thread(lambda: [drafts(work.text) for work in wanted])
+        found = await asyncio.to_thread(lambda: [_stated(work) for work in wanted])
         for work, facts in zip(wanted, found, strict=True):
             if len(facts) == MOST:
                 log.warning(
@@ -133,3 +133,8 @@ class Former:
 def is_wanted(rows: Sequence[DocumentRow] | None, seq: int) -> bool:
     """Whether the document is there, waits for its memories, and has no newer content than `seq`."""
     return bool(rows) and rows[0].dreaming and rows[0].current_seq <= seq  # type: ignore[index]  # not empty
+
+
+def _stated(work: Work) -> list[Draft]:
+    today = moment(work.date, work.at).date()
+    return drafts(work.text, today, assumed=work.date is None)

@@ -3,25 +3,28 @@
 import re
 
 from pipeline.memory.verbs import ADVERBS, BASES, is_past, third_person
-
-WRITER = "User"
-"""How the unknown writer of a document is called."""
+from pipeline.memory.voice import WRITER
 
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
 _BE_HAVE = (
     (re.compile(r"\bI'm\b|\bI am\b", re.IGNORECASE), "is"),
     (re.compile(r"\bI've\b", re.IGNORECASE), "has"),
     (re.compile(r"\bI'll\b", re.IGNORECASE), "will"),
-    (re.compile(r"\bI'd (?=been\b|had\b)", re.IGNORECASE), "had "),
+    (re.compile(r"\bI'd (?=been\b|had\b|\w+ed\b)", re.IGNORECASE), "had "),
+    (re.compile(r"\bI'd\b", re.IGNORECASE), "would"),
 )
 _I = re.compile(r"\bI\b")
 _MY = re.compile(r"\bmy\b", re.IGNORECASE)
 _ME = re.compile(r"\bme\b", re.IGNORECASE)
 _MYSELF = re.compile(r"\bmyself\b", re.IGNORECASE)
 _MINE = re.compile(r"\bmine\b", re.IGNORECASE)
-_WE = re.compile(r"^(?:We|Me and \w+)(?P<verb>'ve|'re|'ll)?\b")
-_WE_VERBS = {"'ve": " have", "'re": " are", "'ll": " will"}
-_OUR = re.compile(r"\bour\b", re.IGNORECASE)
+_ME_AND = re.compile(r"^Me and (?P<who>(?:my |the )?\w+)", re.IGNORECASE)
+_WE = re.compile(r"\bwe(?P<verb>'ve|'re|'ll|'d)?\b", re.IGNORECASE)
+_WE_VERBS = {"'ve": " have", "'re": " are", "'ll": " will", "'d": " had"}
+_OUR = re.compile(r"\b(?P<our>our)\b", re.IGNORECASE)
+_OURS = re.compile(r"\bours\b", re.IGNORECASE)
+_OURSELVES = re.compile(r"\bourselves\b", re.IGNORECASE)
+_US = re.compile(r"\b(?:us|Us)\b")
 _COORDINATED = re.compile(r"(?<=\s)(and|but|or)( (?:also |now |still |never |just |really )?)([a-z][\w'-]*)")
 _FIRST = re.compile(r"\b(?:I|I'\w+|my|me|myself|mine)\b", re.IGNORECASE)
 
@@ -38,18 +41,40 @@ def resolved(text: str, speaker: str | None) -> str:
     'User is a nurse and User loves their dog.'
     """
     who = speaker or WRITER
+    text = _ME_AND.sub(lambda match: f"{who} and {match['who']}", text)
     if speaker is not None:
-        text = _WE.sub(lambda match: f"{who} and others{_WE_VERBS.get(match['verb'], '')}", text)
-        text = _OUR.sub("their", text)
+        text = _plural(text, who)
     if not is_first_person(text):
         return text
-    begins_with_i = bool(re.match(r"I\b", text))
+    opening = re.match(r"I(?:'m|'ve|'ll| have| had)?\s+(?:\w+ly\s+)?([\w']+)", text)
+    present = opening is not None and not is_past(opening[1].lower())
     for pattern, verb in _BE_HAVE:
         text = pattern.sub(f"{who} {verb}", text)
     text = _agreed(text, who)
-    if begins_with_i:
+    if present:
         text = _coordinated(text)
     return _possessive(text, who)
+
+
+def _plural(text: str, who: str) -> str:
+    """`we` of a speaker: the first time `Ann and others`, afterwards `they`."""
+    named = re.match(r"(?:I|my)\b", text, re.IGNORECASE) is not None
+
+    def we(match: re.Match[str]) -> str:
+        nonlocal named
+        subject = "they" if named else f"{who} and others"
+        named = True
+        return f"{subject}{_WE_VERBS.get(match['verb'] or '', '')}"
+
+    if text[:3].lower() == "our":
+        text, named = f"{who}'s{text[3:]}", True
+    begins_with_we = text[:2].lower() == "we"
+    text = _WE.sub(we, text)
+    theirs = "their" if named or begins_with_we else f"{who}'s"
+    text = _OUR.sub(theirs, text)
+    text = _OURS.sub("theirs", text)
+    text = _OURSELVES.sub("themselves", text)
+    return _US.sub("them" if named else f"{who} and others", text)
 
 
 def _agreed(text: str, who: str) -> str:

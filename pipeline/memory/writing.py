@@ -56,6 +56,7 @@ class Writing:
             text=draft.text if there is None else there.text,
             is_static=draft.is_static if there is None else there.is_static,
             date=self._work.date,
+            event_dates=draft.dates,
             start=draft.start,
             end=draft.end,
             relations=verdict.relations,

@@ -37,7 +37,7 @@ async def test_a_new_value_updates_the_old_one_which_stays_in_the_history() -> N
     assert world.latest() == {"User lives in Rome now"}
     assert world.versions() == {
         "User lives in Berlin": 1,
-        "User moved to Paris last month": 2,
+        "User moved to Paris in December 2025": 2,
         "User lives in Rome now": 3,
     }
 

@@ -1,0 +1,166 @@
+"""A sentence to the clauses that can stand alone, each with its subject."""
+
+import re
+
+from pipeline.memory.verbs import BASES, PASTS, is_finite, is_past, words
+
+_SHORTEST = 3
+_MINE = r"(?:I|I'm|I've|I'll|I'd|[Mm]y|[Ww]e|[Ww]e're|[Ww]e've|[Ww]e'll|[Oo]ur)\b"
+_PERHAPS = r"(?:(?:maybe|perhaps|probably|hopefully|I think|I guess) )?"
+_CUT = re.compile(
+    rf"(?:,? (?:and|but|so|plus)(?: (?:also|now|then))? |; |, | [-\u2013\u2014]+ )(?={_PERHAPS}{_MINE})|"
+    r"(?: [-\u2013\u2014]+ |,? (?:and|but|so|which) |; )(?=(?:it|that|this|it's|that's|was|is)\b)|"
+    r"(?: [-\u2013\u2014]+ |; )(?=(?:they|he|she|they're|he's|she's|so|a|such|what|here's|super|definitely|"
+    r"just)\b)|"
+    r"(?:,)? (?:and|but) (?=(?:also |then |just |now )?(?P<verb>\w+) )"
+)
+_SUBJECT = re.compile(r"(?:I|[Mm]y|[Ww]e|[Oo]ur)\b")
+_FRONTED = re.compile(
+    r"^(?:when|while|since|after|before|because|although|though|as|once|until|till|in|on|at|during|for|"
+    r"from|with|"
+    r"without|by|besides|despite|apart from|aside from|growing up|last|this|next|yesterday|today|tonight|"
+    r"tomorrow|around|"
+    r"earlier|whenever|every|back|over|recently|lately|one (?:day|night|time)|(?:one|two|three|four|a|an) "
+    r"(?:year|month|week|day)s? ago|"
+    r"\w+ (?:years|months|weeks|days) ago|a (?:few|couple))\b",
+    re.IGNORECASE,
+)
+_TIME_FIRST = re.compile(
+    r"^(?P<time>(?:(?:late|earlier|later|early) )?(?:on|in|around|since|by|until|before|after) (?:the \w+ "
+    r"of )?(?:\d{1,2} )?"
+    r"(?:[A-Z][a-z]+ )?\d{4}),? (?P<rest>(?:I|we|my|our|there)\b.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_MOODS = words(
+    "excited interested tired scared bored pleased blessed honored honoured inspired amazed proud worried"
+)
+_NOT_MINE = words(
+    "turned looked sounded seemed said loved agreed been missed based used need speed red bed hundred "
+    "indeed feed wed read set put cut hit quit let felt"
+)
+_SHARED = re.compile(
+    r"^(?:here's|here is|here are|here're|check out|look at|take a look at|this is|have a look at|i'm "
+    r"sharing) "
+    r"(?=(?:(?:an?|the|some|my|this|one of my|our) )?(?:\w+ ){0,2}(?:pics?|photos?|pictures?|snaps?|shots?|"
+    r"images?|selfies?|videos?|"
+    r"screenshots?|recipe|link)\b)(?:this )?",
+    re.IGNORECASE,
+)
+_NO_MORE = re.compile(r"[,;]| [-\u2013\u2014]+ | (?:because|since|though|but|when|that|which|if) ")
+_BEGUN = re.compile(
+    r"^(?:(?:just|finally|recently|already|even|also|actually|still) )*(?P<verb>[A-Za-z']+)\b", re.IGNORECASE
+)
+_FINITE = re.compile(r"(?:'s|n't|'re|'ll)$")
+
+
+def clauses(text: str, *, chat: bool = False) -> list[str]:
+    """`I live in Berlin and work at Acme` as two statements, where both surely have the same subject."""
+    return _cut(completed(text) if chat else text)
+
+
+def _cut(text: str) -> list[str]:
+    found: list[str] = []
+    begin = 0
+    for match in _CUT.finditer(text):
+        head = text[begin : match.start()]
+        verb = match["verb"]
+        if verb is None:
+            if not _stands(head):
+                continue
+            found.append(head)
+            begin = match.end()
+        elif _continues(verb, head):
+            return [*found, head, *_cut(f"I {text[match.end() :]}")]
+    return [*found, text[begin:]]
+
+
+def _stands(head: str) -> bool:
+    """Whether what comes before a cut has a subject and a verb of its own."""
+    spoken = head.split()
+    if len(spoken) < _SHORTEST:
+        return False
+    if main_subject(head):
+        return not re.search(r"\b(?:that|because|when|if|whether|how|what|said|says|know|think)$", head)
+    return not _FRONTED.match(head) and any(is_verb(word) for word in spoken[1:])
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word can be a finite verb, with or without what is attached to it."""
+    folded = word.strip('.,;:!"()').lower()
+    return is_finite(folded) or _FINITE.search(folded) is not None
+
+
+def _continues(verb: str, head: str) -> bool:
+    """Whether a verb after `and` belongs to the `I` before it: finite, and nothing else to hang on."""
+    if not re.match(r"I\b", head) or re.search(r"\b(?:to|will|can|can't|don't|didn't|could|\w+ing)\b", head):
+        return False
+    first = re.match(r"I(?:'ve| have| had)?\s+(?:\w+ly\s+)?([\w']+)", head)
+    if first is None or len(head.split()) < _SHORTEST:
+        return False
+    if verb in BASES and not is_past(verb):
+        return not is_past(first[1].lower()) and not head.startswith(("I've", "I'm"))
+    return is_past(verb) and is_past(first[1].lower()) and not head.startswith(("I've", "I have"))
+
+
+def completed(clause: str) -> str:
+    """The `I` that chats leave out: `Been working on a song` is `I've been working on a song`."""
+    if _SHARED.match(clause):
+        return _SHARED.sub("I shared ", clause)
+    match = _BEGUN.match(clause)
+    if match is None or _SUBJECT.match(clause):
+        return clause
+    verb, lower = match["verb"].lower(), clause[:1].lower() + clause[1:]
+    if verb == "been":
+        return f"I've {lower}"
+    if re.match(r"going to \w+", lower) or (verb in _MOODS and " " in clause):
+        return f"I'm {lower}"
+    if lower.startswith("used to "):
+        return f"I {lower}"
+    if (verb in PASTS or (verb.endswith("ed") and len(verb) > 4)) and verb not in _NOT_MINE:
+        rest = clause[match.end() :]
+        return f"I {lower}" if not re.match(r"\s+(?:by|as|in)\b", rest) or verb in PASTS else clause
+    if (
+        verb.endswith("ing")
+        and len(verb) > 5
+        and not any(map(is_verb, _NO_MORE.split(clause)[0].split()[1:]))
+    ):
+        return f"I'm {lower}"
+    return clause
+
+
+def time_last(clause: str) -> str:
+    """`On 7 May 2023 I ran` as `I ran on 7 May 2023`: the subject first, where facts are compared by it."""
+    match = _TIME_FIRST.match(clause)
+    if match is None:
+        return clause
+    rest, time = match["rest"].rstrip(" .!\u2026"), match["time"]
+    return f"{rest[:1].upper()}{rest[1:]} {time[:1].lower()}{time[1:]}"
+
+
+def is_fronted(clause: str) -> bool:
+    """Whether something stands before the subject: a time, a place, a condition."""
+    return _FRONTED.match(clause) is not None
+
+
+def main_subject(clause: str) -> bool:
+    """Whether the statement, past what stands before it, is about the one who speaks.
+
+    >>> main_subject("When I was young, we had a farm"), main_subject("In the city, it rains")
+    (True, False)
+    """
+    if _SUBJECT.match(clause):
+        return True
+    if not _FRONTED.match(clause):
+        return False
+    return re.search(rf", (?:{_MINE}|there (?:is|was|were|are)\b)", clause) is not None or (
+        re.match(rf"(?:\w+ ){{1,4}}{_MINE}", clause) is not None
+        and re.match(
+            r"(?:yesterday|today|(?:last|this|next) (?:past )?(?:\w+day|week|month|year|night|morning|"
+            r"evening|summer|winter|spring|fall|"
+            r"autumn|time|weekend)|recently|lately|one day|tonight|tomorrow|\w+ (?:years|months|weeks|"
+            r"days) ago)\b",
+            clause,
+            re.IGNORECASE,
+        )
+        is not None
+    )

@@ -1,0 +1,48 @@
+"""Which facts last: who somebody is, as opposed to what happens."""
+
+import re
+
+from pipeline.memory.voice import WRITER
+
+_STATIC = re.compile(
+    r"\b(?:is|isn't|is not) (?:an? |the |not )?(?:\w+ ){0,3}(?:years old|vegetarian|vegan|allergic|married|"
+    r"single|divorced|"
+    r"engaged|from|born|based|left-handed|right-handed|fluent|called|named|intolerant|diabetic|retired|"
+    r"religious|"
+    r"\w*(?:er|or|ist|ian|ant|ent|nurse|chef|man|woman|dad|mom|mother|father|parent|student|engineer|pilot|"
+    r"artist|coach))\b"
+    r"|\b(?:lives?|works?|speaks?|likes?|loves?|enjoys?|prefers?|hates?|dislikes?|owns?|belongs?|studies|"
+    r"teaches|plays|"
+    r"collects|drives|never eats|doesn't (?:like|eat|drink|speak|live|work|own|have|drive)|can't (?:eat|"
+    r"stand)|supports?)\b"
+    r"|\b(?:favou?rite|name is|birthday|e-?mail|phone|address|hometown|nationality|native language|was "
+    r"born|grew up|"
+    r"(?:has|have) (?:an? |two |three |four |five |\d+ )?(?:\w+ ){0,2}(?:kids?|child|children|sons?|"
+    r"daughters?|brothers?|sisters?|"
+    r"siblings?|dogs?|cats?|pets?|twins|degree|allergy|phd|wife|husband|partner|girlfriend|boyfriend))\b",
+    re.IGNORECASE,
+)
+_RELATIVE = (
+    r"(?:wife|husband|partner|girlfriend|boyfriend|mother|mom|mum|father|dad|brother|sister|son|daughter|"
+    r"boss|dog|cat|name)"
+)
+_FAMILY = re.compile(rf"'s {_RELATIVE}(?:'s name)? is\b", re.IGNORECASE)
+_DYNAMIC = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|month|year|"
+    r"summer|winter)|"
+    r"last (?:night|week|weekend|month|year|summer|winter|\w+day)|next (?:week|month|year|weekend|\w+day)|"
+    r"recently|ago|"
+    r"used to|right now|at the moment|currently|lately|just|will|going to|plans?|planning|working on|"
+    r"trying|about to|soon)\b",
+    re.IGNORECASE,
+)
+
+
+def is_static(text: str) -> bool:
+    """Identity, preference, residence, work and family of a person; not plans, events and recent activity."""
+    about_person = (
+        text.startswith(WRITER) or re.match(r"[A-Z][\w.'-]+(?: [A-Z][\w.'-]+){0,2}\s", text) is not None
+    )
+    if not about_person or text.startswith(("The ", "A ", "An ", "We ", "Our ")) or _DYNAMIC.search(text):
+        return False
+    return _STATIC.search(text) is not None or _FAMILY.search(text) is not None
