@@ -93,7 +93,7 @@ class Keeper:
         plan = _Plan(self._ledger, {one: _known(row) for one, row in planned.items()})
         members = family(plan.seeds(), plan.node, plan.connected)
         found = standings({one: here for one in members if (here := plan.node(one)) is not None})
-        return {one: replace(standing, later_than=plan.later(one)) for one, standing in found.items()}
+        return {one: replace(standing, updates=plan.relations(one)) for one, standing in found.items()}
 
 
 class _Plan:
@@ -113,27 +113,36 @@ class _Plan:
 
     def node(self, one: str) -> Node | None:
         fact = self._fact(one)
-        return None if fact is None else Node(fact.when, (*fact.stated, *self.later_than(one)))
+        return None if fact is None else Node(fact.when, self._updates(fact))
 
-    def later_than(self, one: str) -> tuple[str, ...]:
-        """The facts that were formed after this one and speak of an earlier time: it replaces them."""
+    def relations(self, one: str) -> tuple[Relation, ...]:
+        """What this fact updates, with the reason as if it had been formed after those."""
         fact = self._fact(one)
-        pointing = {*self._pointing.get(one, ()), *self._ledger.naming(one)}
-        return tuple(
-            sorted(
-                other.id
-                for other in map(self._fact, pointing)
-                if fact is not None
-                and other is not None
-                and one in other.replaced_by
-                and other.when < fact.when
-                and other.id not in fact.stated
-            )
-        )
+        return tuple(self._update(one, target) for target in self._updates(fact)) if fact else ()
 
-    def later(self, one: str) -> tuple[Relation, ...]:
-        """What follows from times, with the reason as if this fact had been formed after those."""
-        return tuple(self._update(one, target) for target in self.later_than(one))
+    def _updates(self, fact: Known) -> tuple[str, ...]:
+        """Of the facts that can't be true beside this one, those it replaces; and those that are gone."""
+        there = {target for target in self._named(fact.id) if self._beats(fact, self._fact(target))}
+        gone = {target for target in fact.stated if self._fact(target) is None}
+        return tuple(sorted(there | gone))
+
+    def _beats(self, fact: Known, other: Known | None) -> bool:
+        """What speaks of the later time replaces the other; of one time, what was said to."""
+        if other is None or other.id == fact.id:
+            return False
+        said = other.id in fact.stated or fact.id in other.replaced_by
+        answered = fact.id in other.stated or other.id in fact.replaced_by
+        if not (said or answered):
+            return False
+        if fact.when != other.when:
+            return fact.when > other.when
+        return said if said != answered else fact.id > other.id
+
+    def _named(self, one: str) -> set[str]:
+        """Facts of which either says that the two can't both be true."""
+        fact = self._fact(one)
+        own = (*fact.stated, *fact.replaced_by) if fact is not None else ()
+        return {*own, *self._pointing.get(one, ()), *self._ledger.naming(one)}
 
     def _update(self, one: str, target: str) -> Relation:
         new, old = self._fact(one), self._fact(target)
@@ -141,19 +150,9 @@ class _Plan:
         return update(target, found) if found else Relation(kind="updates", target=target, why=LATER)
 
     def connected(self, one: str) -> set[str]:
-        before, after = self._ledger.get(one), self._fact(one)
-        named = (
-            target
-            for fact in (before, after)
-            if fact is not None
-            for target in (*fact.updates, *fact.stated, *fact.replaced_by)
-        )
-        return {
-            *self._ledger.later(one),
-            *self._ledger.naming(one),
-            *self._pointing.get(one, ()),
-            *named,
-        }
+        before = self._ledger.get(one)
+        named = (*before.updates, *before.stated, *before.replaced_by) if before is not None else ()
+        return {*self._named(one), *self._ledger.later(one), *named}
 
     def _fact(self, one: str) -> Known | None:
         fact = self._facts[one] if one in self._facts else self._ledger.get(one)
@@ -190,8 +189,10 @@ def _standing(row: MemoryRow | None, standing: Standing | None) -> MemoryRow | N
 
 
 def _relations(row: MemoryRow, standing: Standing | None) -> tuple[Relation, ...]:
-    """What was stated, and what follows from the times of facts that were formed later."""
+    """What was stated, as far as the times of facts have not turned it, and what follows from them."""
     if standing is None or not row.statements:
         return row.relations
-    own = stated_relations(row)
-    return (*own, *standing.later_than)
+    held = {one.target for one in standing.updates}
+    own = tuple(one for one in stated_relations(row) if one.kind != "updates" or one.target in held)
+    stated = {one.target for one in own if one.kind == "updates"}
+    return (*own, *(one for one in standing.updates if one.target not in stated))

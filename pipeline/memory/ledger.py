@@ -100,7 +100,7 @@ class Ledger:
         return frozenset(self._later.get(id, ()))
 
     def naming(self, id: str) -> frozenset[str]:  # noqa: A002
-        """Ids of the facts that name this one as the later, though it was there first."""
+        """Ids of the facts whose documents state that they can't be true beside this one."""
         return frozenset(self._naming.get(id, ()))
 
     def put(self, fact: Known) -> None:
@@ -115,8 +115,8 @@ class Ledger:
             self._slots[(fact.space, *slot.key)].add(fact.id)
         for target in fact.updates:
             self._later[target].add(fact.id)
-        for newer in fact.replaced_by:
-            self._naming[newer].add(fact.id)
+        for other in (*fact.stated, *fact.replaced_by):
+            self._naming[other].add(fact.id)
 
     def drop(self, id: str) -> None:  # noqa: A002
         """Let go of a fact, if it is held."""
@@ -128,8 +128,8 @@ class Ledger:
             _discard(self._slots, (fact.space, *key), id)
         for target in fact.updates:
             _discard(self._later, target, id)
-        for newer in fact.replaced_by:
-            _discard(self._naming, newer, id)
+        for other in {*fact.stated, *fact.replaced_by}:
+            _discard(self._naming, other, id)
 
     def _changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
         for id_, rows in groups.items():

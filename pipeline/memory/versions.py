@@ -24,8 +24,8 @@ class Standing:
 
     version: int
     replaced: bool
-    later_than: tuple[Relation, ...] = ()
-    """To facts that name this one as the later, though it was there first."""
+    updates: tuple[Relation, ...] = ()
+    """To the facts that it replaces."""
 
 
 Lookup = Callable[[str], Node | None]

@@ -71,7 +71,7 @@ class Writing:
         id_, returns = self._identity(draft, id_, others)
         when = self._when(id_, draft.slots)
         replacing = self._ledger.later(id_)
-        rivals = [one for one in others if one.id != id_ and not (one.id in replacing and one.when >= when)]
+        rivals = [one for one in others if one.id != id_ and not (one.id in replacing and one.when == when)]
         verdict = judge(draft.slots, when, rivals, returns=returns)
         self._remember(id_, draft, when, verdict)
         return id_, verdict, when
