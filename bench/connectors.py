@@ -1,4 +1,7 @@
-"""How fast a connector runs, over a small source that answers at once: `make bench ARGS=--connectors`."""
+"""How fast a connector runs, over a small source that answers at once: `make bench ARGS=--connectors`.
+
+Of each provider, over its double: `python -m tests.connectors.measure_engine`.
+"""
 
 import asyncio
 import tempfile
@@ -37,12 +40,8 @@ async def _measured(items: int, *, alone: bool) -> Mapping[str, float]:
         shelf.put(f"k{number}", _TEXT.format(number=number) * 10)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         async with connected(
-            Path(folder), {"github": ShelfProvider()}, shelf.transport(), running=not alone
+            Path(folder), {"github": ShelfProvider()}, shelf.transport(), running="engine" if alone else True
         ) as world:
-            tasks = [
-                asyncio.create_task(part)
-                for part in ((world.connectors.run(), world.live.pipeline.store.run()) if alone else ())
-            ]
             before, started, spent = process.memory_info().rss, time.monotonic(), time.process_time()
             connector = await world.create("bench", "github")
             await _ended(world, connector, 1)
@@ -50,9 +49,6 @@ async def _measured(items: int, *, alone: bool) -> Mapping[str, float]:
             spent, calls = time.process_time() - spent, len(shelf.calls)
             await world.client.ok("POST", f"/ns/bench/connectors/{connector}/sync")
             await _ended(world, connector, 2)
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
     return {
         "per_second": items / seconds,
         "per_cpu_second": items / spent,

@@ -64,6 +64,11 @@ class Source(ABC):
     async def put(self, key: str, text: str) -> None:
         """Something new, or its change."""
 
+    async def put_all(self, texts: Mapping[str, str]) -> None:
+        """Many at once."""
+        for key, text in texts.items():
+            await self.put(key, text)
+
     @abstractmethod
     async def remove(self, key: str) -> None:
         """It is gone for good."""

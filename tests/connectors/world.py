@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -126,10 +126,13 @@ async def connected(
     providers: Mapping[str, Provider],
     transport: httpx2.AsyncBaseTransport | None = None,
     *,
-    running: bool = True,
+    running: bool | Literal["engine"] = True,
     **fields: Any,
 ) -> AsyncIterator[Connected]:
-    """The service on this folder; not `running`: it answers, but nobody works on what it accepts."""
+    """The service on this folder; not `running`: it answers, but nobody works on what it accepts.
+
+    `engine`: connectors run, and nobody works on what they leave in the log.
+    """
     async with (
         open_live(settings(folder, **fields)) as live,
         open_connectors(live, ADDRESS, providers=providers, transport=transport) as connectors,
@@ -146,9 +149,12 @@ async def connected(
 
 
 @asynccontextmanager
-async def _running(live: Live, connectors: Connectors, *, running: bool) -> AsyncIterator[None]:
+async def _running(
+    live: Live, connectors: Connectors, *, running: bool | Literal["engine"]
+) -> AsyncIterator[None]:
     """Pipeline and engine beside the test; what breaks them fails the test."""
-    parts = (live.run(), connectors.run()) if running else ()
+    pipeline = live.pipeline.store.run if running == "engine" else live.run
+    parts = (pipeline(), connectors.run()) if running else ()
     tasks = [asyncio.create_task(part) for part in parts]
     try:
         yield

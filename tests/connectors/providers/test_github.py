@@ -1,6 +1,6 @@
 """GitHub: files by Git's hashes, issues by their times, and its traps."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import ClassVar
 
@@ -492,6 +492,9 @@ class GitHubSource(Source):
     async def put(self, key: str, text: str) -> None:
         self.chosen.commit({f"{key}.md": text})
 
+    async def put_all(self, texts: Mapping[str, str]) -> None:
+        self.chosen.commit({f"{key}.md": text for key, text in texts.items()})
+
     async def remove(self, key: str) -> None:
         self.chosen.commit({f"{key}.md": None})
 
@@ -503,7 +506,7 @@ class GitHubSource(Source):
         return f"{key}.md"
 
     def calls(self) -> int:
-        return len(self.double.calls)
+        return len(self.double.calls) + self.double.downloads
 
     def withdraw(self) -> None:
         self.double.tokens.clear()

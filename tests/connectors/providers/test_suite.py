@@ -107,6 +107,9 @@ class OneDriveSource(Authorized):
         self.selection = {"folders": [self.folder]}
         self.ids: dict[str, str] = {}
 
+    def calls(self) -> int:
+        return super().calls() + self.drive.downloads
+
     def refuse_for(self, seconds: int) -> None:
         self.double.fail(graph_refused(429, "activityLimitReached", Retry_After=str(seconds)))
 
@@ -212,9 +215,13 @@ class SiteSource(Source):
         self.site.fail("/", PageThere(b"", status=429, headers={"retry-after": str(seconds)}))
 
     async def put(self, key: str, text: str) -> None:
-        self.site.page(f"/{key}", text, title=key)
-        self.changes += 1
-        self.dated[f"/{key}"] = (EPOCH - timedelta(days=1, minutes=-self.changes)).isoformat()
+        await self.put_all({key: text})
+
+    async def put_all(self, texts: Mapping[str, str]) -> None:
+        for key, text in texts.items():
+            self.site.page(f"/{key}", text, title=key)
+            self.changes += 1
+            self.dated[f"/{key}"] = (EPOCH - timedelta(days=1, seconds=-self.changes)).isoformat()
         self._start()
 
     async def remove(self, key: str) -> None:

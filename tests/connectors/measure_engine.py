@@ -1,0 +1,91 @@
+"""Ten thousand items of a provider through the whole engine: figures of docs/connectors.md.
+
+    python -m tests.connectors.measure_engine [--items 10000] [provider ...]
+
+What a run leaves in the log is not worked on meanwhile, no request is delayed, and the double with its judge
+is in the same process (the S3 server beside it): the rates are of all of them together.
+"""
+
+import asyncio
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+from connectors.ports import Pace
+from tests.connectors.contract import Source
+from tests.connectors.demo import Dispatch, world
+from tests.connectors.world import Connected, connected
+
+QUICK = Pace(per_second=1e6, concurrent=16, burst=1000)
+_TEXT = "The kettle number {number} is blue, and stands in the kitchen of the old house by the harbour. "
+_MEGABYTE = 1024 * 1024
+
+
+async def main(items: int, names: list[str]) -> None:
+    """A row of a Markdown table for each provider."""
+    _say(f"| {items:,} items of 1 KB | calls | nothing new | items/s | per second of CPU | memory |")
+    _say("|---|---:|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory() as store, tempfile.TemporaryDirectory() as data:
+        async with world(Path(store)) as sources:
+            for name, source in sources.items():
+                if name in names or not names:
+                    await source.put_all({f"k{n}": _TEXT.format(number=n) * 10 for n in range(items)})
+                    source.provider.pace = QUICK
+                    folder, providers = Path(data) / name, {name: source.provider}
+                    way = Dispatch({name: source})
+                    async with connected(
+                        folder, providers, way, running="engine", fetch_private_addresses=True
+                    ) as service:
+                        _say(await _measured(service, name, source, items))
+
+
+async def _measured(service: Connected, name: str, source: Source, items: int) -> str:
+    process, called = psutil.Process(), source.calls()
+    before, started, spent = process.memory_info().rss, time.monotonic(), time.process_time()
+    connector = await service.create(name, name, **source.fields)
+    runs, documents = 1, await _ended(service, connector, 1)
+    if not documents and source.selection is not None:
+        body = {"selection": {kind: list(ids) for kind, ids in source.selection.items()}}
+        await service.client.ok("PATCH", f"/ns/{name}/connectors/{connector}", body)
+        runs, documents = 2, await _ended(service, connector, 2)
+    seconds, spent = time.monotonic() - started, time.process_time() - spent
+    memory, calls = (process.memory_info().rss - before) / _MEGABYTE, source.calls()
+    await service.client.ok("POST", f"/ns/{name}/connectors/{connector}/sync")
+    if not items == documents == await _ended(service, connector, runs + 1):
+        raise RuntimeError(f"{name}: {documents} of {items} items have a document.")
+    again = source.calls() - calls
+    return (
+        f"| {name} | {calls - called:,} | {again:,} | {items / seconds:,.0f} | {items / spent:,.0f} |"
+        f" {memory:+,.0f} MB |"
+    )
+
+
+async def _ended(service: Connected, connector: str, runs: int) -> int:
+    """How many documents there are once so many runs have ended."""
+    while True:
+        row = await service.connectors.offers.connections.runs(connector)
+        if len(row.runs) >= runs and row.running is None:
+            newest = row.runs[0]
+            if newest.status != "completed" or newest.failed:
+                raise RuntimeError(f"{newest.error} {newest.failures[:1]}")
+            return newest.documents
+        await asyncio.sleep(0.02)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    given = sys.argv[1:]
+    number = 10_000
+    with suppress(ValueError):
+        at = given.index("--items")
+        number = int(given[at + 1])
+        del given[at : at + 2]
+    asyncio.run(main(number, given))
