@@ -8,6 +8,8 @@ say that it is time for that.
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from email.errors import HeaderParseError
+from email.header import decode_header, make_header
 from email.utils import parsedate_to_datetime
 from pathlib import PurePosixPath
 from typing import Final
@@ -50,6 +52,9 @@ from schemas.limits import FILE_BYTES
 
 _LARGE: Final = 1024 * 1024
 _WIDTH: Final = 16
+_OWN: Final = "x-amz-meta-"
+_OWN_CHARACTERS: Final = 2048
+"""As many as S3 allows."""
 _ARCHIVED: Final = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 _LISTING_BYTES: Final = 16 * 1024 * 1024
 _CREDENTIALS: Final = frozenset(
@@ -186,7 +191,7 @@ class Bucket:
         refused = refusal(name, media, len(answer.content))
         if refused is not None:
             return self._failure(one, refused[1], refused[0])
-        return self._item(_as_read(one, answer), answer.content, media)
+        return self._item(_as_read(one, answer), answer.content, media, _own(answer.headers))
 
     async def _asked(self, key: str, query: Mapping[str, str], limit: int) -> httpx2.Response:
         url = f"{self._base}/{quote(key, safe='/~')}"
@@ -194,16 +199,20 @@ class Bucket:
         headers = _signature(url, self._keys, self.region)
         return await self._http.get(url, headers=headers, limit=limit, signed=True)
 
-    def _item(self, one: Object, data: bytes, media: str) -> Item:
+    def _item(self, one: Object, data: bytes, media: str, own: Mapping[str, str]) -> Item:
         name = PurePosixPath(one.key).name
+        kind = media.partition(";")[0].strip().lower()
+        generic = kind in {"", "application/octet-stream", "binary/octet-stream"}
         metadata: Metadata = {
+            **own,
             "type": "file",
             "bucket": self.name,
             "path": one.key,
             "size": one.size,
             "updatedAt": one.changed.isoformat(),
         }
-        generic = media.partition(";")[0] in {"", "application/octet-stream", "binary/octet-stream"}
+        if not generic:
+            metadata["mimeType"] = kind
         return Item(
             self.id(one.key),
             one.version,
@@ -322,6 +331,22 @@ def _base(bucket: str, region: str, endpoint: str) -> str:
         return f"{endpoint.rstrip('/')}/{bucket}"
     host = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     return f"https://s3.{region}.{host}/{bucket}" if "." in bucket else f"https://{bucket}.s3.{region}.{host}"
+
+
+def _own(headers: httpx2.Headers) -> dict[str, str]:
+    """What the object's owner said of it; outside of ASCII as mails do it (RFC 2047)."""
+    told: dict[str, str] = {}
+    for name, value in headers.items():
+        if name.startswith(_OWN) and sum(map(len, told.values())) + len(value) <= _OWN_CHARACTERS:
+            told[name.removeprefix(_OWN)] = _words(value)
+    return told
+
+
+def _words(value: str) -> str:
+    try:
+        return str(make_header(decode_header(value)))
+    except (HeaderParseError, LookupError, UnicodeDecodeError):
+        return value
 
 
 def _as_read(one: Object, answer: httpx2.Response) -> Object:

@@ -18,6 +18,8 @@ import psutil
 from connectors.ports import Pace
 from tests.connectors.contract import Source
 from tests.connectors.demo import Dispatch, world
+from tests.connectors.doubles.double import Double
+from tests.connectors.measure import Tally
 from tests.connectors.world import Connected, connected
 
 QUICK = Pace(per_second=1e6, concurrent=16, burst=1000)
@@ -35,6 +37,8 @@ async def main(items: int, names: list[str]) -> None:
                 if name in names or not names:
                     await source.put_all({f"k{n}": _TEXT.format(number=n) * 10 for n in range(items)})
                     source.provider.pace = QUICK
+                    if isinstance(double := getattr(source, "double", None), Double):
+                        double.calls = Tally()
                     folder, providers = Path(data) / name, {name: source.provider}
                     way = Dispatch({name: source})
                     async with connected(

@@ -107,9 +107,10 @@ class Objects:
             client_options={"allow_http": True},
         )
 
-    async def put(self, key: str, data: str | bytes) -> None:
-        """A new or changed object."""
-        await self._store.put_async(self.prefix + key, data.encode() if isinstance(data, str) else data)
+    async def put(self, key: str, data: str | bytes, **attributes: str) -> None:
+        """A new or changed object; `attributes`: its headers as obstore names them, and its owner's own."""
+        content = data.encode() if isinstance(data, str) else data
+        await self._store.put_async(self.prefix + key, content, attributes=attributes or None)
 
     async def delete(self, key: str) -> None:
         """Take an object away."""

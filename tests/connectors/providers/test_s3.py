@@ -76,6 +76,23 @@ async def test_everything_with_the_prefix_is_read(world: World) -> None:
     assert world.door.counted() == ["ListObjectsV2", "GetObject", "GetObject"]
 
 
+async def test_what_the_owner_said_of_an_object_is_metadata(world: World) -> None:
+    own = {
+        "author": "Ada",
+        "title": "=?UTF-8?Q?=C3=9Cber_uns?=",
+        "path": "not/ours",
+        "odd": "=?nothing?Q?x?=",
+    }
+    await world.objects.put("a.txt", "Text", **{"Content-Type": "text/plain; charset=utf-8", **own})
+    await world.objects.put("b.txt", "Text", **{"Content-Type": "binary/octet-stream"})
+    await world.run()
+    told = world.mirror.items[world.id("a.txt")].metadata
+    assert (told["author"], told["title"], told["odd"]) == ("Ada", "Über uns", "=?nothing?Q?x?=")
+    assert told["path"] == f"{world.objects.prefix}a.txt"
+    assert told["mimeType"] == "text/plain"
+    assert "mimeType" not in world.mirror.items[world.id("b.txt")].metadata
+
+
 @pytest.mark.parametrize(
     "key", ["a b.md", "a+b.md", "ü/ñ.md", "50%.md", "a&b=c.md", "100%25.md", "~x(1)'.md"]
 )
