@@ -7,9 +7,8 @@ import httpx2
 from connectors.errors import NotFetchedError
 from connectors.ports import Failure, File, Item, Removed
 from connectors.providers.drive_api import GOOGLE, DriveApi, DriveFile, denied
-from connectors.providers.files import refusal, version
+from connectors.providers.files import metadata_of, refusal, version
 from connectors.providers.google import refusals
-from schemas.base import Metadata
 
 OFFICE = "application/vnd.openxmlformats-officedocument."
 # What is asked for, its file's ending, and what is asked for instead where that is too large to be exported.
@@ -102,23 +101,10 @@ def _item(file: DriveFile, path: str, response: httpx2.Response) -> Item:
         text=text,
         file=attached,
         url=file.url,
-        metadata=_metadata(file, path),
+        metadata=metadata_of(file, _TYPES.get(file.media_type, "file"), path),
         date=file.date,
     )
 
 
 def _without_pictures(markdown: str) -> str:
     return _SHOWN.sub(r"\1", _PICTURE.sub("", markdown)).strip()
-
-
-def _metadata(file: DriveFile, path: str) -> Metadata:
-    told = {
-        "type": _TYPES.get(file.media_type, "file"),
-        "mimeType": file.media_type,
-        "path": f"{path}/{file.name}" if path else file.name,
-        "author": file.author,
-        "lastEditedBy": file.editor,
-        "createdAt": file.created,
-        "updatedAt": file.modified,
-    }
-    return {name: value for name, value in told.items() if value}

@@ -1,15 +1,14 @@
 """Runs over a OneDrive. A complete listing and a run over changes are one feed, from different places."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 
 from connectors.errors import ConnectorError, CursorExpiredError, NotFetchedError
 from connectors.ports import Checkpoint, Cursor, Failure, File, Item, Note, Removed, Step
-from connectors.providers.files import refusal, version
+from connectors.providers.files import metadata_of, refusal, version
 from connectors.providers.graph import DriveItem, Graph, ItemPage
 from connectors.providers.tree import Folder
 from connectors.providers.tree_run import MISSING, TreeRun
-from schemas.base import Metadata
 
 _GONE = "gone/"
 """Notes of folders that the feed called deleted: they go with its last page, as Microsoft advises, because
@@ -54,7 +53,7 @@ class OneDriveRun(TreeRun[DriveItem]):
             title=file.name,
             file=File(response.content, file.name, file.media_type),
             url=file.url,
-            metadata=_metadata(file, path),
+            metadata=metadata_of(file, "file", path),
             date=file.date,
         )
 
@@ -216,16 +215,3 @@ class OneDriveRun(TreeRun[DriveItem]):
                 link = page.following
                 if link is None:
                     break
-
-
-def _metadata(file: DriveItem, path: str) -> Metadata:
-    told: Mapping[str, str | None] = {
-        "type": "file",
-        "mimeType": file.media_type,
-        "path": f"{path}/{file.name}" if path else file.name,
-        "author": file.author,
-        "lastEditedBy": file.editor,
-        "createdAt": file.created,
-        "updatedAt": file.modified,
-    }
-    return {name: value for name, value in told.items() if value}

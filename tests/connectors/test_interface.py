@@ -33,13 +33,6 @@ class NotesProvider(Provider):
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    made = Shelf()
-    made.put("one", "The kettle is blue.")
-    return made
-
-
-@pytest.fixture
 async def world(tmp_path: Path, shelf: Shelf, anyio_backend: str) -> AsyncIterator[Connected]:
     providers: dict[str, Provider] = {"github": ShelfProvider(), "granola": NotesProvider()}
     async with connected(tmp_path, providers, shelf.transport()) as opened:

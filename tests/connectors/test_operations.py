@@ -17,13 +17,6 @@ NOON = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    made = Shelf()
-    made.put("one", "The kettle is blue.")
-    return made
-
-
-@pytest.fixture
 async def world(tmp_path: Path, shelf: Shelf, anyio_backend: str) -> AsyncIterator[Connected]:
     async with connected(tmp_path, {"github": ShelfProvider()}, shelf.transport()) as opened:
         yield opened

@@ -34,13 +34,6 @@ class SwiftProvider(ShelfProvider):
 
 
 @pytest.fixture
-def shelf() -> Shelf:
-    made = Shelf()
-    made.put("one", "The kettle is blue.")
-    return made
-
-
-@pytest.fixture
 async def world(tmp_path: Path, shelf: Shelf, anyio_backend: str) -> AsyncIterator[Connected]:
     async with connected(tmp_path, {"github": SwiftProvider()}, shelf.transport()) as opened:
         yield opened

@@ -1,6 +1,6 @@
 """Google Drive against its double: every trap that its interface has."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -13,12 +13,13 @@ from connectors.errors import (
     RateLimitedError,
     UnavailableError,
 )
-from connectors.ports import Checkpoint, Connection, Delivery, Kind, Subscription
+from connectors.ports import Checkpoint, Delivery, Subscription
 from connectors.providers.google import GoogleClient
 from connectors.providers.google_drive import GoogleDrive
 from tests.connectors.doubles.google import refused
 from tests.connectors.doubles.google_drive import DOCUMENT, FOLDER, SHEET, SLIDES, GoogleDriveDouble
-from tests.connectors.mirror import Killed, Mirror, Patience, connection, items, network
+from tests.connectors.mirror import Killed, Patience, items, network
+from tests.connectors.providers.drives import DriveWorld, FolderSuite
 from tests.fakes import FixedClock
 
 pytestmark = pytest.mark.anyio
@@ -26,46 +27,33 @@ LARGE = b"x" * (10 * 1024 * 1024 + 1)
 ADDRESS = "https://recollect.example.test/webhooks/google-drive/connector-1"
 
 
-@dataclass
-class World:
-    """A Drive, its connector, and what the connector's runs lead to."""
+@dataclass(kw_only=True)
+class World(DriveWorld):
+    """A Google Drive."""
 
     drive: GoogleDriveDouble
     provider: GoogleDrive
-    mirror: Mirror
-    patience: Patience
-    clock: FixedClock
 
     def __post_init__(self) -> None:
-        self.folder = self.drive.put("Projects", self.drive.root, FOLDER)
+        self.folder = self.made("Projects", self.drive.root)
         self.clients = network(self.drive)
 
-    def connect(
-        self, *, full: bool = False, folders: Sequence[str] | None = None, files: Sequence[str] = ()
-    ) -> Connection:
-        chosen = [self.folder] if folders is None and not files else folders or []
-        config = {"syncScope": "full"} if full else {}
-        accounts = self.drive.accounts
-        selection: dict[Kind, Sequence[str]] = {} if full else {"folders": chosen, "files": files}
-        return connection(
-            self.provider,
-            self.clients,
-            accounts,
-            config=config,
-            patience=self.patience,
-            selection=selection,
-        )
+    @property
+    def double(self) -> GoogleDriveDouble:
+        return self.drive
 
-    async def sync(
-        self, *, full: bool = False, folders: Sequence[str] | None = None, files: Sequence[str] = ()
-    ) -> list[str]:
-        """A run; the operations that it asked for."""
-        self.drive.counted()
-        await self.mirror.run(self.provider, self.connect(full=full, folders=folders, files=files))
-        return self.drive.counted()
+    @property
+    def connector(self) -> GoogleDrive:
+        return self.provider
+
+    def made(self, name: str, parent: str) -> str:
+        return self.drive.put(name, parent, FOLDER)
 
     def put(self, name: str, parent: str | None = None, content: bytes = b"text") -> str:
         return self.drive.put(name, parent or self.folder, "text/plain", content)
+
+    def move(self, id_: str, parent: str) -> None:
+        self.drive.change(id_, parents=[parent])
 
 
 @pytest.fixture
@@ -74,24 +62,20 @@ async def world() -> AsyncIterator[World]:
     client = GoogleClient("the-client", "the-client-secret", drive.address)
     clock = FixedClock(drive.now)
     provider = GoogleDrive(client, clock=clock, sleep=patience.sleep)
-    yield World(drive, provider, Mirror(), patience, clock)
+    yield World(drive=drive, provider=provider, patience=patience, clock=clock)
     drive.settle()
 
 
-async def test_a_folder_is_mirrored_with_everything_below_it(world: World) -> None:
-    inner = world.drive.put("2026", world.folder, FOLDER)
-    id_ = world.put("plan.txt", inner, b"Paint the lighthouse.")
-    world.put("elsewhere.txt", world.drive.root)
+class TestFolders(FolderSuite):
+    """As of any drive."""
+
+
+async def test_a_changed_file_costs_one_call_beside_the_feed(world: World) -> None:
+    id_ = world.put("plan.txt")
     await world.sync()
-    assert world.mirror.titles() == {"plan.txt"}
-    item = world.mirror.items[id_]
-    assert item.file is not None
-    assert item.file.data == b"Paint the lighthouse."
-    assert item.url == f"https://drive.google.com/file/d/{id_}/view"
-    assert item.metadata["path"] == "Projects/2026/plan.txt"
-    assert item.metadata["author"] == "Ada"
-    assert item.metadata["lastEditedBy"] == "Grace"
-    assert item.date is not None
+    assert world.mirror.items[id_].url == f"https://drive.google.com/file/d/{id_}/view"
+    world.drive.write(id_, b"news")
+    assert await world.sync() == ["changes.list", "files.get"]
 
 
 async def test_a_run_in_which_nothing_changed_is_one_call_per_drive(world: World) -> None:
@@ -104,17 +88,6 @@ async def test_a_run_in_which_nothing_changed_is_one_call_per_drive(world: World
 async def test_the_feed_is_opened_before_anything_is_listed(world: World) -> None:
     calls = await world.sync()
     assert calls.index("changes.getStartPageToken") < calls.index("files.list")
-
-
-async def test_new_changed_and_deleted_files_follow(world: World) -> None:
-    kept, changed, deleted = world.put("kept"), world.put("changed"), world.put("deleted")
-    await world.sync()
-    world.drive.write(changed, b"news")
-    world.drive.delete(deleted)
-    new = world.put("new")
-    assert await world.sync() == ["changes.list", "files.get", "files.get"]
-    assert world.mirror.items.keys() == {kept, changed, new}
-    assert world.mirror.text(changed) == "news"
 
 
 async def test_a_file_in_the_bin_goes_and_comes_back(world: World) -> None:
@@ -144,27 +117,6 @@ async def test_a_folder_in_the_bin_takes_what_is_below_it_along_and_brings_it_ba
     assert world.mirror.items.keys() == {kept, lost}
 
 
-async def test_a_folder_that_moves_out_of_the_selection_takes_its_files_along(world: World) -> None:
-    inner = world.drive.put("2026", world.folder, FOLDER)
-    world.put("plan.txt", inner)
-    kept = world.put("kept.txt")
-    await world.sync()
-    world.drive.change(inner, parents=[world.drive.root])
-    await world.sync()
-    assert world.mirror.items.keys() == {kept}
-
-
-async def test_a_folder_that_moves_in_brings_its_files(world: World) -> None:
-    outer = world.drive.put("2026", world.drive.root, FOLDER)
-    deeper = world.drive.put("May", outer, FOLDER)
-    id_ = world.put("plan.txt", deeper)
-    await world.sync()
-    assert not world.mirror.items
-    world.drive.change(outer, parents=[world.folder])
-    await world.sync()
-    assert world.mirror.items[id_].metadata["path"] == "Projects/2026/May/plan.txt"
-
-
 async def test_a_file_that_moves_out_of_a_folder_in_the_bin_stays(world: World) -> None:
     inner = world.drive.put("2026", world.folder, FOLDER)
     id_ = world.put("plan.txt", inner)
@@ -173,15 +125,6 @@ async def test_a_file_that_moves_out_of_a_folder_in_the_bin_stays(world: World) 
     world.drive.trash(inner)
     await world.sync()
     assert world.mirror.items.keys() == {id_}
-
-
-async def test_a_renamed_folder_renames_the_paths_of_its_files(world: World) -> None:
-    inner = world.drive.put("2026", world.folder, FOLDER)
-    id_ = world.put("plan.txt", inner)
-    await world.sync()
-    world.drive.change(inner, name="2027")
-    await world.sync()
-    assert world.mirror.items[id_].metadata["path"] == "Projects/2027/plan.txt"
 
 
 async def test_everything_means_my_drive_and_every_shared_drive(world: World) -> None:
@@ -249,17 +192,6 @@ async def test_a_shortcut_that_appears_brings_its_target(world: World) -> None:
     world.drive.shortcut("to the file", world.folder, single)
     await world.sync()
     assert world.mirror.items.keys() == {inside, single}
-
-
-async def test_single_files_are_selected_by_themselves(world: World) -> None:
-    id_, other = world.put("plan.txt"), world.put("other.txt")
-    await world.sync(files=[id_])
-    assert world.mirror.items.keys() == {id_}
-    world.drive.write(other, b"news")
-    world.drive.write(id_, b"news")
-    await world.sync(files=[id_])
-    assert world.mirror.items.keys() == {id_}
-    assert world.mirror.text(id_) == "news"
 
 
 async def test_another_selection_begins_anew_and_removes_the_rest(world: World) -> None:

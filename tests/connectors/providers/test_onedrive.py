@@ -1,7 +1,7 @@
 """OneDrive against its double: every trap that Graph's feed has."""
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,56 +15,46 @@ from connectors.errors import (
     PlanRequiredError,
     RateLimitedError,
 )
-from connectors.ports import Checkpoint, Connection, Delivery, Kind, Subscription
+from connectors.ports import Checkpoint, Delivery, Subscription
 from connectors.providers.graph import MicrosoftClient
 from connectors.providers.onedrive import OneDrive
 from tests.connectors.doubles.double import Answer
 from tests.connectors.doubles.onedrive import OneDriveDouble, refused
-from tests.connectors.mirror import Killed, Mirror, Patience, connection, network
+from tests.connectors.mirror import Killed, network
+from tests.connectors.providers.drives import DriveWorld, FolderSuite
 from tests.fakes import FixedClock
 
 pytestmark = pytest.mark.anyio
 ADDRESS = "https://recollect.example.test/webhooks/onedrive/connector-1"
 
 
-@dataclass
-class World:
-    """A OneDrive, its connector, and what the connector's runs lead to."""
+@dataclass(kw_only=True)
+class World(DriveWorld):
+    """A OneDrive."""
 
     drive: OneDriveDouble
     provider: OneDrive
-    mirror: Mirror
-    patience: Patience
-    clock: FixedClock
 
     def __post_init__(self) -> None:
         self.folder = self.drive.folder("Projects")
         self.clients = network(self.drive, self.drive)
 
-    def connect(
-        self, *, full: bool = False, folders: Sequence[str] | None = None, files: Sequence[str] = ()
-    ) -> Connection:
-        chosen = [self.folder] if folders is None and not files else folders or []
-        selection: dict[Kind, Sequence[str]] = {} if full else {"folders": chosen, "files": files}
-        return connection(
-            self.provider,
-            self.clients,
-            self.drive.accounts,
-            config={"syncScope": "full"} if full else {},
-            patience=self.patience,
-            selection=selection,
-        )
+    @property
+    def double(self) -> OneDriveDouble:
+        return self.drive
 
-    async def sync(
-        self, *, full: bool = False, folders: Sequence[str] | None = None, files: Sequence[str] = ()
-    ) -> list[str]:
-        """A run; the operations that it asked for."""
-        self.drive.counted()
-        await self.mirror.run(self.provider, self.connect(full=full, folders=folders, files=files))
-        return self.drive.counted()
+    @property
+    def connector(self) -> OneDrive:
+        return self.provider
+
+    def made(self, name: str, parent: str) -> str:
+        return self.drive.folder(name, parent)
 
     def put(self, name: str, parent: str | None = None, content: bytes = b"text", **more: Any) -> str:
         return self.drive.put(name, parent or self.folder, content, **more)
+
+    def move(self, id_: str, parent: str) -> None:
+        self.drive.change(id_, parent=parent)
 
 
 @pytest.fixture
@@ -72,23 +62,12 @@ async def world() -> AsyncIterator[World]:
     drive, clock = OneDriveDouble(), FixedClock()
     provider = OneDrive(MicrosoftClient("the-client", "the-client-secret"), clock=clock)
     clock.moment = drive.now
-    yield World(drive, provider, Mirror(), Patience(), clock)
+    yield World(drive=drive, provider=provider, clock=clock)
     drive.settle()
 
 
-async def test_a_folder_is_mirrored_with_everything_below_it(world: World) -> None:
-    inner = world.drive.folder("2026", world.folder)
-    id_ = world.put("plan.txt", inner, b"Paint the lighthouse.")
-    world.put("elsewhere.txt", world.drive.root)
-    await world.sync()
-    assert world.mirror.titles() == {"plan.txt"}
-    item = world.mirror.items[id_]
-    assert item.file is not None
-    assert item.file.data == b"Paint the lighthouse."
-    assert item.url == f"https://onedrive.live.com/?id={id_}"
-    assert item.metadata["path"] == "Projects/2026/plan.txt"
-    assert item.metadata["author"] == "Ada"
-    assert item.metadata["lastEditedBy"] == "Grace"
+class TestFolders(FolderSuite):
+    """As of any drive."""
 
 
 async def test_a_new_file_costs_no_call_of_graph_but_the_feed(world: World) -> None:
@@ -96,6 +75,8 @@ async def test_a_new_file_costs_no_call_of_graph_but_the_feed(world: World) -> N
         world.put(f"{number}")
     assert await world.sync() == ["delta"]
     assert world.drive.downloads == 5
+    for id_, item in world.mirror.items.items():
+        assert item.url == f"https://onedrive.live.com/?id={id_}"
 
 
 async def test_a_run_in_which_nothing_changed_is_one_call(world: World) -> None:
@@ -103,17 +84,6 @@ async def test_a_run_in_which_nothing_changed_is_one_call(world: World) -> None:
     await world.sync()
     assert await world.sync() == ["delta"]
     assert [type(step) for step in world.mirror.steps] == [Checkpoint]
-
-
-async def test_new_changed_and_deleted_files_follow(world: World) -> None:
-    kept, changed, deleted = world.put("kept"), world.put("changed"), world.put("deleted")
-    await world.sync()
-    world.drive.write(changed, b"news")
-    world.drive.delete(deleted)
-    new = world.put("new")
-    assert await world.sync() == ["delta"]
-    assert world.mirror.items.keys() == {kept, changed, new}
-    assert world.mirror.text(changed) == "news"
 
 
 @pytest.mark.parametrize("full", [False, True])
@@ -143,41 +113,12 @@ async def test_what_was_moved_out_of_a_deleted_folder_stays_though_the_feed_name
     assert world.mirror.items[id_].metadata["path"] == "Projects/May/plan.txt"
 
 
-async def test_a_folder_that_moves_out_of_the_selection_takes_its_files_along(world: World) -> None:
-    inner = world.drive.folder("2026", world.folder)
-    world.put("plan.txt", inner)
-    kept = world.put("kept.txt")
-    await world.sync()
-    world.drive.change(inner, parent=world.drive.root)
-    await world.sync()
-    assert world.mirror.items.keys() == {kept}
-
-
-async def test_a_folder_that_moves_in_brings_its_files(world: World) -> None:
-    outer = world.drive.folder("2026")
-    id_ = world.put("plan.txt", world.drive.folder("May", outer))
-    await world.sync()
-    assert not world.mirror.items
-    world.drive.change(outer, parent=world.folder)
-    await world.sync()
-    assert world.mirror.items[id_].metadata["path"] == "Projects/2026/May/plan.txt"
-
-
 async def test_a_file_that_moves_out_is_removed(world: World) -> None:
     id_ = world.put("plan.txt")
     await world.sync()
     world.drive.change(id_, parent=world.drive.root)
     await world.sync()
     assert not world.mirror.items
-
-
-async def test_a_renamed_folder_renames_the_paths_of_its_files(world: World) -> None:
-    inner = world.drive.folder("2026", world.folder)
-    id_ = world.put("plan.txt", inner)
-    await world.sync()
-    world.drive.change(inner, name="2027")
-    await world.sync()
-    assert world.mirror.items[id_].metadata["path"] == "Projects/2027/plan.txt"
 
 
 async def test_files_that_the_feed_names_before_their_folders_wait_for_them(world: World) -> None:
@@ -230,16 +171,6 @@ async def test_an_item_that_is_named_twice_counts_as_the_last_says(world: World)
     world.drive.fail(Answer(200, page | {"@odata.deltaLink": world.drive._link("since-9999")}), "delta")
     await world.sync()
     assert world.mirror.titles() == {"old name"}
-
-
-async def test_single_files_are_selected_by_themselves(world: World) -> None:
-    id_, other = world.put("plan.txt"), world.put("other.txt")
-    await world.sync(files=[id_])
-    assert world.mirror.items.keys() == {id_}
-    world.drive.write(other, b"news")
-    world.drive.write(id_, b"news")
-    await world.sync(files=[id_])
-    assert world.mirror.items.keys() == {id_}
 
 
 async def test_everything_means_all_of_the_drive(world: World) -> None:
