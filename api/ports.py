@@ -55,6 +55,10 @@ class Documents(ports.Documents, Protocol):
         """Documents that could not be read, newest change first."""
         ...
 
+    async def delayed(self, limit: int) -> Sequence[DocumentRow]:
+        """Documents whose memories wait because of something, newest change first."""
+        ...
+
     async def keys(self, spaces: Sequence[str], filter: FilterExpression) -> set[str]:  # noqa: A002
         """Keys of the documents that pass."""
         ...

@@ -9,6 +9,14 @@ class OutageError(RetryableError):
     """What every record needs is away, such as space on the disk: waited for, and no record is to blame."""
 
 
+class AwayError(RetryableError):
+    """Something outside does not answer now: ask it again after so many seconds, and nobody waits for it."""
+
+    def __init__(self, reason: str, seconds: float) -> None:
+        super().__init__(reason)
+        self.seconds = seconds
+
+
 class LockLostError(RetryableError):
     """A lock was lost while it was held: nothing more may be written under it, the work begins again."""
 

@@ -11,12 +11,12 @@ from pipeline.changes import Changes
 from pipeline.extraction.extractor import FileExtractor
 from pipeline.extraction.fetch import HttpFetcher
 from pipeline.extraction.workers import WorkerPool
-from pipeline.inference import open_embedder
+from pipeline.inference import open_embedder, open_model
 from pipeline.inference.media import MediaEndpoint
 from pipeline.inference.observed import observed
 from pipeline.locks import LocalLocks
 from pipeline.metrics import Metrics
-from pipeline.ports import Blobs, Clock, Embedder, Extractor, Fetcher, Locks, Tombstones
+from pipeline.ports import Blobs, Clock, Embedder, Extractor, Fetcher, LanguageModel, Locks, Tombstones
 from pipeline.settings import Settings
 from pipeline.store import open_locks
 from pipeline.store.blobs import open_blobs
@@ -50,6 +50,8 @@ class Foundation:
     tombstones: Tombstones
     """What was deleted ahead of the log, in a process that has the tables to itself."""
     metrics: Metrics
+    model: LanguageModel | None
+    """Finds facts and describes pictures, where one is configured."""
 
     @property
     def shared(self) -> bool:
@@ -98,6 +100,7 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
         blobs = await open_blobs(blob_uri, settings.storage(blob_uri))
         extractor, fetcher = _extraction(settings, stack)
+        model = _model(settings, stack)
         uri = settings.lance_uri or str(settings.data_dir.resolve() / "tables")
         yield Foundation(
             settings=settings,
@@ -113,7 +116,23 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             changes=Changes(),
             tombstones=LocalTombstones(),
             metrics=metrics,
+            model=model,
         )
+
+
+def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
+    key = settings.llm_api_key
+    model = open_model(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=key.get_secret_value() if key else None,
+        seconds=settings.llm_seconds,
+        output_tokens=settings.llm_output_tokens,
+        concurrency=settings.llm_concurrency,
+    )
+    if model is not None:
+        stack.push_async_callback(model.aclose)
+    return model
 
 
 def _extraction(settings: Settings, stack: AsyncExitStack) -> tuple[FileExtractor, HttpFetcher]:

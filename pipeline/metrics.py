@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, GCCollector, Histogram, ProcessCollector
 
+from pipeline.ports import Spent
 from pipeline.stage import Record
 
 P = ParamSpec("P")
@@ -63,6 +64,9 @@ class Metrics:
         self._retries = self._counter("stage_retries", "Times a stage had to try again.", "stage")
         self._embedding = self._histogram("embedder_seconds", "Calls of the embedder.", QUICK, "call")
         self._unembedded = self._counter("embedder_failures", "Calls of the embedder that failed.", "call")
+        self._questions = self._counter("model_questions", "Questions to the language model.", "outcome")
+        self._tokens = self._counter("model_tokens", "Tokens of questions and answers.", "direction")
+        self._thinking = self._histogram("model_seconds", "Answers of the language model.", SLOW)
 
     def _counter(self, name: str, text: str, *labels: str) -> Counter:
         return Counter(f"recollect_{name}", text, labels, registry=self.registry)
@@ -93,6 +97,14 @@ class Metrics:
             self._unembedded.labels(call).inc()
             before = self.progress.embedder
             self.progress.embedder = Wait(before.since if before else monotonic(), type(error).__name__)
+
+    def asked(self, outcome: str, spent: Spent) -> None:
+        """A question to the language model: `formed`, `unusable` or `away`."""
+        self._questions.labels(outcome).inc()
+        self._tokens.labels("input").inc(spent.input_tokens)
+        self._tokens.labels("output").inc(spent.output_tokens)
+        if spent.calls:
+            self._thinking.observe(spent.seconds)
 
     def began(self, stage: str, partition: int) -> None:
         """A batch was handed to a stage."""

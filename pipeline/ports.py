@@ -4,11 +4,13 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
+from pipeline.errors import RejectedError
 from pipeline.rows import (
     ChunkColumns,
     ChunkRow,
@@ -28,6 +30,7 @@ from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 Row = TypeVar("Row")
+Answered = TypeVar("Answered", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +160,43 @@ class WordVectors(Protocol):
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """A matrix with the unit vector of each word, or a row of zeros."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What an answer of a language model cost: calls, and tokens as the endpoint counts them (0: unsaid)."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply(Generic[Answered]):
+    """An answer in the shape that was asked for."""
+
+    answer: Answered
+    spent: Spent
+
+
+class LanguageModel(Protocol):
+    """Questions to answers of a shape."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def ask(self, instructions: str, question: str, shape: type[Answered]) -> Reply[Answered]:
+        """AwayError when it may answer later, UnusableError when it gave no answer of this shape."""
+        ...
+
+
+class UnusableError(RejectedError):
+    """A language model gave no usable answer, and would not: it refused, or its answer has another shape."""
+
+    def __init__(self, reason: str, spent: Spent) -> None:
+        super().__init__(reason)
+        self.spent = spent
 
 
 class Table(Protocol[Row]):

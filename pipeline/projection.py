@@ -104,6 +104,7 @@ def _merged(row: DocumentRow, event: DocumentSubmitted, seq: int) -> DocumentRow
         status="queued",
         error=None,
         dreaming=_dreams(task_type, event),
+        dreaming_error=None,
         source=event.content if touches_content(event) else row.source,
         upload=event.upload if touches_content(event) else row.upload,
     )

@@ -34,6 +34,8 @@ class DocumentRow:
     updated_at: datetime
     status: Status = "queued"
     dreaming: bool = False
+    dreaming_error: str | None = None
+    """Why its memories were not formed when that was last tried, while they are still to be."""
     error: str | None = None
     title: str | None = None
     type: str = "text"

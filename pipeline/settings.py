@@ -53,11 +53,19 @@ class Settings(BaseSettings):
     llm_base_url: str | None = None
     llm_api_key: SecretStr | None = None
     llm_model: str | None = None
+    llm_seconds: float = Field(default=60.0, gt=0)
+    """How long one answer may take."""
+    llm_concurrency: int = Field(default=4, ge=1, le=256)
+    llm_input_tokens: int = Field(default=8000, ge=2000)
+    """Of one question, about; longer documents are asked about in parts."""
+    llm_output_tokens: int = Field(default=4000, ge=100)
 
     chunk_size: int = Field(default=800, ge=100, le=8000)
     """Characters of a chunk, at most."""
     dreaming_quiet_seconds: float = Field(default=10.0, ge=0)
     """How long a namespace must be quiet before dynamic memories are formed."""
+    dreaming_longest_seconds: float = Field(default=120.0, ge=0)
+    """A namespace that is never quiet is formed after so long all the same."""
 
     extract_workers: int = Field(default=1, ge=1, le=32)
     extract_seconds: float = Field(default=60.0, gt=0)

@@ -14,10 +14,14 @@ from pipeline.extraction.summary import summarize
 from pipeline.foundation import Foundation
 from pipeline.index.cache import NamespaceCache
 from pipeline.measuring import Measuring
+from pipeline.memory.by_model import ByModel
 from pipeline.memory.dreamer import Dreamer, Dreaming
+from pipeline.memory.extraction import ByRules, Extraction
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
+from pipeline.memory.nearby import NearbyMemories
+from pipeline.memory.schedule import Schedule
 from pipeline.memory.watch import Watch
 from pipeline.ports import Blobs, Clock, Embedder, Position, Tombstones
 from pipeline.profile.view import Profiles
@@ -209,7 +213,16 @@ def assembled(
 ) -> Pipeline:
     """The same on a store that is open; `closing` closes it."""
     ledger = Ledger(store.memories)
-    former = Former(documents=store.documents, catalog=store.catalog, publisher=foundation.bus, ledger=ledger)
+    cache = NamespaceCache(
+        store.documents, store.chunks, store.memories, store.catalog, foundation.settings.cache_bytes
+    )
+    former = Former(
+        documents=store.documents,
+        catalog=store.catalog,
+        publisher=foundation.bus,
+        ledger=ledger,
+        extraction=_extraction(foundation, store, embedder, cache),
+    )
     dreamer = _dreaming(foundation, store, former)
     keeper = Keeper(store.memories, ledger, store.catalog, foundation.locks)
     parts = _Parts(foundation, generation, store, embedder, keeper, former, dreamer, changes)
@@ -217,9 +230,7 @@ def assembled(
         foundation=foundation,
         generation=generation,
         store=store,
-        cache=NamespaceCache(
-            store.documents, store.chunks, store.memories, store.catalog, foundation.settings.cache_bytes
-        ),
+        cache=cache,
         profiles=Profiles(
             documents=store.documents,
             memories=store.memories,
@@ -237,8 +248,26 @@ def assembled(
     )
 
 
+def _extraction(
+    foundation: Foundation, store: Store, embedder: Embedder, cache: NamespaceCache
+) -> Extraction:
+    """Rules, or the language model of the settings."""
+    if foundation.model is None:
+        return ByRules()
+    return ByModel(
+        model=foundation.model,
+        catalog=store.catalog,
+        nearby=NearbyMemories(cache, embedder, store.documents),
+        publisher=foundation.bus,
+        clock=foundation.clock,
+        input_tokens=foundation.settings.llm_input_tokens,
+        told=foundation.metrics.asked,
+    )
+
+
 def _dreaming(foundation: Foundation, store: Store, former: Former) -> Dreaming:
-    quiet = foundation.settings.dreaming_quiet_seconds
+    settings = foundation.settings
+    schedule = Schedule.of(settings.dreaming_quiet_seconds, settings.dreaming_longest_seconds)
     hand_over = form.handing_over(foundation.bus, foundation.blobs)
     if foundation.shared:
         return Watch(
@@ -246,7 +275,7 @@ def _dreaming(foundation: Foundation, store: Store, former: Former) -> Dreaming:
             catalog=store.catalog,
             clock=foundation.clock,
             locks=foundation.locks,
-            quiet_seconds=quiet,
+            schedule=schedule,
             hand_over=hand_over,
         )
     return Dreamer(
@@ -254,7 +283,7 @@ def _dreaming(foundation: Foundation, store: Store, former: Former) -> Dreaming:
         documents=store.documents,
         catalog=store.catalog,
         clock=foundation.clock,
-        quiet_seconds=quiet,
+        schedule=schedule,
         hand_over=hand_over,
     )
 

@@ -351,6 +351,25 @@ class OperationRequested(Event):
     at: datetime
 
 
+class UsageRecorded(Event):
+    """What one question to a language model cost. Key = space.
+
+    Tokens as the endpoint counts them (0: it did not say). `outcome`: `formed`, or `unusable` where rules had
+    to find the facts instead; `documents`: how many were asked about.
+    """
+
+    space: str
+    at: datetime
+    purpose: Literal["memories"]
+    model: str
+    outcome: Literal["formed", "unusable"]
+    documents: int
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    seconds: float
+
+
 class FeedbackSubmitted(Event):
     """What a user wrote to the operators of this deployment. Key = id."""
 

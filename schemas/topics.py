@@ -33,6 +33,8 @@ TRANSIENT = timedelta(hours=1)
 """For what an earlier topic brings forth again; retention waits for every group in any case."""
 SYNCS = timedelta(days=30)
 """Runs of connectors are news, not truth: ten of each are shown."""
+USAGE = timedelta(days=400)
+"""A year, to be added up by whoever pays."""
 
 DOCUMENTS_SUBMITTED = Topic("documents.submitted.v1", events.DocumentSubmitted)
 DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
@@ -43,6 +45,7 @@ SETTINGS_CHANGED = Topic("settings.changed.v1", events.SettingsChanged, compacte
 OPERATIONS_REQUESTED = Topic("operations.requested.v1", events.OperationRequested)
 CONNECTORS_TRIGGERED = Topic("connectors.triggered.v1", events.ConnectorTriggered, keep=SYNCS)
 CONNECTORS_SYNCED = Topic("connectors.synced.v1", events.SyncReported, keep=SYNCS)
+USAGE_RECORDED = Topic("usage.recorded.v1", events.UsageRecorded, keep=USAGE)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 
 ALL: tuple[Topic[Any], ...] = (
@@ -55,5 +58,6 @@ ALL: tuple[Topic[Any], ...] = (
     OPERATIONS_REQUESTED,
     CONNECTORS_TRIGGERED,
     CONNECTORS_SYNCED,
+    USAGE_RECORDED,
     FEEDBACK_SUBMITTED,
 )

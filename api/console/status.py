@@ -83,6 +83,11 @@ def _troubles(answer: Answer) -> Table:
     table = _table("What went wrong", "where", "why")
     for topic, count in answer["deadLetters"].items():
         table.add_row(f"{count:,} dead letters of {topic}", "recollect dlq list")
+    for one in answer["waiting"]:
+        where = f"memories of {one['namespace']}/{one['id']} wait"
+        table.add_row(escape(where), escape(one["error"]))
+    if (more := answer["waitingCount"] - len(answer["waiting"])) > 0:
+        table.add_row(f"memories of {more:,} other documents wait", "")
     for one in answer["failures"]:
         table.add_row(escape(f"{one['namespace']}/{one['id']}"), escape(one["error"]))
     return table

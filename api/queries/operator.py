@@ -21,6 +21,7 @@ from schemas.http.operator import (
     NotReady,
     StageLag,
     StatusAnswer,
+    WaitingDocument,
 )
 from schemas.http.replay import ReplayAnswer
 from schemas.limits import BUCKETS
@@ -45,6 +46,7 @@ async def status(state: State) -> StatusAnswer:
     for (group, _), count in seen.lag.items():
         lag[group] += count
     troubles = await state.health.troubles()
+    late = await waiting(state)
     return StatusAnswer(
         version=version("recollect"),
         bus=seen.bus,
@@ -60,6 +62,8 @@ async def status(state: State) -> StatusAnswer:
         ],
         dead_letters=await _parked(parked(state)),
         failures=(await failed(state))[:SHOWN],
+        waiting=late[:SHOWN],
+        waiting_count=len(late),
         replay=_running(state),
         disk=Disk(tables=together(seen.tables.values()).bytes, log=seen.log_bytes, free=seen.free_bytes),
     )
@@ -96,6 +100,16 @@ async def failed(state: State) -> list[FailedDocument]:
             error=row.error or "no reason was given",
             updated_at=timestamp(row.updated_at),
         )
+        for owner, row in rows
+        if owner is not None
+    ]
+
+
+async def waiting(state: State) -> list[WaitingDocument]:
+    """Documents whose memories could not be formed yet, in namespaces that exist; at most `FAILED`."""
+    rows = [(state.catalog.owner(row.space), row) for row in await state.documents.delayed(FAILED)]
+    return [
+        WaitingDocument(namespace=owner.name, id=row.id, error=row.dreaming_error or "no reason was given")
         for owner, row in rows
         if owner is not None
     ]

@@ -1,9 +1,9 @@
 """Embedders and language models, each behind a port."""
 
-from typing import Literal
+from typing import Literal, Protocol
 
 from pipeline.inference.none import NoEmbedder
-from pipeline.ports import Embedder
+from pipeline.ports import Embedder, LanguageModel
 
 
 def open_embedder(
@@ -32,3 +32,40 @@ def open_embedder(
 
         return OpenAIEmbedder(base_url=base_url, model=model, dimensions=dimensions, api_key=api_key)
     return NoEmbedder()
+
+
+class ClosableModel(LanguageModel, Protocol):
+    """Whoever opens it closes it."""
+
+    async def aclose(self) -> None: ...
+
+
+def open_model(
+    *,
+    base_url: str | None,
+    model: str | None,
+    api_key: str | None = None,
+    seconds: float = 60.0,
+    output_tokens: int = 4000,
+    concurrency: int = 4,
+) -> ClosableModel | None:
+    """The language model of the settings; None where none is set. ValueError names what is missing."""
+    if base_url is None and model is None:
+        return None
+    if base_url is None or model is None:
+        missing = "RECOLLECT_LLM_MODEL" if model is None else "RECOLLECT_LLM_BASE_URL"
+        raise ValueError(
+            f"{missing} is not set: a language model needs its address and its name, for example "
+            "RECOLLECT_LLM_BASE_URL=http://127.0.0.1:11434/v1 and RECOLLECT_LLM_MODEL=qwen3:8b."
+        )
+    # The client's library takes a second to import, which nobody else need wait for.
+    from pipeline.inference.chat import ChatModel  # noqa: PLC0415 - see above
+
+    return ChatModel(
+        base_url=base_url,
+        model=model,
+        api_key=api_key,
+        seconds=seconds,
+        output_tokens=output_tokens,
+        concurrency=concurrency,
+    )

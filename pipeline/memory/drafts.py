@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
+from itertools import islice
 
 from pipeline.memory.facts import Fact, continued, facts
 from pipeline.memory.sentences import sentences
@@ -10,6 +11,7 @@ from pipeline.memory.slots.reading import slots
 from pipeline.memory.slots.slot import Slot
 from pipeline.memory.speakers import Utterance, utterances
 from pipeline.memory.voice import Voice
+from schemas.events import Relation
 
 MOST = 1000
 """Facts of one document; a book is recalled by its passages."""
@@ -26,6 +28,9 @@ class Draft:
     slots: tuple[Slot, ...]
     dates: tuple[str, ...] = ()
     """When it happens: ISO 8601 days, months, years, or intervals `first/last`."""
+    is_inference: bool = False
+    relations: tuple[Relation, ...] = ()
+    """What is known of its relations already, before it is compared with other facts."""
 
 
 def drafts(text: str, today: date | None = None, *, assumed: bool = False) -> list[Draft]:
@@ -37,22 +42,27 @@ def drafts(text: str, today: date | None = None, *, assumed: bool = False) -> li
     >>> [draft.text for draft in drafts("Ann: I live in Rome. You too?\\nBob: I like Rome.")]
     ['Ann lives in Rome', 'Bob likes Rome']
     """
-    found: list[Draft] = []
-    seen: set[str] = set()
-    values: dict[tuple[str, str], str] = {}
     said = utterances(text)
     names = frozenset(one.speaker for one in said if one.speaker is not None)
-    for utterance in said:
-        for draft in _said(utterance, Voice(utterance.speaker, utterance.chat, names, today, assumed)):
-            key = " ".join(draft.text.casefold().split())
-            if key in seen and not _changes(draft.slots, values):
-                continue
-            seen.add(key)
-            values.update({slot.key: slot.value for slot in draft.slots if slot.single})
-            found.append(draft)
-            if len(found) == MOST:
-                return found
-    return found
+    every = (
+        draft
+        for utterance in said
+        for draft in _said(utterance, Voice(utterance.speaker, utterance.chat, names, today, assumed))
+    )
+    return list(islice(unrepeated(every), MOST))
+
+
+def unrepeated(facts: Iterable[Draft]) -> Iterator[Draft]:
+    """Each fact once, but for a value that comes again after another one."""
+    seen: set[str] = set()
+    values: dict[tuple[str, str], str] = {}
+    for draft in facts:
+        key = " ".join(draft.text.casefold().split())
+        if key in seen and not _changes(draft.slots, values):
+            continue
+        seen.add(key)
+        values.update({slot.key: slot.value for slot in draft.slots if slot.single})
+        yield draft
 
 
 def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:

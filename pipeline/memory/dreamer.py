@@ -10,14 +10,15 @@ from typing import Protocol
 from pipeline import tracing
 from pipeline.errors import RetryableError
 from pipeline.memory.former import Former, is_wanted
+from pipeline.memory.schedule import Schedule
 from pipeline.memory.writing import Work
 from pipeline.ports import Catalog, Clock, Documents
 from pipeline.rows import DocumentRow
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 12
-"""A namespace that is never quiet is formed after this many quiet times all the same."""
+AT_ONCE = 8
+"""Namespaces that are dreamt about at a time: one whose memories take long holds up no other."""
 TOGETHER = 256
 """Documents whose texts are in memory at once."""
 
@@ -27,10 +28,14 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class Dreaming(Protocol):
-    """Forms the memories of `dynamic` documents once their namespaces are quiet."""
+    """Forms the memories of `dynamic` documents once their namespaces are quiet, and of what had to wait."""
 
     def note(self, space: str, document: str, seq: int) -> None:
         """A document has a text whose memories are to be formed when its namespace is quiet."""
+        ...
+
+    def delay(self, space: str, document: str, seq: int, seconds: float) -> None:
+        """The memories of a document can't be formed now: to be tried again after so long."""
         ...
 
     async def run(self) -> None:
@@ -44,6 +49,7 @@ class _Waiting:
 
     first: datetime
     last: datetime
+    not_before: datetime | None = None
     documents: dict[str, int] = field(default_factory=dict)
     requests: dict[tracing.Subject, str] = field(default_factory=dict)
 
@@ -58,7 +64,7 @@ class Dreamer:
         documents: Documents,
         catalog: Catalog,
         clock: Clock,
-        quiet_seconds: float,
+        schedule: Schedule,
         hand_over: HandOver,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -66,55 +72,85 @@ class Dreamer:
         self._documents = documents
         self._catalog = catalog
         self._clock = clock
-        self._quiet = timedelta(seconds=quiet_seconds)
+        self._schedule = schedule
         self._hand_over = hand_over
         self._sleep = sleep
         self._waiting: dict[str, _Waiting] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
         self._noted = asyncio.Event()
 
     def note(self, space: str, document: str, seq: int) -> None:
         """A document has a text whose memories are to be formed when its namespace is quiet."""
+        self._note(space, document, seq, self._clock.now())
+
+    def delay(self, space: str, document: str, seq: int, seconds: float) -> None:
+        """As `Dreaming.delay`: nothing of its namespace is tried before, since it would wait too."""
+        now = self._clock.now()
+        # Others that come meanwhile do not put it off any more.
+        waiting = self._note(space, document, seq, now - self._schedule.longest)
+        if waiting is not None:
+            waiting.not_before = now + timedelta(seconds=seconds)
+
+    async def run(self) -> None:
+        """For ever: first what a former run left, then whatever becomes due, some namespaces at a time."""
+        await self._resume()
+        async with asyncio.TaskGroup() as dreams:
+            while True:
+                await self._slots.acquire()
+                waiting = await self._next_due()
+                dreams.create_task(self._dream(*waiting)).add_done_callback(lambda _: self._slots.release())
+
+    def _note(self, space: str, document: str, seq: int, at: datetime) -> _Waiting | None:
         owner = self._catalog.owner(space)
         if owner is None:
-            return
-        now = self._clock.now()
-        waiting = self._waiting.setdefault(owner.name, _Waiting(now, now))
-        waiting.last = now
+            return None
+        waiting = self._waiting.setdefault(owner.name, _Waiting(at, at))
+        waiting.first, waiting.last = min(waiting.first, at), max(waiting.last, at)
         waiting.documents[document] = max(seq, waiting.documents.get(document, seq))
         if request := tracing.origin(document, seq):
             waiting.requests[document, seq] = request
         self._noted.set()
+        return waiting
 
-    async def run(self) -> None:
-        """For ever: first what a former run left, then whatever becomes due."""
-        await self._resume()
+    async def _resume(self) -> None:
+        """What waited before the start waits from when it came, so a restart puts nothing off."""
+        now = self._clock.now()
+        for row in await self._documents.unfinished():
+            if row.text_seq == row.current_seq:
+                self._note(row.space, row.key, row.current_seq, min(row.updated_at, now))
+
+    async def _next_due(self) -> tuple[str, _Waiting]:
+        """The namespace that is due first, when it is; it waits no more then."""
         while True:
             self._heed(self._clock.now())
+            self._noted.clear()
             name = self._next()
             if name is None:
-                self._noted.clear()
                 await self._noted.wait()
                 continue
             delay = (self._due(self._waiting[name]) - self._clock.now()).total_seconds()
-            if delay > 0:
-                # Nothing noted meanwhile can be due earlier, because every namespace waits equally long.
-                await self._sleep(delay)
-            else:
-                await self._dream(name)
+            if delay <= 0:
+                return name, self._waiting.pop(name)
+            await self._rest(delay)
 
-    async def _resume(self) -> None:
-        for row in await self._documents.unfinished():
-            if row.text_seq == row.current_seq:
-                self.note(row.space, row.key, row.current_seq)
+    async def _rest(self, seconds: float) -> None:
+        """Until then, or until something is noted, which may be due earlier than what was put off."""
+        sleeping = asyncio.ensure_future(self._sleep(seconds))
+        noted = asyncio.ensure_future(self._noted.wait())
+        try:
+            await asyncio.wait([sleeping, noted], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            sleeping.cancel()
+            noted.cancel()
 
     def _next(self) -> str | None:
         return min(self._waiting, key=lambda name: self._due(self._waiting[name]), default=None)
 
     def _due(self, waiting: _Waiting) -> datetime:
-        return min(waiting.last + self._quiet, waiting.first + PATIENCE * self._quiet)
+        due = self._schedule.due(waiting.first, waiting.last)
+        return due if waiting.not_before is None else max(due, waiting.not_before)
 
-    async def _dream(self, name: str) -> None:
-        waiting = self._waiting.pop(name)
+    async def _dream(self, name: str, waiting: _Waiting) -> None:
         noted = sorted(waiting.documents.items(), key=lambda item: item[1])
         try:
             with tracing.within(tracing.Origins(waiting.requests)):
@@ -147,7 +183,9 @@ class Dreamer:
         ready = sorted(
             (row for row in rows if row.text_seq == row.current_seq), key=lambda row: row.current_seq
         )
-        await self._former.form([work(row) for row in ready])
+        for one in await self._former.form([work(row) for row in ready]):
+            log.info("The memories of %s wait %.0f s.", one.work.document, one.seconds)
+            self.delay(one.work.space, one.work.document, one.work.seq, one.seconds)
 
     async def _again(self, documents: Iterable[str]) -> None:
         found = await self._documents.get(list(documents))
@@ -172,4 +210,5 @@ def work(row: DocumentRow) -> Work:
         text=row.text or "",
         date=row.date,
         group=row.group,
+        supporting_context=row.supporting_context,
     )

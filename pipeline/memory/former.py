@@ -1,22 +1,21 @@
 """Documents to `memories.formed`: their facts, and what these mean for the facts of the namespace."""
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from time import perf_counter
 from weakref import WeakValueDictionary
 
-from pipeline.memory.drafts import MOST, Draft, drafts
+from pipeline.memory.drafts import Draft
+from pipeline.memory.extraction import ByRules, Delay, Extraction
 from pipeline.memory.ledger import Ledger
-from pipeline.memory.relations import Known, moment
+from pipeline.memory.relations import Known
 from pipeline.memory.writing import Work, Writing
 from pipeline.ports import Catalog, Documents, Publisher
 from pipeline.rows import DocumentRow, NamespaceRow
 from schemas.base import Metadata
 from schemas.events import FormedMemory, MemoriesFormed
 from schemas.topics import MEMORIES_FORMED
-
-log = logging.getLogger(__name__)
 
 SLICE = 32
 """Documents read by one call of the worker thread."""
@@ -26,55 +25,86 @@ BREATH_SECONDS = 0.005
 """How long facts are compared before whoever else waits for the loop has a turn."""
 
 
+@dataclass(frozen=True, slots=True)
+class Delayed:
+    """A document whose facts can't be found now; its row says why. To be tried again after `seconds`."""
+
+    work: Work
+    seconds: float
+
+
 class Former:
     """Forms and publishes, one caller at a time in a namespace, so that facts are compared in order."""
 
     def __init__(
-        self, *, documents: Documents, catalog: Catalog, publisher: Publisher, ledger: Ledger
+        self,
+        *,
+        documents: Documents,
+        catalog: Catalog,
+        publisher: Publisher,
+        ledger: Ledger,
+        extraction: Extraction | None = None,
     ) -> None:
         self._documents = documents
         self._catalog = catalog
         self._publisher = publisher
         self._ledger = ledger
+        self._extraction = extraction or ByRules()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    async def form(self, works: Sequence[Work]) -> None:
-        """Form what is still wanted of these, each namespace in the order given."""
+    async def form(self, works: Sequence[Work]) -> list[Delayed]:
+        """Form what is still wanted of these, each namespace in the order given; what has to wait."""
         by_namespace: dict[str, list[Work]] = {}
         for work in works:
             owner = self._catalog.owner(work.space)
             if owner is not None:
                 by_namespace.setdefault(owner.name, []).append(work)
-        await asyncio.gather(*(self._in_namespace(name, found) for name, found in by_namespace.items()))
+        parts = await asyncio.gather(
+            *(self._in_namespace(name, found) for name, found in by_namespace.items())
+        )
+        return [one for part in parts for one in part]
 
-    async def _in_namespace(self, name: str, works: Sequence[Work]) -> None:
+    async def _in_namespace(self, name: str, works: Sequence[Work]) -> list[Delayed]:
         lock = self._locks.setdefault(name, asyncio.Lock())
+        delayed: list[Delayed] = []
         async with lock:
             for begin in range(0, len(works), SLICE):
-                await self._form(works[begin : begin + SLICE])
+                delayed += await self._form(works[begin : begin + SLICE])
+        return delayed
 
-    async def _form(self, works: Sequence[Work]) -> None:
+    async def _form(self, works: Sequence[Work]) -> list[Delayed]:
         rows = await self._documents.get([work.document for work in works])
         wanted = [work for work in works if is_wanted(rows.get(work.document), work.seq)]
         owner = self._catalog.owner(wanted[0].space) if wanted else None
         if owner is None:
-            return
-        found = await asyncio.to_thread(lambda: [_stated(work) for work in wanted])
-        for work, facts in zip(wanted, found, strict=True):
-            if len(facts) == MOST:
-                log.warning(
-                    "Document %s of %s: only its first %d facts are memories; its passages are all found.",
-                    work.document,
-                    work.space,
-                    MOST,
-                )
+            return []
+        answers = list(zip(wanted, await self._extraction.facts(owner, wanted), strict=True))
+        found = [(work, facts) for work, facts in answers if not isinstance(facts, Delay)]
+        await self._relate(owner, found)
+        return await self._delayed([(work, delay) for work, delay in answers if isinstance(delay, Delay)])
+
+    async def _delayed(self, delays: Sequence[tuple[Work, Delay]]) -> list[Delayed]:
+        """Their rows say why they wait."""
+        reasons = {work.document: (work.seq, delay.reason) for work, delay in delays}
+
+        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+            seq, reason = reasons[key]
+            waits = is_wanted(rows, seq) and rows[0].dreaming_error != reason
+            return [replace(rows[0], dreaming_error=reason)] if waits else None
+
+        if reasons:
+            await self._documents.update(list(reasons), change)
+        return [Delayed(work, delay.seconds) for work, delay in delays]
+
+    async def _relate(self, owner: NamespaceRow, found: Sequence[tuple[Work, Sequence[Draft]]]) -> None:
+        """Compare the facts with what is known, document by document, and publish them."""
         await self._ledger.load(owner.spaces)
-        keys = {slot.key for facts in found for draft in facts for slot in draft.slots}
+        keys = {slot.key for _, facts in found for draft in facts for slot in draft.slots}
         rivals = self._ledger.in_slots(owner.spaces, keys)
         await self._let_go_of_lost(rivals)
-        shared = await self._groups(wanted, rivals)
+        shared = await self._groups([work for work, _ in found], rivals)
         events: list[MemoriesFormed] = []
-        for work, facts in zip(wanted, found, strict=True):
+        for work, facts in found:
             events.append(await self._formed(owner, work, facts, shared))
             if sum(len(event.memories) for event in events) >= TOGETHER:
                 await self._publish(events)
@@ -133,8 +163,3 @@ class Former:
 def is_wanted(rows: Sequence[DocumentRow] | None, seq: int) -> bool:
     """Whether the document is there, waits for its memories, and has no newer content than `seq`."""
     return bool(rows) and rows[0].dreaming and rows[0].current_seq <= seq  # type: ignore[index]  # not empty
-
-
-def _stated(work: Work) -> list[Draft]:
-    today = moment(work.date, work.at).date()
-    return drafts(work.text, today, assumed=work.date is None)

@@ -3,9 +3,11 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from pipeline.memory.dreamer import PATIENCE, HandOver, Sleep
+from pipeline.memory.dreamer import HandOver, Sleep
+from pipeline.memory.schedule import Schedule
 from pipeline.ports import Catalog, Clock, Documents, Locks
 from pipeline.rows import DocumentRow
 
@@ -15,7 +17,22 @@ LONGEST_PAUSE = 5.0
 SHORTEST_PAUSE = 0.25
 AGAIN = timedelta(minutes=10)
 """A document whose memories are still not there so long after it was handed over is handed over again."""
+SOON = timedelta(seconds=5)
+"""One that could not be formed, its row says why, is handed over again after so long, then twice as long…"""
 _LOCK = "dreaming"
+
+
+@dataclass(frozen=True, slots=True)
+class _Handed:
+    """A document was handed over, for the `times`-th time."""
+
+    at: datetime
+    times: int
+
+    def rests(self, row: DocumentRow, now: datetime) -> bool:
+        """Whether it is too early to hand it over again."""
+        delayed = row.dreaming_error is not None
+        return now - self.at < (min(AGAIN, SOON * 2 ** min(self.times - 1, 10)) if delayed else AGAIN)
 
 
 class Watch:
@@ -28,7 +45,7 @@ class Watch:
         catalog: Catalog,
         clock: Clock,
         locks: Locks,
-        quiet_seconds: float,
+        schedule: Schedule,
         hand_over: HandOver,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
@@ -36,14 +53,17 @@ class Watch:
         self._catalog = catalog
         self._clock = clock
         self._locks = locks
-        self._quiet = timedelta(seconds=quiet_seconds)
-        self._pause = min(LONGEST_PAUSE, max(SHORTEST_PAUSE, quiet_seconds / LOOKS))
+        self._schedule = schedule
+        self._pause = min(LONGEST_PAUSE, max(SHORTEST_PAUSE, schedule.quiet.total_seconds() / LOOKS))
         self._hand_over = hand_over
         self._sleep = sleep
-        self._handed: dict[tuple[str, int], datetime] = {}
+        self._handed: dict[tuple[str, int], _Handed] = {}
 
     def note(self, space: str, document: str, seq: int) -> None:
         """Nothing to remember: the table says it, to whichever process watches."""
+
+    def delay(self, space: str, document: str, seq: int, seconds: float) -> None:
+        """As `note`: the document's row says that it could not be formed."""
 
     async def run(self) -> None:
         """For ever; waits until it is this process's turn to watch."""
@@ -56,18 +76,29 @@ class Watch:
     async def look(self) -> int:
         """Hand over what is due now; how many documents."""
         now = self._clock.now()
-        rows = [row for row in await self._documents.unfinished() if _is_ready(row)]
+        rows = [row for row in await self._documents.unfinished() if _has_text(row)]
         self._handed = {
-            (row.key, row.content_seq): at
+            (row.key, row.content_seq): handed
             for row in rows
-            if (at := self._handed.get((row.key, row.content_seq))) is not None and now - at < AGAIN
+            if (handed := self._handed.get((row.key, row.content_seq))) is not None
         }
-        due = due_of(self._by_owner(rows), now, self._quiet)
-        fresh = [row for row in due if (row.key, row.content_seq) not in self._handed]
+        fresh = [row for row in self._due(rows, now) if not self._rests(row, now)]
         for row in fresh:
             await self._hand_over(row)
-            self._handed[row.key, row.content_seq] = now
+            before = self._handed.get((row.key, row.content_seq))
+            self._handed[row.key, row.content_seq] = _Handed(now, 1 if before is None else before.times + 1)
         return len(fresh)
+
+    def _due(self, rows: Sequence[DocumentRow], now: datetime) -> Sequence[DocumentRow]:
+        """Those of quiet namespaces, and `instant` ones that were tried and could not be formed."""
+        dynamic = [row for row in rows if row.dreaming_mode == "dynamic"]
+        delayed = [row for row in rows if row.dreaming_mode != "dynamic" and row.dreaming_error is not None]
+        due = [*due_of(self._by_owner(dynamic), now, self._schedule), *delayed]
+        return sorted(due, key=lambda row: row.content_seq)
+
+    def _rests(self, row: DocumentRow, now: datetime) -> bool:
+        handed = self._handed.get((row.key, row.content_seq))
+        return handed is not None and handed.rests(row, now)
 
     def _by_owner(self, rows: Iterable[DocumentRow]) -> dict[str, list[DocumentRow]]:
         owned: defaultdict[str, list[DocumentRow]] = defaultdict(list)
@@ -77,19 +108,19 @@ class Watch:
         return owned
 
 
-def due_of(waiting: dict[str, list[DocumentRow]], now: datetime, quiet: timedelta) -> Sequence[DocumentRow]:
-    """The documents of namespaces that were quiet for so long, or waited long enough; oldest first.
+def due_of(waiting: dict[str, list[DocumentRow]], now: datetime, schedule: Schedule) -> Sequence[DocumentRow]:
+    """The documents of namespaces that were quiet for so long, or waited long enough.
 
     A time in the future, by another machine's clock, counts as now.
     """
     due: list[DocumentRow] = []
     for rows in waiting.values():
         since = [min(row.updated_at, now) for row in rows]
-        if now - max(since) >= quiet or now - min(since) >= PATIENCE * quiet:
+        if schedule.due(min(since), max(since)) <= now:
             due += rows
-    return sorted(due, key=lambda row: row.content_seq)
+    return due
 
 
-def _is_ready(row: DocumentRow) -> bool:
+def _has_text(row: DocumentRow) -> bool:
     """Its text is there; an `instant` one is formed by the stage that has it already."""
-    return row.text_seq == row.content_seq and row.status != "failed" and row.dreaming_mode == "dynamic"
+    return row.text_seq == row.content_seq and row.status != "failed"

@@ -27,6 +27,7 @@ class Work:
     text: str
     date: str | None = None
     group: Metadata | None = None
+    supporting_context: str | None = None
 
 
 class Writing:
@@ -55,11 +56,12 @@ class Writing:
             # The same fact in other words is the memory as it was first written.
             text=draft.text if there is None else there.text,
             is_static=draft.is_static if there is None else there.is_static,
+            is_inference=draft.is_inference,
             date=self._work.date,
             event_dates=draft.dates,
             start=draft.start,
             end=draft.end,
-            relations=verdict.relations,
+            relations=(*verdict.relations, *draft.relations),
             replaced_by=verdict.replaced_by,
             since=since,
             space=there.space if there is not None and there.space != self._work.space else None,

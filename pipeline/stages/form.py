@@ -39,7 +39,10 @@ class Form:
         for event in wanted:
             if event.dreaming == "dynamic":
                 self.dreamer.note(event.space, event.document, event.seq)
-        await self.former.form([await self._work(event) for event in wanted if event.dreaming == "instant"])
+        works = [await self._work(event) for event in wanted if event.dreaming == "instant"]
+        for one in await self.former.form(works):
+            # Its row says why. The stage goes on: nothing else has to wait for it.
+            self.dreamer.delay(one.work.space, one.work.document, one.work.seq, one.seconds)
 
     async def give_up(self, record: Record[DocumentExtracted], reason: str) -> None:
         """The document has no memories, and says why."""
@@ -65,6 +68,7 @@ class Form:
             text=await self.blobs.text(event.text),
             date=event.date,
             group=event.group,
+            supporting_context=event.supporting_context,
         )
 
     async def _clear(self, events: Sequence[DocumentExtracted]) -> None:
@@ -103,6 +107,7 @@ def handing_over(publisher: Publisher, blobs: Blobs) -> HandOver:
             title=row.title,
             date=row.date,
             group=row.group,
+            supporting_context=row.supporting_context,
             task_type=row.task_type,
             dreaming="instant",
         )

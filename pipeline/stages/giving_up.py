@@ -19,7 +19,7 @@ async def give_up(
         if not rows or rows[0].current_seq > seq:
             return None
         row = replace(rows[0], status="failed", error=reason)
-        return [row if dreaming is None else replace(row, dreaming=dreaming)]
+        return [row if dreaming is None else replace(row, dreaming=dreaming, dreaming_error=None)]
 
     await documents.update([key], change)
     await documents.durable()

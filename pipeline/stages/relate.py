@@ -125,7 +125,7 @@ class Relate:
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             finished = rows and rows[0].dreaming and rows[0].current_seq == seqs[key]
-            return [replace(rows[0], dreaming=False)] if finished else None
+            return [replace(rows[0], dreaming=False, dreaming_error=None)] if finished else None
 
         await self.documents.update(list(seqs), change)
         # A document may have been deleted meanwhile, its memories erased before these were written.

@@ -37,7 +37,7 @@ DocumentSort = Literal["createdAt", "updatedAt"]
 
 _SORTS = {"createdAt": "created_at", "updatedAt": "updated_at"}
 _PLAIN = (
-    "key", "space", "id", "status", "error", "title", "type", "summary", "url", "text",
+    "key", "space", "id", "status", "error", "dreaming_error", "title", "type", "summary", "url", "text",
     "supporting_context", "date", "task_type", "dreaming_mode",
 )  # fmt: skip
 _NUMBERS = ("seq", "content_seq", "text_seq")
@@ -185,6 +185,15 @@ class Documents(Readable[DocumentRow]):
         names = [name for name in self.codec.schema.names if name not in hidden]
         overlay, base = await self.scan(None, "status = 'failed'", names)
         fresh = [row for row in self.unflushed(overlay, None) if row.status == "failed"]
+        rows = self.codec.decode(base) + fresh
+        return sorted(rows, key=attrgetter("updated_at"), reverse=True)[:limit]
+
+    async def delayed(self, limit: int) -> list[DocumentRow]:
+        """Documents whose memories wait because of something, newest change first; without their texts."""
+        hidden = _SEARCH_ONLY | {"text", "source"}
+        names = [name for name in self.codec.schema.names if name not in hidden]
+        overlay, base = await self.scan(None, "dreaming AND dreaming_error IS NOT NULL", names)
+        fresh = [row for row in self.unflushed(overlay, None) if row.dreaming and row.dreaming_error]
         rows = self.codec.decode(base) + fresh
         return sorted(rows, key=attrgetter("updated_at"), reverse=True)[:limit]
 

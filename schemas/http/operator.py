@@ -39,8 +39,18 @@ class FailedDocument(Answer):
     updated_at: Timestamp
 
 
+class WaitingDocument(Answer):
+    """A document whose memories could not be formed yet, and are tried again. `error` is for people."""
+
+    namespace: str
+    id: str
+    error: str
+
+
 class StatusAnswer(Answer):
     """Documents by status, lag by consumer group and by stage, dead letters by topic, the newest failures.
+
+    `waiting`: some of the documents whose memories could not be formed yet; `waiting_count`: how many are.
 
     Chunks and memories are counted as far as they are flushed.
     """
@@ -56,6 +66,8 @@ class StatusAnswer(Answer):
     stages: list[StageLag]
     dead_letters: dict[str, Count]
     failures: list[FailedDocument]
+    waiting: list[WaitingDocument]
+    waiting_count: Count
     disk: Disk
     replay: ReplayAnswer | None = None
     """The replay that runs, if one does."""

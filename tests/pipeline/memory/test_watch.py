@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from pipeline.locks import LocalLocks
-from pipeline.memory.dreamer import PATIENCE
+from pipeline.memory.schedule import Schedule
 from pipeline.memory.watch import AGAIN, Watch
 from pipeline.rows import DocumentRow
-from tests.pipeline.memory.world import QUIET, World
+from tests.pipeline.memory.world import LONGEST, QUIET, World
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +31,7 @@ class Watched(World):
             catalog=self.catalog,
             clock=self.clock,
             locks=self.locks,
-            quiet_seconds=QUIET,
+            schedule=Schedule.of(QUIET, LONGEST),
             hand_over=self.hand_over,
             sleep=self.sleep,
         )
@@ -67,11 +67,11 @@ async def test_nothing_is_handed_over_before_the_namespace_is_quiet() -> None:
 async def test_a_namespace_that_is_never_quiet_is_handed_over_all_the_same() -> None:
     world = Watched()
     watch = world.watch()
-    for number in range(2 * PATIENCE):
+    for number in range(round(2 * LONGEST / QUIET)):
         await world.wait(f"d{number}")
         assert await watch.look() == 0
         world.clock.advance(QUIET / 2)
-    assert await watch.look() == 2 * PATIENCE
+    assert await watch.look() == round(2 * LONGEST / QUIET)
 
 
 async def test_what_was_handed_over_is_not_handed_over_again_until_it_took_far_too_long() -> None:

@@ -7,6 +7,7 @@ from pipeline.memory.dreamer import Dreamer, work
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
+from pipeline.memory.schedule import Schedule
 from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.stage import Record
 from pipeline.stages import forget, form, relate
@@ -28,6 +29,7 @@ from tests.fakes import (
 )
 
 QUIET = 10.0
+LONGEST = 120.0
 
 
 class World:
@@ -57,7 +59,7 @@ class World:
             documents=self.documents,
             catalog=self.catalog,
             clock=self.clock,
-            quiet_seconds=QUIET,
+            schedule=Schedule.of(QUIET, LONGEST),
             hand_over=form.handing_over(self.publisher, self.blobs),
         )
         self.form = form.build(

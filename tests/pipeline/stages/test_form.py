@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from pipeline.memory.dreamer import PATIENCE, Dreamer
+from pipeline.memory.dreamer import Dreamer
 from schemas.ids import memory_id
 from schemas.topics import MEMORIES_FORMED
-from tests.pipeline.memory.world import QUIET, World
+from tests.pipeline.memory.world import LONGEST, QUIET, World
 
 pytestmark = pytest.mark.anyio
 
@@ -104,7 +104,7 @@ async def test_dynamic_documents_wait_until_the_namespace_is_quiet() -> None:
 async def test_a_namespace_that_is_never_quiet_is_formed_all_the_same() -> None:
     world = World()
     row = await world.write("a", "I live in Berlin.")
-    for _ in range(3 * PATIENCE):
+    for _ in range(round(3 * LONGEST / QUIET)):
         world.dreamer.note("alice#0", row.key, row.content_seq)
         world.clock.advance(QUIET / 2)
     async with dreaming(world):
