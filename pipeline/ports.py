@@ -290,6 +290,10 @@ class Memories(Table[MemoryRow], Protocol):
         """Memories that have any of these document keys among their sources."""
         ...
 
+    async def expiring(self) -> list[MemoryRow]:
+        """Memories that say their own end and are not forgotten yet, of every space."""
+        ...
+
 
 class Syncs(Table[SyncsRow], Protocol):
     """The newest runs of each connector; a group is a connector's id."""

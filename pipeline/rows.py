@@ -129,6 +129,8 @@ class MemoryRow:
     forget_reason: str | None = None
     version: int = 1
     date: str | None = None
+    expires_at: datetime | None = None
+    """When it is over by its own words: it is forgotten then."""
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()

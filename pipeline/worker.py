@@ -16,6 +16,7 @@ from pipeline.index.cache import NamespaceCache
 from pipeline.measuring import Measuring
 from pipeline.memory.by_model import ByModel
 from pipeline.memory.dreamer import Dreamer, Dreaming
+from pipeline.memory.expiry import Expiry
 from pipeline.memory.extraction import ByRules, Extraction
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
@@ -74,6 +75,7 @@ class Pipeline:
     keeper: Keeper
     embedder: Embedder
     dreamer: Dreaming
+    expiry: Expiry
     stages: Sequence[Stage[Any]]
     publisher: Relay
     """What requests publish with."""
@@ -135,6 +137,7 @@ class Pipeline:
         async with asyncio.TaskGroup() as parts:
             parts.create_task(self.bus.run(self.stages))
             parts.create_task(self.dreamer.run())
+            parts.create_task(self.expiry.run())
             parts.create_task(self._sweep_in_turn())
             parts.create_task(self._maintain())
 
@@ -241,6 +244,13 @@ def assembled(
         keeper=keeper,
         embedder=embedder,
         dreamer=dreamer,
+        expiry=Expiry(
+            memories=store.memories,
+            catalog=store.catalog,
+            publisher=foundation.bus,
+            clock=foundation.clock,
+            locks=foundation.locks,
+        ),
         stages=parts.stages(),
         publisher=Relay(foundation.bus),
         changes=changes,

@@ -115,6 +115,9 @@ class FakeMemories(FakeTable[MemoryRow]):
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
         return [row for row in self.rows if set(row.sources) & set(documents)]
 
+    async def expiring(self) -> list[MemoryRow]:
+        return [row for row in self.rows if row.expires_at is not None and row.forgotten_at is None]
+
     async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
         if rows := await self.in_spaces(spaces):
             yield memory_columns(rows)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from pipeline.memory.lifetimes import end
 from pipeline.memory.relations import moment
 from pipeline.rows import MemoryRow, Statement, Terms, Vector
 from schemas.events import FormedMemory, MemoriesFormed, Relation
@@ -16,6 +17,8 @@ Edit = Callable[[MemoryRow | None], MemoryRow | None]
 """What a change does to a row; None: the row is not there. The same object back: unchanged."""
 Order = Callable[[str], tuple[datetime, str]]
 """Where a document comes among the sources of a memory: the oldest first."""
+OVER = "its own end has passed"
+"""Why what says its own end is forgotten."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
@@ -101,12 +104,24 @@ def composed(row: MemoryRow, statements: Sequence[Statement]) -> MemoryRow | Non
         created_at=min(one.since for one in ordered),
         updated_at=latest.at,
         date=latest.date,
+        expires_at=_expiry(row.text, ordered),
         start=ordered[0].start,
         end=ordered[0].end,
         relations=_together(ordered),
         forgotten_at=None if hidden is None else hidden.forgotten_at,
         forget_reason=None if hidden is None else hidden.forget_reason,
     )
+
+
+def _expiry(text: str, statements: Sequence[Statement]) -> datetime | None:
+    """The latest end that is stated; None where a statement says none."""
+    ends = [_end(text, one) for one in statements]
+    said = [one for one in ends if one is not None]
+    return max(said) if len(said) == len(ends) else None
+
+
+def _end(text: str, statement: Statement) -> datetime | None:
+    return end(text, statement.event_dates, moment(statement.date, statement.at))
 
 
 def _new(event: MemoriesFormed, memory: FormedMemory, reading: Reading) -> MemoryRow:
@@ -142,7 +157,10 @@ def _first(event: MemoriesFormed, memory: FormedMemory, placed: datetime) -> Sta
     )
     before = memory.restored
     if before is None:
-        return statement
+        over = _end(memory.text, statement)
+        if over is None or over > event.at:
+            return statement
+        return replace(statement, forgotten_at=over, forget_reason=OVER)
     return replace(
         statement,
         since=before.since,

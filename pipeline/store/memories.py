@@ -41,10 +41,11 @@ _REQUIRED_TEXT = ("id", "space", "text")
 _TEXT = (*_REQUIRED_TEXT, "forget_reason", "date")
 _NUMBERS = ("seq", "version", "start", "end")
 _FLAGS = ("is_static", "is_inference", "is_latest")
-_TIMES = ("created_at", "updated_at", "forgotten_at")
+_TIMES = ("created_at", "updated_at", "forgotten_at", "expires_at")
 _PLAIN = (*_TEXT, *_NUMBERS, *_FLAGS, *_TIMES)
-_OPTIONAL = frozenset({"start", "end", "forgotten_at"})
+_OPTIONAL = frozenset({"start", "end", "forgotten_at", "expires_at"})
 _RECALLABLE = "is_latest AND forgotten_at IS NULL"
+_EXPIRING = "expires_at IS NOT NULL AND forgotten_at IS NULL"
 _FEW = 100
 
 
@@ -141,6 +142,16 @@ class Memories(Readable[MemoryRow]):
         fresh = [row for row in self.unflushed(overlay, None) if not wanted.isdisjoint(row.sources)]
         return self.codec.decode(base) + fresh
 
+    async def expiring(self) -> list[MemoryRow]:
+        """Memories that say their own end and are not forgotten yet, of every space."""
+        overlay, base = await self.scan(None, _EXPIRING, None)
+        fresh = [
+            row
+            for row in self.unflushed(overlay, None)
+            if row.expires_at is not None and row.forgotten_at is None
+        ]
+        return self.codec.decode(base) + fresh
+
     async def counts(self, documents: Collection[str]) -> dict[str, int]:
         """How many recallable memories each of these document keys supports; 0 where none."""
         wanted = frozenset(documents)
@@ -153,7 +164,7 @@ class Memories(Readable[MemoryRow]):
 
     async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
         """As `Chunks.stream`."""
-        hidden = {"space", "seq", "start", "end", "forget_reason", "statements"} | (
+        hidden = {"space", "seq", "start", "end", "expires_at", "forget_reason", "statements"} | (
             set() if vectors else {"vector"}
         )
         names = [name for name in self.codec.schema.names if name not in hidden]

@@ -52,7 +52,7 @@ def _said(text: str) -> tuple[str, ...]:
 async def _told(story: list[str], order: list[int]) -> World:
     world = World()
     for at in order:
-        day = date(2024, 1, 1) + timedelta(days=at)
+        day = date(2026, 2, 1) + timedelta(days=at)
         await world.say(f"d{at}", story[at], date=day.isoformat())
     return world
 
