@@ -1,14 +1,14 @@
 """Runs over a mailbox: threads by label, then the history of what happened to their messages."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.concurrency import mapped
 from connectors.errors import CursorExpiredError, UnavailableError
 from connectors.http import Http, checked
-from connectors.ports import Checkpoint, Cursor, Failure, File, Item, Known, Removed, Step
+from connectors.ports import Checkpoint, Cursor, Failure, File, Item, Known, Note, Removed, Step
 from connectors.providers.files import refusal, version
 from connectors.providers.mail import (
     Attachment,
@@ -30,6 +30,7 @@ _WIDTH = 8
 _IN_A_ROW = 3
 _BYTES = 64 * 1024 * 1024
 """The largest thread that is read: Gmail takes 25 MB a message, attachments come separately."""
+_ATTACHED = "attached/"
 _INDIFFERENT = frozenset({"UNREAD", "STARRED", "IMPORTANT"})
 """Labels that come and go while somebody reads mail, and change nothing of what it says."""
 _HIDING = frozenset({"TRASH", "SPAM"})
@@ -46,6 +47,8 @@ class GmailRun:
     account: str
     names: dict[str, str] | None = None
     seen: dict[str, int] = field(default_factory=dict)
+    attached: dict[str, str] = field(default_factory=dict)
+    """Notes of what is attached to the threads at hand: the ids, line by line."""
     broken: int = 0
 
     @property
@@ -106,6 +109,7 @@ class GmailRun:
     async def _again(self) -> AsyncIterator[Step]:
         """What could not be had in the last run."""
         threads = {id_.partition("/")[0] for id_ in await self.known.failed()}
+        await self._remember(threads)
         async for steps in mapped(sorted(threads), self._fetched, _WIDTH):
             for step in steps:
                 yield step
@@ -114,13 +118,19 @@ class GmailRun:
         """Fetch the threads that are new or changed among these; mention the attachments of the others."""
         fresh = [(id_, at) for id_, at in threads if self.seen.get(id_, 0) < int(at)]
         wanted = await self.known.wanted(fresh)
-        for id_, _ in fresh:
-            if id_ not in wanted:
-                kept = [each async for each in self.known.versions(f"{id_}/")]
-                await self.known.wanted(kept)
+        await self._remember([id_ for id_, _ in fresh])
+        kept = [each for id_, _ in fresh if id_ not in wanted for each in self._had(id_)]
+        await self.known.wanted([(each, each.split("/")[1]) for each in kept])
         async for steps in mapped((id_ for id_, _ in fresh if id_ in wanted), self._fetched, _WIDTH):
             for step in steps:
                 yield step
+
+    async def _remember(self, threads: Collection[str]) -> None:
+        self.attached = await self.known.notes([_ATTACHED + id_ for id_ in threads])
+
+    def _had(self, thread: str) -> list[str]:
+        """What was attached to a thread when it was read last."""
+        return self.attached.get(_ATTACHED + thread, "").split()
 
     async def _fetched(self, id_: str) -> list[Step]:
         try:
@@ -144,17 +154,22 @@ class GmailRun:
             self.seen[id_] = int(at)
             mails = [await self._mail(each) for each in thread.get("messages", ())]
             mails = [mail for mail in mails if mail.counts]
-        had = {known async for known, _ in self.known.versions(f"{id_}/")}
+        had = self._had(id_)
         if not mails or not self._selected(mails):
-            return [Removed(each) for each in (id_, *sorted(had))]
-        steps = [await self._item(id_, at, mails)]
+            return [*(Removed(each) for each in (id_, *had)), *self._attachments(id_, had, [])]
+        steps: list[Step] = [await self._item(id_, at, mails)]
         attached = {
             f"{id_}/{mail.id}/{each.part}": (mail, each) for mail in mails for each in mail.attachments
         }
         readable = {key: found for key, found in attached.items() if _refused(found[1]) is None}
         wanted = await self.known.wanted([(key, mail.id) for key, (mail, _) in readable.items()])
         steps += [await self._attachment(key, *readable[key]) for key in readable if key in wanted]
-        return [*steps, *(Removed(each) for each in sorted(had - readable.keys()))]
+        steps += [Removed(each) for each in had if each not in readable]
+        return [*steps, *self._attachments(id_, had, list(readable))]
+
+    def _attachments(self, thread: str, had: Sequence[str], has: Sequence[str]) -> list[Step]:
+        """What to remember of them: a note rather than a search for each thread of a mailbox."""
+        return [] if had == has else [Note(_ATTACHED + thread, "\n".join(has) or None)]
 
     async def _mail(self, message: Mapping[str, Any]) -> Mail:
         found = parts_of(message["payload"])

@@ -14,7 +14,7 @@ _READ = 16_384
 """Characters that are looked at: the beginning says what a text is about."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9À-ÞА-Я])|(?<=[。！？])|\n+")  # noqa: RUF001 - full-width marks end sentences too
 _WORD = re.compile(r"[^\W_]+")
-_WRAPPED = re.compile(r"(?<=[^\n]{50})\n(?=[^\s#>*|+`\d-])")
+_WRAPPED = re.compile(r"\n(?<=[^\n]{50}\n)(?=[^\s#>*|+`\d-])")
 """A line's end inside of a paragraph that was wrapped by hand."""
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 

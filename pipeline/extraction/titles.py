@@ -9,6 +9,7 @@ _HEADING = re.compile(
 _MARKS = re.compile(r"^[\s>#*+|-]+|\*{1,3}|`{1,3}|(?<!\w)_{1,3}(?=\S)|(?<=\S)_{1,3}(?!\w)")
 _PICTURE = re.compile(r"!\[[^\[\]]{0,300}\]\([^()]{0,500}\)|<[^<>\n]{1,500}>")
 _LINK = re.compile(r"\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
+_MARKED = re.compile(r"[*_`<\[\]>#|]")
 _JUNK = re.compile(
     r"^(?:Microsoft (?:Word|PowerPoint|Excel) - )|^(?:untitled|title|document\d*)$", re.IGNORECASE
 )
@@ -27,6 +28,8 @@ def title_of(text: str, kind: str, *, given: str | None = None, filename: str | 
 
 def plain(line: str) -> str:
     """A line of Markdown without its marks, pictures and tags."""
+    if _MARKED.search(line) is None and not line.lstrip().startswith(("+", "-")):
+        return " ".join(line.split())  # most lines: nothing below would find anything
     return " ".join(_MARKS.sub("", _LINK.sub(r"\1", _PICTURE.sub("", line))).split())
 
 

@@ -69,8 +69,7 @@ class Ledger:
         return {id_ for id_, version in versions if self.items.get(id_) != version}
 
     async def versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
-        # A scan for each thread would measure the dictionary; no item here has any below it.
-        for id_ in self.items if not prefix else ():
+        for id_ in [id_ for id_ in self.items if id_.startswith(prefix)]:
             yield id_, self.items[id_]
 
     async def failed(self) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 
 from connectors.ports import Pace
+from connectors.providers.web_crawler import PAGES
 from tests.connectors.contract import Source
 from tests.connectors.demo import Dispatch, world
 from tests.connectors.doubles.double import Double
@@ -35,7 +36,9 @@ async def main(items: int, names: list[str]) -> None:
         async with world(Path(store)) as sources:
             for name, source in sources.items():
                 if name in names or not names:
-                    await source.put_all({f"k{n}": _TEXT.format(number=n) * 10 for n in range(items)})
+                    # A crawl asks for 10,000 pages, of which the start page is one.
+                    some = min(items, PAGES - 1) if name == "web-crawler" else items
+                    await source.put_all({f"k{n}": _TEXT.format(number=n) * 10 for n in range(some)})
                     source.provider.pace = QUICK
                     if isinstance(double := getattr(source, "double", None), Double):
                         double.calls = Tally()
@@ -44,7 +47,7 @@ async def main(items: int, names: list[str]) -> None:
                     async with connected(
                         folder, providers, way, running="engine", fetch_private_addresses=True
                     ) as service:
-                        _say(await _measured(service, name, source, items))
+                        _say(await _measured(service, name, source, some))
 
 
 async def _measured(service: Connected, name: str, source: Source, items: int) -> str:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.extraction.shape import kind_of_text
 from pipeline.extraction.summary import LENGTH, summarize
-from pipeline.extraction.titles import title_of
+from pipeline.extraction.titles import plain, title_of
 
 SHAPES = [
     ("We move to Oslo in May, she said.", "text"),
@@ -88,3 +88,8 @@ def test_no_text_takes_long_to_describe(unit: str) -> None:
     title_of(text, kind_of_text(text))
     title_of("# " + text, "markdown")
     summarize(text)
+
+
+@given(st.text(st.sampled_from("ab é+-*_`<>[]#|!().\t\n"), max_size=14))
+def test_a_line_without_marks_is_as_plain_as_it_was(line: str) -> None:
+    assert plain(line) == plain(f"{line} **")
