@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.locks import LocalLocks
 from pipeline.memory.schedule import Schedule
-from pipeline.memory.watch import AGAIN, Watch
+from pipeline.memory.watch import AGAIN, SOON, Watch
 from pipeline.rows import DocumentRow
 from tests.pipeline.memory.world import LONGEST, QUIET, World
 
@@ -92,6 +92,28 @@ async def test_a_new_text_of_a_document_is_handed_over_anew() -> None:
         await world.wait("a")
         world.clock.advance(QUIET)
         assert await watch.look() == 1
+
+
+async def test_what_could_not_be_formed_is_handed_over_again_sooner_and_ever_later() -> None:
+    world = Watched()
+    watch = world.watch()
+    row = await world.wait("a")
+    delayed = replace(row, dreaming_mode="instant", dreaming_error="the model is away")
+    await world.documents.update([row.key], lambda _, __: [delayed])
+    assert await watch.look() == 1, "its stage has tried it, so it need not be quiet"
+    for pause in (SOON, 2 * SOON, 4 * SOON):
+        world.clock.advance(pause / timedelta(seconds=1) - 1)
+        assert await watch.look() == 0
+        world.clock.advance(1)
+        assert await watch.look() == 1
+
+
+async def test_an_instant_document_is_left_to_its_stage() -> None:
+    world = Watched()
+    row = await world.wait("a")
+    await world.documents.update([row.key], lambda _, __: [replace(row, dreaming_mode="instant")])
+    world.clock.advance(QUIET)
+    assert await world.watch().look() == 0
 
 
 async def test_a_time_in_the_future_is_taken_for_now() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from pipeline.memory.dreamer import Dreamer, work
+from pipeline.memory.extraction import ByRules, Extraction
 from pipeline.memory.former import Former
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
@@ -43,6 +44,7 @@ class World:
         self.publisher = RecordingPublisher()
         self.blobs = FakeBlobs()
         self.clock = FixedClock()
+        self.extraction: Extraction = ByRules()
         self.seq = 0
         self.restart()
 
@@ -52,7 +54,11 @@ class World:
         self.ledger = Ledger(self.memories)
         self.keeper = Keeper(self.memories, self.ledger, self.catalog)
         self.former = Former(
-            documents=self.documents, catalog=self.catalog, publisher=self.publisher, ledger=self.ledger
+            documents=self.documents,
+            catalog=self.catalog,
+            publisher=self.publisher,
+            ledger=self.ledger,
+            extraction=self.extraction,
         )
         self.dreamer = Dreamer(
             former=self.former,

@@ -1,0 +1,203 @@
+"""What one more document costs where little or very much is known: `python -m bench.memory.growth`.
+
+The rows of the namespace are written straight into the tables; then a server on them is given documents over
+HTTP, one after the other, and asked for the profile. CPU is the server's own.
+"""
+
+import argparse
+import asyncio
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+
+import psutil
+
+from bench.figures import machine
+from bench.server import Server
+from bench.wire import Connection
+from pipeline.inference import open_embedder
+from pipeline.ports import Embedder
+from pipeline.rows import DocumentRow, MemoryRow, Statement
+from pipeline.store import Store, open_store
+from pipeline.text.terms import hashed
+from schemas.events import NamespaceChanged, SettingsChanged
+from schemas.ids import document_key, memory_id, space
+
+NAME = "home"
+SPACE = space(NAME, 0)
+FACTS = 10
+"""Of one document."""
+BATCH = 500
+"""Documents written together."""
+ADDED = 20
+READ = 50
+_AT = datetime(2026, 1, 1, tzinfo=UTC)
+_PATIENCE = 600.0
+
+
+def main() -> None:
+    """Print one line for each size, as a Markdown table."""
+    options = argparse.ArgumentParser(prog="python -m bench.memory.growth", description=__doc__)
+    options.add_argument("--sizes", type=int, nargs="+", default=[100, 10_000, 100_000, 1_000_000])
+    print(f"{ADDED} documents of three sentences, one after the other; {machine()}.\n")
+    print(
+        "| memories there | first document, s | next, ms of CPU | next, ms until remembered "
+        "| first profile, ms | profile, ms of CPU | after a change, ms of CPU | resident, MB |"
+    )
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for size in options.parse_args().sizes:
+        with tempfile.TemporaryDirectory(prefix="recollect-growth-") as folder:
+            asyncio.run(_fill(Path(folder) / "data", size))
+            print(f"| {size:,} | {asyncio.run(_measured(Path(folder) / 'data'))} |", flush=True)
+
+
+async def _fill(data: Path, size: int) -> None:
+    """A namespace with so many memories, as the stages would have left it."""
+    embedder = open_embedder("wordllama")
+    store = await open_store(
+        str(data / "tables"), dimensions=embedder.dimensions, shards=4, embedder=embedder.name
+    )
+    row = NamespaceChanged(name=NAME, generation=0, spaces=(SPACE,), created_at=_AT, updated_at=_AT)
+    store.catalog.apply(SettingsChanged(change=row))
+    for numbers in _batches(size // FACTS):
+        await _write(store, embedder, numbers)
+    await store.maintain()
+    await store.close()
+
+
+def _batches(documents: int) -> Iterator[range]:
+    for begin in range(0, documents, BATCH):
+        yield range(begin, min(begin + BATCH, documents))
+
+
+async def _write(store: Store, embedder: Embedder, numbers: range) -> None:
+    documents = {document_key(SPACE, f"d{number}"): _document(number) for number in numbers}
+    memories = {one.id: one for number in numbers for one in await _memories(embedder, number)}
+    await store.documents.update(list(documents), lambda key, _: [documents[key]])
+    await store.memories.update(list(memories), lambda one, _: [memories[one]])
+    await store.flush()
+
+
+def _document(number: int) -> DocumentRow:
+    at = _AT + timedelta(seconds=number)
+    key = document_key(SPACE, f"d{number}")
+    text = "\n".join(_facts(number))
+    return DocumentRow(key, SPACE, f"d{number}", number, number, at, at, "done", text=text, text_seq=number)
+
+
+async def _memories(embedder: Embedder, number: int) -> list[MemoryRow]:
+    at = _AT + timedelta(seconds=number)
+    key = document_key(SPACE, f"d{number}")
+    texts = _facts(number)
+    statement = Statement(key, number, number, at, at, at)
+    return [
+        MemoryRow(
+            id=memory_id(SPACE, text),
+            space=SPACE,
+            text=text,
+            sources=(key,),
+            seq=number,
+            created_at=at,
+            updated_at=at,
+            vector=vector,
+            terms=hashed(text),
+            is_static=place % 2 == 0,
+            statements=(statement,),
+        )
+        for place, (text, vector) in enumerate(zip(texts, await embedder.documents(texts), strict=True))
+    ]
+
+
+def _facts(number: int) -> list[str]:
+    """What is known of one person each: facts with slots and without."""
+    who = f"Person{number}"
+    return [
+        f"{who} lives in City{number % 997}",
+        f"{who} works at Company{number % 4999}",
+        f"{who} likes book {number}",
+        f"{who} met Person{number + 1} in shop {number % 313}",
+        f"{who} plays the cello in band {number % 211}",
+        f"{who}'s birthday is on day {number % 365}",
+        f"{who} visited museum {number % 1013}",
+        f"{who} has {number % 7 + 2} cats",
+        f"{who} read report {number} of unit {number % 89}",
+        f"{who} booked room {number % 53} for the meeting on plan {number}",
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """Seconds of CPU of the server, and on the clock."""
+
+    cpu: float
+    wall: float
+
+
+async def _measured(data: Path) -> str:
+    with Server(data, {"RECOLLECT_SHARDS": "4"}) as server:
+        connection = await Connection.open(server.url, server.key)
+        process = psutil.Process(server.pid)
+        first = await _remembered(connection, process, 0)
+        later = [await _remembered(connection, process, number) for number in range(1, ADDED)]
+        cold = await _profile(connection, process)
+        warm = await _cpu_of_many(connection, process)
+        await _remembered(connection, process, ADDED)
+        changed = await _profile(connection, process)
+        resident = process.memory_info().rss / 1024**2
+        await connection.close()
+    return " | ".join(
+        [
+            f"{first.wall:.1f}",
+            f"{_median_cpu(later):.0f}",
+            f"{median(one.wall for one in later) * 1000:.0f}",
+            f"{cold.wall * 1000:.0f}",
+            f"{warm * 1000:.1f}",
+            f"{changed.cpu * 1000:.0f}",
+            f"{resident:.0f}",
+        ]
+    )
+
+
+def _median_cpu(taken: Sequence[_Taken]) -> float:
+    return median(one.cpu for one in taken) * 1000
+
+
+async def _remembered(connection: Connection, process: psutil.Process, number: int) -> _Taken:
+    """Add a document; what it took until its memories were there."""
+    name = f"Newcomer{number}"
+    content = f"{name} lives in Lisbon. {name} plays chess. {name} works at Acme."
+    began, spent = time.perf_counter(), _cpu(process)
+    body = {"id": f"new{number}", "content": content, "dreaming": "instant"}
+    await connection.post(f"/ns/{NAME}/document", body)
+    while time.perf_counter() - began < _PATIENCE:
+        read = await connection.get(f"/ns/{NAME}/document/new{number}")
+        if read["system"]["dreamingStatus"] == "done" and read["system"]["status"] == "done":
+            return _Taken(_cpu(process) - spent, time.perf_counter() - began)
+        await asyncio.sleep(0.02)
+    raise TimeoutError(f"new{number} was not remembered within {_PATIENCE:.0f} s")
+
+
+async def _profile(connection: Connection, process: psutil.Process) -> _Taken:
+    began, spent = time.perf_counter(), _cpu(process)
+    await connection.post(f"/ns/{NAME}/profile", {})
+    return _Taken(_cpu(process) - spent, time.perf_counter() - began)
+
+
+async def _cpu_of_many(connection: Connection, process: psutil.Process) -> float:
+    spent = _cpu(process)
+    for _ in range(READ):
+        await connection.post(f"/ns/{NAME}/profile", {})
+    return (_cpu(process) - spent) / READ
+
+
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+if __name__ == "__main__":
+    main()
