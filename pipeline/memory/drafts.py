@@ -9,7 +9,8 @@ from pipeline.memory.facts import Fact, continued, facts
 from pipeline.memory.sentences import sentences
 from pipeline.memory.slots.reading import slots
 from pipeline.memory.slots.slot import Slot
-from pipeline.memory.speakers import Utterance, utterances
+from pipeline.memory.speakers import utterances
+from pipeline.memory.utterance import Utterance
 from pipeline.memory.voice import Voice
 from schemas.events import Relation
 
@@ -47,7 +48,7 @@ def drafts(text: str, today: date | None = None, *, assumed: bool = False) -> li
     every = (
         draft
         for utterance in said
-        for draft in _said(utterance, Voice(utterance.speaker, utterance.chat, names, today, assumed))
+        for draft in _said(utterance, _voice(utterance, names, today, assumed=assumed))
     )
     return list(islice(unrepeated(every), MOST))
 
@@ -63,6 +64,14 @@ def unrepeated(facts: Iterable[Draft]) -> Iterator[Draft]:
         seen.add(key)
         values.update({slot.key: slot.value for slot in draft.slots if slot.single})
         yield draft
+
+
+def _voice(utterance: Utterance, names: frozenset[str], today: date | None, *, assumed: bool) -> Voice:
+    """A day that the document tells itself is not assumed."""
+    told = utterance.on is not None
+    return Voice(
+        utterance.speaker, utterance.chat, names, utterance.on or today, assumed=assumed and not told
+    )
 
 
 def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:

@@ -13,6 +13,7 @@ from pipeline.memory.chatter import (
 )
 from pipeline.memory.clauses import clauses, completed, is_fronted, is_verb, main_subject, time_last
 from pipeline.memory.dates import When, dated
+from pipeline.memory.languages import language, lasts, states
 from pipeline.memory.lasting import is_static
 from pipeline.memory.openings import plain
 from pipeline.memory.person import is_first_person, resolved
@@ -66,6 +67,7 @@ _IT = re.compile(
     r"allowed|started|happened|can|became|went|comes|came|motivates?|drives?|drove|showed|shows)\b))",
     re.IGNORECASE,
 )
+_DENSE_END = "\u3002\uff01"
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'"
 
 
@@ -78,8 +80,15 @@ def facts(sentence: str, voice: Voice) -> list[Fact]:
     text = plain(sentence, voice)
     if is_unsayable(text):
         return []
+    foreign = language(text)
+    if foreign is not None:
+        return [_in_own_words(text, voice, lasts(text, foreign))] if states(text, foreign) else []
     found = (_fact(clause, voice) for clause in clauses(text, chat=voice.chat))
     return [fact for fact in found if fact is not None]
+
+
+def _in_own_words(text: str, voice: Voice, lasting: bool) -> Fact:
+    return Fact(f"{voice.who}: {text.rstrip(_END + _DENSE_END)}", is_static=lasting)
 
 
 def continued(sentence: str, voice: Voice, before: Fact) -> Fact | None:

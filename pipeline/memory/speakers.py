@@ -1,34 +1,31 @@
-"""Who says what: prose, Markdown, transcripts (`Name: text`) and JSON chats become utterances."""
+"""Who says what: prose, Markdown, transcripts (`Name: text`), JSON chats and threads become utterances."""
 
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
+from pipeline.memory.threads import thread
+from pipeline.memory.utterance import Utterance, calendar_day
 from pipeline.memory.verbs import words
 
-
-@dataclass(frozen=True, slots=True)
-class Utterance:
-    """A piece of text and who says it. `speaker` None: whoever wrote the document.
-
-    `start` is the offset of `text` in the document; None where the document holds it in another form.
-    """
-
-    speaker: str | None
-    text: str
-    start: int | None
-    chat: bool = False
-
-
 _NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}"
-_STAMP = r"(?:[\[(][^\])\n]{1,40}[\])]\s*|\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"
-_TURN = re.compile(
-    rf"^[ \t]*[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*:[*_]*[ "
-    rf"\t]+(?P<said>\S.*)$"
+_STAMP = (
+    r"(?P<stamp>[\[(][^\])\n]{1,40}[\])]\s*|"
+    r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"
 )
-_PERSONAL = re.compile(r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your)\b", re.IGNORECASE)
+_TURN = re.compile(
+    rf"^[ \t]*[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*(?::[*_]*[ \t]+|"
+    rf"\uff1a[ \t]*)"
+    r"(?P<said>\S.*)$"
+)
+_PERSONAL = re.compile(
+    r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your|ich|mein\w{0,2}|wir|du|je|j['\u2019]\w+|mon|ma|mes|nous|"
+    r"yo|mi|mis|soy|vivo|"
+    r"tengo)\b|[\u3040-\u30ff\u6211]",
+    re.IGNORECASE,
+)
 _WRITER = frozenset({"user", "human", "me", "customer", "client"})
 _MACHINE = frozenset(
     {"assistant", "ai", "bot", "system", "tool", "chatgpt", "claude", "model", "developer", "function"}
@@ -43,7 +40,11 @@ _NOT_NAMES = words(
     "solution reason decision action http https fact facts hint caution error fix"
 )
 _SAID = ("content", "text", "message", "said")
+_WHEN = ("timestamp", "date", "created_at", "createdAt", "time")
 _WHO = ("name", "speaker", "author", "sender", "from", "role")
+
+_Turn = tuple[str, int, int, date | None]
+"""Name, start, end, and the day where it is stamped."""
 
 
 def utterances(text: str) -> list[Utterance]:
@@ -52,7 +53,7 @@ def utterances(text: str) -> list[Utterance]:
     >>> [(u.speaker, u.text) for u in utterances("Ann: I like tea.\\nBob: I prefer milk.")]
     [('Ann', 'I like tea.\\n'), ('Bob', 'I prefer milk.')]
     """
-    return _json_chat(text) or _transcript(text) or [Utterance(None, text, 0)]
+    return _json_chat(text) or thread(text) or _transcript(text) or [Utterance(None, text, 0)]
 
 
 def _json_chat(text: str) -> list[Utterance]:
@@ -64,16 +65,16 @@ def _json_chat(text: str) -> list[Utterance]:
         return []
     found: list[Utterance] = []
     position = 0
-    for who, said in messages:
+    for who, said, on in messages:
         start = text.find(said, position)
         position = max(position, start)
         if who.casefold() not in _MACHINE:
             speaker = None if who.casefold() in _WRITER else who
-            found.append(Utterance(speaker, said, start if start >= 0 else None, chat=True))
+            found.append(Utterance(speaker, said, start if start >= 0 else None, chat=True, on=on))
     return found
 
 
-def _messages(value: Any) -> list[tuple[str, str]]:
+def _messages(value: Any) -> list[tuple[str, str, date | None]]:
     if isinstance(value, dict):
         value = value.get("messages") or value.get("conversation") or value.get("turns")
     if not isinstance(value, list):
@@ -82,15 +83,16 @@ def _messages(value: Any) -> list[tuple[str, str]]:
     return [pair for pair in pairs if pair is not None] if all(pairs) else []
 
 
-def _message(item: Any) -> tuple[str, str] | None:
+def _message(item: Any) -> tuple[str, str, date | None] | None:
     if not isinstance(item, dict):
         return None
     role = item.get("role")
     if isinstance(role, str) and role.casefold() in _MACHINE:
-        return role, ""
+        return role, "", None
     who = next((item[key] for key in _WHO if isinstance(item.get(key), str)), None)
     said = next((_plain(item[key]) for key in _SAID if key in item), None)
-    return (who, said) if who and said is not None else None
+    when = next((item[key] for key in _WHEN if isinstance(item.get(key), str)), "")
+    return (who, said, calendar_day(when)) if who and said is not None else None
 
 
 def _plain(content: Any) -> str:
@@ -109,24 +111,25 @@ def _transcript(text: str) -> list[Utterance]:
     if not turns or not _is_transcript(text, turns):
         return []
     found = []
-    for name, start, end in turns:
+    for name, start, end, on in turns:
         if name.casefold() not in _MACHINE:
             speaker = None if name.casefold() in _WRITER else name
-            found.append(Utterance(speaker, text[start:end], start, chat=True))
+            found.append(Utterance(speaker, text[start:end], start, chat=True, on=on))
     return found
 
 
-def _turns(text: str) -> list[tuple[str, int, int]]:
-    """(name, start, end) of each turn; lines without a name belong to the turn before them."""
-    turns: list[tuple[str, int, int]] = []
+def _turns(text: str) -> list[_Turn]:
+    """Lines without a name belong to the turn before them."""
+    turns: list[_Turn] = []
     position = 0
     for line in text.splitlines(keepends=True):
         match = _TURN.match(line.rstrip("\r\n"))
         if match and _can_speak(match["name"]):
-            turns.append((match["name"], position + match.start("said"), position + len(line)))
+            on = calendar_day(match["stamp"]) if match["stamp"] else None
+            turns.append((match["name"], position + match.start("said"), position + len(line), on))
         elif turns:
-            name, start, _ = turns[-1]
-            turns[-1] = (name, start, position + len(line))
+            name, start, _, on = turns[-1]
+            turns[-1] = (name, start, position + len(line), on)
         position += len(line)
     return turns
 
@@ -142,14 +145,14 @@ def _can_speak(name: str) -> bool:
     )
 
 
-def _is_transcript(text: str, turns: list[tuple[str, int, int]]) -> bool:
+def _is_transcript(text: str, turns: list[_Turn]) -> bool:
     """Names that come back, or a single turn in the first person; and the document begins with one."""
     if text[: turns[0][1]].strip().count("\n") > 3:
         return False
-    personal = sum(1 for _, start, end in turns if _PERSONAL.search(text, start, end))
+    personal = sum(1 for _, start, end, _ in turns if _PERSONAL.search(text, start, end))
     if not personal:
         return False
-    names = Counter(name for name, _, _ in turns)
+    names = Counter(name for name, *_ in turns)
     if len(turns) == 1:
         return True
     return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)

@@ -1,0 +1,111 @@
+"""E-mails and comments to utterances: who wrote what, when, and without what they quote again or sign "
+"with."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from email.utils import parsedate_to_datetime
+
+from pipeline.memory.utterance import Utterance, calendar_day
+
+_SECTION = re.compile(
+    r"^## (?P<who>[^\n]{1,200}?), (?P<on>\d{4}-\d{2}-\d{2})(?: \d{2}:\d{2} UTC)?[ \t]*$", re.MULTILINE
+)
+_FIELD = r"(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject|Attachments)"
+_HEADER = re.compile(rf"^[ \t>*]*From:[^\n]+\n(?:[ \t>*]*{_FIELD}:[^\n]*\n)+", re.MULTILINE)
+_NAMED = re.compile(rf"^[ \t>*]*(?P<name>{_FIELD}):[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
+_WROTE = re.compile(
+    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?)(?:,| at| um| \u00e0)? (?:schrieb )?(?P<who>[^\n,]{2,80}?)"
+    r"(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a \u00e9crit|escribi\u00f3) ?:[ \t]*$",
+    re.MULTILINE,
+)
+_QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_ADDRESSED = re.compile(rf"^(?:{_FIELD}: [^\n]*\n?)+", re.MULTILINE)
+_SIGNED = re.compile(
+    r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|"
+    r"sincerely,?|"
+    r"yours,?|sent from my [^\n]{1,40}|mit freundlichen gr\u00fc\u00dfen,?|viele gr\u00fc\u00dfe,?|"
+    r"cordialement,?|saludos,?)[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\s*<[^>]*>\s*")
+
+
+def thread(text: str) -> list[Utterance]:
+    """What each person of a thread wrote; empty for what is no thread.
+
+    >>> [(u.speaker, u.text) for u in thread("From: Ann <a@b.c>\\nTo: Bob\\n\\nI moved.\\n")]
+    [('Ann', '\\nI moved.\\n')]
+    """
+    found = list(_sections(text))
+    if not found and text.lstrip()[:5] == "From:":
+        found = list(_mails(text))
+    return found
+
+
+def _sections(text: str) -> Iterator[Utterance]:
+    """Threads as connectors write them: a heading with the sender and the time, then the text."""
+    heads = list(_SECTION.finditer(text))
+    if heads and text[: heads[0].start()].strip():
+        yield Utterance(None, text[: heads[0].start()], 0)
+    for head, end in _until_next(heads, text):
+        yield from _written(text, head.end(), end, _name(head["who"]), calendar_day(head["on"]))
+
+
+def _mails(text: str) -> Iterator[Utterance]:
+    """Mails below each other, each with its header."""
+    heads = list(_HEADER.finditer(text))
+    for head, end in _until_next(heads, text):
+        fields = {match["name"]: match["value"].strip() for match in _NAMED.finditer(head[0])}
+        on = _day(fields.get("Date") or fields.get("Sent") or "")
+        yield from _written(text, head.end(), end, _name(fields.get("From", "")), on)
+
+
+def _until_next(heads: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Each heading, and where its part ends."""
+    for at, head in enumerate(heads, 1):
+        yield head, heads[at].start() if at < len(heads) else len(text)
+
+
+def _written(text: str, start: int, end: int, who: str | None, on: date | None) -> Iterator[Utterance]:
+    """The new part of a mail, and what it quotes as said by whoever is named for it."""
+    wrote = _WROTE.search(text, start, end)
+    quoted = _QUOTED.search(text, start, end)
+    stop = min([end, *(match.start() for match in (wrote, quoted) if match)])
+    addressed = _ADDRESSED.match(text, _begin(text, start), stop)
+    start = addressed.end() if addressed else start
+    signed = _SIGNED.search(text, start, stop)
+    own = signed.start() if signed else stop
+    yield Utterance(who, text[start:own], start, on=on)
+    if wrote:
+        said = "".join(_QUOTE.sub("", block[0]) for block in _QUOTED.finditer(text, wrote.end(), end))
+        if said.strip():
+            cut = _SIGNED.search(said)
+            yield Utterance(
+                _name(wrote["who"]), said[: cut.start()] if cut else said, None, on=_day(wrote["on"])
+            )
+    elif quoted:
+        # Answers between quotations: what stands after each is the writer's own.
+        for block in _QUOTED.finditer(text, stop, end):
+            upto = _QUOTED.search(text, block.end(), end)
+            yield Utterance(who, text[block.end() : upto.start() if upto else end], block.end(), on=on)
+
+
+def _begin(text: str, start: int) -> int:
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
+
+
+def _name(sender: str) -> str | None:
+    name = _ADDRESS.sub("", sender).strip(" \t\"'*")
+    return name or sender.strip(" <>") or None
+
+
+def _day(written: str) -> date | None:
+    """The day of a header in the forms that mail programs write; None where it is unclear."""
+    try:
+        return parsedate_to_datetime(written).date()
+    except ValueError:
+        return calendar_day(written)
