@@ -21,6 +21,10 @@ CAPACITY = 200_000
 """Facts, at most, of spaces that are not in use."""
 
 
+AT_ONCE = 2_000
+"""Facts that are held before others have a turn."""
+
+
 def known(row: MemoryRow) -> Known | None:
     """The row as the ledger holds it; None if it can neither replace nor be replaced."""
     own = slots(row.text)
@@ -43,6 +47,10 @@ def known(row: MemoryRow) -> Known | None:
         stated=tuple(one.target for one in stated if one.kind == "updates"),
         replaced_by=tuple(dict.fromkeys(newer for one in statements for newer in one.replaced_by)),
     )
+
+
+def _known(rows: Sequence[MemoryRow]) -> list[Known]:
+    return [fact for row in rows if (fact := known(row)) is not None]
 
 
 class Ledger:
@@ -73,18 +81,21 @@ class Ledger:
             self._evict(keep=wanted.keys())
 
     async def _load(self, space: str) -> None:
+        """Read and taken apart in a thread, held some at a time: requests go on beside a large space."""
         self._spaces[space] = set()
         changed = self._loading[space] = set()
         try:
             rows = await self._memories.in_spaces([space])
+            for begin in range(0, len(rows), AT_ONCE):
+                facts = await asyncio.to_thread(_known, rows[begin : begin + AT_ONCE])
+                for fact in facts:
+                    if fact.id not in changed:
+                        self.put(fact)
         except BaseException:
             self._forget_space(space)
             raise
         finally:
             del self._loading[space]
-        for row in rows:
-            if row.id not in changed and (fact := known(row)) is not None:
-                self.put(fact)
 
     def get(self, id: str) -> Known | None:  # noqa: A002 - a memory's own word
         """A fact by its memory's id."""

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from lancedb import AsyncConnection, AsyncTable
-from lancedb.index import BTree
 
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
@@ -117,8 +116,8 @@ class Base(Stored[Row]):
 
     async def _optimize(self) -> None:
         await self._table.optimize(cleanup_older_than=self._retention())
-        if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
-            await self._table.create_index(self._codec.group, config=BTree())
+        if await self._table.count_rows() >= _INDEX_ROWS:
+            await self._indexed([self._codec.group])
         self._commits = 0
 
     def _retention(self) -> timedelta:

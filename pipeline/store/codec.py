@@ -40,6 +40,8 @@ class Codec(Generic[Row]):
     order: Callable[[Row], Any]
     counted: Callable[[Row], bool] = lambda _: True
     counted_where: str | None = None
+    lists: tuple[str, ...] = ()
+    """Columns of lists that are asked for what they hold: indexed in a large table, like `group` and `id`."""
     fleeting: bool = False
     """Whether rows of a shared table are dropped a day or so after they were written."""
     recent_bytes: int = 512 * 1024

@@ -103,6 +103,7 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
         recent_bytes=2 * 1024 * 1024,
         counted=recallable,
         counted_where=_RECALLABLE,
+        lists=("sources",),
     )
 
 

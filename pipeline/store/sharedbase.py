@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from lancedb import AsyncConnection
-from lancedb.index import BTree
 
 from pipeline.errors import LockLostError
 from pipeline.ports import Hold
@@ -108,9 +107,8 @@ class SharedBase(Stored[Row]):
         if purge:
             await self._table.delete(f"{'true' if self._codec.fleeting else 'gone'} AND stamp <= {purge}")
         await self._table.optimize(cleanup_older_than=self._retention())
-        if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
-            for column in dict.fromkeys([self._codec.group, self._codec.id]):
-                await self._table.create_index(column, config=BTree())
+        if await self._table.count_rows() >= _INDEX_ROWS:
+            await self._indexed([self._codec.group, self._codec.id])
         await asyncio.to_thread(give_back)
         await self._sync()
         return await self.version()

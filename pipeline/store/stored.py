@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
+from lancedb.index import BTree, LabelList
 
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
@@ -101,6 +102,16 @@ class Stored(Generic[Row]):
             return Size(rows)
         nbytes, files = await asyncio.to_thread(self._disk.size)
         return Size(rows, nbytes, files, self._disk.versions())
+
+    async def _indexed(self, columns: Sequence[str]) -> None:
+        """Indices on these columns, and on the lists that are asked for what they hold, where missing."""
+        there = {column for index in await self._table.list_indices() for column in index.columns}
+        for column in dict.fromkeys(columns):
+            if column not in there:
+                await self._table.create_index(column, config=BTree())
+        for column in self._codec.lists:
+            if column not in there:
+                await self._table.create_index(column, config=LabelList())
 
     async def _sync(self) -> None:
         if self._disk is not None:

@@ -344,3 +344,39 @@ async def test_columns_hold_what_rows_hold(tmp_path: Path, shared: bool) -> None
     facts = [batch async for batch in store.memories.stream(["alice#0"])]
     pairs = [pair for batch in facts for pair in zip(batch.texts, batch.sources, strict=True)]
     assert sorted(pairs) == [("bare", "p"), ("full", "s another")]
+
+
+_SOURCES = ["a", "b", "c", "it's", ""]
+_STATES = st.lists(
+    st.tuples(st.integers(0, 6), st.none() | st.lists(st.sampled_from(_SOURCES), min_size=1, max_size=4)),
+    max_size=14,
+)
+
+
+@both
+@given(_STATES, _STATES)
+@settings(max_examples=8, deadline=None)
+async def test_memories_of_a_document_are_found_with_an_index_as_without(
+    shared: bool, before: list[tuple[int, list[str] | None]], after: list[tuple[int, list[str] | None]]
+) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pipeline.store.base._INDEX_ROWS", 1)
+        patch.setattr("pipeline.store.sharedbase._INDEX_ROWS", 1)
+        store = await opened(folder, shards=1, shared=shared)
+        known: dict[int, list[str]] = {9: ["a"]}
+        await store_memories(store, memory("text 9", ["a"]))
+        for states in (before, after):
+            for number, sources in states:
+                row = memory(f"text {number}", sources or ["gone"])
+                await store_memories(store, row)
+                if sources is None:
+                    await store.memories.update([row.id], lambda _, __: [])
+                known.pop(number, None)
+                if sources is not None:
+                    known[number] = sources
+            await store.memories.flush()
+            for document_ in _SOURCES:
+                found = {row.text for row in await store.memories.of_documents([document_])}
+                assert found == {f"text {one}" for one, held in known.items() if document_ in held}
+            await store.memories.maintain()
+        await store.close()
