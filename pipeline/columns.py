@@ -89,6 +89,7 @@ def memory_columns(rows: Sequence[MemoryRow]) -> MemoryColumns:
         texts=texts(row.text for row in rows),
         relations=texts(relations_json(row.relations) for row in rows),
         dates=texts(row.date for row in rows),
+        starts=np.array([-1 if row.start is None else row.start for row in rows], np.int64),
         versions=np.array([row.version for row in rows], np.int32),
         is_static=np.array([row.is_static for row in rows], np.bool_),
         is_inference=np.array([row.is_inference for row in rows], np.bool_),

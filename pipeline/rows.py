@@ -74,7 +74,7 @@ class ChunkRow:
     vector: Vector
     """float32, unit length (or zero where the embedder found nothing)."""
     terms: Terms
-    """Hashes of the stemmed terms in order, with repetition: what BM25 counts."""
+    """What BM25 counts: hashes of stemmed terms, its own twice, those around once (`text.surroundings`)."""
     type: str = "text"
     heading: str | None = None
 
@@ -195,7 +195,8 @@ class ChunkColumns:
 @dataclass(frozen=True, slots=True)
 class MemoryColumns:
     """Memories side by side, as `ChunkColumns`. `sources` are document keys joined by a space;
-    `relations` is a JSON list of {kind, target, why}, empty for none; `dates` as their sources have them.
+    `relations` is a JSON list of {kind, target, why}, empty for none; `dates` as their sources have them;
+    `starts` are offsets in the first source, -1 for none.
     """
 
     ids: Texts
@@ -203,6 +204,7 @@ class MemoryColumns:
     texts: Texts
     relations: Texts
     dates: Texts
+    starts: NDArray[np.int64]
     versions: NDArray[np.int32]
     is_static: NDArray[np.bool_]
     is_inference: NDArray[np.bool_]

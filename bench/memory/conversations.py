@@ -21,6 +21,11 @@ class Session:
     text: str
     turns: dict[str, tuple[int, int]]
 
+    def said(self, turn: str) -> str:
+        """A turn's line."""
+        start, end = self.turns[turn]
+        return self.text[start:end].strip()
+
     def at(self, start: int, end: int) -> list[str]:
         """The turns that a span touches."""
         return [turn for turn, (begin, stop) in self.turns.items() if begin < end and start < stop]
@@ -41,6 +46,7 @@ class Asked:
 
     text: str
     turns: frozenset[str]
+    category: int
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ class Conversation:
     sessions: list[Session]
     observations: list[Observation]
     questions: list[Asked]
+    adversarial: list[Asked]
+    """About the wrong person: there is no answer, and the turns are those that it seems to be about."""
 
     @property
     def turns(self) -> int:
@@ -73,7 +81,8 @@ def _conversation(one: dict[str, Any]) -> Conversation:
         speakers=(spoken["speaker_a"], spoken["speaker_b"]),
         sessions=sessions,
         observations=list(_observations(one)),
-        questions=list(_questions(one, known)),
+        questions=[asked for asked in _questions(one, known) if asked.category != _ADVERSARIAL],
+        adversarial=[asked for asked in _questions(one, known) if asked.category == _ADVERSARIAL],
     )
 
 
@@ -101,5 +110,5 @@ def _observations(one: dict[str, Any]) -> Iterator[Observation]:
 def _questions(one: dict[str, Any], known: set[str]) -> Iterator[Asked]:
     for question in one["qa"]:
         turns = frozenset(_TURN.findall(" ".join(question["evidence"]))) & known
-        if question["category"] != _ADVERSARIAL and turns:
-            yield Asked(question["question"], turns)
+        if turns:
+            yield Asked(question["question"], turns, question["category"])

@@ -6,6 +6,8 @@ Rows, vectors, ranking: the service's own, over a namespace in memory.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from statistics import mean
 
 from bench.memory.conversations import Conversation, Session
@@ -17,6 +19,7 @@ from pipeline.index.hits import Hit, Kind, Wanted
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.ports import Embedder
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
+from pipeline.text.surroundings import counted
 from pipeline.text.terms import hashed
 
 LIMIT = 10
@@ -55,10 +58,16 @@ async def corpus(
         for at in range(len(conversation.sessions))
     ]
     vectors = await embedder.documents([text for _, text, _ in passages])
+    terms = [
+        own
+        for _, some in groupby(passages, key=itemgetter(0))
+        for texts in [[text for _, text, _ in some]]
+        for own in counted(texts, [hashed(text) for text in texts])
+    ]
     chunks = [
         ChunkRow(
             id=f"c{at}", space="s#0", document=document, position=at, text=text, start=0, end=len(text),
-            seq=0, created_at=_NOW, vector=vectors[at], terms=hashed(text),
+            seq=0, created_at=_NOW, vector=vectors[at], terms=terms[at],
         )
         for at, (document, text, _) in enumerate(passages)
     ]  # fmt: skip

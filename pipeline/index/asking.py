@@ -1,7 +1,9 @@
 """A query becomes a question: its terms weighed in the namespace, its vector, its scale."""
 
 from pipeline.index.cache import Searchable
-from pipeline.index.scoring import Question, calibration
+from pipeline.index.cues import Cues
+from pipeline.index.parameters import calibration
+from pipeline.index.scoring import Question
 from pipeline.ports import Embedder
 from pipeline.text.terms import hashed
 
@@ -16,4 +18,11 @@ async def ask(namespace: Searchable, embedder: Embedder, query: str, meaning: st
     statistics = await namespace.statistics(words)
     weights = statistics.weights()
     vector = await embedder.query((meaning or query)[:QUERY_CHARACTERS], weights.word)
-    return Question(weights, vector, calibration(embedder.name), statistics.average)
+    return Question(
+        weights=weights,
+        vector=vector,
+        scale=calibration(embedder.name),
+        average=statistics.average,
+        documents=statistics.documents(),
+        cues=Cues.of(query[:QUERY_CHARACTERS]),
+    )

@@ -1,53 +1,28 @@
-"""Finding the best rows of a question among segments: the same for segments in memory and from disk."""
+"""What is shown of rows that were found, and lists that need no question: in memory and from disk."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pipeline.index.candidates import SAME, Scored, top, visible
 from pipeline.index.documents import DocumentFacts, DocumentSide
-from pipeline.index.hits import Hit, Kind, Remembered, Wanted
-from pipeline.index.live import Visible, look
-from pipeline.index.scoring import Question, best, cosines, raw_scores
-from pipeline.index.segments import C
+from pipeline.index.hits import Hit, Remembered, Wanted
+from pipeline.index.live import Visible
+from pipeline.index.refining import refined
+from pipeline.index.scoring import Question, best, cosines
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
-Part = Visible[ChunkColumns] | Visible[MemoryColumns]
 NO_DOCUMENT = DocumentFacts("", "", "", "", "", "", 0, 0)
 """What is shown for a document that went while its rows were being ranked."""
-_SAME = 4
-"""Decimals of a score that count for the order; below, it is rounding."""
 
 
-class Scored(NamedTuple):
-    """A row and its raw score."""
-
-    score: float
-    part: Part
-    row: int
-
-
-def find(
-    question: Question,
-    wanted: Wanted,
-    documents: DocumentSide,
-    passing: NDArray[np.bool_] | None,
-    parts: Iterable[Part],
-) -> list[Hit]:
-    """The best rows, best first. `passing` says by ordinal which documents the filter lets through."""
+def find(question: Question, wanted: Wanted, documents: DocumentSide, among: Sequence[Scored]) -> list[Hit]:
+    """The best of the candidates after a second look, best first."""
     cut = question.scale.cut(wanted.threshold)
-    found: list[Scored] = []
-    for part in passed(parts, documents, passing):  # type: ignore[misc]  # segments of either kind
-        segment = part.segment
-        scores = raw_scores(question, kind_of(part), segment.postings, segment.columns.vectors)
-        allowed = visible(part, forgotten=wanted.forgotten)
-        allowed &= scores >= cut
-        rows = best(scores, np.flatnonzero(allowed), wanted.limit)
-        found += [Scored(float(scores[row]), part, row) for row in rows.tolist()]
-    hits = [_hit(question, documents, one) for one in _top(found, wanted.limit)]
-    return ranked(hits, wanted.limit)
+    again = refined(question, among)
+    found = top([one for one in again if one.score >= cut and one.kind in wanted.kinds], wanted.limit)
+    return ranked([_hit(question, documents, one) for one in found], wanted.limit)
 
 
 def nearest(parts: Iterable[Visible[MemoryColumns]], vector: Vector, limit: int) -> list[tuple[str, float]]:
@@ -98,49 +73,14 @@ def _remembered(columns: MemoryColumns, row: int) -> Remembered:
 
 def ranked(hits: Iterable[Hit], limit: int) -> list[Hit]:
     """Best first; what scores the same, by kind and id, so that every path gives one order."""
-    return sorted(hits, key=lambda hit: (-round(hit.raw, _SAME), hit.kind, hit.id))[:limit]
-
-
-def kind_of(part: Part) -> Kind:
-    """What kind of rows a segment holds."""
-    return "chunk" if isinstance(part.segment.columns, ChunkColumns) else "memory"
-
-
-def passed(
-    parts: Iterable[Visible[C]], documents: DocumentSide, passing: NDArray[np.bool_] | None
-) -> Iterable[Visible[C]]:
-    """The segments with only the rows that a filter lets through."""
-    return parts if passing is None else [look(part.segment, documents, passing) for part in parts]
-
-
-def visible(part: Part, *, forgotten: bool) -> NDArray[np.bool_]:
-    """Which rows may be results: those that are seen, and, of memories, the newest versions."""
-    columns = part.segment.columns
-    if isinstance(columns, MemoryColumns):
-        allowed = columns.is_latest & ~columns.forgotten
-        if forgotten:
-            allowed |= columns.forgotten
-    else:
-        allowed = np.ones(len(part.segment), np.bool_)
-    if part.mask is not None:
-        allowed &= part.mask
-    return allowed
-
-
-def _top(found: list[Scored], limit: int) -> list[Scored]:
-    """The best of all segments, with whatever ties with the last, so that ids decide."""
-    if len(found) <= limit:
-        return found
-    found.sort(key=lambda one: -one.score)
-    least = found[limit - 1].score - 10.0**-_SAME
-    return [one for one in found if one.score >= least]
+    return sorted(hits, key=lambda hit: (-round(hit.raw, SAME), hit.kind, hit.id))[:limit]
 
 
 def _hit(question: Question, documents: DocumentSide, one: Scored) -> Hit:
-    part, row, columns = one.part, one.row, one.part.segment.columns
-    facts = documents.facts(int(part.documents[row])) or NO_DOCUMENT
+    row, columns = one.row, one.part.segment.columns
+    facts = documents.facts(one.document) or NO_DOCUMENT
     hit = Hit(
-        kind=kind_of(part),
+        kind=one.kind,
         id=columns.ids[row],
         text=columns.texts[row],
         raw=one.score,

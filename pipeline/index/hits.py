@@ -22,6 +22,11 @@ class Wanted:
     filter: FilterExpression | None = None
     forgotten: bool = False
 
+    @property
+    def regarded(self) -> tuple[Kind, ...]:
+        """What is looked at: memories also say which passages answer."""
+        return BOTH if "chunk" in self.kinds else self.kinds
+
 
 @dataclass(frozen=True, slots=True)
 class Hit:

@@ -83,7 +83,7 @@ class LiveRows(Generic[C]):
     def count(self, statistics: Statistics) -> None:
         """Add the rows that can be seen to a question's statistics."""
         for one in self._view:
-            statistics.add(self.kind, one.segment.postings, one.mask)
+            statistics.add(self.kind, one.segment.postings, one.mask, one.documents)
 
     def find(self, ids: Collection[str]) -> Iterator[tuple[Visible[C], int]]:
         """The rows that can be seen and have these ids."""

@@ -3,10 +3,14 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline.columns import chunk_columns, memory_columns
+from pipeline.index.candidates import Part, candidates, passed
 from pipeline.index.changes import Changes
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import Part, find, nearest, newest, passed
+from pipeline.index.finding import find, nearest, newest
 from pipeline.index.hits import Hit, Kind, Relatives, Remembered, Wanted
 from pipeline.index.live import LiveRows, by_document, by_id, chunk_owners, memory_owners
 from pipeline.index.relatives import related
@@ -63,11 +67,17 @@ class NamespaceIndex:
 
     async def search(self, question: Question, wanted: Wanted) -> list[Hit]:
         """The rows that answer best, best first."""
-        parts = self._parts(wanted.kinds)
+        parts = self._parts(wanted.regarded)
         passing = None if wanted.filter is None else self.documents.mask(wanted.filter)
         if len(self) <= INLINE_ROWS:
-            return find(question, wanted, self.documents, passing, parts)
-        return await asyncio.to_thread(find, question, wanted, self.documents, passing, parts)
+            return self._search(question, wanted, passing, parts)
+        return await asyncio.to_thread(self._search, question, wanted, passing, parts)
+
+    def _search(
+        self, question: Question, wanted: Wanted, passing: NDArray[np.bool_] | None, parts: Sequence[Part]
+    ) -> list[Hit]:
+        found = candidates(question, wanted, self.documents, passing, parts)
+        return find(question, wanted, self.documents, found)
 
     async def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
         """Ids of the newest, not forgotten memories with their cosine, best first."""

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Collection, Sequence
 
+from pipeline.index.candidates import passed
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import NO_DOCUMENT, passed
+from pipeline.index.finding import NO_DOCUMENT
 from pipeline.index.hits import RelatedHit, Relatives
 from pipeline.index.live import Visible
 from pipeline.rows import MemoryColumns

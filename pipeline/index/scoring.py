@@ -1,4 +1,4 @@
-"""How well a row answers a question: BM25 and cosine, both bounded, fused, and put on a scale of 0 to 1.
+"""How well a row answers a question: BM25 of the row and of its document, and cosine, all bounded, fused.
 
 Pure functions over arrays, the same for a namespace in memory and for one that is streamed from disk.
 """
@@ -6,65 +6,16 @@ Pure functions over arrays, the same for a namespace in memory and for one that 
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.index.cues import Cues
+from pipeline.index.parameters import DOCUMENT_B, DOCUMENT_K1, K1, PASSAGE_K1, PRIOR_ROWS, B, Calibration
 from pipeline.index.postings import Postings
 from pipeline.rows import Vector
 from pipeline.text.terms import term_hashes, words
-
-# BM25 for short texts: on LoCoMo .9 and .4 find 62.1 % of the evidence in ten, the usual 1.2 and .75 61.5 %.
-K1 = 0.9
-B = 0.4
-PRIOR_ROWS = 100
-"""Rows without any of the terms that every namespace is thought to hold besides its own: in one of five rows,
-a word in two of them still says something. No effect beyond some hundred rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """From the two scores to the similarity that callers see and cut.
-
-    raw = words * bm25 + meaning * (cosine - floor), bm25 and cosine within 0 and 1;
-    similarity = 1 / (1 + exp((middle - raw) / width)).
-    """
-
-    words: float
-    meaning: float
-    middle: float
-    width: float
-    floor: float = 0.0
-
-    def similarity(self, raw: float) -> float:
-        """Within 0 and 1; grows with `raw`."""
-        return 1.0 / (1.0 + math.exp(min((self.middle - raw) / self.width, 700.0)))
-
-    def cut(self, threshold: float) -> float:
-        """The raw score that has this similarity."""
-        if threshold <= 0.0:
-            return -math.inf
-        if threshold >= 1.0:
-            return math.inf
-        return self.middle + self.width * math.log(threshold / (1.0 - threshold))
-
-
-# Weights 10 and 8: the best or within half a point of it on LoCoMo, Cranfield, SciFact and Vaswani. Middle
-# and width: fitted on LoCoMo (turns, chunks of 800 characters, namespaces of 12 turns) and Cranfield so that
-# a similarity of 0.3 lies between the best evidence and what foreign questions reach: docs/benchmarks.md.
-WORDLLAMA = Calibration(words=10.0, meaning=8.0, middle=4.0, width=1.9)
-# Without vectors only half of the scale is ever reached, so it is stretched.
-NONE = Calibration(words=10.0, meaning=0.0, middle=2.5, width=1.4)
-# Models of sentences give unrelated texts a cosine of 0.1 to 0.2, which is no relation. An estimate from
-# published cosines, not a fit: there was no such model to fit on.
-SENTENCES = Calibration(words=10.0, meaning=10.0, middle=4.0, width=1.9, floor=0.15)
-
-
-def calibration(embedder: str) -> Calibration:
-    """The scale that belongs to an embedder, by its name."""
-    if embedder == "none":
-        return NONE
-    return WORDLLAMA if embedder.startswith("wordllama") else SENTENCES
 
 
 @dataclass(slots=True)
@@ -74,18 +25,30 @@ class Statistics:
     frequencies: dict[int, int]
     rows: dict[str, int] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
+    document_counts: dict[int, NDArray[np.float64]] = field(default_factory=dict)
+    """By term, then by ordinal of the document: how often its passages have it."""
+    document_lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 
-    def add(self, kind: str, postings: Postings, live: NDArray[np.bool_] | None) -> None:
-        """Count the live rows of a segment (None: all of them)."""
+    def add(
+        self, kind: str, postings: Postings, live: NDArray[np.bool_] | None, documents: NDArray[np.int32]
+    ) -> None:
+        """Count the live rows of a segment (None: all of them). `documents`: the ordinal each belongs to."""
+        lengths = postings.lengths if live is None else postings.lengths * live
         for term in self.frequencies:
-            rows, _ = postings.find(term)
-            self.frequencies[term] += len(rows) if live is None else int(np.count_nonzero(live[rows]))
-        if live is None:
-            rows_here, length = len(postings.lengths), int(postings.lengths.sum())
-        else:
-            rows_here, length = int(np.count_nonzero(live)), int(postings.lengths[live].sum())
+            rows, counts = postings.find(term)
+            if live is not None:
+                seen = live[rows]
+                rows, counts = rows[seen], counts[seen]
+            self.frequencies[term] += len(rows)
+            if kind == "chunk" and len(rows):
+                self.document_counts[term] = _sum(
+                    self.document_counts.get(term), np.bincount(documents[rows], counts)
+                )
+        if kind == "chunk" and len(documents):
+            self.document_lengths = _sum(self.document_lengths, np.bincount(documents, lengths))
+        rows_here = len(lengths) if live is None else int(np.count_nonzero(live))
         self.rows[kind] = self.rows.get(kind, 0) + rows_here
-        self.lengths[kind] = self.lengths.get(kind, 0) + length
+        self.lengths[kind] = self.lengths.get(kind, 0) + int(lengths.sum())
 
     def average(self, kind: str) -> float:
         """Mean number of terms of a row of this kind."""
@@ -97,6 +60,33 @@ class Statistics:
         return Weights(
             {term: math.log1p((total - count) / (count + 1.0)) for term, count in self.frequencies.items()}
         )
+
+    def documents(self) -> NDArray[np.float32]:
+        """BM25 of whole documents by ordinal, within 0 and 1; the last is 0, for those that came since."""
+        lengths = self.document_lengths
+        there = int(np.count_nonzero(lengths))
+        slack = DOCUMENT_K1 * (
+            1 - DOCUMENT_B + DOCUMENT_B * lengths / max(lengths.sum() / max(there, 1), 1.0)
+        )
+        scores, most = np.zeros(len(lengths) + 1), 0.0
+        for term in self.frequencies:
+            counts = self.document_counts.get(term)
+            holding = 0 if counts is None else int(np.count_nonzero(counts))
+            weight = math.log1p((there + 0.5 - holding) / (holding + 1.0))
+            most += weight
+            if counts is not None:
+                scores[: len(counts)] += weight * counts / (counts + slack[: len(counts)])
+        return (scores / (most or 1.0)).astype(np.float32)
+
+
+def _sum(one: NDArray[np.float64] | None, other: NDArray[Any]) -> NDArray[np.float64]:
+    """Element by element; the shorter ends in zeros."""
+    other = other.astype(np.float64, copy=False)
+    if one is None:
+        return other
+    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
+    longer[: len(shorter)] += shorter
+    return longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +109,27 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Everything a row is scored by."""
+    """Everything a row is scored by. `documents`: what each document as a whole scores, by ordinal."""
 
     weights: Weights
     vector: Vector
     scale: Calibration
     average: Callable[[str], float]
+    documents: NDArray[np.float32]
+    cues: Cues
 
 
 def raw_scores(
-    question: Question, kind: str, postings: Postings, vectors: NDArray[np.float32]
+    question: Question,
+    kind: str,
+    postings: Postings,
+    vectors: NDArray[np.float32],
+    documents: NDArray[np.int32],
 ) -> NDArray[np.float32]:
-    """The raw score of every row of a segment."""
-    scores = question.scale.words * bm25(question.weights, postings, question.average(kind))
+    """The raw score of every row of a segment, each belonging to the document of that ordinal."""
+    saturation = PASSAGE_K1 if kind == "chunk" else K1
+    scores = question.scale.words * bm25(question.weights, postings, question.average(kind), saturation)
+    scores += question.scale.documents * question.documents.take(documents, mode="clip")
     if question.scale.meaning and vectors.shape[1] == len(question.vector):
         scores += question.scale.meaning * (cosines(vectors, question.vector) - question.scale.floor)
     return scores
@@ -147,16 +145,16 @@ def cosines(vectors: NDArray[np.float32], vector: Vector) -> NDArray[np.float32]
     return near
 
 
-def bm25(weights: Weights, postings: Postings, average: float) -> NDArray[np.float32]:
+def bm25(weights: Weights, postings: Postings, average: float, k1: float) -> NDArray[np.float32]:
     """BM25 of every row, divided by what a row full of nothing but these terms would approach."""
     scores = np.zeros(len(postings.lengths), np.float32)
-    most = weights.total * (K1 + 1.0)
+    most = weights.total
     for term, weight in weights.terms.items():
         rows, counts = postings.find(term)
         if len(rows):
             often = counts.astype(np.float32)
-            slack = K1 * (1.0 - B + B / average * postings.lengths[rows].astype(np.float32))
-            scores[rows] += np.float32(weight * (K1 + 1.0) / most) * often / (often + slack)
+            slack = k1 * (1.0 - B + B / average * postings.lengths[rows].astype(np.float32))
+            scores[rows] += np.float32(weight / most) * often / (often + slack)
     return scores
 
 

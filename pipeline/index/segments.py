@@ -21,6 +21,7 @@ C = TypeVar("C", ChunkColumns, MemoryColumns)
 
 NO_TERMS: Terms = np.zeros(0, np.uint32)
 NO_OFFSETS: NDArray[np.int64] = np.zeros(1, np.int64)
+NO_OWNERS: NDArray[np.int32] = np.zeros(0, np.int32)
 _NO_TEXTS = Texts(memoryview(b""), NO_OFFSETS)
 
 
@@ -119,6 +120,20 @@ def segment(columns: C, owners: Owners) -> Segment[C]:
         postings=invert(columns.terms, columns.term_offsets),
         owners=owners,
         dead=np.zeros(len(columns.ids), np.bool_),
+        lookup=_lookup(columns),
+    )
+
+
+def picked(one: Segment[C], rows: NDArray[np.intp]) -> Segment[C]:
+    """A copy of some rows, ascending, without what only finding them needs."""
+    keep = np.zeros(len(one), np.bool_)
+    keep[rows] = True
+    columns = concatenate([one.columns], [keep])
+    return Segment(
+        columns=columns,
+        postings=invert(NO_TERMS, NO_OFFSETS),
+        owners=Owners(NO_OWNERS),
+        dead=np.zeros(len(rows), np.bool_),
         lookup=_lookup(columns),
     )
 

@@ -7,10 +7,15 @@ are those of the namespaces in memory, so both give the same answers.
 import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.index.candidates import Part, Scored, best_of, candidates, detached, passed
 from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import Part, find, latest, nearest, newest, passed, ranked
+from pipeline.index.finding import find, latest, nearest, newest
 from pipeline.index.hits import Hit, Relatives, Remembered, Wanted
 from pipeline.index.live import SEGMENT_ROWS, Visible, chunk_owners, look, memory_owners
+from pipeline.index.parameters import CANDIDATES
 from pipeline.index.relatives import related
 from pipeline.index.scoring import Question, Statistics
 from pipeline.index.segments import pieces, segment
@@ -42,19 +47,24 @@ class StreamedNamespace:
         """What the rows that can be seen say about these terms."""
         counted = Statistics(dict.fromkeys(terms, 0))
         async for chunk in self._chunk_parts(vectors=False):
-            counted.add("chunk", chunk.segment.postings, chunk.mask)
+            counted.add("chunk", chunk.segment.postings, chunk.mask, chunk.documents)
         async for memory in self._memory_parts(vectors=False):
-            counted.add("memory", memory.segment.postings, memory.mask)
+            counted.add("memory", memory.segment.postings, memory.mask, memory.documents)
         return counted
 
     async def search(self, question: Question, wanted: Wanted) -> list[Hit]:
         """The rows that answer best, best first."""
-        hits: list[Hit] = []
+        found: list[Scored] = []
         async for part in self._parts(wanted):
             passing = None if wanted.filter is None else self.documents.mask(wanted.filter)
-            hits += await asyncio.to_thread(find, question, wanted, self.documents, passing, [part])
-            hits = ranked(hits, wanted.limit)
-        return hits
+            found += await asyncio.to_thread(self._candidates, question, wanted, passing, part)
+            found = best_of(found, max(wanted.limit, CANDIDATES))
+        return await asyncio.to_thread(find, question, wanted, self.documents, found)
+
+    def _candidates(
+        self, question: Question, wanted: Wanted, passing: NDArray[np.bool_] | None, part: Part
+    ) -> list[Scored]:
+        return detached(candidates(question, wanted, self.documents, passing, [part]))
 
     async def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
         """Ids of the newest, not forgotten memories with their cosine, best first."""
@@ -81,10 +91,10 @@ class StreamedNamespace:
         return await asyncio.to_thread(related, self.documents, parts, ids, expression, forgotten=forgotten)
 
     async def _parts(self, wanted: Wanted) -> AsyncIterator[Part]:
-        if "chunk" in wanted.kinds:
+        if "chunk" in wanted.regarded:
             async for chunk in self._chunk_parts():
                 yield chunk
-        if "memory" in wanted.kinds:
+        if "memory" in wanted.regarded:
             async for memory in self._memory_parts():
                 yield memory
 

@@ -56,6 +56,21 @@ def utterances(text: str) -> list[Utterance]:
     return _json_chat(text) or thread(text) or _transcript(text) or [Utterance(None, text, 0)]
 
 
+def turns(text: str) -> list[tuple[int, int]]:
+    """Where each turn of a transcript begins and ends, its name included; empty for any other text.
+
+    They lie end to end: what stands before the first name belongs to the first turn.
+
+    >>> turns("Ann: I like tea.\\nBob: I prefer milk.")
+    [(0, 17), (17, 36)]
+    """
+    found = _turns(text)
+    if not found or not _is_transcript(text, found):
+        return []
+    ends = [end for _, _, end, _ in found]
+    return list(zip([0, *ends], ends, strict=False))
+
+
 def _json_chat(text: str) -> list[Utterance]:
     if text.lstrip()[:1] not in ("[", "{"):
         return []

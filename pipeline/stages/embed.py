@@ -11,6 +11,7 @@ from pipeline.rows import ChunkRow, DocumentRow, Status, Terms, Vector
 from pipeline.stage import Record, Stage
 from pipeline.stages.chunk import SPANS
 from pipeline.stages.giving_up import give_up, take_up
+from pipeline.text.surroundings import counted
 from schemas.events import ChunkSpan, DocumentChunked, DocumentExtracted
 from schemas.ids import chunk_id
 from schemas.topics import DOCUMENTS_CHUNKED
@@ -110,11 +111,16 @@ async def embedded(
     """The rows of texts that were cut into passages, by document."""
     places = [(event, at, span) for event, spans in cut for at, span in enumerate(spans)]
     vectors = await vectors_of([context(event.title, span) for event, _, span in places], embedder)
-    counts = await asyncio.to_thread(lambda: [terms(span.text) for _, _, span in places])
+    counts = await asyncio.to_thread(lambda: [own for _, spans in cut for own in _counted(spans, terms)])
     rows: dict[str, list[ChunkRow]] = {event.document: [] for event, _ in cut}
-    for (event, position, span), vector, counted in zip(places, vectors, counts, strict=True):
-        rows[event.document].append(_row(event, position, span, vector, counted))
+    for (event, position, span), vector, own in zip(places, vectors, counts, strict=True):
+        rows[event.document].append(_row(event, position, span, vector, own))
     return rows
+
+
+def _counted(spans: Sequence[ChunkSpan], terms: Callable[[str], Terms]) -> list[Terms]:
+    texts = [span.text for span in spans]
+    return counted(texts, [terms(text) for text in texts])
 
 
 async def vectors_of(texts: Sequence[str], embedder: Embedder) -> list[Vector]:

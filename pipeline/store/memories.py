@@ -165,7 +165,7 @@ class Memories(Readable[MemoryRow]):
 
     async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
         """As `Chunks.stream`."""
-        hidden = {"space", "seq", "start", "end", "expires_at", "forget_reason", "statements"} | (
+        hidden = {"space", "seq", "end", "expires_at", "forget_reason", "statements"} | (
             set() if vectors else {"vector"}
         )
         names = [name for name in self.codec.schema.names if name not in hidden]
@@ -231,6 +231,7 @@ def _columns(table: pa.Table) -> MemoryColumns:
         texts=text_column(table.column("text")),
         relations=text_column(table.column("relations")),
         dates=text_column(table.column("date")),
+        starts=number_column(pc.fill_null(table.column("start"), -1), np.int64),
         versions=number_column(table.column("version"), np.int32),
         is_static=number_column(table.column("is_static"), np.bool_),
         is_inference=number_column(table.column("is_inference"), np.bool_),

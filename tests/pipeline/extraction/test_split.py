@@ -1,10 +1,12 @@
 """Passages: exact offsets, bounded size, headings, and linear time on any text."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.extraction.split import SEGMENT, StructuredSplitter
+from pipeline.extraction.split import SEGMENT, TALK, StructuredSplitter
 
 KINDS = ("markdown", "text", "code")
 pieces = st.sampled_from(
@@ -47,6 +49,23 @@ def test_every_passage_is_exactly_its_place_in_the_text(kind: str, text: str, si
 def test_nothing_but_white_space_falls_between_passages(kind: str, text: str) -> None:
     kept = "".join("".join(span.text.split()) for span in StructuredSplitter(100).split(text, kind))
     assert kept == "".join(text.split())
+
+
+@given(st.lists(st.tuples(st.sampled_from(["Ann", "Bob"]), st.integers(1, 60)), min_size=2, max_size=30))
+@settings(max_examples=30, deadline=None)
+def test_a_transcript_is_cut_between_turns(turns: list[tuple[str, int]]) -> None:
+    lines = [f"{name}: {'I say so. ' * length}".strip() for name, length in turns]
+    passages = [span.text for span in StructuredSplitter(800).split("\n".join(lines), "text")]
+    assert "\n".join(passages) == "\n".join(lines)
+    assert all(len(passage) <= TALK or "\n" not in passage for passage in passages)
+    assert all(len(one) + len(two) >= TALK for one, two in pairwise(passages))
+
+
+def test_a_turn_that_is_too_long_is_cut_like_prose() -> None:
+    text = f"Ann: Hello, I am here.\nBob: {'I go on and on. ' * 100}\nAnn: I see."
+    spans = StructuredSplitter(400).split(text, "text")
+    assert all(text[span.start : span.end] == span.text and len(span.text) <= 400 for span in spans)
+    assert (spans[0].text, spans[-1].text) == ("Ann: Hello, I am here.", "Ann: I see.")
 
 
 def test_passages_stand_under_their_headings() -> None:

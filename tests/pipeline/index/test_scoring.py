@@ -7,20 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.index.parameters import K1, NONE, SENTENCES, WORDLLAMA, B, Calibration, calibration
 from pipeline.index.postings import invert
-from pipeline.index.scoring import (
-    K1,
-    NONE,
-    SENTENCES,
-    WORDLLAMA,
-    B,
-    Calibration,
-    Statistics,
-    Weights,
-    best,
-    bm25,
-    calibration,
-)
+from pipeline.index.scoring import Statistics, Weights, best, bm25
 
 SCALES = st.sampled_from([WORDLLAMA, NONE, SENTENCES])
 
@@ -56,7 +45,7 @@ def test_bm25_is_the_formula_divided_by_its_bound(rows: list[list[int]]) -> None
     postings = invert(np.array([term for row in rows for term in row], np.uint32), offsets)
     weights = Weights({1: 2.0, 3: 0.5, 9: 1.0})
     average = 3.0
-    for row, score in zip(rows, bm25(weights, postings, average).tolist(), strict=True):
+    for row, score in zip(rows, bm25(weights, postings, average, K1).tolist(), strict=True):
         wanted = sum(
             weight * row.count(term) * (K1 + 1) / (row.count(term) + K1 * (1 - B + B * len(row) / average))
             for term, weight in weights.terms.items()
@@ -68,7 +57,12 @@ def test_bm25_is_the_formula_divided_by_its_bound(rows: list[list[int]]) -> None
 def test_rare_words_weigh_more_and_absent_ones_most() -> None:
     offsets = np.array([0, 1, 2, 4], np.int64)
     statistics = Statistics({1: 0, 2: 0, 3: 0})
-    statistics.add("chunk", invert(np.array([1, 1, 1, 2], np.uint32), offsets), None)
+    statistics.add(
+        "chunk",
+        invert(np.array([1, 1, 1, 2], np.uint32), offsets),
+        None,
+        np.array([1, 1, 2], np.int32),
+    )
     weights = statistics.weights().terms
     assert weights[1] < weights[2] < weights[3]
     assert statistics.average("chunk") == pytest.approx(4 / 3)

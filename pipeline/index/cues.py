@@ -1,0 +1,64 @@
+"""What a question asks for besides its words: a time, a number, somebody's own words."""
+
+import re
+from dataclasses import dataclass
+
+from pipeline.index.parameters import NUMBER, SPEAKER, TIME
+from pipeline.text.terms import words
+
+_WHEN = re.compile(
+    r"\s*(?:(?:since|until|by)\s+)?(?:when|how\s+(?:long|recently)|(?:what|which|in\s+(?:what|which)|on\s+(?:what|which))"
+    r"\s+(?:year|month|week|day|date|time|season)s?)\b",
+    re.IGNORECASE,
+)
+_HOW_MANY = re.compile(r"\s*how\s+(?:many|much|often|old|far|tall|big|large|high|heavy)\b", re.IGNORECASE)
+_TIME = re.compile(
+    r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|this|since|recently|soon|morning|evening"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december|(?:19|20)\d\d|week(?:end)?s?|months?|years?|days?)\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(
+    r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|few|several|many)\b",
+    re.IGNORECASE,
+)
+_LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """What a question asks for. `words`: its own, folded, among which names of speakers may be."""
+
+    words: frozenset[str]
+    when: bool
+    how_many: bool
+
+    @classmethod
+    def of(cls, query: str) -> "Cues":
+        """What a query asks for, in English.
+
+        >>> Cues.of("When did Ann move?").when
+        True
+        """
+        return cls(frozenset(words(query)), bool(_WHEN.match(query)), bool(_HOW_MANY.match(query)))
+
+    def gain(self, text: str) -> float:
+        """What a text gains by them."""
+        gained = SPEAKER * self._spoken(text)
+        if self.when and _TIME.search(text):
+            gained += TIME
+        if self.how_many and _NUMBER.search(text):
+            gained += NUMBER
+        return gained
+
+    def _spoken(self, text: str) -> float:
+        """The share of a text that stands in lines of somebody the question names (`Name: text`)."""
+        if ":" not in text[:_LONGEST_NAME]:
+            return 0.0
+        said, speaks = 0, False
+        for line in text.split("\n"):
+            name, colon, _ = line[:_LONGEST_NAME].partition(":")
+            if colon:
+                speaks = not self.words.isdisjoint(words(name))
+            said += len(line) * speaks
+        return said / len(text)

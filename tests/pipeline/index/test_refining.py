@@ -1,0 +1,48 @@
+"""A second look: memories lift the passages they were made of, and repeat nothing that is shown already."""
+
+import pytest
+
+from tests.pipeline.index.world import World
+
+pytestmark = pytest.mark.anyio
+
+PASSAGES = ("Ann: Where did you go?", "Bob: To the sea, with my dog.", "Ann: The weather was awful here.")
+
+
+async def test_a_passage_is_lifted_by_the_memory_made_of_it(either: World) -> None:
+    await either.document("d", *PASSAGES)
+    before = {hit.id: hit.raw for hit in await either.hits("Who has been swimming?", threshold=0.0)}
+    await either.memory("m", "Bob went swimming", "d", start=len(PASSAGES[0]) + 5)
+    hits = await either.hits("Who has been swimming?", threshold=0.0, kinds=("chunk",))
+    assert hits[0].id == "d-1"
+    assert hits[0].raw > before["d-1"]
+
+
+async def test_a_memory_comes_after_the_passage_that_says_the_same(either: World) -> None:
+    await either.document("d", *PASSAGES)
+    await either.memory("m", "Bob went to the sea with Bob's dog", "d", start=len(PASSAGES[0]) + 5)
+    found = await either.found("Did Bob go to the sea with a dog?", threshold=0.0)
+    assert found.index("d-1") < found.index("m")
+
+
+async def test_a_memory_without_a_place_stands_by_itself(either: World) -> None:
+    await either.document("d", *PASSAGES)
+    await either.memory("m", "Bob went to the sea with Bob's dog", "d")
+    await either.memory("n", "Bob went to the sea with Bob's dog", "d", start=10_000)
+    raw = {hit.id: hit.raw for hit in await either.hits("Did Bob go to the sea?", threshold=0.0)}
+    assert raw["m"] == pytest.approx(raw["n"])
+
+
+async def test_forgotten_memories_lift_nothing(either: World) -> None:
+    await either.document("d", *PASSAGES)
+    before = [hit.raw for hit in await either.hits("swimming", threshold=0.0, kinds=("chunk",))]
+    await either.memory("m", "Bob went somewhere", "d", start=len(PASSAGES[0]) + 5, is_latest=False)
+    after = [hit.raw for hit in await either.hits("swimming", threshold=0.0, kinds=("chunk",))]
+    assert after == pytest.approx(before, abs=0.2)
+
+
+async def test_a_document_that_speaks_of_it_lifts_its_passages(either: World) -> None:
+    await either.document("one", "The harbour was closed.", "Ships waited in the harbour.", "It took long.")
+    await either.document("two", "The office was closed.", "People waited in the office.", "It took long.")
+    found = await either.found("How long was the harbour closed?", threshold=0.0)
+    assert found.index("one-2") < found.index("two-2")
