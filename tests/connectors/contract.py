@@ -60,6 +60,9 @@ class Source(ABC):
     def transport(self) -> httpx2.AsyncBaseTransport | None:
         """The way to the double; None: it is reached over the network."""
 
+    def consent(self) -> None:  # noqa: B027 - where nobody has to agree nothing is to be done
+        """The user agrees to one more connector."""
+
     @abstractmethod
     async def put(self, key: str, text: str) -> None:
         """Something new, or its change."""

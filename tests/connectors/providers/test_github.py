@@ -480,11 +480,14 @@ class GitHubSource(Source):
 
     def __init__(self) -> None:
         self.double = GitHubDouble(site=API)
-        self.double.codes.add("a-code")
+        self.consent()
         self.chosen = self.double.repo("octo/handbook", {"main.py": "x"})
         self.other = self.double.repo("octo/other", {"main.py": "x"})
         self.provider = GitHub("id", "planted-client-secret", site=API, clock=FixedClock())
         self.selection = {"repos": [str(self.chosen.id)]}
+
+    def consent(self) -> None:
+        self.double.codes.add("a-code")
 
     def transport(self) -> httpx2.AsyncBaseTransport:
         return httpx2.ASGITransport(self.double)

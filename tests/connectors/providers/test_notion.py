@@ -298,13 +298,16 @@ class NotionSource(Source):
 
     def __init__(self) -> None:
         self.double = NotionDouble()
-        self.double.codes.add("a-code")
+        self.consent()
         self.double.secret = ("client", "planted-client-secret")
         self.tasks = self.double.data_source("Tasks")
         self.provider = Notion(*self.double.secret, webhook_secret="v3rify")
         self.provider.pace = QUICK
         self.selection = {"folders": [self.tasks.id]}
         self.rows: dict[str, Node] = {}
+
+    def consent(self) -> None:
+        self.double.codes.add("a-code")
 
     def transport(self) -> httpx2.AsyncBaseTransport:
         return httpx2.ASGITransport(self.double)
