@@ -1,8 +1,9 @@
 """What is kept up to date is what a fresh look at the table says."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from pipeline.ports import Embedder
 from pipeline.profile import holding
 from pipeline.profile.sections import Portrait
 from pipeline.profile.view import AT_ONCE, Profiles
-from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow
+from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
 from pipeline.text.terms import hashed
 from tests.fakes import EPOCH, FakeCatalog, FakeDocuments, FakeMemories, FixedClock
+from tests.pipeline.store.samples import DIMENSIONS, opened
+from tests.pipeline.store.samples import memory as stored_memory
 
 pytestmark = pytest.mark.anyio
 
@@ -189,3 +192,36 @@ async def test_an_embedder_that_does_not_answer_is_asked_again() -> None:
         await home.portrait()
     moody.away = False
     assert await home.dynamic() == []
+
+
+class Blank:
+    """No embedder, of the width of the sample tables."""
+
+    name, dimensions = "blank", DIMENSIONS
+
+    async def documents(self, texts: Sequence[str]) -> list[Vector]:
+        return [np.zeros(DIMENSIONS, np.float32) for _ in texts]
+
+    async def query(self, text: str, weight: object = None) -> Vector:
+        return np.zeros(DIMENSIONS, np.float32)
+
+
+async def test_what_another_process_changes_shows_when_it_is_followed(tmp_path: Path) -> None:
+    ours, theirs = await opened(tmp_path, shared=True), await opened(tmp_path, shared=True)
+    catalog = FakeCatalog()
+    namespace = catalog.create("alice")
+    profiles = Profiles(
+        documents=ours.documents,
+        memories=ours.memories,
+        catalog=catalog,
+        embedder=Blank(),
+        clock=FixedClock(),
+    )
+    assert (await profiles.portrait(namespace, NOBODY)).dynamic == []
+    row = stored_memory("Ada slept", ["d"])
+    await theirs.memories.update([row.id], lambda _, __: [row])
+    await ours.refresh()
+    assert [one.text for one in (await profiles.portrait(namespace, NOBODY)).dynamic] == ["Ada slept"]
+    await theirs.memories.update([row.id], lambda _, __: [])
+    await ours.refresh()
+    assert (await profiles.portrait(namespace, NOBODY)).dynamic == []
