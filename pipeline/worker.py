@@ -267,7 +267,7 @@ def _extraction(
     return ByModel(
         model=foundation.model,
         catalog=store.catalog,
-        nearby=NearbyMemories(cache, embedder, store.documents),
+        nearby=NearbyMemories(cache, embedder, store.documents, store.memories.count),
         publisher=foundation.bus,
         clock=foundation.clock,
         input_tokens=foundation.settings.llm_input_tokens,

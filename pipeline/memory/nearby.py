@@ -1,6 +1,6 @@
 """What is known near to documents that are about to be read, as far as their `group` lets them see it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.memory.writing import Work, is_in_group
@@ -13,6 +13,8 @@ LOOKED_AT = 40
 """Nearest memories of a document; a group may hide some."""
 NEAR = 20
 """Memories beside one question."""
+LARGEST = 200_000
+"""Memories of a namespace that are looked through for one document; where there are more, none are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +24,12 @@ class NearbyMemories:
     index: MemoryIndex
     embedder: Embedder
     documents: Documents
+    count: Callable[[Sequence[str]], Mapping[str, int]]
+    """How many current memories spaces have, from memory."""
 
     async def __call__(self, owner: NamespaceRow, works: Sequence[Work]) -> list[MemoryRow]:
         """Current memories, the nearest first, that others than these documents state."""
-        if self.embedder.dimensions == 1:
+        if self.embedder.dimensions == 1 or sum(self.count(owner.spaces).values()) > LARGEST:
             return []
         vectors = await self.embedder.documents([work.text[:OPENING] for work in works])
         found: dict[str, tuple[float, MemoryRow]] = {}

@@ -20,6 +20,8 @@ from pipeline.text.terms import hashed
 
 CAPACITY = 200_000
 """Facts, at most, of namespaces that nobody asks about."""
+LEAST = 10
+"""What a namespace weighs of which nothing is known."""
 AT_ONCE = 256
 """Changes that wait are worked in when there are so many, or at the next question."""
 FRESH_MS = 60_000
@@ -201,7 +203,11 @@ class Profiles:
             self._gone.popitem(last=False)
 
     def _evict(self, keep: _Entry) -> None:
-        held = {one.name: len(one.holding.facts) for one in self._entries.values() if one.holding is not None}
+        held = {
+            one.name: LEAST + len(one.holding.facts)
+            for one in self._entries.values()
+            if one.holding is not None
+        }
         for name, facts in list(held.items()):
             if sum(held.values()) <= self._capacity:
                 return

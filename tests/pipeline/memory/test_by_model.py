@@ -13,7 +13,7 @@ from pipeline.errors import AwayError, RetryableError
 from pipeline.memory.asking import Memories
 from pipeline.memory.by_model import AGAIN_SECONDS, OVERHEAD_TOKENS, ByModel
 from pipeline.memory.extraction import Delay, Found, stated
-from pipeline.memory.nearby import NEAR, NearbyMemories
+from pipeline.memory.nearby import LARGEST, NEAR, NearbyMemories
 from pipeline.memory.writing import Work
 from pipeline.ports import Reply, Spent, UnusableError
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
@@ -204,13 +204,24 @@ class Index:
         return self.near[:limit]
 
 
+def few(spaces: Sequence[str]) -> dict[str, int]:
+    return dict.fromkeys(spaces, 100)
+
+
+async def test_a_namespace_that_knows_too_much_is_not_looked_through() -> None:
+    embedder = HashingEmbedder()
+    near = (known("m", "x", NOWHERE, "a"), 0.9)
+    nearby = NearbyMemories(Index(near), embedder, FakeDocuments(), lambda _: {"alice#0": LARGEST + 1})
+    assert await nearby(FakeCatalog().create("alice"), [work("text")]) == []
+
+
 async def test_neighbours_are_of_the_group_and_of_other_documents() -> None:
     embedder, documents = HashingEmbedder(), FakeDocuments()
     [vector] = await embedder.documents(["x"])
     for key, trip in (("a", "x"), ("b", "y"), ("d", "x")):
         documents.groups[key] = [DocumentRow(key, "alice#0", key, 0, 0, EPOCH, EPOCH, group={"trip": trip})]
     near = [(known(f"m{key}", key, vector, key), 0.5) for key in ("a", "b", "d")]
-    nearby = NearbyMemories(Index(*near), embedder, documents)
+    nearby = NearbyMemories(Index(*near), embedder, documents, few)
     owner = FakeCatalog().create("alice")
     grouped = await nearby(owner, [work("text", group={"trip": "x"})])
     assert [row.id for row in grouped] == ["ma"]
@@ -221,6 +232,6 @@ async def test_so_many_neighbours_and_the_nearest_first() -> None:
     embedder = HashingEmbedder()
     [vector] = await embedder.documents(["x"])
     near = [(known(f"m{number:02}", "x", vector, "a"), number / 100) for number in range(NEAR + 5)]
-    nearby = NearbyMemories(Index(*near), embedder, FakeDocuments())
+    nearby = NearbyMemories(Index(*near), embedder, FakeDocuments(), few)
     found = await nearby(FakeCatalog().create("alice"), [work("one"), work("two", "e")])
     assert [row.id for row in found] == [row.id for row, _ in sorted(near, key=lambda one: -one[1])][:NEAR]
