@@ -60,6 +60,7 @@ def document_columns(rows: Sequence[DocumentRow]) -> DocumentColumns:
         types=texts(row.type for row in rows),
         summaries=texts(row.summary for row in rows),
         metadata=texts(metadata_json(row.metadata) for row in rows),
+        dates=texts(row.date for row in rows),
         created_at=_times(row.created_at for row in rows),
         updated_at=_times(row.updated_at for row in rows),
     )

@@ -161,7 +161,8 @@ class Texts:
 class DocumentColumns:
     """Documents side by side, without their texts: what a search shows and filters by.
 
-    `metadata` is JSON; times are microseconds since 1970 UTC. Arrays have one entry per document.
+    `metadata` is JSON; `dates` are as they were given; times are microseconds since 1970 UTC. Arrays have one
+    entry per document.
     """
 
     keys: Texts
@@ -170,6 +171,7 @@ class DocumentColumns:
     types: Texts
     summaries: Texts
     metadata: Texts
+    dates: Texts
     created_at: NDArray[np.int64]
     updated_at: NDArray[np.int64]
 

@@ -1,9 +1,12 @@
 """What a question asks for besides its words: a time, a number, somebody's own words."""
 
+import math
 import re
 from dataclasses import dataclass
+from datetime import date
 
-from pipeline.index.parameters import NUMBER, SPEAKER, TIME
+from pipeline.index.parameters import DATE, DATE_DAYS, NUMBER, SPEAKER, TIME
+from pipeline.memory.dates import When, dated
 from pipeline.text.terms import words
 
 _WHEN = re.compile(
@@ -27,11 +30,15 @@ _LONGEST_NAME = 40
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """What a question asks for. `words`: its own, folded, among which names of speakers may be."""
+    """What a question asks for. `words`: its own, folded, among which names of speakers may be.
+
+    `times`: those it speaks of with their year.
+    """
 
     words: frozenset[str]
     when: bool
     how_many: bool
+    times: tuple[When, ...] = ()
 
     @classmethod
     def of(cls, query: str) -> "Cues":
@@ -40,10 +47,16 @@ class Cues:
         >>> Cues.of("When did Ann move?").when
         True
         """
-        return cls(frozenset(words(query)), bool(_WHEN.match(query)), bool(_HOW_MANY.match(query)))
+        times = dated(query, None).times
+        return cls(frozenset(words(query)), bool(_WHEN.match(query)), bool(_HOW_MANY.match(query)), times)
+
+    def nearness(self, day: date) -> float:
+        """What a document of that day gains: most in the time asked about, less with each day around it."""
+        away = min((_days_between(when, day) for when in self.times), default=None)
+        return 0.0 if away is None else DATE * math.exp(-away / DATE_DAYS)
 
     def gain(self, text: str) -> float:
-        """What a text gains by them."""
+        """What a text gains by the others."""
         gained = SPEAKER * self._spoken(text)
         if self.when and _TIME.search(text):
             gained += TIME
@@ -62,3 +75,7 @@ class Cues:
                 speaks = not self.words.isdisjoint(words(name))
             said += len(line) * speaks
         return said / len(text)
+
+
+def _days_between(when: When, day: date) -> int:
+    return max((when.first - day).days, (day - when.last).days, 0)

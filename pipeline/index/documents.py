@@ -3,14 +3,16 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic_core import from_json
 
-from pipeline.columns import metadata_json, microseconds, texts
+from pipeline.columns import metadata_json, microseconds, moment, texts
 from pipeline.index.fields import Field, fields_of, mask
+from pipeline.memory.utterance import calendar_day
 from pipeline.rows import DocumentColumns, DocumentRow
 from schemas.filters import FilterExpression
 
@@ -23,7 +25,7 @@ _BYTES_PER_CHANGE = 700
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """What is shown of a document. `metadata` is JSON, empty for none; times in microseconds."""
+    """What is known of a document. `metadata` is JSON, `dated` its date; empty for none. Microseconds."""
 
     key: str
     id: str
@@ -33,10 +35,16 @@ class DocumentFacts:
     metadata: str
     created_at: int
     updated_at: int
+    dated: str = ""
 
     def values(self) -> dict[str, Any]:
         """The metadata."""
         return _values(self.metadata)
+
+    @property
+    def day(self) -> date:
+        """The day it is of: of the date it was given, else the one on which it came."""
+        return calendar_day(self.dated) or moment(self.created_at).date()
 
 
 class DocumentSide:
@@ -57,7 +65,7 @@ class DocumentSide:
     def nbytes(self) -> int:
         """Bytes held, roughly."""
         base = self._base
-        packed = (base.keys, base.ids, base.titles, base.types, base.summaries, base.metadata)
+        packed = (base.keys, base.ids, base.titles, base.types, base.summaries, base.metadata, base.dates)
         held = sum(part.data.nbytes + part.offsets.nbytes for part in packed)
         held += len(self._ordinals) * _BYTES_PER_KEY + len(self._changed) * _BYTES_PER_CHANGE
         return held + sum(column.nbytes for column in self._fields.values())
@@ -138,6 +146,7 @@ class DocumentSide:
             type=base.types[at],
             summary=base.summaries[at],
             metadata=base.metadata[at],
+            dated=base.dates[at],
             created_at=int(base.created_at[at]),
             updated_at=int(base.updated_at[at]),
         )
@@ -153,6 +162,7 @@ class DocumentSide:
             types=texts(one.type for one in every),
             summaries=texts(one.summary for one in every),
             metadata=texts(one.metadata for one in every),
+            dates=texts(one.dated for one in every),
             created_at=np.array([one.created_at for one in every], np.int64),
             updated_at=np.array([one.updated_at for one in every], np.int64),
         )
@@ -167,6 +177,7 @@ def _facts(row: DocumentRow) -> DocumentFacts:
         type=row.type,
         summary=row.summary or "",
         metadata=metadata_json(row.metadata),
+        dated=row.date or "",
         created_at=microseconds(row.created_at),
         updated_at=microseconds(row.updated_at),
     )

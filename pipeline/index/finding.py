@@ -20,7 +20,7 @@ NO_DOCUMENT = DocumentFacts("", "", "", "", "", "", 0, 0)
 def find(question: Question, wanted: Wanted, documents: DocumentSide, among: Sequence[Scored]) -> list[Hit]:
     """The best of the candidates after a second look, best first."""
     cut = question.scale.cut(wanted.threshold)
-    again = refined(question, among)
+    again = refined(question, among, documents)
     found = top([one for one in again if one.score >= cut and one.kind in wanted.kinds], wanted.limit)
     return ranked([_hit(question, documents, one) for one in found], wanted.limit)
 

@@ -30,6 +30,9 @@ SPEAKER = 1.25
 TIME = 2.7
 NUMBER = 1.0
 """What a text gains that says a time, where the question asks when, or a number, where it asks how many."""
+DATE = 3.0
+DATE_DAYS = 10.0
+"""What a document gains that is of the time a question names; and after how many days away, a third of it."""
 REMEMBERED = 0.12
 """What a passage gains of the score of the best memory that was made of it."""
 REPEATED = 3.0

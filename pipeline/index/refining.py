@@ -4,27 +4,40 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from pipeline.index.candidates import Scored
+from pipeline.index.cues import Cues
+from pipeline.index.documents import DocumentSide
 from pipeline.index.parameters import REMEMBERED, REPEATED
 from pipeline.index.scoring import Question
 from pipeline.rows import ChunkColumns, MemoryColumns
 
 
-def refined(question: Question, found: Sequence[Scored]) -> list[Scored]:
+def refined(question: Question, found: Sequence[Scored], documents: DocumentSide) -> list[Scored]:
     """The same rows, scored again: pure, so that it does not matter where they came from."""
-    cued = [one._replace(score=one.score + question.cues.gain(one.text)) for one in found]
-    home = _homes(cued)
-    scores = [one.score for one in cued]
+    of_its_time = _of_its_time(question.cues, found, documents)
+    cued = [one.score + question.cues.gain(one.text) + of_its_time.get(one.document, 0.0) for one in found]
+    scores = list(cued)
+    home = _homes(found)
     for memory, passage in home.items():
-        lifted = cued[passage].score + REMEMBERED * max(cued[memory].score, 0.0)
-        scores[passage] = max(scores[passage], lifted)
+        scores[passage] = max(scores[passage], cued[passage] + REMEMBERED * max(cued[memory], 0.0))
     for memory, passage in home.items():
         if scores[passage] >= scores[memory]:
             scores[memory] -= REPEATED
-    return [one._replace(score=score) for one, score in zip(cued, scores, strict=True)]
+    return [Scored(score, one.part, one.row) for one, score in zip(found, scores, strict=True)]
+
+
+def _of_its_time(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -> dict[int, float]:
+    """What rows gain by the day of their document, by its ordinal."""
+    if not cues.times:
+        return {}
+    facts = {ordinal: documents.facts(ordinal) for ordinal in {one.document for one in found}}
+    return {ordinal: cues.nearness(one.day) for ordinal, one in facts.items() if one is not None}
 
 
 def _homes(found: Sequence[Scored]) -> dict[int, int]:
     """By the place of a current memory that of the passage it was made of, where both are among these."""
+    places = {at: start for at, one in enumerate(found) if (start := _made_at(one)) >= 0}
+    if not places:
+        return {}
     passages: dict[int, list[tuple[int, int, int]]] = {}
     for at, one in enumerate(found):
         columns = one.part.segment.columns
@@ -34,12 +47,17 @@ def _homes(found: Sequence[Scored]) -> dict[int, int]:
     for spans in passages.values():
         spans.sort()
     homes: dict[int, int] = {}
-    for at, one in enumerate(found):
-        columns = one.part.segment.columns
-        if isinstance(columns, MemoryColumns) and not columns.forgotten[one.row]:
-            start = int(columns.starts[one.row])
-            spans = passages.get(one.document, [])
-            before = bisect_right(spans, start, key=lambda span: span[0])
-            if start >= 0 and before and start < spans[before - 1][1]:
-                homes[at] = spans[before - 1][2]
+    for at, start in places.items():
+        spans = passages.get(found[at].document, [])
+        before = bisect_right(spans, start, key=lambda span: span[0])
+        if before and start < spans[before - 1][1]:
+            homes[at] = spans[before - 1][2]
     return homes
+
+
+def _made_at(one: Scored) -> int:
+    """Where in its document the sentence of a current memory begins; -1 for anything else."""
+    columns = one.part.segment.columns
+    if isinstance(columns, MemoryColumns) and not columns.forgotten[one.row]:
+        return int(columns.starts[one.row])
+    return -1

@@ -50,7 +50,7 @@ _JSON: dict[str, Callable[[DocumentRow], str | None]] = {
     "group_metadata": lambda row: None if row.group is None else json.dumps(row.group),
 }
 _SEARCH_ONLY = frozenset({"tokens", "facts"})
-_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", *_TIMES]
+_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", "date", *_TIMES]
 
 
 def schema() -> pa.Schema:
@@ -233,6 +233,7 @@ def _columns(table: pa.Table) -> DocumentColumns:
         types=text_column(table.column("type")),
         summaries=text_column(table.column("summary")),
         metadata=text_column(table.column("metadata")),
+        dates=text_column(table.column("date")),
         created_at=number_column(table.column("created_at"), np.int64),
         updated_at=number_column(table.column("updated_at"), np.int64),
     )

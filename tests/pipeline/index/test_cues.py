@@ -1,11 +1,13 @@
 """What a question asks for besides its words, and which texts gain by it."""
 
+from datetime import date
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.index.cues import Cues
-from pipeline.index.parameters import NUMBER, SPEAKER, TIME
+from pipeline.index.parameters import DATE, NUMBER, SPEAKER, TIME
 
 
 @pytest.mark.parametrize(
@@ -32,6 +34,14 @@ def test_what_somebody_named_in_the_question_said_gains_by_its_share() -> None:
     assert cues.gain("Bob: I like tea.") == 0
     assert cues.gain("Bob: aaa\nAnn: bbb") == pytest.approx(SPEAKER * 8 / 17)
     assert cues.gain("Ann: I like tea,\nand cake.") == pytest.approx(SPEAKER * 25 / 26)
+
+
+def test_documents_of_the_time_that_is_asked_about_gain_most() -> None:
+    cues = Cues.of("What did Ann find in March 2023?")
+    near, later, far = (cues.nearness(date(2023, *day)) for day in ((3, 31), (4, 4), (9, 1)))
+    assert near == DATE
+    assert near > later > far
+    assert Cues.of("What did Ann find?").nearness(date(2023, 3, 31)) == 0
 
 
 @given(st.text(max_size=80), st.text(max_size=80))

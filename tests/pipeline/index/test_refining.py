@@ -46,3 +46,11 @@ async def test_a_document_that_speaks_of_it_lifts_its_passages(either: World) ->
     await either.document("two", "The office was closed.", "People waited in the office.", "It took long.")
     found = await either.found("How long was the harbour closed?", threshold=0.0)
     assert found.index("one-2") < found.index("two-2")
+
+
+async def test_a_question_about_a_day_finds_what_was_said_then(either: World) -> None:
+    for name, day in (("one", "2023-02-04"), ("two", "2023-05-03"), ("three", None)):
+        await either.document(name, "Ann: I had dinner with a friend.", date=day)
+    found = await either.found("Who had dinner with Ann on May 3, 2023?", threshold=0.0)
+    assert found[0] == "two-0"
+    assert (await either.found("Who had dinner with Ann in March 2026?", threshold=0.0))[0] == "three-0"
