@@ -22,6 +22,7 @@ from pipeline.rows import (
     OperationRow,
     OrganizationRow,
     SyncsRow,
+    Terms,
     Vector,
 )
 from schemas.base import Event
@@ -343,6 +344,40 @@ class Erasable(Protocol):
 
     async def remove_spaces(self, spaces: frozenset[str]) -> None:
         """Erase every row of these spaces; on disk when it returns, may be repeated."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A current memory that shares words with a text, and the key of the first document that states it."""
+
+    id: str
+    text: str
+    document: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The memories nearest to a text, best first; `frequencies`: in how many of all `rows` each term is."""
+
+    rows: int
+    frequencies: Mapping[int, int]
+    found: tuple[Neighbour, ...] = ()
+
+
+class SharedWords(Protocol):
+    """A namespace's memories as they were at one moment, by their words. Costs no waiting."""
+
+    def __call__(self, terms: Terms) -> Neighbours:
+        """What shares most with these terms."""
+        ...
+
+
+class WordIndex(Protocol):
+    """Memories by their words, in the hot cache."""
+
+    async def shared_words(self, namespace: str) -> SharedWords | None:
+        """None for a namespace that is not there, or too large to be held."""
         ...
 
 

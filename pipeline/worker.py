@@ -224,6 +224,7 @@ def assembled(
         catalog=store.catalog,
         publisher=foundation.bus,
         ledger=ledger,
+        index=cache,
         extraction=_extraction(foundation, store, embedder, cache),
     )
     dreamer = _dreaming(foundation, store, former)

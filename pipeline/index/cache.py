@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pipeline.index.changes import Changes
 from pipeline.index.loading import load
 from pipeline.index.namespace import NamespaceIndex
+from pipeline.index.sharing import Sharing
 from pipeline.index.streamed import StreamedNamespace
-from pipeline.ports import Catalog, Chunks, Documents, Memories
+from pipeline.ports import Catalog, Chunks, Documents, Memories, SharedWords
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Vector
 
 Searchable = NamespaceIndex | StreamedNamespace
@@ -102,6 +103,12 @@ class NamespaceCache:
         found = await (await self.open(row)).nearest(vector, limit)
         rows = await self._memories.get([one for one, _ in found])
         return [(rows[one][0], cosine) for one, cosine in found if rows.get(one)]
+
+    async def shared_words(self, namespace: str) -> SharedWords | None:
+        """As `ports.WordIndex`."""
+        row = self._catalog.namespace(namespace)
+        index = await self.open(row) if row is not None else None
+        return Sharing(index.memories.view(), index.documents) if isinstance(index, NamespaceIndex) else None
 
     async def _true(self, namespace: NamespaceRow) -> _Entry:
         """The entry, loaded and with every change worked in."""

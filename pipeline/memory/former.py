@@ -1,7 +1,7 @@
 """Documents to `memories.formed`: their facts, and what these mean for the facts of the namespace."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from weakref import WeakValueDictionary
@@ -9,9 +9,10 @@ from weakref import WeakValueDictionary
 from pipeline.memory.drafts import Draft
 from pipeline.memory.extraction import ByRules, Delay, Extraction
 from pipeline.memory.ledger import Ledger
+from pipeline.memory.neighbours import Vicinity
 from pipeline.memory.relations import Known
-from pipeline.memory.writing import Work, Writing
-from pipeline.ports import Catalog, Documents, Publisher
+from pipeline.memory.writing import Surroundings, Work, Writing
+from pipeline.ports import Catalog, Documents, Publisher, WordIndex
 from pipeline.rows import DocumentRow, NamespaceRow
 from schemas.base import Metadata
 from schemas.events import FormedMemory, MemoriesFormed
@@ -43,12 +44,14 @@ class Former:
         catalog: Catalog,
         publisher: Publisher,
         ledger: Ledger,
+        index: WordIndex,
         extraction: Extraction | None = None,
     ) -> None:
         self._documents = documents
         self._catalog = catalog
         self._publisher = publisher
         self._ledger = ledger
+        self._index = index
         self._extraction = extraction or ByRules()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -103,9 +106,11 @@ class Former:
         rivals = self._ledger.in_slots(owner.spaces, keys)
         await self._let_go_of_lost(rivals)
         shared = await self._groups([work for work, _ in found], rivals)
+        vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found else None
         events: list[MemoriesFormed] = []
         for work, facts in found:
-            events.append(await self._formed(owner, work, facts, shared))
+            near = await vicinity.near(work, facts) if vicinity is not None else {}
+            events.append(await self._formed(owner, Surroundings(work, shared, near), facts))
             if sum(len(event.memories) for event in events) >= TOGETHER:
                 await self._publish(events)
                 events = []
@@ -115,10 +120,10 @@ class Former:
         await self._publisher.publish(MEMORIES_FORMED, [(event.space, event) for event in events])
 
     async def _formed(
-        self, owner: NamespaceRow, work: Work, facts: Sequence[Draft], shared: Mapping[str, Metadata]
+        self, owner: NamespaceRow, around: Surroundings, facts: Sequence[Draft]
     ) -> MemoriesFormed:
         await self._ledger.load(owner.spaces)
-        writing = Writing(self._ledger, owner, work, shared)
+        work, writing = around.work, Writing(self._ledger, owner, around)
         memories: dict[str, FormedMemory] = {}
         until = perf_counter() + BREATH_SECONDS
         for draft in facts:

@@ -5,15 +5,22 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import islice
+from json import dumps
 
+from pipeline.memory.details import parent
 from pipeline.memory.drafts import Draft
 from pipeline.memory.ledger import Ledger
 from pipeline.memory.relations import Known, Verdict, is_newest, judge, moment, visible
 from pipeline.memory.slots.slot import Slot, repeats
+from pipeline.ports import Neighbour, Neighbours
 from pipeline.rows import NamespaceRow
 from schemas.base import Metadata, MetadataValue
-from schemas.events import FormedMemory
+from schemas.events import FormedMemory, Relation
 from schemas.ids import memory_id
+
+SAID_BEFORE = 50
+"""Facts of the same document that a new one may add detail to: the last ones before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +37,37 @@ class Work:
     supporting_context: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """A document, groups of the documents in question (by key), and neighbours of its facts (by text)."""
+
+    work: Work
+    shared: Mapping[str, Metadata]
+    near: Mapping[str, Neighbours]
+
+
 class Writing:
     """One document being formed: what it has said so far, and how that stands to what is known."""
 
-    def __init__(
-        self, ledger: Ledger, owner: NamespaceRow, work: Work, shared: Mapping[str, Metadata]
-    ) -> None:
+    def __init__(self, ledger: Ledger, owner: NamespaceRow, around: Surroundings) -> None:
         self._ledger = ledger
         self._owner = owner
-        self._work = work
-        self._shared = shared
-        self._said: set[str] = set()
+        self._work = around.work
+        self._shared = around.shared
+        self._near = around.near
+        self._said: dict[str, Neighbour] = {}
         self._renewed: Counter[tuple[str, str]] = Counter()
 
     def memory(self, draft: Draft) -> FormedMemory:
         """The next fact of the document, related to those before it here and elsewhere."""
-        id_, verdict, since = memory_id(self._work.space, draft.text), Verdict(), None
+        id_, verdict, since = self._id(draft.text), Verdict(), None
         there = None
         if draft.slots:
             id_, verdict, since = self._judged(draft, id_)
             there = self._ledger.get(id_)
-        self._said.add(id_)
+        relations = (*verdict.relations, *draft.relations)
+        more = None if relations or verdict.replaced_by or draft.is_inference else self._detail(id_, draft)
+        self._said[id_] = Neighbour(id_, draft.text, self._work.document)
         return FormedMemory(
             id=id_,
             # The same fact in other words is the memory as it was first written.
@@ -61,11 +78,24 @@ class Writing:
             event_dates=draft.dates,
             start=draft.start,
             end=draft.end,
-            relations=(*verdict.relations, *draft.relations),
+            relations=relations if more is None else (more,),
             replaced_by=verdict.replaced_by,
             since=since,
             space=there.space if there is not None and there.space != self._work.space else None,
         )
+
+    def _id(self, said: str) -> str:
+        """A group's memories are its own: what others state in the same words is another memory."""
+        group = self._work.group
+        return memory_id(self._work.space, f"{said}\n{dumps(group, sort_keys=True)}" if group else said)
+
+    def _detail(self, id_: str, draft: Draft) -> Relation | None:
+        """To the memory that this one says more about. One that is known already has its relations."""
+        near = self._near.get(draft.text)
+        if near is None or id_ in self._said or any(one.id == id_ for one in near.found):
+            return None
+        said = islice(reversed(self._said.values()), SAID_BEFORE)
+        return parent(draft.text, [*near.found, *said], near)
 
     def _judged(self, draft: Draft, id_: str) -> tuple[str, Verdict, datetime]:
         keys = [slot.key for slot in draft.slots]
@@ -90,7 +120,7 @@ class Writing:
             return id_, False
         heads = [one for one in others if not self._replaced(one, seen)]
         head = max(heads, key=lambda one: one.when, default=first)
-        return memory_id(self._work.space, f"{draft.text}\n{head.id}"), True
+        return self._id(f"{draft.text}\n{head.id}"), True
 
     def _is_old_news(self, first: Known, others: Sequence[Known]) -> bool:
         """Whether the words only repeat this document's own statement, or speak of an earlier time."""
@@ -101,7 +131,7 @@ class Writing:
         return not self._ledger.later(fact.id).isdisjoint(seen)
 
     def _visible(self, facts: Sequence[Known]) -> list[Known]:
-        seen = visible(facts, self._work.document, self._said)
+        seen = visible(facts, self._work.document, self._said.keys())
         if not self._work.group:
             return seen
         return [one for one in seen if one.id in self._said or self._in_group(one)]

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from pipeline.index.cache import NamespaceCache
 from pipeline.memory.dreamer import Dreamer, work
 from pipeline.memory.extraction import ByRules, Extraction
 from pipeline.memory.former import Former
@@ -12,6 +13,7 @@ from pipeline.memory.schedule import Schedule
 from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.stage import Record
 from pipeline.stages import forget, form, relate
+from pipeline.text.terms import hashed
 from schemas.base import Metadata
 from schemas.events import DocumentExtracted, MemoriesForgotten, MemoriesFormed
 from schemas.ids import document_key
@@ -20,16 +22,17 @@ from tests.fakes import (
     EPOCH,
     FakeBlobs,
     FakeCatalog,
+    FakeChunks,
     FakeDocuments,
     FakeMemories,
     FixedClock,
     HashingEmbedder,
     RecordingPublisher,
-    hashed_terms,
     record,
 )
 
 QUIET = 10.0
+CACHE_BYTES = 1 << 26
 LONGEST = 120.0
 
 
@@ -58,6 +61,9 @@ class World:
             catalog=self.catalog,
             publisher=self.publisher,
             ledger=self.ledger,
+            index=NamespaceCache(
+                self.documents, FakeChunks(), self.memories, self.catalog, limit_bytes=CACHE_BYTES
+            ),
             extraction=self.extraction,
         )
         self.dreamer = Dreamer(
@@ -83,7 +89,7 @@ class World:
             catalog=self.catalog,
             embedder=HashingEmbedder(),
             keeper=self.keeper,
-            terms=hashed_terms,
+            terms=hashed,
         )
         self.forget = forget.build(catalog=self.catalog, keeper=self.keeper)
 

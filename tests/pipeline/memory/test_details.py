@@ -1,0 +1,100 @@
+"""What adds detail to a memory extends it: the best one, found by rare words, within its group."""
+
+import pytest
+
+from pipeline.memory.details import parent
+from pipeline.ports import Neighbour, Neighbours
+from pipeline.rows import MemoryRow
+from pipeline.text.terms import hashed
+from schemas.events import Relation
+from tests.data.relations import pairs
+from tests.pipeline.memory.world import World
+
+pytestmark = pytest.mark.anyio
+
+
+def _extended(world: World, text: str) -> list[tuple[str, Relation]]:
+    rows: dict[str, MemoryRow] = {row.id: row for row in world.memories.rows}
+    return [(rows[one.target].text, one) for one in world.memory(text).relations if one.kind == "extends"]
+
+
+async def test_a_detail_extends_the_memory_that_it_says_more_about_and_says_why() -> None:
+    world = World()
+    await world.say("a", "I have a motorbike. I like tea. I live in Lisbon.")
+    await world.say("b", "I ride my motorbike along the coast.")
+    ((text, relation),) = _extended(world, "User rides their motorbike along the coast")
+    assert text == "User has a motorbike"
+    assert relation.evidence == "motorbik"
+    assert relation.score is not None
+    assert 0 < relation.score <= 1
+    assert world.latest() >= {"User has a motorbike", "User rides their motorbike along the coast"}
+
+
+async def test_what_is_said_again_keeps_the_parent_it_has() -> None:
+    world = World()
+    await world.say("a", "I have a motorbike.")
+    await world.say("b", "I ride my motorbike along the coast.")
+    await world.say("c", "I repaired my motorbike along the road.")
+    before = _extended(world, "User rides their motorbike along the coast")
+    await world.say("d", "I ride my motorbike along the coast.")
+    assert _extended(world, "User rides their motorbike along the coast") == before
+
+
+async def test_a_document_says_more_about_what_it_said_itself() -> None:
+    world = World()
+    await world.say("a", "I have a motorbike. I painted the motorbike red.")
+    assert [text for text, _ in _extended(world, "User painted the motorbike red")] == [
+        "User has a motorbike"
+    ]
+
+
+async def test_a_group_neither_extends_nor_updates_nor_shares_what_others_state() -> None:
+    world = World()
+    for team in ("red", "blue"):
+        for name, said in (("one", "I have a motorbike. I live in Rome."), ("two", "I live in Oslo.")):
+            row = await world.write(f"{team}-{name}", said, group={"team": team})
+            await world.relate.handle(await world.formed(row))
+    row = await world.write("red-three", "I ride my motorbike along the coast.", group={"team": "red"})
+    await world.relate.handle(await world.formed(row))
+    by_id = {one.id: one for one in world.memories.rows}
+    for memory in by_id.values():
+        related = {team for one in memory.relations for team in _teams(world, by_id[one.target])}
+        assert len(_teams(world, memory)) == 1
+        assert related <= _teams(world, memory)
+    assert len(_extended(world, "User rides their motorbike along the coast")) == 1
+    assert sorted(one.text for one in by_id.values() if one.is_latest and "lives" in one.text) == [
+        "User lives in Oslo",
+        "User lives in Oslo",
+    ]
+
+
+def _teams(world: World, memory: MemoryRow) -> set[str]:
+    groups = [world.documents.groups[source][0].group or {} for source in memory.sources]
+    return {str(group["team"]) for group in groups}
+
+
+def _near(texts: list[str]) -> Neighbours:
+    held = [set(hashed(text).tolist()) for text in texts]
+    terms = set().union(*held)
+    return Neighbours(len(texts), {term: sum(term in one for one in held) for term in terms})
+
+
+@pytest.mark.parametrize(("text", "other"), [
+    ("User lives in Rome", "User lived near the sea"),
+    ("Ann rides a motorbike", "User has a motorbike"),
+    ("User no longer rides a motorbike", "User has a motorbike"),
+    ("User has a motorbike", "User has a motorbike"),
+])  # fmt: skip
+def test_nothing_is_extended_by_a_verb_by_another_subject_by_a_denial_or_by_itself(
+    text: str, other: str
+) -> None:
+    assert parent(text, [Neighbour("x", other)], _near([other])) is None
+
+
+@pytest.mark.parametrize("half", ["open", "locked"])
+def test_most_details_are_seen(half: str) -> None:
+    all_of = pairs(half)  # type: ignore[arg-type]  # one of two
+    near = _near(sorted({one.old for one in all_of}))
+    details = [one for one in all_of if one.verdict == "extends"]
+    seen = [one for one in details if parent(one.new, [Neighbour("x", one.old)], near)]
+    assert len(seen) >= 0.75 * len(details)
