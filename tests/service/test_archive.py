@@ -84,8 +84,9 @@ async def _import(service: World, source: World, files: dict[str, list[dict[str,
     return counts
 
 
-async def _refuse(_: Any, *given: Any) -> None:
+async def _refuse(_: Any, *given: Any) -> list[Any]:
     assert given == ([],), "nothing may be parsed, fetched or formed again"
+    return []
 
 
 @settings(
