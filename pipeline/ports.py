@@ -287,6 +287,10 @@ class Memories(Table[MemoryRow], Protocol):
         """As `Chunks.stream`."""
         ...
 
+    def outlines(self, spaces: Sequence[str]) -> AsyncIterator[list[MemoryRow]]:
+        """Every memory of these spaces, newest state, some thousand at a time, without vectors and terms."""
+        ...
+
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
         """Memories that have any of these document keys among their sources."""
         ...

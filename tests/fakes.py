@@ -112,6 +112,10 @@ class FakeChunks(FakeTable[ChunkRow]):
 class FakeMemories(FakeTable[MemoryRow]):
     """`ports.Memories`."""
 
+    async def outlines(self, spaces: Sequence[str]) -> AsyncIterator[list[MemoryRow]]:
+        if rows := await self.in_spaces(spaces):
+            yield rows
+
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
         return [row for row in self.rows if set(row.sources) & set(documents)]
 

@@ -21,10 +21,6 @@ CAPACITY = 200_000
 """Facts, at most, of spaces that are not in use."""
 
 
-AT_ONCE = 2_000
-"""Facts that are held before others have a turn."""
-
-
 def known(row: MemoryRow) -> Known | None:
     """The row as the ledger holds it; None if it can neither replace nor be replaced."""
     own = slots(row.text)
@@ -85,10 +81,8 @@ class Ledger:
         self._spaces[space] = set()
         changed = self._loading[space] = set()
         try:
-            rows = await self._memories.in_spaces([space])
-            for begin in range(0, len(rows), AT_ONCE):
-                facts = await asyncio.to_thread(_known, rows[begin : begin + AT_ONCE])
-                for fact in facts:
+            async for rows in self._memories.outlines([space]):
+                for fact in await asyncio.to_thread(_known, rows):
                     if fact.id not in changed:
                         self.put(fact)
         except BaseException:

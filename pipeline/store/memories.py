@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import repeat
 from operator import attrgetter
 from typing import Literal
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipeline.columns import memory_columns, relations_json
-from pipeline.rows import MemoryColumns, MemoryRow
+from pipeline.rows import MemoryColumns, MemoryRow, Terms, Vector
 from pipeline.store.codec import (
     TIME,
     Codec,
@@ -47,6 +48,8 @@ _OPTIONAL = frozenset({"start", "end", "forgotten_at", "expires_at"})
 _RECALLABLE = "is_latest AND forgotten_at IS NULL"
 _EXPIRING = "expires_at IS NOT NULL AND forgotten_at IS NULL"
 _FEW = 100
+_NO_VECTOR: Vector = np.zeros(0, np.float32)
+_NO_TERMS: Terms = np.zeros(0, np.uint32)
 
 
 def schema(dimensions: int) -> pa.Schema:
@@ -108,14 +111,15 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
 
 
 def decode(table: pa.Table) -> list[MemoryRow]:
-    """Arrow to rows."""
+    """Arrow to rows; vectors and terms may be left out."""
+    read = frozenset(table.column_names)
     columns = zip(*(column_values(table, name) for name in _PLAIN), strict=True)
     nested = zip(
         column_values(table, "sources"),
         column_values(table, "relations"),
         column_values(table, "statements"),
-        vector_values(table),
-        term_values(table),
+        vector_values(table) if "vector" in read else repeat(_NO_VECTOR, table.num_rows),
+        term_values(table) if "terms" in read else repeat(_NO_TERMS, table.num_rows),
         strict=True,
     )
     return [
@@ -175,6 +179,15 @@ class Memories(Readable[MemoryRow]):
         if fresh := self.unflushed(overlay, spaces):
             columns = memory_columns(fresh)
             yield columns if vectors else replace(columns, vectors=np.zeros((len(fresh), 0), np.float32))
+
+    async def outlines(self, spaces: Sequence[str]) -> AsyncIterator[list[MemoryRow]]:
+        """As `ports.Memories.outlines`."""
+        names = [name for name in self.codec.schema.names if name not in {"vector", "terms"}]
+        overlay = self.snapshot()
+        async for batch in self.stream_base(spaces, names, overlay):
+            yield await self._bases[0].decoded(batch)
+        if fresh := self.unflushed(overlay, spaces):
+            yield fresh
 
     async def page(
         self,

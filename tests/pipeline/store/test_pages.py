@@ -171,6 +171,21 @@ async def test_memory_lists_and_counts_agree_and_hide_what_is_not_recallable(
 
 
 @both
+async def test_outlines_are_the_memories_without_what_is_large(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
+    await store_memories(store, memory("one", ["p"]), memory("two", ["q"], date="2024"))
+    await store.memories.flush()
+    await store_memories(store, memory("three", ["p"], space="bob#0"), memory("one", ["p", "q"]))
+    for _ in range(2):
+        rows = [row async for rows in store.memories.outlines(["alice#0"]) for row in rows]
+        assert sorted((row.text, row.sources, row.date) for row in rows) == [
+            ("one", ("p", "q"), None),
+            ("two", ("q",), "2024"),
+        ]
+        await store.memories.flush()
+
+
+@both
 async def test_a_document_is_found_by_its_public_id_in_the_first_space_that_has_it(
     tmp_path: Path, shared: bool
 ) -> None:
