@@ -175,7 +175,7 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
         try:
             await _either(*map(asyncio.create_task, running))
         finally:
-            await replays.cancel()
+            await replays.stop()
 
 
 async def serving_of(
@@ -338,7 +338,7 @@ async def _replay_alone(
             try:
                 await replaying.watch(lambda: shown(replays.progress).model_dump(by_alias=True))
             finally:
-                await replays.cancel()
+                await replays.stop()
                 running.cancel()
                 await asyncio.wait([running])
 

@@ -211,7 +211,13 @@ class Replays(Protocol):
     """Making the tables again from the log, one at a time. ReplayError when one runs already."""
 
     @property
-    def progress(self) -> Progress: ...
+    def progress(self) -> Progress:
+        """Of the one in this process."""
+        ...
+
+    async def look(self) -> Progress:
+        """Of the one that runs, or ran last, in any process."""
+        ...
 
     async def plan(self, order: Order) -> Plan: ...
 

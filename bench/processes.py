@@ -1,4 +1,4 @@
-"""`python -m bench.processes`: ingest in one process, and on a real Kafka with one worker and two.
+"""`python -m bench.processes`: ingest and replay in one process, and on a real Kafka with one worker and two.
 
 Every deployment gets the same documents in the same way, one after the other in one run, so that the ratios
 hold on a machine of any speed.
@@ -9,17 +9,17 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography.fernet import Fernet
 
 from bench.server import Server
 from bench.texts import Writer
-from bench.waiting import level
+from bench.waiting import level, replay
 from bench.wire import Connection
 from tools.kafka import broker
 
@@ -35,23 +35,26 @@ class Deployment:
 
     name: str
     api: Server
+    workers: Sequence[Server] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 def main() -> None:
     """Measure, and print a table."""
     writer = Writer(3)
     texts = [writer.paragraph(1000) for _ in range(DOCUMENTS)]
-    lines = ["| deployment | ingest, documents/s |", "|---|---:|"]
+    lines = ["| deployment | ingest, documents/s | replay, documents/s | ratio |", "|---|---:|---:|---:|"]
     with tempfile.TemporaryDirectory(prefix="recollect-processes-") as place:
         for number, workers in enumerate((0, 1, 2)):
-            with _deployed(Path(place) / str(number), workers) as deployment:
+            with deployed(Path(place) / str(number), workers) as deployment:
                 print(f"… {deployment.name}", file=sys.stderr, flush=True)
-                lines.append(f"| {deployment.name} | {asyncio.run(_measure(deployment.api, texts)):,.0f} |")
+                ingest, again = asyncio.run(_measure(deployment.api, texts))
+                lines.append(f"| {deployment.name} | {ingest:,.0f} | {again:,.0f} | {again / ingest:.1f} |")
     print("\n".join(lines))
 
 
 @contextmanager
-def _deployed(folder: Path, workers: int) -> Iterator[Deployment]:
+def deployed(folder: Path, workers: int) -> Iterator[Deployment]:
     """`workers` 0: one process and the embedded log; else a process that answers and so many that work."""
     if not workers:
         with Server(folder / "data") as server:
@@ -71,17 +74,19 @@ def _deployed(folder: Path, workers: int) -> Iterator[Deployment]:
             stack.callback(server.stop)
         with ThreadPoolExecutor() as threads:
             list(threads.map(Server.start, servers))
-        yield Deployment(f"Kafka, 1 api and {workers} pipeline", servers[0])
+        yield Deployment(f"Kafka, 1 api and {workers} pipeline", servers[0], servers[1:], settings)
 
 
-async def _measure(api: Server, texts: Sequence[str]) -> float:
+async def _measure(api: Server, texts: Sequence[str]) -> tuple[float, float]:
+    """Documents a second that come in, and that are made again."""
     began = time.perf_counter()
     await _send(api, texts)
     connection = await Connection.open(api.url, api.key)
     await level(connection)
     seconds = time.perf_counter() - began
+    again = await replay(connection)
     await connection.close()
-    return len(texts) / seconds
+    return len(texts) / seconds, len(texts) / again
 
 
 async def _send(api: Server, texts: Sequence[str]) -> None:

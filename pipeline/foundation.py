@@ -1,6 +1,6 @@
 """What outlives a generation of tables: the log, blobs, extraction, and what requests share."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,10 +18,13 @@ from pipeline.locks import LocalLocks
 from pipeline.metrics import Metrics
 from pipeline.ports import Blobs, Clock, Embedder, Extractor, Fetcher, LanguageModel, Locks, Tombstones
 from pipeline.settings import Settings
-from pipeline.store import open_locks
+from pipeline.stage import Record
+from pipeline.store import Catalog, open_locks
 from pipeline.store.blobs import open_blobs
 from pipeline.store.generations import Generation, Generations, Recipe, generations_at
 from pipeline.tombstones import LocalTombstones
+from schemas.events import SettingsChanged
+from schemas.topics import SETTINGS_CHANGED
 
 
 class SystemClock:
@@ -46,7 +49,9 @@ class Foundation:
     locks: Locks
     """Seen by whoever may use the tables."""
     changes: Changes
-    """The turn to change a setting, in a process that has the log to itself."""
+    """The turn to change a setting."""
+    catalog: Catalog | None
+    """Every setting in the log, followed by this process; None where it has the log to itself."""
     tombstones: Tombstones
     """What was deleted ahead of the log, in a process that has the tables to itself."""
     metrics: Metrics
@@ -56,7 +61,7 @@ class Foundation:
     @property
     def shared(self) -> bool:
         """Whether other processes may use the log and the tables too."""
-        return self.settings.kafka_bootstrap is not None
+        return self.catalog is not None
 
     def recipe(self, generation: Generation) -> Recipe:
         """What the rows of a generation are made with: what it says itself, else the settings."""
@@ -102,6 +107,11 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
         extractor, fetcher = _extraction(settings, stack)
         model = _model(settings, stack)
         uri = settings.lance_uri or str(settings.data_dir.resolve() / "tables")
+        locks: Locks = LocalLocks()
+        catalog, changes = None, Changes()
+        if settings.kafka_bootstrap is not None:
+            locks = open_locks(uri, settings.storage(uri))
+            catalog, changes = await _followed(bus, locks, stack)
         yield Foundation(
             settings=settings,
             bus=bus,
@@ -109,11 +119,10 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             clock=clock,
             extractor=extractor,
             fetcher=fetcher,
-            generations=generations_at(uri),
-            locks=LocalLocks()
-            if settings.kafka_bootstrap is None
-            else open_locks(uri, settings.storage(uri)),
-            changes=Changes(),
+            generations=generations_at(uri, settings.storage(uri)),
+            locks=locks,
+            changes=changes,
+            catalog=catalog,
             tombstones=LocalTombstones(),
             metrics=metrics,
             model=model,
@@ -133,6 +142,20 @@ def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
     if model is not None:
         stack.push_async_callback(model.aclose)
     return model
+
+
+async def _followed(bus: Bus, locks: Locks, stack: AsyncExitStack) -> tuple[Catalog, Changes]:
+    """A catalog that has every setting in the log, from now on too."""
+    catalog = Catalog()
+
+    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
+        for record in batch:
+            catalog.apply(record.event)
+
+    follower = await stack.enter_async_context(bus.follow(SETTINGS_CHANGED, handle))
+    changes = Changes(locks, follower.current)
+    await changes.current()
+    return catalog, changes
 
 
 def _extraction(settings: Settings, stack: AsyncExitStack) -> tuple[FileExtractor, HttpFetcher]:

@@ -7,12 +7,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pipeline.errors import OutageError
 from pipeline.foundation import Foundation, open_foundation, recipe_of
 from pipeline.settings import Settings
 from pipeline.worker import Pipeline, open_pipeline
 
 log = logging.getLogger(__name__)
 
+LOOK_SECONDS = 1.0
+"""How often a process looks whether others serve other tables by now."""
 Swap = Callable[[], None]
 Prepare = Callable[[Pipeline], Awaitable[Swap]]
 """Makes what requests need of a pipeline; calling what it returns puts that in place, in one step."""
@@ -44,8 +47,14 @@ class Live:
     pipeline: Pipeline
     working: bool = True
     """Whether this process works on the log; one that only answers leaves that to others."""
+    answering: bool = True
+    """Whether requests are answered from the tables, so that they show what was acknowledged anywhere."""
     _turns: asyncio.Queue[_Turn] = field(default_factory=asyncio.Queue)
     _prepare: list[Prepare] = field(default_factory=list)
+    _following: asyncio.Task[None] | None = None
+
+    def __post_init__(self) -> None:
+        self._show(self.pipeline)
 
     def serve(self, prepare: Prepare) -> None:
         """Let requests be told when another pipeline takes over."""
@@ -62,11 +71,29 @@ class Live:
             await asyncio.wait([turn.done])
             raise
 
+    async def current(self) -> None:
+        """Return when this process serves the tables that others may serve by now; or OutageError."""
+        while (await self.foundation.generations.served()).current.number != self.pipeline.generation.number:
+            if self._following is None:
+                self._following = asyncio.create_task(self._follow())
+                self._following.add_done_callback(self._followed)
+            # Whoever gives up waiting leaves the others to wait.
+            following = self._following
+            await asyncio.wait([following])
+            if following.cancelled():
+                raise OutageError("This process is ending.")
+            if (error := following.exception()) is not None:
+                raise OutageError(
+                    f"Other tables are served by now, and this process can't go over to them: {error}"
+                ) from error
+
     async def run(self) -> None:
         """Until cancelled; an unforeseen error of any part ends it with that error."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self.pipeline.store.run())
+                if self.foundation.shared:
+                    tasks.create_task(self._watch())
                 while True:
                     turn = await self._work(tasks)
                     before = self.pipeline
@@ -85,6 +112,40 @@ class Live:
         except TimeoutError:
             log.warning("A batch takes longer than %.0f s: it is handled again at the next start.", seconds)
 
+    async def _watch(self) -> None:
+        progress = self.foundation.metrics.progress
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            try:
+                await self.current()
+            except OutageError as error:
+                if progress.outdated != str(error):
+                    log.warning("%s", error)
+                progress.outdated = str(error)
+            else:
+                progress.outdated = None
+
+    async def _follow(self) -> None:
+        takeover = _Following(self)
+        try:
+            await self.switch(takeover)
+        except BaseException:
+            await takeover.give_up()
+            raise
+
+    def _followed(self, _: asyncio.Task[None]) -> None:
+        self._following = None
+
+    def _show(self, pipeline: Pipeline) -> None:
+        """Let what a request publishes be seen by whoever may answer the next one.
+
+        It is in the log when this is called. If others serve other tables by then, this process goes over to
+        them, which shows all that is in the log, before the request is answered. If not, whoever goes over
+        to others later will find it in the log.
+        """
+        shared = self.foundation.shared and self.answering
+        pipeline.publisher.show(self.current if shared else None)
+
     async def _work(self, tasks: asyncio.TaskGroup) -> _Turn:
         """Work until somebody wants to take over; nobody works on the log when this returns."""
         working = tasks.create_task(self.pipeline.work() if self.working else _nothing())
@@ -100,14 +161,18 @@ class Live:
             successor = await self._take_over(turn.takeover)
         except Exception as error:  # of whatever kind: whoever asked is told, and the old one goes on
             log.exception("Another generation could not take over; this one goes on.")
-            before.publisher.show(None)
+            self._show(before)
             if not turn.done.done():
                 turn.done.set_exception(error)
             return
         except BaseException:
             turn.done.cancel()
             raise
+        if successor is before:
+            turn.done.set_result(before)
+            return
         self.pipeline = successor
+        self._show(successor)
         # Requests under way end on the old tables; what they publish is shown by the new ones too.
         await before.close()
         if not turn.done.done():
@@ -115,19 +180,50 @@ class Live:
 
     async def _take_over(self, takeover: Takeover) -> Pipeline:
         successor = await takeover.ready()
+        if successor is self.pipeline:
+            return successor
         seeing = asyncio.Lock()
 
         async def see() -> None:
             async with seeing:
                 await successor.foresee()
 
-        self.pipeline.publisher.show(see)
-        await see()
+        if self.answering:
+            self.pipeline.publisher.show(see)
+            await see()
         swaps = [await prepare(successor) for prepare in self._prepare]
         await takeover.commit()
+        if self.answering and self.foundation.shared:
+            # What others published before they could see that the pointer has moved.
+            await see()
         for swap in swaps:
             swap()
         return successor
+
+
+@dataclass(slots=True, eq=False)
+class _Following:
+    """As `Takeover`: another process has switched, and this one goes along."""
+
+    live: Live
+    opened: Pipeline | None = None
+
+    async def ready(self) -> Pipeline:
+        foundation = self.live.foundation
+        served = await foundation.generations.served()
+        if served.current.number == self.live.pipeline.generation.number:
+            return self.live.pipeline
+        self.opened = await open_pipeline(foundation, served.current)
+        log.info("Generation %d is served from now on.", served.current.number)
+        return self.opened
+
+    async def commit(self) -> None:
+        """The other process did."""
+
+    async def give_up(self) -> None:
+        """Close what was opened."""
+        if self.opened is not None and self.opened is not self.live.pipeline:
+            await self.opened.close()
 
 
 @asynccontextmanager
@@ -148,7 +244,7 @@ async def open_live(settings: Settings, *, working: bool = True, serving: bool =
                 "The tables were made with %s, the settings ask for %s: `recollect replay` makes new ones.",
                 recipe, asked,
             )  # fmt: skip
-        live = Live(foundation, await open_pipeline(foundation, served.current), working)
+        live = Live(foundation, await open_pipeline(foundation, served.current), working, serving)
         try:
             if serving:
                 await live.pipeline.catch_up()

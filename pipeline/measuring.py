@@ -71,12 +71,23 @@ class Measured:
 class Measuring:
     """Looks at the parts of a running service when asked."""
 
-    def __init__(self, log: Bus, store: Tables, cache: Cache, metrics: Metrics, folder: Path | None) -> None:
+    def __init__(
+        self,
+        log: Bus,
+        store: Tables,
+        cache: Cache,
+        metrics: Metrics,
+        folder: Path | None,
+        *,
+        groups: Mapping[str, str] | None = None,
+    ) -> None:
+        """`groups`: those to look at (None: all), and what they are called whatever tables they fill."""
         self._log = log
         self._store = store
         self._cache = cache
         self._metrics = metrics
         self._folder = folder
+        self._groups = groups
 
     async def troubles(self) -> list[Trouble]:
         """What keeps the service from being ready; cheap enough to be asked every second."""
@@ -93,8 +104,10 @@ class Measuring:
         """Records not yet handled, by consumer group and topic."""
         behind: dict[tuple[str, str], int] = {}
         for group, streams in (await self._log.lag()).items():
-            for (topic, _), count in streams.items():
-                behind[group, topic] = behind.get((group, topic), 0) + count
+            name = group if self._groups is None else self._groups.get(group)
+            if name is not None:
+                for (topic, _), count in streams.items():
+                    behind[name, topic] = behind.get((name, topic), 0) + count
         return behind
 
     async def look(self) -> Measured:
@@ -131,6 +144,8 @@ def _progress(progress: Progress) -> Iterator[Trouble]:
             yield Trouble(
                 f"stage {stage}", f"partition {partition} works on one batch for {now - began:.0f} s"
             )
+    if progress.outdated is not None:
+        yield Trouble("tables", progress.outdated)
     if (wait_ := progress.embedder) is not None:
         yield Trouble("embedder", f"does not answer for {now - wait_.since:.0f} s ({wait_.error})")
 

@@ -41,6 +41,8 @@ class Progress:
     """Since when a batch is being handled, in monotonic seconds."""
     waiting: dict[tuple[str, int], Wait] = field(default_factory=dict)
     embedder: Wait | None = None
+    outdated: str | None = None
+    """Why this process does not serve the tables that others serve by now."""
 
 
 class Metrics:

@@ -30,9 +30,10 @@ class Record(Generic[E]):
 class Stage(Generic[E]):
     """`handle` returning means that the batch's offsets may be committed; it must be idempotent.
 
-    The consumer group is `recollect.<name>`. `give_up` is told of a record that is parked, and the reason for
-    people, so that what the record is about does not seem to be under way for ever. `foresee` shows readers
-    at the start what records that the stage has yet to handle do, as whoever published them had seen it.
+    `give_up` is told of a record that is parked, and the reason for people, so that what the record is about
+    does not seem to be under way for ever. `foresee` shows readers at the start what records that the stage
+    has yet to handle do, as whoever published them had seen it. `generation`: whose tables it fills, where
+    processes go over to other tables one by one.
     """
 
     name: str
@@ -41,11 +42,17 @@ class Stage(Generic[E]):
     batch: int = 64
     give_up: Callable[[Record[E], str], Awaitable[None]] | None = None
     foresee: Callable[[Sequence[Record[E]]], Awaitable[None]] | None = None
+    generation: int = 0
 
     @property
     def group(self) -> str:
-        """The consumer group on either bus."""
-        return f"recollect.{self.name}"
+        """The consumer group on either bus: `recollect.<name>`, or `recollect.g<generation>.<name>`."""
+        return group_of(self.name, self.generation)
+
+
+def group_of(stage: str, generation: int) -> str:
+    """The consumer group that fills a generation with a stage's work."""
+    return f"recollect.g{generation}.{stage}" if generation else f"recollect.{stage}"
 
 
 def knowing(stage: Stage[E], current: Callable[[], Awaitable[None]]) -> Stage[E]:

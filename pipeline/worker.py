@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pipeline.bus.port import Bus
@@ -13,6 +13,7 @@ from pipeline.extraction.split import StructuredSplitter
 from pipeline.extraction.summary import summarize
 from pipeline.foundation import Foundation
 from pipeline.index.cache import NamespaceCache
+from pipeline.locks import LocalLocks
 from pipeline.measuring import Measuring
 from pipeline.memory.by_model import ByModel
 from pipeline.memory.dreamer import Dreamer, Dreaming
@@ -26,15 +27,14 @@ from pipeline.memory.schedule import Schedule
 from pipeline.memory.watch import Watch
 from pipeline.ports import Blobs, Clock, Embedder, Position, Tombstones
 from pipeline.profile.view import Profiles
-from pipeline.stage import Record, Stage, knowing
+from pipeline.stage import Stage, knowing
 from pipeline.stages import chunk, embed, extract, forget, form, operations, relate, syncs
 from pipeline.stages import settings as settings_stage
-from pipeline.store import Catalog, Store, open_store
+from pipeline.store import Store, open_store
 from pipeline.store.generations import Generation, Recipe
 from pipeline.text.terms import hashed
 from schemas import topics
 from schemas.base import Event
-from schemas.events import SettingsChanged
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
@@ -79,7 +79,6 @@ class Pipeline:
     stages: Sequence[Stage[Any]]
     publisher: Relay
     """What requests publish with."""
-    changes: Changes
     closing: AsyncExitStack
 
     @property
@@ -95,6 +94,10 @@ class Pipeline:
         return self.foundation.clock
 
     @property
+    def changes(self) -> Changes:
+        return self.foundation.changes
+
+    @property
     def tombstones(self) -> Tombstones:
         """What was deleted ahead of the log: known to whoever may be behind with it."""
         return self.store.tombstones
@@ -103,10 +106,12 @@ class Pipeline:
     def measuring(self) -> Measuring:
         """For metrics and readiness."""
         folder = self.foundation.settings.data_dir
-        return Measuring(self.bus, self.store, self.cache, self.foundation.metrics, folder)
+        groups = {stage.group: f"recollect.{stage.name}" for stage in self.stages}
+        return Measuring(self.bus, self.store, self.cache, self.foundation.metrics, folder, groups=groups)
 
     async def foresee(self) -> None:
         """Show what was acknowledged and has not reached the tables: as whoever acknowledged it saw it."""
+        await self.changes.current()
         await self.bus.foresee(self.stages)
 
     async def catch_up(self) -> None:
@@ -167,11 +172,14 @@ class Pipeline:
             log.debug("Retention and compaction removed %d records.", removed)
 
 
-async def open_pipeline(foundation: Foundation, generation: Generation) -> Pipeline:
+async def open_pipeline(foundation: Foundation, generation: Generation, *, filling: bool = False) -> Pipeline:
     """A pipeline on a generation's tables, nothing running yet. Whoever opens it closes it.
 
-    StoreMismatchError and ValueError carry messages for the operator.
+    `filling`: on tables for several processes that only this one knows of yet; it makes their rows from the
+    log, and serves nobody. StoreMismatchError and ValueError carry messages for the operator.
     """
+    if filling:
+        foundation = replace(foundation, locks=LocalLocks())
     recipe = foundation.recipe(generation)
     embedder = foundation.embedder(recipe)
     uri = foundation.generations.uri(generation)
@@ -183,26 +191,12 @@ async def open_pipeline(foundation: Foundation, generation: Generation) -> Pipel
         locks=foundation.locks if foundation.shared else None,
         storage=foundation.settings.storage(uri),
         tombstones=foundation.tombstones,
+        catalog=foundation.catalog,
+        filling=filling,
     )
     async with AsyncExitStack() as opened:
         opened.push_async_callback(store.close)
-        changes = foundation.changes
-        if foundation.shared:
-            changes = await _followed(foundation, store.catalog, opened)
-        return assembled(foundation, generation, store, embedder, changes=changes, closing=opened.pop_all())
-
-
-async def _followed(foundation: Foundation, catalog: Catalog, opened: AsyncExitStack) -> Changes:
-    """Let the catalog have every setting in the log, from now on too."""
-
-    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
-        for record in batch:
-            catalog.apply(record.event)
-
-    follower = await opened.enter_async_context(foundation.bus.follow(topics.SETTINGS_CHANGED, handle))
-    changes = Changes(foundation.locks, follower.current)
-    await changes.current()
-    return changes
+        return assembled(foundation, generation, store, embedder, opened.pop_all())
 
 
 def assembled(
@@ -210,8 +204,6 @@ def assembled(
     generation: Generation,
     store: Store,
     embedder: Embedder,
-    *,
-    changes: Changes,
     closing: AsyncExitStack,
 ) -> Pipeline:
     """The same on a store that is open; `closing` closes it."""
@@ -229,7 +221,7 @@ def assembled(
     )
     dreamer = _dreaming(foundation, store, former)
     keeper = Keeper(store.memories, ledger, store.catalog, foundation.locks)
-    parts = _Parts(foundation, generation, store, embedder, keeper, former, dreamer, changes)
+    parts = _Parts(foundation, generation, store, embedder, keeper, former, dreamer)
     return Pipeline(
         foundation=foundation,
         generation=generation,
@@ -254,7 +246,6 @@ def assembled(
         ),
         stages=parts.stages(),
         publisher=Relay(foundation.bus),
-        changes=changes,
         closing=closing,
     )
 
@@ -310,7 +301,6 @@ class _Parts:
     keeper: Keeper
     former: Former
     dreamer: Dreaming
-    changes: Changes
 
     @property
     def recipe(self) -> Recipe:
@@ -322,8 +312,9 @@ class _Parts:
         Where processes share the log, each follows the settings by itself, and knows them before a batch.
         """
         if self.foundation.shared:
-            known = [knowing(stage, self.changes.current) for stage in self._stages()]
-            return [settings_stage.watch(), *known]
+            current = self.foundation.changes.current
+            stages = [settings_stage.watch(), *(knowing(stage, current) for stage in self._stages())]
+            return [replace(stage, generation=self.generation.number) for stage in stages]
         return [settings_stage.build(catalog=self.store.catalog), *self._stages()]
 
     def _stages(self) -> list[Stage[Any]]:
@@ -402,5 +393,5 @@ class _Parts:
             publisher=self.foundation.bus,
             clock=self.foundation.clock,
             store=self.store,
-            turn=self.changes.turn,
+            turn=self.foundation.changes.turn,
         )

@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 _KEY, _SECRET = "recollect", "recollect-secret"
 _PARTS = ("master", "volume", "filer", "s3")
@@ -42,6 +43,18 @@ class S3:
     def environment(self) -> dict[str, str]:
         """The same as the usual variables, for a process that is told nothing else."""
         return {f"AWS_{name.upper()}": value for name, value in self.options.items()}
+
+    def settings(self) -> dict[str, Any]:
+        """A service's, for tables and blobs at prefixes of their own."""
+        options = self.options
+        return {
+            "lance_uri": f"{self.uri()}/tables",
+            "blob_uri": f"{self.uri()}/blobs",
+            "storage_endpoint": options["endpoint"],
+            "storage_region": options["region"],
+            "storage_access_key_id": options["access_key_id"],
+            "storage_secret_access_key": options["secret_access_key"],
+        }
 
     def uri(self) -> str:
         """A prefix of its own."""

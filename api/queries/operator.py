@@ -64,16 +64,15 @@ async def status(state: State) -> StatusAnswer:
         failures=(await failed(state))[:SHOWN],
         waiting=late[:SHOWN],
         waiting_count=len(late),
-        replay=_running(state),
+        replay=await _running(state),
         disk=Disk(tables=together(seen.tables.values()).bytes, log=seen.log_bytes, free=seen.free_bytes),
     )
 
 
-def _running(state: State) -> ReplayAnswer | None:
+async def _running(state: State) -> ReplayAnswer | None:
     """The replay that runs, if one does."""
-    if state.replays is None or state.replays.progress.state != "running":
-        return None
-    return replay.shown(state.replays.progress)
+    progress = None if state.replays is None else await state.replays.look()
+    return replay.shown(progress) if progress is not None and progress.state == "running" else None
 
 
 async def _parked(letters: DeadLetters) -> dict[str, int]:

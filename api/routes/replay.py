@@ -18,7 +18,7 @@ _FAILURES = failures(400, 401, 403, 409, 500, 503)
 @router.get("", operation_id="getAdminReplay", responses=failures(400, 401, 403, 500, 503))
 async def progress(entry: Admin) -> ReplayAnswer:
     """How the replay goes that runs, or ran last."""
-    return replay.shown(_replays(entry.state).progress)
+    return replay.shown(await _replays(entry.state).look())
 
 
 @router.post("", operation_id="postAdminReplay", status_code=202, responses=_FAILURES)
@@ -46,7 +46,7 @@ async def cancel(entry: Admin) -> ReplayAnswer:
     """End the replay that runs; what is served stays as it is."""
     replays = _replays(entry.state)
     await replays.cancel()
-    return replay.shown(replays.progress)
+    return replay.shown(await replays.look())
 
 
 @router.post("/rollback", operation_id="postAdminReplayRollback", status_code=202, responses=_FAILURES)

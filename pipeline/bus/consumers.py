@@ -149,9 +149,13 @@ class Consumers:
 
     def forget(self, group: str) -> None:
         """Drop the positions of a group that does not run."""
+        self.refuse(group)
+        self._places.forget(group)
+
+    def refuse(self, group: str) -> None:
+        """ValueError where the group runs."""
         if group in self._running:
             raise ValueError(f"group {group} is running; stop it first")
-        self._places.forget(group)
 
     def _claim(self, groups: Sequence[str]) -> None:
         twice = sorted(group for group in set(groups) if group in self._running or groups.count(group) > 1)

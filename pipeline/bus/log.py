@@ -170,6 +170,14 @@ class LogBus:
             self._places.rewind((group, topic, partition))
         await self._flush()
 
+    async def adopt(self, group: str, topic: str, other: str) -> None:
+        """Let a group that does not run begin where another one is now. Durable on return."""
+        self._consumers.refuse(group)
+        for partition in range(self.partitions):
+            offset = self._places.positions.get((other, topic, partition), 0)
+            self._places.place((group, topic, partition), offset)
+        await self._flush()
+
     async def forget(self, group: str) -> None:
         """Drop a group that will not come back; retention no longer waits for it."""
         self._consumers.forget(group)

@@ -93,6 +93,10 @@ class Bus(Protocol):
         """Let the group read the topic again from its start. Durable on return."""
         ...
 
+    async def adopt(self, group: str, topic: str, other: str) -> None:
+        """Let a group that does not run begin where another one is now. Durable on return."""
+        ...
+
     async def forget(self, group: str) -> None:
         """Drop the positions of a group that does not run and will not come back."""
         ...

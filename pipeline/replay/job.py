@@ -1,16 +1,20 @@
-"""Replays of one process: one at a time, asked for by an operator, beside the pipeline that serves."""
+"""Replays, one at a time in whatever process, asked for by an operator, beside the pipeline that serves."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime, timedelta
 
+from pipeline.errors import OutageError
 from pipeline.live import Live
+from pipeline.locks import Unlosable
+from pipeline.ports import Hold
 from pipeline.replay.copying import Copying
+from pipeline.replay.handover import Handover, SharedHandover, positions
 from pipeline.replay.order import Order, Plan, Progress, ReplayError
 from pipeline.replay.rebuild import EFFECTS_FIRST, Rebuild
-from pipeline.replay.verify import differing, missing
+from pipeline.stage import group_of
 from pipeline.store.generations import Generation, Generations, Offsets
 from pipeline.worker import Pipeline, open_pipeline
 from schemas.topics import (
@@ -18,7 +22,6 @@ from schemas.topics import (
     DOCUMENTS_SUBMITTED,
     MEMORIES_FORGOTTEN,
     MEMORIES_FORMED,
-    SETTINGS_CHANGED,
 )
 
 log = logging.getLogger(__name__)
@@ -26,15 +29,11 @@ log = logging.getLogger(__name__)
 TAIL = 256
 """Records that may be left to read when the switch begins, and nobody works on the log until it is done."""
 ROUNDS = 20
-TRIES = 3
-_READ_BY = {
-    SETTINGS_CHANGED.name: ("recollect.settings",),
-    DOCUMENTS_SUBMITTED.name: ("recollect.extract",),
-    DOCUMENTS_EXTRACTED.name: ("recollect.chunk", "recollect.form"),
-    MEMORIES_FORMED.name: ("recollect.relate",),
-    MEMORIES_FORGOTTEN.name: ("recollect.forget",),
-}
-"""The groups of the stages whose effects a generation holds, by the topic they read."""
+TURN_SECONDS = 20.0
+"""How long to wait for another process's replay: long enough for the lock of one that died to be free."""
+REPORT_SECONDS = 1.0
+SILENCE = timedelta(seconds=60)
+"""Whoever replays in another process and was not heard of for so long has died."""
 
 
 class Replays:
@@ -44,11 +43,25 @@ class Replays:
         self._live = live
         self._progress = Progress()
         self._task: asyncio.Task[None] | None = None
+        self._hold: Hold = Unlosable()
 
     @property
     def progress(self) -> Progress:
-        """Of the replay that runs, or ran last."""
+        """Of the replay that runs, or ran last, in this process."""
         return self._progress
+
+    async def look(self) -> Progress:
+        """Of the replay that runs, or ran last, in any process."""
+        if not self._live.foundation.shared:
+            return self._progress
+        value = await self._generations.reported()
+        reported = Progress() if value is None else Progress.read_from(value)
+        if not reported.is_later_than(self._progress):
+            return self._progress
+        told_at = reported.told_at
+        if reported.state == "running" and told_at is not None and self._now() - told_at > SILENCE:
+            reported.end("failed", self._now(), "The process that replayed was not heard of any more.")
+        return reported
 
     async def plan(self, order: Order) -> Plan:
         """What a replay would read and write; nothing is changed."""
@@ -80,15 +93,28 @@ class Replays:
     async def clean_up(self) -> list[int]:
         """Remove the previous generation and what no replay finished; their numbers."""
         self._idle()
-        served = await self._generations.served()
-        if served.previous is None:
-            return await self._generations.sweep()
-        gone = served.previous.number
-        await self._generations.serve(served.current, None)
-        return sorted({gone, *await self._generations.sweep()})
+        async with self._alone():
+            served = await self._generations.served()
+            if served.previous is None:
+                return await self._sweep()
+            gone = served.previous.number
+            await self._generations.serve(served.current, None)
+            return sorted({gone, *await self._sweep()})
 
     async def cancel(self) -> None:
-        """End the replay that runs, if any; the generation that is served was never touched."""
+        """End the replay that runs here, or ask the process where one runs to end it.
+
+        The generation that is served was never touched.
+        """
+        if self._task is None or self._task.done():
+            running = await self.look()
+            if running.state == "running":
+                await self._generations.wish(running.name)
+            return
+        await self.stop()
+
+    async def stop(self) -> None:
+        """End the replay that runs in this process, if any."""
         task = self._task
         if task is not None and not task.done():
             task.cancel()
@@ -113,18 +139,18 @@ class Replays:
 
     def _begin(self, work: Callable[[], Awaitable[None]]) -> None:
         self._idle()
-        if self._live.foundation.shared:
-            raise ReplayError(
-                "Other processes may use the log and the tables, and nothing tells them yet that other tables"
-                " are served from now on. Replays are for the embedded log."
-            )
         self._progress = Progress(state="running", started_at=self._now())
         self._task = asyncio.create_task(self._guarded(work))
 
     async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
         """However it ends, whoever asks is told."""
+        async with self._reporting():
+            await self._told(work)
+
+    async def _told(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work()
+            async with self._alone():
+                await work()
         except asyncio.CancelledError:
             self._progress.end("cancelled", self._now())
             raise
@@ -133,6 +159,68 @@ class Replays:
             self._progress.end("failed", self._now(), str(error) or type(error).__name__)
         else:
             self._progress.end("done", self._now())
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        """While nobody else replays, or cleans up, in whatever process; ReplayError when somebody does."""
+        async with AsyncExitStack() as held:
+            try:
+                async with asyncio.timeout(TURN_SECONDS):
+                    hold = await held.enter_async_context(self._live.foundation.locks.hold("replay"))
+            except TimeoutError as error:
+                raise ReplayError(
+                    "A replay is running in another process. Wait for it, or cancel it."
+                ) from error
+            self._hold = hold
+            yield
+
+    @asynccontextmanager
+    async def _reporting(self) -> AsyncIterator[None]:
+        """Let other processes see how it goes, where there are others."""
+        if not self._live.foundation.shared:
+            yield
+            return
+        replaying = asyncio.current_task()
+        reporting = asyncio.create_task(self._report_on(replaying))
+        try:
+            yield
+        finally:
+            reporting.cancel()
+            await asyncio.wait([reporting])
+            with suppress(OutageError):
+                await self._report()
+
+    async def _report_on(self, replaying: "asyncio.Task[None] | None") -> None:
+        while True:
+            try:
+                await self._report()
+                wished = await self._generations.wished()
+            except OutageError as error:
+                log.info("How the replay goes can't be told now: %s", error)
+            else:
+                if wished == self._progress.name and replaying is not None:
+                    replaying.cancel()
+                    return
+            await asyncio.sleep(REPORT_SECONDS)
+
+    async def _report(self) -> None:
+        self._progress.told_at = self._now()
+        await self._generations.report(self._progress.written())
+
+    async def _sweep(self) -> list[int]:
+        """Remove tables that nobody serves, and the positions of who filled them."""
+        gone = await self._generations.sweep()
+        if self._live.foundation.shared:
+            for number in gone:
+                await self._forget(number)
+        return gone
+
+    async def _forget(self, number: int) -> None:
+        for stage in self._live.pipeline.stages:
+            try:
+                await self._live.foundation.bus.forget(group_of(stage.name, number))
+            except ValueError as error:
+                log.warning("%s: it belonged to generation %d, which is gone.", error, number)
 
     async def _replay(self, order: Order) -> None:
         served = await self._generations.served()
@@ -182,7 +270,8 @@ class Replays:
         force: bool,
         order: Order | None = None,
     ) -> None:
-        pipeline = await open_pipeline(self._live.foundation, generation)
+        shared = self._live.foundation.shared
+        pipeline = await open_pipeline(self._live.foundation, generation, filling=shared)
         copying = self._copying(order, pipeline)
         rebuild = Rebuild(
             pipeline,
@@ -192,18 +281,20 @@ class Replays:
             told=self._progress.tell,
             copying=copying,
         )
-        takeover = _Takeover(self._live, pipeline, rebuild, self._progress, same=same, force=force)
+        kind = SharedHandover if shared else Handover
+        takeover = kind(self._live, pipeline, rebuild, self._progress, self._hold, same=same, force=force)
         try:
+            await takeover.begin()
             await self._read_all(rebuild)
             self._progress.step = "compacting"
             await pipeline.store.maintain()
             self._progress.step = "switching"
             await self._live.switch(takeover)
         except BaseException:
-            await pipeline.close()
+            await takeover.close()
             raise
         finally:
-            await self._generations.sweep()
+            await self._sweep()
 
     def _copying(self, order: Order | None, pipeline: Pipeline) -> Copying | None:
         if order is None or not order.copies:
@@ -223,61 +314,3 @@ class Replays:
 
     def _now(self) -> datetime:
         return self._live.foundation.clock.now()
-
-
-@dataclass(eq=False)
-class _Takeover:
-    """As `live.Takeover`: the new pipeline reads the tail, is compared, and is what the pointer names."""
-
-    live: Live
-    pipeline: Pipeline
-    rebuild: Rebuild
-    progress: Progress
-    same: bool
-    force: bool
-    left: Offsets = field(default_factory=dict)
-
-    async def ready(self) -> Pipeline:
-        old, new = self.live.pipeline.store, self.pipeline.store
-        self.left = await positions(self.live.pipeline)
-        problems: list[str] = []
-        for _ in range(TRIES):
-            # Requests go on writing: what differs may have come in a moment ago.
-            await self.rebuild.advance(old.documents)
-            problems = [] if self.force else await missing(old, new, same=self.same)
-            if not problems:
-                break
-        if problems:
-            raise ReplayError(
-                "The new tables do not hold what the old ones do: "
-                + "; ".join(problems)
-                + ". Nothing was changed. --force switches all the same."
-            )
-        if self.same:
-            self.progress.differences = await differing(old, new)
-        await new.adopt(old)
-        return self.pipeline
-
-    async def commit(self) -> None:
-        generations = self.live.foundation.generations
-        served = await generations.served()
-        current = self.pipeline.generation.model_copy(update={"offsets": self.rebuild.reader.offsets})
-        recipe = self.live.foundation.recipe(served.current)
-        left = served.current.model_copy(update={"offsets": self.left, "recipe": recipe})
-        await generations.serve(current, left)
-
-
-async def positions(pipeline: Pipeline) -> Offsets:
-    """Up to where, at least, the tables of a pipeline hold what the log says."""
-    # The ends first: what comes in between only makes the lag larger, and the answer more careful.
-    ends = {topic: await pipeline.bus.ends(topic) for topic in _READ_BY}
-    lag = await pipeline.bus.lag()
-    return {
-        topic: {
-            partition: max(
-                0, end - max(lag.get(group, {}).get((topic, partition), end) for group in _READ_BY[topic])
-            )
-            for partition, end in partitions.items()
-        }
-        for topic, partitions in ends.items()
-    }

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from pydantic import TypeAdapter
+
 from pipeline.store.generations import Recipe
 
 State = Literal["idle", "running", "done", "failed", "cancelled"]
@@ -84,6 +86,26 @@ class Progress:
     ended_at: datetime | None = None
     error: str | None = None
     differences: list[str] = field(default_factory=list)
+    told_at: datetime | None = None
+    """When it was last written down for other processes."""
+
+    @property
+    def name(self) -> bytes:
+        """Of this replay alone."""
+        return b"" if self.started_at is None else self.started_at.isoformat().encode()
+
+    def is_later_than(self, other: "Progress") -> bool:
+        """Whether its replay began later."""
+        return self.name > other.name
+
+    def written(self) -> bytes:
+        """For other processes."""
+        return TypeAdapter(Progress).dump_json(self)
+
+    @staticmethod
+    def read_from(value: bytes) -> "Progress":
+        """What `written` wrote."""
+        return TypeAdapter(Progress).validate_json(value)
 
     def tell(self, step: str, offsets: int) -> None:
         """So many more were read."""

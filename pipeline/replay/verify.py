@@ -1,7 +1,7 @@
 """What two generations must agree on before one takes the other's place."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -15,9 +15,31 @@ SHOWN = 10
 _RESTING = frozenset({"done", "failed"})
 
 
-async def missing(old: Store, new: Store, *, same: bool) -> list[str]:
-    """Spaces at rest whose counts differ; `same`: chunks are cut alike, so they must be as many."""
-    spaces = await resting(old) & await resting(new)
+Tally = Mapping[str, tuple[int, int, int]]
+"""How many documents, chunks and memories each space has."""
+
+
+async def tally(store: Store) -> Tally:
+    """Of every space that somebody owns, as it is now."""
+    await store.refresh()
+    return _tallied(store, [space for row in store.catalog.namespaces() for space in row.spaces])
+
+
+def _tallied(store: Store, spaces: Iterable[str]) -> Tally:
+    kinds = (store.documents, store.chunks, store.memories)
+    documents, chunks, memories = (table.count(spaces) for table in kinds)
+    return {space: (count, chunks[space], memories[space]) for space, count in documents.items()}
+
+
+async def missing(old: Store, new: Store, since: Tally, *, same: bool) -> list[str]:
+    """Spaces at rest whose counts differ; `same`: chunks are cut alike, so they must be as many.
+
+    `since`: the tally of `old` before `new` was brought up to date. Where others have changed it meanwhile,
+    nothing is said.
+    """
+    now = await tally(old)
+    unmoved = {space for space, counts in now.items() if since.get(space) == counts}
+    spaces = unmoved & await resting(old) & await resting(new)
     found = [
         *_miscounted("documents", old.documents.count(spaces), new.documents.count(spaces)),
         *_miscounted("memories", old.memories.count(spaces), new.memories.count(spaces)),
@@ -54,13 +76,17 @@ async def resting(store: Store) -> set[str]:
     return owned - busy
 
 
-async def differing(old: Store, new: Store) -> list[str]:
-    """Rows of a sample of documents that are not the same in both, field for field."""
-    spaces = await resting(old) & await resting(new)
+async def sampled(new: Store) -> dict[str, str]:
+    """Some documents by their keys, and the space of each."""
     _, base = await new.documents.scan(None, "true", ["key", "space"])
-    pairs = zip(base.column("key").to_pylist(), base.column("space").to_pylist(), strict=True)
-    keys = [key for key, space in pairs if space in spaces]
-    sample = random.sample(keys, min(SAMPLE, len(keys)))
+    keys, spaces = base.column("key").to_pylist(), base.column("space").to_pylist()
+    return dict(random.sample(list(zip(keys, spaces, strict=True)), min(SAMPLE, len(keys))))
+
+
+async def differing(old: Store, new: Store, some: Mapping[str, str]) -> list[str]:
+    """Rows of these documents that are not the same in both, field for field."""
+    spaces = await resting(old) & await resting(new)
+    sample = [key for key, space in some.items() if space in spaces]
     found: list[str] = []
     for kind, one, other in (("document", old.documents, new.documents), ("chunk", old.chunks, new.chunks)):
         rows, again = await one.get(sample), await other.get(sample)

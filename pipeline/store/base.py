@@ -8,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 
 from pipeline.store.codec import Codec, among
@@ -24,7 +25,6 @@ _MANY_VERSIONS = 600
 _FEW_VERSIONS = 8
 """More than these are worth a cleanup once they are old enough: each holds the rows it replaced."""
 
-_INDEX_ROWS = 50_000
 _FRAGMENTS = 16
 _MANY_FRAGMENTS = 64
 _SHORTEST_UPKEEP = 0.05
@@ -61,13 +61,18 @@ class Base(Stored[Row]):
 
         Whoever has the `turn` does upkeep: two tables at a time would take twice the memory, and both cores.
         """
-        table = await open_or_create(connection, name, codec.schema)
+        table = await open_or_create(connection, name, cls.schema(codec))
         column = await table.query().select([codec.group]).to_arrow()
         groups = await asyncio.to_thread(lambda: KeySet(column.column(0).to_pylist()))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
         return cls(table, codec, disk, groups, turn)
+
+    @classmethod
+    def schema(cls, codec: Codec[Row]) -> pa.Schema:
+        """Of the LanceDB table."""
+        return codec.schema
 
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """As `Stored.fetch`; strangers cost nothing."""
@@ -116,9 +121,11 @@ class Base(Stored[Row]):
 
     async def _optimize(self) -> None:
         await self._table.optimize(cleanup_older_than=self._retention())
-        if await self._table.count_rows() >= _INDEX_ROWS:
-            await self._indexed([self._codec.group])
+        await self._index()
         self._commits = 0
+
+    async def _index(self) -> None:
+        await self._index_when_large([self._codec.group])
 
     def _retention(self) -> timedelta:
         return _KEEP_OF_MANY if self._versions > _MANY_VERSIONS else _KEEP
@@ -140,9 +147,12 @@ class Base(Stored[Row]):
         if not rows and gone:
             await self._table.delete(among(self._codec.group, gone))
         elif rows and not updated and not gone:
-            await self._table.add(await asyncio.to_thread(self._codec.encode, rows))
+            await self._table.add(await asyncio.to_thread(self._encode, rows))
         elif rows:
             await self._merge(rows, updated, gone)
+
+    def _encode(self, rows: Sequence[Row]) -> pa.Table:
+        return self._codec.encode(rows)
 
     async def _merge(self, rows: list[Row], updated: list[str], gone: list[str]) -> None:
         merge = (
@@ -151,6 +161,6 @@ class Base(Stored[Row]):
         if not self._codec.single:
             # Rows of these groups that are no longer among their rows. LanceDB reads the whole table for it.
             merge = merge.when_not_matched_by_source_delete(among(self._codec.group, [*updated, *gone]))
-        await merge.execute(await asyncio.to_thread(self._codec.encode, rows))
+        await merge.execute(await asyncio.to_thread(self._encode, rows))
         if self._codec.single and gone:
             await self._table.delete(among(self._codec.group, gone))

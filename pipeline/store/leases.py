@@ -12,13 +12,13 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, PreconditionError
 from obstore.store import ObjectStore
 
 from pipeline.errors import LockLostError, OutageError
 from pipeline.locks import LocalLocks, plain_name
 from pipeline.ports import Hold
+from pipeline.store.conditional import look, replaced
 from pipeline.store.stored import uninterrupted
 
 TTL_SECONDS = 15.0
@@ -89,32 +89,6 @@ class Lease:
         return True
 
 
-async def replaced(store: ObjectStore, path: str, etag: str | None, body: bytes) -> tuple[str, float]:
-    """Replace the object with this etag (None: create it); its etag now, and when that was asked for.
-
-    PreconditionError or AlreadyExistsError when it is another object.
-    """
-    began = time.monotonic()
-    try:
-        done = await obstore.put_async(store, path, body, mode="create" if etag is None else {"e_tag": etag})
-    except (PreconditionError, AlreadyExistsError):
-        # It may be our own: an answer can be lost, and the same request sent again.
-        found = await _look(store, path)
-        if found is None or found[1] != body:
-            raise
-        return found[0], began
-    return str(done["e_tag"]), began
-
-
-async def _look(store: ObjectStore, path: str) -> tuple[str, bytes] | None:
-    """Etag and body of an object, if it is there."""
-    try:
-        found = await obstore.get_async(store, path)
-        return str(found.meta["e_tag"]), bytes(await found.bytes_async())
-    except FileNotFoundError:
-        return None
-
-
 def _free() -> bytes:
     return _FREE + secrets.token_bytes(16)
 
@@ -167,7 +141,7 @@ class LeaseLocks:
             pass
         seen, since = "", 0.0
         while True:
-            found = await _look(self._store, path)
+            found = await look(self._store, path)
             now = time.monotonic()
             etag, body = found if found is not None else (None, _FREE)
             if body.startswith(_FREE) or (etag == seen and now - since >= self._ttl):

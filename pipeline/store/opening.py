@@ -21,6 +21,7 @@ from pipeline.store.catalog import Catalog
 from pipeline.store.chunks import Chunks
 from pipeline.store.codec import Codec
 from pipeline.store.documents import Documents
+from pipeline.store.filling import FillingBase
 from pipeline.store.locks import FolderLocks
 from pipeline.store.memories import Memories
 from pipeline.store.meta import Meta, agree
@@ -142,13 +143,16 @@ async def open_store(
     storage: Mapping[str, str] | None = None,
     follow_seconds: float | None = None,
     tombstones: Tombstones | None = None,
+    catalog: Catalog | None = None,
+    filling: bool = False,
 ) -> Store:
     """Open or create the store in a folder or at an object store's URI (s3://, gs://, az://).
 
-    With `locks` any number of processes may open it at a time, each with locks that the others see; then
-    the catalog has no tables and is to be fed from the log. Without, it must be opened once only.
+    With `locks` any number of processes may open it at a time, each with locks that the others see, and with
+    a `catalog` that it feeds from the log. Without, it must be opened once only.
     `storage`: options of the object store. `follow_seconds`: how often to look what others changed.
     `tombstones`: those of this process, where it has the tables to itself; others are a table.
+    `filling`: as without `locks`, tables that others will share, which one process makes before they know.
     StoreMismatchError when it was made with another embedder, or for the other kind of use.
     """
     for name, bound in _READ_BOUNDS.items():
@@ -164,9 +168,12 @@ async def open_store(
         uri if folder is None else str(folder),
         session=session,
         storage_options=None if storage is None else dict(storage),
-        read_consistency_interval=None if locks is None else timedelta(0),
+        read_consistency_interval=None if locks is None or filling else timedelta(0),
     )
-    wanted = Meta(dimensions, shards, embedder, shared=locks is not None)
+    wanted = Meta(dimensions, shards, embedder, shared=filling or locks is not None)
+    if filling:
+        place, meta = _Place(connection, folder, FillingBase), await agree(connection, wanted)
+        return await _open_filling(place, meta, catalog or Catalog())
     if locks is None:
         place, meta = _Place(connection, folder), await agree(connection, wanted)
         return await _open_exclusive(place, meta, tombstones or LocalTombstones())
@@ -174,7 +181,7 @@ async def open_store(
     async with locks.hold("tables/open"):
         meta = await agree(connection, wanted)
         sharing = Sharing(locks, seconds if follow_seconds is None else follow_seconds)
-        return await _open_shared(sharing, connection, folder, meta)
+        return await _open_shared(sharing, connection, folder, meta, catalog or Catalog())
 
 
 def open_locks(uri: str, storage: Mapping[str, str] | None = None) -> Locks:
@@ -194,12 +201,13 @@ class _Place:
 
     connection: AsyncConnection
     folder: Path | None
+    kind: type[Base[Any]] = Base
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def bases(self, codec: Codec[Row], shards: int = 1) -> tuple[list[Base[Row]], Counter[str]]:
         """The LanceDB tables of one kind of row, and how many counted rows each space has in them."""
         names = _names(codec, shards)
-        bases = [await Base.open(self.connection, self.folder, name, codec, self.turn) for name in names]
+        bases = [await self.kind.open(self.connection, self.folder, name, codec, self.turn) for name in names]
         return bases, await _counted(codec, bases)
 
     async def table(self, codec: Codec[Row]) -> Table[Row]:
@@ -242,6 +250,26 @@ async def _open_exclusive(place: _Place, meta: Meta, tombstones: Tombstones) -> 
     )
 
 
+async def _open_filling(place: _Place, meta: Meta, catalog: Catalog) -> Store:
+    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
+    document_rows = _Documents(documents.codec(), *await place.bases(documents.codec(), meta.shards))
+    chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards))
+    memory_rows = _Memories(memory_codec, *await place.bases(memory_codec, meta.shards))
+    operations = await place.table(settings_tables.operations())
+    syncs = await place.table(settings_tables.syncs())
+    return Store(
+        documents=document_rows,
+        chunks=chunk_rows,
+        memories=memory_rows,
+        catalog=catalog,
+        operations=Operations(operations),
+        # Its own: what the log deleted long ago is nothing that requests must know.
+        tombstones=LocalTombstones(),
+        syncs=syncs,
+        tables=(document_rows, chunk_rows, memory_rows, operations, syncs),
+    )
+
+
 class _SharedDocuments(Documents, SharedTable[DocumentRow]): ...
 
 
@@ -252,7 +280,7 @@ class _SharedMemories(Memories, SharedTable[MemoryRow]): ...
 
 
 async def _open_shared(
-    sharing: Sharing, connection: AsyncConnection, folder: Path | None, meta: Meta
+    sharing: Sharing, connection: AsyncConnection, folder: Path | None, meta: Meta, catalog: Catalog
 ) -> Store:
     async def bases(codec: Codec[Row], shards: int = 1) -> list[SharedBase[Row]]:
         names = _names(codec, shards)
@@ -275,7 +303,7 @@ async def _open_shared(
         documents=document_rows,
         chunks=chunk_rows,
         memories=memory_rows,
-        catalog=Catalog(),
+        catalog=catalog,
         operations=Operations(operations),
         tombstones=SharedTombstones(tombstones),
         syncs=syncs,

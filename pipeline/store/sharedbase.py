@@ -1,7 +1,6 @@
 """One LanceDB table that several processes change, one commit at a time, under a lock.
 
-Every commit is one merge of rows by id. A row that goes stays for a while as a tombstone: blank but for its
-id, group and space, and marked `gone`. `stamp` is the version of the table that a row came with.
+Every commit is one merge of rows by id, which are marked as `pipeline.store.marked` says.
 """
 
 import asyncio
@@ -12,14 +11,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from lancedb import AsyncConnection
 
 from pipeline.errors import LockLostError
 from pipeline.ports import Hold
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
-from pipeline.store.stored import Stored, give_back, open_or_create
+from pipeline.store.marked import Marked, marked, schema
+from pipeline.store.stored import give_back, open_or_create
 
 Row = TypeVar("Row")
 
@@ -29,14 +28,8 @@ _MANY_VERSIONS = 600
 """How long readers of older versions find them. In a folder every look for the newest one lists them all, so
 a busy table keeps fewer; no read takes minutes there."""
 
-_PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
-"""With it two merges that insert the same id at a time conflict, and the later one sees the earlier's row."""
-_STAMP = pa.field("stamp", pa.int64(), nullable=False)
-_GONE = pa.field("gone", pa.bool_(), nullable=False)
-_INDEX_ROWS = 50_000
 
-
-class SharedBase(Stored[Row]):
+class SharedBase(Marked[Row]):
     """Rows that are in LanceDB and not gone. Whoever calls a method that changes them holds the lock."""
 
     @classmethod
@@ -44,7 +37,7 @@ class SharedBase(Stored[Row]):
         cls, connection: AsyncConnection, folder: Path | None, name: str, codec: Codec[Row]
     ) -> "SharedBase[Row]":
         """Open or create, under a lock. `folder` is the database's local folder, None for an object store."""
-        table = await open_or_create(connection, name, _schema(codec))
+        table = await open_or_create(connection, name, schema(codec))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None:
             await asyncio.to_thread(disk.sweep)
@@ -60,18 +53,12 @@ class SharedBase(Stored[Row]):
 
     async def news(self, since: int) -> pa.Table:
         """Group and space of every row that came or went after a version."""
-        return await super()._query(f"stamp > {since}", [self._codec.group, "space"]).to_arrow()
+        return await self._all(f"stamp > {since}", [self._codec.group, "space"]).to_arrow()
 
     async def fresh(self, since: int, spaces: Collection[str] | None) -> dict[str, list[Row]]:
         """The groups with a row that came after a version, in these spaces (None: all)."""
         where = f"stamp > {since}" + ("" if spaces is None else f" AND {among('space', spaces)}")
         return self._codec.grouped(await self.decoded(await self.scan(where)))
-
-    async def take(self, places: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
-        """As `Stored.take`."""
-        found = await super().take(places, columns if columns is None else [*columns, _GONE.name])
-        live = found.filter(pc.invert(found.column(_GONE.name)))
-        return live if columns is None else live.drop_columns(_GONE.name)
 
     async def commit(
         self,
@@ -107,8 +94,7 @@ class SharedBase(Stored[Row]):
         if purge:
             await self._table.delete(f"{'true' if self._codec.fleeting else 'gone'} AND stamp <= {purge}")
         await self._table.optimize(cleanup_older_than=self._retention())
-        if await self._table.count_rows() >= _INDEX_ROWS:
-            await self._indexed([self._codec.group, self._codec.id])
+        await self._index()
         await asyncio.to_thread(give_back)
         await self._sync()
         return await self.version()
@@ -139,9 +125,9 @@ class SharedBase(Stored[Row]):
         return stamp
 
     def _encoded(self, rows: Sequence[Row], gone: Sequence[Row], stamp: int) -> pa.Table:
-        tables = [_marked(self._codec.encode(rows), stamp, gone=False)] if rows else []
+        tables = [marked(self._codec.encode(rows), stamp, gone=False)] if rows else []
         if gone:
-            tables.append(_marked(self._blank(self._codec.encode(gone)), stamp, gone=True))
+            tables.append(marked(self._blank(self._codec.encode(gone)), stamp, gone=True))
         return pa.concat_tables(tables)
 
     def _blank(self, rows: pa.Table) -> pa.Table:
@@ -151,22 +137,6 @@ class SharedBase(Stored[Row]):
             for field in rows.schema
         ]
         return pa.table(columns, schema=rows.schema)
-
-    def _query(self, where: str | None, columns: Sequence[str] | None) -> Any:
-        return super()._query("NOT gone" if where is None else f"({where}) AND NOT gone", columns)
-
-
-def _schema(codec: Codec[Any]) -> pa.Schema:
-    fields = [
-        field.with_metadata(_PRIMARY_KEY) if field.name == codec.id else field for field in codec.schema
-    ]
-    return pa.schema([*fields, _STAMP, _GONE])
-
-
-def _marked(rows: pa.Table, stamp: int, *, gone: bool) -> pa.Table:
-    count = rows.num_rows
-    marked = rows.append_column(_STAMP, pa.array(np.full(count, stamp, np.int64)))
-    return marked.append_column(_GONE, pa.array(np.full(count, gone)))
 
 
 def _nothing(field: pa.Field, count: int) -> pa.Array:

@@ -21,6 +21,7 @@ PLACE = "_rowid"
 FAILURES = (OSError, RuntimeError, ValueError)
 """What LanceDB and Arrow raise when a disk is full, a commit is lost or a peer is gone."""
 
+_INDEX_ROWS = 50_000
 _COMMIT_BYTES = 48 * 1024 * 1024
 _FEW_ROWS = 64
 
@@ -103,8 +104,10 @@ class Stored(Generic[Row]):
         nbytes, files = await asyncio.to_thread(self._disk.size)
         return Size(rows, nbytes, files, self._disk.versions())
 
-    async def _indexed(self, columns: Sequence[str]) -> None:
+    async def _index_when_large(self, columns: Sequence[str]) -> None:
         """Indices on these columns, and on the lists that are asked for what they hold, where missing."""
+        if await self._table.count_rows() < _INDEX_ROWS:
+            return
         there = {column for index in await self._table.list_indices() for column in index.columns}
         for column in dict.fromkeys(columns):
             if column not in there:

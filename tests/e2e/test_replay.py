@@ -7,13 +7,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
 import pytest
 
+from bench.processes import deployed
 from bench.server import Server
 from tests.e2e.waiting import until
+from tools.kafka import KafkaMissingError
 
 RECOLLECT = Path(sys.executable).with_name("recollect")
 
@@ -46,6 +49,15 @@ class Asked:
         lag = self.ok("GET", "/admin/status")["lag"]
         assert isinstance(lag, dict)
         return sum(lag.values())
+
+    def replay(self) -> str:
+        """How it ended."""
+        self.ok("POST", "/admin/replay", {})
+        return until(
+            lambda: str(self.ok("GET", "/admin/replay")["state"]),
+            lambda state: state != "running",
+            "the replay's end",
+        )
 
     def found(self) -> list[tuple[str, float]]:
         body = {"query": "word7", "threshold": 0, "limit": 20, "searchMode": "chunks"}
@@ -117,11 +129,37 @@ def test_kill_9_in_the_middle_of_a_replay_leaves_what_was_served_and_nothing_els
         named = {f"g{one['number']}" for one in (served or {}).values() if one and one["number"]}
         assert _generations(own_server.data_dir) == named
         assert asked.found() == found
-    asked.ok("POST", "/admin/replay", {})
-    until(
-        lambda: asked.ok("GET", "/admin/replay")["state"],
-        lambda state: state != "running",
-        "the replay's end",
-    )
-    assert asked.ok("GET", "/admin/replay")["state"] == "done"
+    assert asked.replay() == "done"
     assert asked.found() == found
+
+
+@pytest.mark.kafka
+def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(tmp_path: Path) -> None:
+    """The interface does it and is killed; then a command by itself, while a worker works."""
+    with ExitStack() as stack:
+        try:
+            deployment = stack.enter_context(deployed(tmp_path, 1))
+        except KafkaMissingError as error:
+            pytest.skip(f"needs a real Apache Kafka: {error}")
+        api = deployment.api
+        asked = Asked(api)
+        stack.callback(asked.close)
+        asked.fill(300)
+        found = asked.found()
+        asked.ok("POST", "/admin/replay", {"chunkSize": 800})
+        until(lambda: _generations(api.data_dir), bool, "the new tables begun")
+        api.kill()
+        unserved = _generations(api.data_dir)
+        api.start()
+        assert asked.found() == found
+        assert asked.replay() == "done"
+        assert asked.found() == found
+        assert _generations(api.data_dir) == unserved == {"g1"}
+        api.stop()
+        assert "Generation 2 is served" in _command(api.data_dir, extra=deployment.settings)
+        api.start()
+        assert asked.found() == found
+        asked.ok("POST", "/ns/home/document", {"content": "word7 once more", "taskType": "superrag"})
+        until(
+            asked.found, lambda now: now != found, "the document found, made by who works on the new tables"
+        )

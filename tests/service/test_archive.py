@@ -14,6 +14,7 @@ from pipeline.extraction.extractor import FileExtractor
 from pipeline.memory.former import Former
 from tests.contract import Client
 from tests.service.world import World, world
+from tools.kafka import Broker, Container
 
 pytestmark = pytest.mark.anyio
 
@@ -120,6 +121,28 @@ async def test_what_was_exported_and_imported_is_exported_the_same(
             assert again["kept"] == first["documents"]
             for name in files.keys() - {"settings"}:
                 await _same_answers(source, target, name)
+
+
+@pytest.mark.kafka
+async def test_what_was_exported_moves_to_kafka_and_back(
+    tmp_path: Path, own_kafka: Broker | Container
+) -> None:
+    on_kafka: dict[str, Any] = {"kafka_bootstrap": own_kafka.bootstrap, "kafka_partitions": 2}
+    async with (
+        world(tmp_path / "a") as source,
+        world(tmp_path / "b", **on_kafka) as shared,
+        world(tmp_path / "c") as back,
+    ):
+        for kind in ("add", "patch", "label", "upload", "forget", "describe"):
+            await _do(source.client, (kind, ("home", "ada"), "Ada lives in Berlin."))
+            await source.settled()
+        files = await _exported(source)
+        for target, origin in ((shared, source), (back, shared)):
+            counts = await _import(target, origin, files)
+            assert (counts["documents"], counts["kept"]) == (2, 0)
+            await target.settled()
+            assert _difference(await _exported(target), files) == []
+            await _same_answers(source, target, "home")
 
 
 Files = dict[str, list[dict[str, Any]]]

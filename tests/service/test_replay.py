@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.service.generations import differences, rows_of
+from tests.service.generations import QUESTION, answers, differences, fill, replayed, rows_of
 from tests.service.test_histories import DOCUMENTS, SAID, SPACES, STEPS, History
 from tests.service.world import World, world
 
 pytestmark = pytest.mark.anyio
 
-QUESTION = "Where does Ada live?"
 MORE = st.one_of(
     st.tuples(st.just("instant"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
     st.tuples(st.just("superrag"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),
@@ -77,50 +76,16 @@ class Lived(History):
         await self.service.settled()
 
 
-async def _fill(service: World) -> None:
-    await service.add("home", "Ada lives in Berlin. She plays the cello.", id="ada", metadata={"k": [" "]})
-    await service.settled()
-    await service.add("home", "Ada lives in Lisbon.", id="ada")
-    await service.add("home", "Ada lives in Lisbon.", id="moved")
-    await service.add("home", "Ada likes tea.", id="tea", taskType="superrag")
-    await service.settled()
-    await service.add("old", "Bob collects old maps. " * 20, id="bob", metadata={"n": 1}, dreaming="dynamic")
-    await service.add("old", "Bob bakes bread.", id="gone")
-    await service.add("ended", "Cleo lives in Oslo.", id="cleo")
-    await service.settled()
-    await service.delete("old", "gone")
-    first = (await service.listed("home", "memories"))[0]["id"]
-    await service.client.ok("DELETE", "/ns/home/memories", {"ids": [first]})
-    await service.client.ok("PATCH", "/ns/home", {"supportingContext": "Letters"})
-    await service.client.ok("PUT", "/ns/home/profile/buckets", {"buckets": {"music": "What is played"}})
-    await service.client.ok("PATCH", "/organization", {"organizationalContext": "A school"})
-    await service.client.ok("DELETE", "/ns/ended")
-    await service.client.ok("DELETE", "/ns/old?moveTo=new")
-    await service.settled()
-
-
-async def _replayed(service: World, path: str = "/admin/replay", **body: Any) -> Any:
-    """A replay asked for over HTTP, when it has ended."""
-    await service.client.ok("POST", path, body if path == "/admin/replay" else None)
-    await service.replays.finished()
-    return await service.client.ok("GET", "/admin/replay")
-
-
-async def _found(service: World, name: str = "home") -> list[Any]:
-    """What a search answers, without the time that it took."""
-    return [(one["id"], one["similarity"]) for one in await service.search(name, QUESTION)]
-
-
 async def test_a_replay_makes_every_row_again(tmp_path: Path) -> None:
     async with world(tmp_path, chunk_size=100, partitions=3, shards=2) as service:
-        await _fill(service)
-        before, found = await rows_of(service.pipeline.store), await _found(service)
-        answer = await _replayed(service)
+        await fill(service)
+        before, found = await rows_of(service.pipeline.store), await answers(service)
+        answer = await replayed(service)
         assert (answer["state"], answer["differences"], answer["generation"]) == ("done", [], 1)
         assert answer["read"] == answer["total"] > 0
         assert service.pipeline.generation.number == 1
         assert differences(before, await rows_of(service.pipeline.store)) == []
-        assert await _found(service) == found
+        assert await answers(service) == found
     async with world(tmp_path, chunk_size=100, partitions=3, shards=2) as service:
         assert service.pipeline.generation.number == 1
         await service.settled()
@@ -138,39 +103,39 @@ async def test_after_any_history_a_replay_makes_every_row_again(
         await getattr(history, step)(*values)
     await service.settled()
     before = await rows_of(service.pipeline.store)
-    answer = await _replayed(service)
+    answer = await replayed(service)
     assert (answer["state"], answer["error"]) == ("done", None)
     assert differences(before, await rows_of(service.pipeline.store)) == []
 
 
 async def test_after_a_replay_the_service_goes_on_as_before(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        await _fill(service)
-        await _replayed(service)
+        await fill(service)
+        await replayed(service)
         await service.add("home", "Cleo lives in Oslo.", id="cleo")
         await service.delete("home", "tea")
         await service.settled()
         found = {one["included"]["document"]["id"] for one in await service.search("home", "Cleo")}
         assert found == {"ada", "moved", "cleo"}
         before = await rows_of(service.pipeline.store)
-        assert (await _replayed(service))["generation"] == 2
+        assert (await replayed(service))["generation"] == 2
         assert differences(before, await rows_of(service.pipeline.store)) == []
 
 
 async def test_a_search_all_through_a_replay_sees_neither_a_failure_nor_a_mixture(tmp_path: Path) -> None:
     async with world(tmp_path, chunk_size=100) as service:
-        await _fill(service)
-        small, stop = await _found(service, "new"), asyncio.Event()
+        await fill(service)
+        small, stop = await answers(service, "new"), asyncio.Event()
         seen: list[list[Any]] = []
 
         async def searches() -> None:
             while not stop.is_set():
-                seen.append(await _found(service, "new"))
+                seen.append(await answers(service, "new"))
                 await asyncio.sleep(0)
 
         searching = asyncio.create_task(searches())
-        await _replayed(service, chunkSize=800)
-        large = await _found(service, "new")
+        await replayed(service, chunkSize=800)
+        large = await answers(service, "new")
         stop.set()
         await searching
         switched = seen.index(large) if large in seen else len(seen)
@@ -184,7 +149,7 @@ async def test_what_is_written_all_through_a_replay_is_read_at_once_and_is_there
     tmp_path: Path,
 ) -> None:
     async with world(tmp_path) as service:
-        await _fill(service)
+        await fill(service)
         stop, added = asyncio.Event(), 0
 
         async def writes() -> int:
@@ -202,7 +167,7 @@ async def test_what_is_written_all_through_a_replay_is_read_at_once_and_is_there
 
         writing = asyncio.create_task(writes())
         for number in range(3):
-            answer = await _replayed(service)
+            answer = await replayed(service)
             assert (answer["state"], answer["generation"]) == ("done", number + 1)
         stop.set()
         added = await writing
@@ -210,16 +175,16 @@ async def test_what_is_written_all_through_a_replay_is_read_at_once_and_is_there
         documents = await service.official.list("busy", "documents", limit=1)
         assert documents.pagination.total_items == added - added // 5
         before = await rows_of(service.pipeline.store)
-        await _replayed(service)
+        await replayed(service)
         assert differences(before, await rows_of(service.pipeline.store)) == []
 
 
 async def test_another_embedder_takes_over_without_a_pause(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        await _fill(service)
-        assert (await _replayed(service, embedder="none"))["state"] == "done"
+        await fill(service)
+        assert (await replayed(service, embedder="none"))["state"] == "done"
         assert service.pipeline.embedder.name != "wordllama-256"
-        assert {one for one, _ in await _found(service)}
+        assert {one for one, _ in await answers(service)}
     async with world(tmp_path) as service:
         recipe = service.pipeline.foundation.recipe(service.pipeline.generation)
         assert recipe.embedder == "none", "the tables say what they were made with, whatever the settings say"
@@ -235,24 +200,24 @@ async def test_what_is_not_made_anew_is_copied_and_every_row_is_the_same(
     tmp_path: Path, body: dict[str, str]
 ) -> None:
     async with world(tmp_path, chunk_size=100, partitions=3, shards=2) as service:
-        await _fill(service)
+        await fill(service)
         await service.add("home", "Dora waits.", id="dora", dreaming="dynamic")
-        answer = await _replayed(service, **body)
+        answer = await replayed(service, **body)
         assert (answer["state"], answer["error"]) == ("done", None)
         await service.settled()
         before = await rows_of(service.pipeline.store)
-        assert (await _replayed(service))["state"] == "done"
+        assert (await replayed(service))["state"] == "done"
         assert differences(before, await rows_of(service.pipeline.store)) == []
-        answer = await _replayed(service, **body)
+        answer = await replayed(service, **body)
         assert (answer["state"], answer["error"]) == ("done", None)
         assert differences(before, await rows_of(service.pipeline.store)) == []
 
 
 async def test_only_the_vectors_are_made_anew_where_that_is_asked_for(tmp_path: Path) -> None:
     async with world(tmp_path, chunk_size=100) as service:
-        await _fill(service)
+        await fill(service)
         before = await rows_of(service.pipeline.store)
-        assert (await _replayed(service, stage="embed", embedder="none"))["state"] == "done"
+        assert (await replayed(service, stage="embed", embedder="none"))["state"] == "done"
         after = await rows_of(service.pipeline.store)
         assert before.keys() == after.keys()
         assert {wrong.partition(":")[0].rpartition(".")[2] for wrong in differences(before, after)} == {
@@ -269,20 +234,20 @@ async def test_what_is_copied_can_not_be_cut_or_embedded_otherwise(tmp_path: Pat
             {"from": "memories", "stage": "embed"},
         ):
             await service.client.refused(409, "POST", "/admin/replay/plan", body)
-            assert (await _replayed(service, **body))["state"] == "failed"
+            assert (await replayed(service, **body))["state"] == "failed"
 
 
 async def test_a_rollback_serves_what_was_before_with_what_came_since(tmp_path: Path) -> None:
     async with world(tmp_path, chunk_size=100) as service:
-        await _fill(service)
+        await fill(service)
         before = await rows_of(service.pipeline.store)
         await asyncio.gather(
             *(service.add("late", f"Dora has {number} cats.", id=f"d{number}") for number in range(9))
         )
-        await _replayed(service, chunkSize=800)  # in the middle of the work on these
+        await replayed(service, chunkSize=800)  # in the middle of the work on these
         await service.add("home", "Cleo lives in Oslo.", id="cleo")
         await service.settled()
-        assert (await _replayed(service, "/admin/replay/rollback"))["state"] == "done"
+        assert (await replayed(service, "/admin/replay/rollback"))["state"] == "done"
         await service.settled()
         late = await service.listed("late", "documents")
         assert [one["system"]["status"] for one in late] == ["done"] * 9
@@ -301,21 +266,21 @@ async def test_what_is_older_than_the_previous_generation_goes(tmp_path: Path) -
         await service.add("home", "Ada lives in Berlin.", id="ada")
         await service.settled()
         tables = tmp_path / "tables"
-        await _replayed(service)
+        await replayed(service)
         assert list(tables.glob("*.lance"))
-        await _replayed(service)
+        await replayed(service)
         assert list(tables.glob("*.lance")) == []
         assert {one.name for one in tables.iterdir()} == {"current", "g1", "g2"}
         assert (await service.client.ok("POST", "/admin/replay/clean-up"))["removed"] == [1]
         assert {one.name for one in tables.iterdir()} == {"current", "g2"}
-        failed = await _replayed(service, "/admin/replay/rollback")
+        failed = await replayed(service, "/admin/replay/rollback")
         assert "no previous generation" in failed["error"]
         assert await service.search("home", QUESTION)
 
 
 async def test_a_replay_that_is_cancelled_leaves_everything_as_it_was(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        await _fill(service)
+        await fill(service)
         before = await rows_of(service.pipeline.store)
         await service.client.ok("POST", "/admin/replay", {})
         refused = await service.client.refused(409, "POST", "/admin/replay", {})
@@ -324,17 +289,17 @@ async def test_a_replay_that_is_cancelled_leaves_everything_as_it_was(tmp_path: 
         assert service.pipeline.generation.number == 0
         assert {one.name for one in (tmp_path / "tables").iterdir() if one.name.startswith("g")} == set()
         assert differences(before, await rows_of(service.pipeline.store)) == []
-        assert (await _replayed(service))["state"] == "done"
+        assert (await replayed(service))["state"] == "done"
 
 
 async def test_a_replay_that_fails_says_why_and_leaves_everything_as_it_was(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        await _fill(service)
-        found = await _found(service)
-        answer = await _replayed(service, embedder="openai")
+        await fill(service)
+        found = await answers(service)
+        answer = await replayed(service, embedder="openai")
         assert (answer["state"], service.pipeline.generation.number) == ("failed", 0)
         assert "RECOLLECT_EMBEDDER_BASE_URL" in answer["error"]
-        assert await _found(service) == found
+        assert await answers(service) == found
 
 
 async def test_tables_that_no_replay_finished_are_gone_after_the_next_start(tmp_path: Path) -> None:
@@ -353,7 +318,7 @@ async def test_the_pointer_says_what_the_tables_were_made_with_and_how_far_they_
     async with world(tmp_path) as service:
         await service.add("home", "Ada lives in Berlin.", id="ada")
         await service.settled()
-        await _replayed(service, chunkSize=300)
+        await replayed(service, chunkSize=300)
     pointer = json.loads((tmp_path / "tables" / "current").read_text())
     assert (pointer["current"]["number"], pointer["previous"]["number"]) == (1, 0)
     assert pointer["current"]["recipe"]["chunk_size"] == 300
@@ -362,7 +327,7 @@ async def test_the_pointer_says_what_the_tables_were_made_with_and_how_far_they_
 
 async def test_a_dry_run_says_what_would_be_done_and_does_nothing(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        await _fill(service)
+        await fill(service)
         plan = await service.client.ok("POST", "/admin/replay/plan", {"chunkSize": 300})
         assert (plan["current"], plan["previous"], plan["documents"]) == (0, None, 4)
         assert plan["recipe"]["chunkSize"] == 300

@@ -45,8 +45,7 @@ class World:
         """Until nothing is left to do; without `dreaming`, memories may still wait for a quiet moment."""
 
         async def rest() -> bool:
-            lag = await self.pipeline.bus.lag()
-            if any(behind for streams in lag.values() for behind in streams.values()):
+            if any((await self.pipeline.measuring.lag()).values()):
                 return False
             return not dreaming or not await self.pipeline.store.documents.unfinished()
 
@@ -102,9 +101,14 @@ def settings(folder: Path, **fields: Any) -> Settings:
 
 
 @asynccontextmanager
-async def world(folder: Path, *, running: bool = True, **fields: Any) -> AsyncIterator[World]:
-    """The service on this folder; not `running`: it answers, but nobody works on what it accepts."""
-    async with open_live(settings(folder, **fields)) as live:
+async def world(
+    folder: Path, *, running: bool = True, working: bool = True, **fields: Any
+) -> AsyncIterator[World]:
+    """The service on this folder; not `running`: it answers, but nobody works on what it accepts.
+
+    Not `working`: that is for other processes to do.
+    """
+    async with open_live(settings(folder, **fields), working=working) as live:
         replays = Replays(live)
         serving = await serving_of(live, replays, ADMIN)
 
@@ -124,7 +128,7 @@ async def world(folder: Path, *, running: bool = True, **fields: Any) -> AsyncIt
             try:
                 yield World(Client(httpx2.ASGITransport(app), ADMIN), official, live, app, replays)
             finally:
-                await replays.cancel()
+                await replays.stop()
 
 
 @asynccontextmanager

@@ -184,6 +184,11 @@ class KafkaBus:
         else:
             await self._offsets.place(group, starts)
 
+    async def adopt(self, group: str, topic: str, other: str) -> None:
+        """As `Bus.adopt`; ValueError while the group has members anywhere."""
+        found, starts = await self._offsets.positions(other), await self._offsets.starts([topic])
+        await self._offsets.place(group, {place: found.get(place, start) for place, start in starts.items()})
+
     async def forget(self, group: str) -> None:
         await self._offsets.forget(group)
 

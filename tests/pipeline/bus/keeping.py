@@ -74,6 +74,42 @@ class KeepingContract:
         await bus.run([stage], until_idle=True)
         assert book.numbers == [0, 1, 2, 0, 1, 2]
 
+    async def test_a_group_that_adopts_another_one_begins_where_that_is(self, harness: Harness) -> None:
+        bus, topic, book, others = await harness.open(), harness.topic("heir"), Notebook(), Notebook()
+        stage, heir = Stage(harness.stage("old"), topic, book.handle), harness.stage("heir")
+        await bus.publish(topic, spread(10))
+        await bus.run([stage], until_idle=True)
+        successor = Stage(heir, topic, others.handle, generation=3)
+        await bus.adopt(successor.group, topic.name, stage.group)
+        bus = await harness.open()
+        await bus.publish(topic, noted([10]))
+        await bus.run([successor], until_idle=True)
+        assert others.numbers == [10]
+        assert sum((await bus.lag())[stage.group].values()) == 1
+
+    async def test_a_group_that_adopts_one_without_a_position_begins_at_the_start(
+        self, harness: Harness
+    ) -> None:
+        bus, topic, book = await harness.open(), harness.topic("nobody"), Notebook()
+        stage = Stage(harness.stage("first"), topic, book.handle)
+        await bus.publish(topic, spread(5))
+        await bus.adopt(stage.group, topic.name, "recollect.nobody")
+        await bus.run([stage], until_idle=True)
+        assert sorted(book.numbers) == [0, 1, 2, 3, 4]
+
+    async def test_a_group_that_runs_adopts_nothing(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("running"), Notebook()
+
+        async def handle(batch: Sequence[Record[Noted]]) -> None:
+            with pytest.raises(ValueError, match="is running"):
+                await bus.adopt(stage.group, topic.name, "recollect.other")
+            await book.handle(batch)
+
+        stage = Stage(harness.stage("running"), topic, handle)
+        await bus.publish(topic, noted([1]))
+        await bus.run([stage], until_idle=True)
+        assert book.numbers == [1]
+
     async def test_a_forgotten_group_has_no_lag(self, harness: Harness) -> None:
         bus, topic = await harness.open(), harness.topic("gone")
         stage = Stage(harness.stage("gone"), topic, Notebook().handle)
