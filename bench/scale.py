@@ -33,6 +33,8 @@ ADDED = 2_000
 """How many documents are added to what is there, to measure ingest at that size."""
 BATCH = 100
 SEARCHES = 300
+SEARCH_SECONDS = 60.0
+"""No search is begun later than this: where one takes seconds, a few say enough."""
 WARM = 10
 """Namespaces that are asked again and again; the cold figure asks others, once each."""
 
@@ -58,7 +60,7 @@ class Grown:
 def main() -> None:
     """Measure what is not in the results yet, then print all as a table."""
     options = _options()
-    done = _read(options.results)
+    done = read(options.results)
     for documents, namespaces in _sizes(options.most):
         if any((one.documents, one.namespaces) == (documents, namespaces) for one in done):
             continue
@@ -83,7 +85,8 @@ def _sizes(most: int) -> list[tuple[int, int]]:
     return [(size, many) for size in DOCUMENTS for many in NAMESPACES if many <= size <= most]
 
 
-def _read(results: Path) -> list[Grown]:
+def read(results: Path) -> list[Grown]:
+    """What was measured before."""
     lines = results.read_text().splitlines() if results.exists() else []
     return [Grown(**json.loads(line)) for line in lines]
 
@@ -135,9 +138,9 @@ async def _asked(server: Server, namespaces: int) -> dict[str, Any]:
     writer, chance = Writer(11), random.Random(5)
     ingest = await _ingest(connection, writer, namespaces)
     strangers = chance.sample(range(namespaces), min(namespaces, 50))
-    cold = [await _search(connection, writer, one, chance) for one in strangers]
     home = strangers[:WARM]
-    warm = [await _search(connection, writer, home[n % len(home)], chance) for n in range(SEARCHES)]
+    cold = await _searches(connection, writer, strangers, chance)
+    warm = await _searches(connection, writer, [home[n % len(home)] for n in range(SEARCHES)], chance)
     await connection.close()
     return {
         "ingest": ingest,
@@ -161,6 +164,19 @@ async def _ingest(connection: Connection, writer: Writer, namespaces: int) -> fl
         await connection.post(f"/ns/{home}/document/batch", {"documents": documents, "taskType": "superrag"})
     await level(connection)
     return ADDED / (time.perf_counter() - began)
+
+
+async def _searches(
+    connection: Connection, writer: Writer, homes: Sequence[int], chance: random.Random
+) -> list[float]:
+    """Seconds of each search, one after the other; at least one."""
+    end = time.perf_counter() + SEARCH_SECONDS
+    took: list[float] = []
+    for home in homes:
+        took.append(await _search(connection, writer, home, chance))
+        if time.perf_counter() > end:
+            break
+    return took
 
 
 async def _search(connection: Connection, writer: Writer, home: int, chance: random.Random) -> float:

@@ -31,7 +31,7 @@ class Changes:
         self, locks: Locks | None = None, current: Current | None = None, *, seconds: float = TURN_SECONDS
     ) -> None:
         self._locks = locks if locks is not None else LocalLocks()
-        self._current = None if current is None else _Together(current)
+        self._current = None if current is None else Together(current)
         self._seconds = seconds
         self._blind_until = 0.0
 
@@ -65,7 +65,7 @@ class Changes:
             log.warning("Settings may be out of date, the bus does not answer: %r", error)
 
 
-class _Together:
+class Together:
     """Questions that come while one is being answered are answered together, by the next."""
 
     def __init__(self, current: Current) -> None:

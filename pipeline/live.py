@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from pipeline.changes import Together
 from pipeline.errors import OutageError
 from pipeline.foundation import Foundation, open_foundation, recipe_of
 from pipeline.settings import Settings
@@ -16,6 +17,9 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
 """How often a process looks whether others serve other tables by now."""
+GRACE_SECONDS = 3.0
+"""So long after it went over, a process shows what it accepts on the old tables too: others may still serve
+them."""
 Swap = Callable[[], None]
 Prepare = Callable[[Pipeline], Awaitable[Swap]]
 """Makes what requests need of a pipeline; calling what it returns puts that in place, in one step."""
@@ -100,6 +104,8 @@ class Live:
                     await self._hand_over(turn)
                     if self.pipeline is not before:
                         tasks.create_task(self.pipeline.store.run())
+                        if self.foundation.shared:
+                            tasks.create_task(self._retire(before, self.pipeline))
         finally:
             while not self._turns.empty():
                 self._turns.get_nowait().done.cancel()
@@ -146,6 +152,15 @@ class Live:
         shared = self.foundation.shared and self.answering
         pipeline.publisher.show(self.current if shared else None)
 
+    async def _retire(self, before: Pipeline, successor: Pipeline) -> None:
+        """Close what was left, when no process serves its tables any more."""
+        try:
+            await asyncio.sleep(GRACE_SECONDS)
+        finally:
+            if self.pipeline is successor:
+                self._show(successor)
+            await before.close()
+
     async def _work(self, tasks: asyncio.TaskGroup) -> _Turn:
         """Work until somebody wants to take over; nobody works on the log when this returns."""
         working = tasks.create_task(self.pipeline.work() if self.working else _nothing())
@@ -172,22 +187,27 @@ class Live:
             turn.done.set_result(before)
             return
         self.pipeline = successor
-        self._show(successor)
         # Requests under way end on the old tables; what they publish is shown by the new ones too.
-        await before.close()
+        if self.foundation.shared and self.answering:
+            successor.publisher.show(self._seeing_both(before))
+        elif not self.foundation.shared:
+            await before.close()
         if not turn.done.done():
             turn.done.set_result(before)
+
+    def _seeing_both(self, before: Pipeline) -> Callable[[], Awaitable[None]]:
+        foresee = Together(before.foresee)
+
+        async def see() -> None:
+            await asyncio.gather(self.current(), foresee())
+
+        return see
 
     async def _take_over(self, takeover: Takeover) -> Pipeline:
         successor = await takeover.ready()
         if successor is self.pipeline:
             return successor
-        seeing = asyncio.Lock()
-
-        async def see() -> None:
-            async with seeing:
-                await successor.foresee()
-
+        see = Together(successor.foresee)
         if self.answering:
             self.pipeline.publisher.show(see)
             await see()

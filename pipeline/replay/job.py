@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime, timedelta
 
 from pipeline.errors import OutageError
-from pipeline.live import Live
+from pipeline.live import GRACE_SECONDS, Live
 from pipeline.locks import Unlosable
 from pipeline.ports import Hold
 from pipeline.replay.copying import Copying
@@ -99,6 +99,9 @@ class Replays:
                 return await self._sweep()
             gone = served.previous.number
             await self._generations.serve(served.current, None)
+            if self._live.foundation.shared:
+                # Another process may have its last requests on these tables.
+                await asyncio.sleep(GRACE_SECONDS)
             return sorted({gone, *await self._sweep()})
 
     async def cancel(self) -> None:

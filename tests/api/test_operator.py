@@ -48,7 +48,8 @@ async def test_status_counts_documents_by_status(service: Service, client: Clien
 class _Replaying:
     """A replay that is under way."""
 
-    progress = Progress(state="running", step="documents.extracted.v1", read=3, total=4)
+    async def look(self) -> Progress:
+        return Progress(state="running", step="documents.extracted.v1", read=3, total=4)
 
 
 async def test_status_tells_of_a_replay_that_runs(service: Service, client: Client) -> None:

@@ -60,7 +60,7 @@ class Asked:
         )
 
     def found(self) -> list[tuple[str, float]]:
-        body = {"query": "word7", "threshold": 0, "limit": 20, "searchMode": "chunks"}
+        body = {"query": "word7", "threshold": 0, "limit": 100, "searchMode": "chunks"}
         results = self.ok("POST", "/ns/home/search", body)["results"]
         assert isinstance(results, list)
         return [(one["id"], one["similarity"]) for one in results]
@@ -144,8 +144,8 @@ def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(tmp_path: 
         api = deployment.api
         asked = Asked(api)
         stack.callback(asked.close)
-        asked.fill(300)
-        found = asked.found()
+        asked.fill(80)
+        found = until(asked.found, lambda now: len(now) == 80, "everything found")
         asked.ok("POST", "/admin/replay", {"chunkSize": 800})
         until(lambda: _generations(api.data_dir), bool, "the new tables begun")
         api.kill()

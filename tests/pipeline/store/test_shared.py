@@ -299,7 +299,7 @@ async def test_upkeep_of_one_process_fails_nobody(tmp_path: Path) -> None:
 async def test_large_tables_with_an_index_change_as_small_ones_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pipeline.store.sharedbase._INDEX_ROWS", 1)
+    monkeypatch.setattr("pipeline.store.stored._INDEX_ROWS", 1)
     store = await opened(tmp_path, shared=True, shards=1)
     rows = [document(str(number), metadata={"n": number}) for number in range(20)]
     await store_documents(store, *rows)

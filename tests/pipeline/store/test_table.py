@@ -360,8 +360,7 @@ async def test_memories_of_a_document_are_found_with_an_index_as_without(
     shared: bool, before: list[tuple[int, list[str] | None]], after: list[tuple[int, list[str] | None]]
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pipeline.store.base._INDEX_ROWS", 1)
-        patch.setattr("pipeline.store.sharedbase._INDEX_ROWS", 1)
+        patch.setattr("pipeline.store.stored._INDEX_ROWS", 1)
         store = await opened(folder, shards=1, shared=shared)
         known: dict[int, list[str]] = {9: ["a"]}
         await store_memories(store, memory("text 9", ["a"]))
