@@ -13,16 +13,23 @@ from api.remote import Key, Service, Url
 
 connectors = typer.Typer(no_args_is_help=True, help="Sources that namespaces are kept in step with.")
 
+_WIDTH = 160
 Connector = Annotated[str, typer.Argument(help="The id of a connector.")]
 
 
 @connectors.command(name="list")
 def list_connectors(*, url: Url = None, key: Key = None) -> None:
     """Every connector and how its newest run stands, also while it is under way."""
-    table = Table("Id", "Provider", "Namespace", "Account", "Documents", "Run", "Looked at", "Failed", "Told")
+    names = ("Id", "Provider", "Namespace", "Account", "Documents", "Run", "Looked at", "Failed", "Told")
+    table = Table(*names, box=None, pad_edge=False)
+    for column in table.columns:
+        column.overflow = "fold"
+    table.columns[0].no_wrap = True
     for one in Service.of(url, key).call("GET", "/admin/connectors")["connectors"]:
         table.add_row(*map(escape, _row(one)))
-    Console().print(table)
+    console = Console()
+    # Ids are to be copied: a narrow terminal breaks lines rather than what stands in them.
+    Console(width=max(console.width, _WIDTH)).print(table)
 
 
 @connectors.command()

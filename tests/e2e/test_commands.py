@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from supermemory import Supermemory
 
 from bench.server import Server
 from tests.e2e.waiting import until
@@ -136,8 +137,14 @@ def test_a_mistake_is_told_in_one_line_and_ends_with_1(recollect: Shell, namespa
     assert "Traceback" not in done.stderr
 
 
-def test_connectors_are_listed_and_keys_for_their_credentials_made(recollect: Shell) -> None:
-    assert "Provider" in recollect("connectors", "list")
+def test_connectors_are_listed_and_keys_for_their_credentials_made(
+    recollect: Shell, client: Supermemory, namespace: str
+) -> None:
+    site = {"start_url": "http://127.0.0.1:1/"}  # the crawler may not visit it
+    made = client.connectors.create(namespace, request={"provider": "web-crawler", "config": site})
+    listed = recollect("connectors", "list")
+    assert "Provider" in listed
+    assert made.id in listed, "whole, to be copied"
     assert len(recollect("connectors", "key").strip()) == 44
     refusal = recollect.run("connectors", "sync", "con_no")
     assert refusal.returncode == 1
