@@ -1,6 +1,6 @@
 """The facts of a namespace that its profile may show: of each section those that come first."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -43,6 +43,16 @@ class Section:
             return [one]
         self._keys[one] = key
         return self._trimmed() if len(self._keys) > 2 * KEPT else []
+
+    def early(self, rows: NDArray[np.intp], scores: NDArray[np.int64]) -> list[int]:
+        """Of many rows those that come early enough; with all of the lowest score, since ids decide then."""
+        if self._cut is not None:
+            rows, scores = rows[scores >= -self._cut[0]], scores[scores >= -self._cut[0]]
+        if len(rows) > 2 * KEPT:
+            least = np.partition(scores, len(scores) - 2 * KEPT)[len(scores) - 2 * KEPT]
+            rows = rows[scores >= least]
+        found: list[int] = rows.tolist()
+        return found
 
     def drop(self, one: str) -> None:
         """Let go of an id, if it is held."""
@@ -96,11 +106,14 @@ class Holding:
         times, dates = columns.updated_at, columns.dates
         whens = np.array([time_of(int(times[row]), dates[row]) for row in rows.tolist()], np.int64)
         lasting = columns.is_static[rows]
-        # Who somebody is counts more than when it was said, so every lasting fact is looked at.
-        wanted = {*rows[lasting].tolist(), *_newest(rows[~lasting], whens[~lasting])}
-        for bucket in range(fitting.shape[1]):
+        scores = _durabilities(columns, rows[lasting], whens[lasting])
+        wanted = {
+            *self.sections[STATIC].early(rows[lasting], scores),
+            *self.sections[DYNAMIC].early(rows[~lasting], whens[~lasting]),
+        }
+        for bucket, name in enumerate(self._buckets.names):
             members = fitting[rows, bucket]
-            wanted.update(_newest(rows[members], whens[members]))
+            wanted.update(self.sections[name].early(rows[members], whens[members]))
         place = dict(zip(rows.tolist(), whens.tolist(), strict=True))
         for row in sorted(wanted):
             self._put(
@@ -143,13 +156,17 @@ def _is_current(row: MemoryRow) -> bool:
     return row.is_latest and row.forgotten_at is None
 
 
-def _newest(rows: NDArray[np.intp], whens: NDArray[np.int64]) -> Sequence[int]:
-    """Of many rows those that a section may hold; with all of the oldest moment, since ids decide then."""
-    if len(rows) > 2 * KEPT:
-        least = np.partition(whens, len(whens) - 2 * KEPT)[len(whens) - 2 * KEPT]
-        rows = rows[whens >= least]
-    found: list[int] = rows.tolist()
-    return found
+def _durabilities(
+    columns: MemoryColumns, rows: NDArray[np.intp], whens: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    texts, sources = columns.texts, columns.sources
+    return np.array(
+        [
+            durability(texts[row], 1 + sources[row].count(" "), when)
+            for row, when in zip(rows.tolist(), whens.tolist(), strict=True)
+        ],
+        np.int64,
+    )
 
 
 def time_of(updated_at: int, date: str) -> int:
