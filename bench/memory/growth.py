@@ -51,11 +51,11 @@ def main() -> None:
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")
     for size in options.parse_args().sizes:
         with tempfile.TemporaryDirectory(prefix="recollect-growth-") as folder:
-            asyncio.run(_fill(Path(folder) / "data", size))
+            asyncio.run(fill(Path(folder) / "data", size))
             print(f"| {size:,} | {asyncio.run(_measured(Path(folder) / 'data'))} |", flush=True)
 
 
-async def _fill(data: Path, size: int) -> None:
+async def fill(data: Path, size: int) -> None:
     """A namespace with so many memories, as the stages would have left it."""
     embedder = open_embedder("wordllama")
     store = await open_store(

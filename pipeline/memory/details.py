@@ -14,7 +14,7 @@ from pipeline.ports import Neighbour, Neighbours
 from pipeline.text.terms import term_hash, terms
 from schemas.events import Relation
 
-LEAST = 0.2
+LEAST = 0.45
 """What the shared words must weigh, of all words of the shorter text without its subject."""
 RARE_SHARE = 0.02
 RARE_ROWS = 3
@@ -22,7 +22,8 @@ RARE_ROWS = 3
 _LEAD = re.compile(r"(?P<s>(?:The|Our|A|An) (?:[\w-]+)|[A-Z][\w-]*(?: [A-Z][\w-]*){0,2})(?P<own>'s)?(?: |$)")
 _NEGATED = re.compile(r"\b(?:not|no longer|never|no|without|\w+n't|stopped|quit)\b")
 _EMPTY_WORDS = (
-    "is are was were has have had do does did new old good great nice day time thing people lot way year "
+    "is are was were has have had do does did got much part around happened since back stuff really able "
+    "kind heard shared new old good great nice day time thing people lot way year "
     "week weekend month today tonight tomorrow yesterday now first last next every once twice again name "
     "named called email phone number address birthday favorite favourite learning using going living working "
     "running based employed brother sister son daughter child mother father friend wife husband "

@@ -249,7 +249,8 @@ FORMS: tuple[Form, ...] = (
         "cancelled canceled unsubscribed",
     ),
     form(
-        rf"{WHO} (?:has )?(?P<b>passed|finished|submitted|completed|handed in|found|got) {_OBJECT}",
+        rf"{WHO} (?:has )?(?P<b>passed|finished|submitted|completed|handed in|found|got) "
+        rf"(?=(?:an?|the|their|his|her) ){_OBJECT}",
         _achieved,
         "passed finished submitted completed handed found got",
     ),

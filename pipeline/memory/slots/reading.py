@@ -2,9 +2,10 @@
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 from pipeline.memory.slots import amounts, claims, people, things
-from pipeline.memory.slots.grammar import Form
+from pipeline.memory.slots.grammar import Form, detail
 from pipeline.memory.slots.slot import Slot
 
 LONGEST = 240
@@ -39,9 +40,15 @@ def slots(text: str) -> tuple[Slot, ...]:
     for one in _fitting(text):
         match = one.pattern.match(text)
         for slot in one.build(match) if match is not None else ():
-            if slot is not None and slot.value != slot.subject:
-                found.setdefault((*slot.key, slot.replaces or ""), slot)
+            if match is not None and slot is not None and slot.value != slot.subject:
+                found.setdefault((*slot.key, slot.replaces or ""), _in_detail(slot, match))
     return tuple(found.values())
+
+
+def _in_detail(slot: Slot, match: re.Match[str]) -> Slot:
+    """With the circumstances, whether its form heeds them or not: who drops them says something else."""
+    said = detail(match)
+    return slot if not said or said in slot.detail else replace(slot, detail=f"{slot.detail} {said}".strip())
 
 
 def _fitting(text: str) -> list[Form]:

@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.memory.relations import replaced
 from pipeline.memory.slots.reading import slots
+from pipeline.memory.slots.slot import repeats
 
 
 def _updates(new: str, old: str) -> bool:
@@ -63,3 +64,17 @@ def test_a_changed_value_of_one_attribute_updates(old: str, new: str) -> None:
 )
 def test_in_doubt_nothing_is_updated(old: str, new: str) -> None:
     assert not _updates(new, old)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("User is on vacation until 27 November 2026", "User is on vacation"),
+        ("User works as a waiter in Split", "User works as a waiter"),
+        ("User moved to Paris", "User lives in Paris"),
+        ("User loves tea", "User likes tea"),
+        ("User is married to Kim", "User is married"),
+    ],
+)
+def test_what_says_more_does_not_say_the_same(one: str, other: str) -> None:
+    assert not any(repeats(ours, theirs) for ours in slots(one) for theirs in slots(other))

@@ -1,0 +1,157 @@
+"""How right relations are, and what finding them costs: `python -m bench.memory.relations`.
+
+Pairs: `tests/data/relations`. Conversations: LoCoMo's, which are not shipped; `--data` names their folder.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import median
+from time import process_time
+from typing import Literal
+
+from bench.figures import machine
+from bench.memory.conversations import conversations
+from bench.memory.coverage import extracted
+from bench.memory.growth import NAME, SPACE, fill
+from bench.recall import DATA
+from pipeline.index.cache import NamespaceCache
+from pipeline.inference import open_embedder
+from pipeline.memory.details import parent
+from pipeline.memory.ledger import Ledger
+from pipeline.memory.relations import judge, moment, replaced
+from pipeline.memory.slots.reading import slots
+from pipeline.memory.slots.slot import Slot, repeats
+from pipeline.ports import Neighbour, Neighbours, SharedWords
+from pipeline.store import open_store
+from pipeline.text.terms import hashed
+from schemas.events import NamespaceChanged, SettingsChanged
+from tests.data.relations import Verdict, pairs
+
+CACHE = 1 << 30
+ASKED = 1000
+_ANSWERS: tuple[Verdict, ...] = ("updates", "extends", "same")
+
+
+def main() -> None:
+    """Print the tables as Markdown."""
+    options = argparse.ArgumentParser(prog="python -m bench.memory.relations", description=__doc__)
+    options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
+    options.add_argument("--memories", type=int, default=100_000, help="of the namespace that is searched")
+    options.add_argument("--show", action="store_true", help="each relation of the conversations, to be read")
+    chosen = options.parse_args()
+    print("| half | relation | pairs | found | precision | recall |\n|---|---|---:|---:|---:|---:|")
+    _print_pairs("open")
+    _print_pairs("locked")
+    path = chosen.data / "locomo-dev.json"
+    if path.is_file():
+        _print_stream(path, show=chosen.show)
+    with tempfile.TemporaryDirectory(prefix="recollect-relations-") as folder:
+        asyncio.run(_print_cost(Path(folder), chosen.memories))
+
+
+def _print_pairs(half: Literal["open", "locked"]) -> None:
+    all_of = pairs(half)
+    near = _near(sorted({one.old for one in all_of}))
+    said = Counter((one.verdict, _judged(one.old, one.new, near)) for one in all_of)
+    for answer in _ANSWERS:
+        right = said[answer, answer]
+        given = sum(count for (_, found), count in said.items() if found == answer)
+        wanted = sum(count for (truth, _), count in said.items() if truth == answer)
+        print(f"| {half} | {answer} | {wanted} | {given} | {right / given:.3f} | {right / wanted:.3f} |")
+
+
+def _judged(old: str, new: str, near: Neighbours) -> Verdict:
+    ours, theirs = slots(new), slots(old)
+    if any(repeats(one, other) for one in ours for other in theirs):
+        return "same"
+    if replaced(ours, theirs):
+        return "updates"
+    return "extends" if parent(new, [Neighbour("", old)], near) else "unrelated"
+
+
+def _near(texts: Sequence[str]) -> Neighbours:
+    held = [set(hashed(text).tolist()) for text in texts]
+    return Neighbours(len(texts), Counter(term for terms in held for term in terms))
+
+
+def _print_stream(path: Path, *, show: bool) -> None:
+    """Every memory of every conversation, in order, against those before it."""
+    memories, fired = 0, Counter[str]()
+    for conversation in conversations(path):
+        texts = list(dict.fromkeys(one.text for one in extracted(conversation)))
+        memories += len(texts)
+        for kind, old, new, why in _related(texts):
+            fired[kind] += 1
+            if show:
+                print(f"{kind}: {old} | {new} | {why}")
+    print(f"\n{memories:,} memories of conversations:")
+    for kind in _ANSWERS:
+        print(f"- {kind}: {fired[kind]}, {1000 * fired[kind] / memories:.1f} per 1,000")
+
+
+def _related(texts: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
+    filled: defaultdict[tuple[str, str], list[tuple[Slot, str]]] = defaultdict(list)
+    counted = Counter[int]()
+    for at, new in enumerate(texts):
+        own = slots(new)
+        for slot in own:
+            for other, old in filled[slot.key]:
+                if repeats(slot, other):
+                    yield "same", old, new, slot.attribute
+                elif replaced([slot], [other]):
+                    yield "updates", old, new, slot.attribute
+        for slot in own:
+            filled[slot.key].append((slot, new))
+        if more := parent(new, [Neighbour(old, old) for old in texts[:at]], Neighbours(at, counted)):
+            yield "extends", more.target, new, more.why
+        counted.update(set(hashed(new).tolist()))
+
+
+async def _print_cost(data: Path, size: int) -> None:
+    await fill(data, size)
+    store = await open_store(
+        str(data / "tables"), dimensions=256, shards=4, embedder=open_embedder("wordllama").name
+    )
+    at = moment("2026-01-01", datetime.now(UTC))
+    row = NamespaceChanged(name=NAME, generation=0, spaces=(SPACE,), created_at=at, updated_at=at)
+    store.catalog.apply(SettingsChanged(change=row))
+    cache = NamespaceCache(store.documents, store.chunks, store.memories, store.catalog, CACHE)
+    ledger = Ledger(store.memories, capacity=2 * size)
+    words = await cache.shared_words(NAME)
+    if words is None:
+        message = f"A namespace of {size:,} memories does not fit into {CACHE:,} bytes"
+        raise SystemExit(message)
+    await ledger.load([SPACE])
+    taken = sorted(_seconds(ledger, words, number, at) * 1000 for number in range(ASKED))
+    print(f"\nRelations of one new memory in a namespace of {size:,}, CPU time; {machine()}:")
+    print(f"- median {median(taken):.2f} ms, p99 {taken[int(0.99 * ASKED)]:.2f} ms, most {taken[-1]:.2f} ms")
+    await store.close()
+
+
+def _seconds(ledger: Ledger, words: SharedWords, number: int, at: datetime) -> float:
+    """Slots, those who share them, the verdict, the neighbours by words, and the parent among them."""
+    text = _NEW[number % len(_NEW)].format(number=number, who=f"Person{number * 7}")
+    begun = process_time()
+    own = slots(text)
+    judge(own, at, ledger.in_slots([SPACE], [slot.key for slot in own]))
+    near = words(hashed(text))
+    parent(text, near.found, near)
+    return process_time() - begun
+
+
+_NEW = (
+    "{who} moved to City{number}",
+    "{who} likes the museum in City{number}",
+    "{who} no longer works at Company{number}",
+    "{who} has 9 cats",
+    "{who} gave the report of unit {number} to Person{number} at the cello concert",
+)
+
+
+if __name__ == "__main__":
+    main()
