@@ -38,6 +38,7 @@ _DETAIL = frozenset(
     }
 )  # fmt: skip
 """What is said after one of these words adds to what stands before it, and leaves it true."""
+_PAUSE = re.compile(r";| - | \u2013 ")
 _DENIALS = frozenset(["not", "no", "never", "longer", "without", "t", "stopped", "quit"])
 
 
@@ -98,7 +99,7 @@ def _in_most_detail(facts: Sequence[Stated]) -> list[_Made]:
     for at in longest_first:
         roots[at] = says.get(spoken[at], at)
         if roots[at] == at:
-            for less in _less_detailed(spoken[at]):
+            for less in _less_detailed(spoken[at], facts[at].text):
                 says.setdefault(less, at)
     return _gathered(facts, roots)
 
@@ -111,9 +112,12 @@ def _gathered(facts: Sequence[Stated], roots: Sequence[int]) -> list[_Made]:
     return [_Made(facts[root].text, tuple(facts[at].id for at in group)) for root, group in groups.items()]
 
 
-def _less_detailed(said: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _less_detailed(said: tuple[str, ...], text: str) -> Iterator[tuple[str, ...]]:
     """What says the same: these words, and their beginnings that are only added to and not denied."""
     yield said
+    for pause in _PAUSE.finditer(text):
+        if _DENIALS.isdisjoint(words(text[pause.end() :])):
+            yield tuple(words(text[: pause.start()]))
     for end in range(len(said) - 1, _OPENING, -1):
         if said[end] in _DENIALS:
             return

@@ -15,7 +15,7 @@ DEFAULT_BUCKETS = {
     "preferences": "What somebody likes, loves, enjoys, prefers, wants, dislikes or hates: favourites, tastes"
 }
 """Where neither the namespace nor the organization defines any."""
-SIMILAR = 0.17
+SIMILAR = 0.2
 """From so much above what strangers have in common a fact is in a bucket."""
 MARGIN = 0.1
 """It is in every bucket that is not further behind its best one."""

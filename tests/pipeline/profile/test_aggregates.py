@@ -23,6 +23,13 @@ def test_a_fact_stands_for_the_same_with_less_detail() -> None:
     ]
 
 
+def test_what_is_added_after_a_pause_is_detail() -> None:
+    assert said("Ada works at Acme", "Ada works at Acme; it makes her happy") == [
+        "Ada works at Acme; it makes her happy"
+    ]
+    assert len(said("Ada works at Acme", "Ada works at Acme; but not any longer")) == 2
+
+
 def test_what_only_begins_alike_stays_apart() -> None:
     facts = (
         "Ada works at Acme",

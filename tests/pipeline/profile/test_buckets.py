@@ -19,7 +19,7 @@ SETS = json.loads((Path(__file__).parents[2] / "data" / "buckets.json").read_tex
 """Facts with the buckets they belong in. The rules were chosen on `dev`; `locked` was written before them."""
 
 
-@pytest.mark.parametrize(("name", "precision", "recall"), [("dev", 0.85, 0.75), ("locked", 0.85, 0.55)])
+@pytest.mark.parametrize(("name", "precision", "recall"), [("dev", 0.85, 0.65), ("locked", 0.9, 0.5)])
 async def test_facts_are_in_the_buckets_that_describe_them(
     name: str, precision: float, recall: float
 ) -> None:

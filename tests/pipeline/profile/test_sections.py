@@ -24,6 +24,14 @@ def test_who_somebody_is_comes_before_what_was_said_last() -> None:
     assert static == ["Ada lives in Rome", "Ada's name is Ada Byron", "Ada likes tea"]
 
 
+def test_what_is_plain_comes_before_what_takes_many_words() -> None:
+    static, _ = shown(
+        fact("Showing what she made is the best thing ever for Ada", 0, static=True),
+        fact("Ada plays the clarinet", 90, static=True),
+    )
+    assert static[0] == "Ada plays the clarinet"
+
+
 def test_what_several_documents_say_comes_before_what_one_says() -> None:
     static, _ = shown(
         fact("Ada likes tea", 0, static=True, sources=("a",)),
