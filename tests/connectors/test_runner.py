@@ -357,6 +357,22 @@ async def test_a_failure_keeps_the_document_and_the_reason(states: ConnectorStat
 
 
 @pytest.mark.anyio
+async def test_a_slow_run_says_how_far_it_is_before_its_first_checkpoint(states: ConnectorStates) -> None:
+    class Slow(Script):
+        async def sync(
+            self, connection: Connection, cursor: Cursor | None, known: Known
+        ) -> AsyncIterator[Step]:
+            for number in range(3):
+                bench.clock.advance(10)
+                yield Item(str(number), "1", "A", "a")
+            yield Checkpoint({})
+
+    bench = Bench(states, Slow())
+    await bench.run()
+    assert [one.processed for one in bench.reports if one.status == "running"] == [0, 1, 2, 3]
+
+
+@pytest.mark.anyio
 async def test_what_can_be_no_document_is_a_failure(states: ConnectorStates) -> None:
     bench = Bench(states, Script(Item("a", "1", None, " "), Item("b", "1", "B", file=File(b"", "b.pdf"))))
     report = await bench.run()
