@@ -11,7 +11,7 @@ from time import process_time
 
 from bench.memory.conversations import Conversation, conversations
 from bench.memory.coverage import Coverage, Vectors, coverage, extracted
-from bench.memory.finding import Recall, corpus, recalls, shown
+from bench.memory.finding import BUDGETS, Recall, corpus, recalls, shown
 from bench.memory.minilm import MiniLM, is_there
 from bench.recall import DATA
 from pipeline.index.hits import BOTH, Kind
@@ -70,15 +70,18 @@ def _line(name: str, one: Coverage) -> str:
 
 
 async def _print_recall(found: Sequence[Conversation], embedder: Embedder) -> None:
-    print("\n| documents | " + " | ".join(name for name, _ in _MODES) + " |")
-    print("|---|" + "---:|" * len(_MODES))
+    budgets = " | ".join(f"within {size // 4:,} tokens" for size in BUDGETS)
+    print(f"\n| documents | searched | in ten results | {budgets} |")
+    print("|---|---|---:|" + "---:|" * len(BUDGETS))
     for name, by_turn in (("a session each", False), ("a turn each", True)):
-        results: dict[str, list[Recall]] = {mode: [] for mode, _ in _MODES}
-        for one in found:
-            filled = await corpus(one, extracted(one), embedder, by_turn=by_turn)
-            for mode, kinds in _MODES:
-                results[mode] += await recalls(one, filled, embedder, kinds)
-        print(f"| {name} | " + " | ".join(shown(results[mode]) for mode, _ in _MODES) + " |")
+        for mode, kinds in _MODES:
+            results: list[Recall] = []
+            for one in found:
+                # A search for chunks alone would still look at what was remembered of them.
+                memories = [] if kinds == ("chunk",) else extracted(one)
+                filled = await corpus(one, memories, embedder, by_turn=by_turn)
+                results += await recalls(one, filled, embedder, kinds)
+            print(f"| {name} | {mode} | " + " | ".join(shown(results)) + " |")
 
 
 def _print_speed(found: Sequence[Conversation]) -> None:

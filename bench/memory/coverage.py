@@ -15,12 +15,17 @@ Vectors = Callable[[Sequence[str]], NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Extracted:
-    """A memory: the turns that it comes from, and whom it is about (the first speaker it names)."""
+    """A memory: the turns that it comes from, and whom it is about (the first speaker it names).
+
+    `start` and `end` are its offsets in the text of its session.
+    """
 
     text: str
     turns: frozenset[str]
     speaker: str | None
     session: int
+    start: int
+    end: int
 
 
 @dataclass
@@ -49,9 +54,9 @@ def extracted(conversation: Conversation) -> list[Extracted]:
     found = []
     for number, session in enumerate(conversation.sessions):
         for draft in drafts(session.text, date.fromisoformat(session.date[:10])):
-            turns = session.at(draft.start or 0, draft.end or len(session.text))
-            speaker = about(draft.text, conversation.speakers)
-            found.append(Extracted(draft.text, frozenset(turns), speaker, number))
+            start, end = draft.start or 0, draft.end or len(session.text)
+            turns, speaker = session.at(start, end), about(draft.text, conversation.speakers)
+            found.append(Extracted(draft.text, frozenset(turns), speaker, number, start, end))
     return found
 
 

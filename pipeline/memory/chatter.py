@@ -49,7 +49,8 @@ _CHEER = re.compile(
     r"(?:my|your) back|"
     r"can't wait to (?:see|hear|show|tell|find out|catch up)|no matter what|push(?:ing)? (?:forward|through)|"
     r"^we(?:'ll| can| all| will|'ve got| got| have got)\b.*\b(?:together|anything|difference|this|attitude)|"
-    r"at the end of the day|fingers crossed|that's for sure|keep (?:me|you) posted|let (?:me|you) know)\b",
+    r"(?:have|got) to (?:say|admit|tell|confess)\b|at the end of the day|fingers crossed|that's for sure|"
+    r"keep (?:me|you) posted|let (?:me|you) know)\b",
     re.IGNORECASE,
 )
 _MOOD = re.compile(
@@ -69,11 +70,16 @@ _MOOD = re.compile(
     re.IGNORECASE,
 )
 _DANGLING = re.compile(
-    r"\b(?:it|this|that|them|those|these|so|the same|one|ones|the same way|to|yet)(?: (?:all|again|too|out|"
+    r"\b(?:it|this|that|them|those|these|so|the same|the same way|to|yet)(?: (?:all|again|too|out|"
     r"up|so|well|a lot|much|now|soon|together|anyway|today))*$|"
+    r"\b(?:the|another|this|that|which|got|have|had|is|was) ones?$|\b(?:is|am|are|was|were|do|does|did|"
+    r"have|has|can)$|"
+    r"^I shared (?:an?|the|some|this|it|one) ?(?:\w+ )?(?:pics?|photos?|pictures?|snaps?|shots?|images?|"
+    r"selfies?|videos?)?$|"
+    r"^last time\b|"
     r"^(?:I|We)(?:'ve|'m|'ll| have| can| will| am| are|'re)?(?: (?:really|just|also|still|always|never|"
     r"even|totally|definitely|only|all|both))* "
-    r"(?!is |was )\w+ (?:it|this|that|them)\b(?! \w+ (?:I|we|was|is|are)\b)|"
+    r"(?!is |was )\w+ (?:(?:it|them)\b|(?:this|that)\b(?! \w+))(?! \w+ (?:I|we|was|is|are)\b)|"
     r"^(?:I|We)(?:'ve| have)? (?:had|have|felt|feel|did|do) (?:a similar|the same|similar)\b",
     re.IGNORECASE,
 )

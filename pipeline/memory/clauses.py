@@ -8,7 +8,7 @@ _SHORTEST = 3
 _MINE = r"(?:I|I'm|I've|I'll|I'd|[Mm]y|[Ww]e|[Ww]e're|[Ww]e've|[Ww]e'll|[Oo]ur)\b"
 _PERHAPS = r"(?:(?:maybe|perhaps|probably|hopefully|I think|I guess) )?"
 _CUT = re.compile(
-    rf"(?:,? (?:and|but|so|plus)(?: (?:also|now|then))? |; |, | [-\u2013\u2014]+ )(?={_PERHAPS}{_MINE})|"
+    rf"(?:,? (?:and|but|so|plus)(?: (?:also|now|then))? |; |, | ?[-\u2013\u2014]+ )(?={_PERHAPS}{_MINE})|"
     r"(?: [-\u2013\u2014]+ |,? (?:and|but|so|which) |; )(?=(?:it|that|this|it's|that's|was|is)\b)|"
     r"(?: [-\u2013\u2014]+ |; )(?=(?:they|he|she|they're|he's|she's|so|a|such|what|here's|super|definitely|"
     r"just)\b)|"
@@ -36,7 +36,9 @@ _MOODS = words(
 )
 _NOT_MINE = words(
     "turned looked sounded seemed said loved agreed been missed based used need speed red bed hundred "
-    "indeed feed wed read set put cut hit quit let felt"
+    "indeed feed wed something nothing anything everything morning evening during according including "
+    "following "
+    "interesting amazing exciting king spring read set put cut hit quit let felt"
 )
 _SHARED = re.compile(
     r"^(?:here's|here is|here are|here're|check out|look at|take a look at|this is|have a look at|i'm "
@@ -46,11 +48,22 @@ _SHARED = re.compile(
     r"screenshots?|recipe|link)\b)(?:this )?",
     re.IGNORECASE,
 )
-_NO_MORE = re.compile(r"[,;]| [-\u2013\u2014]+ | (?:because|since|though|but|when|that|which|if) ")
+_AFTER_COMMA = re.compile(r"^[^,]{3,80}, (?P<rest>\w.*)$", re.DOTALL)
+_POINTS = re.compile(
+    r"(?:it|that|this|they|he|she|these|those|there|you|it's|that's|they're|he's|she's|there's|so|what|and|"
+    r"but|or|who|which)\b",
+    re.IGNORECASE,
+)
+_UNDER = re.compile(
+    rf"^(?:since|because|when|while|as|after|before|although|though|once|whenever) (?:\S+ "
+    rf"){{2,12}}(?={_MINE})",
+    re.IGNORECASE,
+)
+_NO_MORE = re.compile(r"[,;]| [-\u2013\u2014]+ | (?:because|though|but) ")
 _BEGUN = re.compile(
     r"^(?:(?:just|finally|recently|already|even|also|actually|still) )*(?P<verb>[A-Za-z']+)\b", re.IGNORECASE
 )
-_FINITE = re.compile(r"(?:'s|n't|'re|'ll)$")
+_FINITE = re.compile(r"(?:'s|n't|'re|'ll|'ve|'m)$")
 
 
 def clauses(text: str, *, chat: bool = False) -> list[str]:
@@ -77,10 +90,12 @@ def _cut(text: str) -> list[str]:
 def _stands(head: str) -> bool:
     """Whether what comes before a cut has a subject and a verb of its own."""
     spoken = head.split()
+    if _POINTS.match(head):
+        return True
     if len(spoken) < _SHORTEST:
         return False
     if main_subject(head):
-        return not re.search(r"\b(?:that|because|when|if|whether|how|what|said|says|know|think)$", head)
+        return not re.search(r"\b(?:that|because|when|if|whether|how|what)$", head)
     return not _FRONTED.match(head) and any(is_verb(word) for word in spoken[1:])
 
 
@@ -121,6 +136,7 @@ def completed(clause: str) -> str:
         return f"I {lower}" if not re.match(r"\s+(?:by|as|in)\b", rest) or verb in PASTS else clause
     if (
         verb.endswith("ing")
+        and verb not in _NOT_MINE
         and len(verb) > 5
         and not any(map(is_verb, _NO_MORE.split(clause)[0].split()[1:]))
     ):
@@ -142,6 +158,13 @@ def is_fronted(clause: str) -> bool:
     return _FRONTED.match(clause) is not None
 
 
+def names_subject(clause: str) -> bool:
+    """Whether what follows a fronted part has a subject of its own: `Since I moved, things have been "
+    "quiet`."""
+    found = _AFTER_COMMA.search(clause)
+    return found is not None and _POINTS.match(found["rest"]) is None
+
+
 def main_subject(clause: str) -> bool:
     """Whether the statement, past what stands before it, is about the one who speaks.
 
@@ -152,12 +175,14 @@ def main_subject(clause: str) -> bool:
         return True
     if not _FRONTED.match(clause):
         return False
+    if _UNDER.match(clause):
+        return True
     return re.search(rf", (?:{_MINE}|there (?:is|was|were|are)\b)", clause) is not None or (
         re.match(rf"(?:\w+ ){{1,4}}{_MINE}", clause) is not None
         and re.match(
             r"(?:yesterday|today|(?:last|this|next) (?:past )?(?:\w+day|week|month|year|night|morning|"
             r"evening|summer|winter|spring|fall|"
-            r"autumn|time|weekend)|recently|lately|one day|tonight|tomorrow|\w+ (?:years|months|weeks|"
+            r"autumn|weekend)|recently|lately|one day|tonight|tomorrow|\w+ (?:years|months|weeks|"
             r"days) ago)\b",
             clause,
             re.IGNORECASE,

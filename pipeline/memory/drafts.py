@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 
+from pipeline.memory.antecedents import antecedent, begins_with_pronoun, named, says_more
 from pipeline.memory.facts import Fact, continued, facts
 from pipeline.memory.sentences import sentences
 from pipeline.memory.slots.reading import slots
@@ -78,10 +79,12 @@ def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:
     """One by one, because a long text has more than are wanted."""
     offset = utterance.start
     before: Fact | None = None
+    who: str | None = None
     for sentence in sentences(utterance.text, lines=utterance.chat):
-        found = facts(sentence.text, voice)
+        text, who = _about(sentence.text, who)
+        found = facts(text, voice)
         if not found and before is not None:
-            more = continued(sentence.text, voice, before)
+            more = continued(text, voice, before)
             found = [] if more is None else [more]
         before = found[-1] if found and not found[-1].continues else None
         for fact in found:
@@ -93,6 +96,13 @@ def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:
                 slots(fact.text),
                 tuple(when.written for when in fact.times),
             )
+
+
+def _about(sentence: str, who: str | None) -> tuple[str, str | None]:
+    """The sentence with `he` and `she` named where it is clear, and whom they mean in the next one."""
+    if who is None or not begins_with_pronoun(sentence):
+        return sentence, antecedent(sentence)
+    return named(sentence, who), who if says_more(sentence) else None
 
 
 def _changes(slots: Iterable[Slot], values: dict[tuple[str, str], str]) -> bool:

@@ -11,7 +11,15 @@ from pipeline.memory.chatter import (
     is_question,
     is_unsayable,
 )
-from pipeline.memory.clauses import clauses, completed, is_fronted, is_verb, main_subject, time_last
+from pipeline.memory.clauses import (
+    clauses,
+    completed,
+    is_fronted,
+    is_verb,
+    main_subject,
+    names_subject,
+    time_last,
+)
 from pipeline.memory.dates import When, dated
 from pipeline.memory.languages import language, lasts, states
 from pipeline.memory.lasting import is_static
@@ -52,9 +60,17 @@ _POINTED = re.compile(
     r"one|"
     r"some|someone|something|anything|everything|everyone|nothing|nobody|such|same|another|both|not|sounds|"
     r"so|let's|let|to|can't|there|there's|what|which|who|quite|glad|happy|sorry|hope|hoping|reminds|makes|"
-    r"made|sounds|looks|feels)\b(?! (?:of (?:my|our)|\w+ (?:I|that I|we) ))",
+    r"made|sounds|looks|feels)\b(?! of (?:my|our)\b)",
     re.IGNORECASE,
 )
+_THIS = re.compile(
+    r"^(?:this|these|those|another) (?!\w+ly\b|(?:one|ones|is|was|are|were|has|had|have|will|can|also|just|"
+    r"really|even|still|all|"
+    r"time|day|week|year|got|made|said|keeps?|helps?|makes?|gives?|brings?|means?|reminds?|feels?|looks?|"
+    r"sounds?)\b)[a-z]{3,} ",
+    re.IGNORECASE,
+)
+_KEEPS_ME = re.compile(r"\b(?P<verb>\w+) (?:me|us|my|our)\b")
 _CALLED = re.compile(r"^(?:[A-Z]\w+,? (?:that|this|it|what)(?:'s|\b)|[A-Z]\w+, (?!who\b|which\b))")
 _SPECIFIC = re.compile(r"\d|(?<=[a-z,'] )[A-Z][a-z]+|^The [\w ]+ (?:of|for|is now|was) ")
 _FIRST = re.compile(r"\b(?:I|I'\w+|my|me|myself|mine|we|we'\w+|us|our|ours)\b", re.IGNORECASE)
@@ -146,10 +162,13 @@ def _states(clause: str, voice: Voice) -> bool:
 
 def _speaks_of_self(clause: str, spoken: list[str]) -> bool:
     """`Painting helps me relax`: about somebody in a chat, though the subject is something else."""
-    if _POINTED.match(clause) or not _FIRST.search(clause):
+    if not _FIRST.search(clause) or (_POINTED.match(clause) and not _THIS.match(clause)):
         return False
-    if is_fronted(clause) and not re.match(r"for (?:me|us),? (?!it|that)", clause, re.IGNORECASE):
+    if is_fronted(clause) and not names_subject(clause):
         return False
+    keeps = _KEEPS_ME.search(clause)
+    if keeps is not None and keeps["verb"] in BASES:
+        return True
     return any(is_verb(word) for word in spoken[:14])
 
 

@@ -13,11 +13,11 @@ SHORTEST, LONGEST = 6, 300
 _DENSE = 4
 """Of scripts that say more with each."""
 
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _ENGLISH = words(
-    "the and is are was were i my to of in that with for have has it you we at on be this not but from "
+    "the and me is are was were i my to of in that with for have has it you we at on be this not but from "
     "they he she "
     "will would can do did don doesn so as an our your their his her there been had just get got"
 )

@@ -19,7 +19,8 @@ _WORD = (
     r"on another note|in other news|to be honest|long story short|besides that|other than that|in the "
     r"meantime|"
     r"not much|same here|me too|you know what|you know|i mean|well then|all good|true|right|indeed|"
-    r"long time no see|long time no talk|good to (?:see|hear from) you|nice to (?:see|hear from) you"
+    r"rest assured|as for me|fun fact|apart from that|either way|the other day|long time no see|long time "
+    r"no talk|good to (?:see|hear from) you|nice to (?:see|hear from) you"
 )
 _OPENING = re.compile(
     rf"^(?:(?:{_WORD})(?: (?:so much|a lot|a bunch|a ton|again|there|all))?(?:[,!.:;\s-]+|$))+", re.IGNORECASE

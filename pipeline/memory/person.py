@@ -19,8 +19,8 @@ _ME = re.compile(r"\bme\b", re.IGNORECASE)
 _MYSELF = re.compile(r"\bmyself\b", re.IGNORECASE)
 _MINE = re.compile(r"\bmine\b", re.IGNORECASE)
 _ME_AND = re.compile(r"^Me and (?P<who>(?:my |the )?\w+)", re.IGNORECASE)
-_WE = re.compile(r"\bwe(?P<verb>'ve|'re|'ll|'d)?\b", re.IGNORECASE)
-_WE_VERBS = {"'ve": " have", "'re": " are", "'ll": " will", "'d": " had"}
+_WE = re.compile(r"\bwe(?:(?P<verb>'ve|'re|'ll|'d)(?P<had>(?= (?:been|had|\w+ed)\b))?)?\b", re.IGNORECASE)
+_WE_VERBS = {"'ve": " have", "'re": " are", "'ll": " will", "'d": " would"}
 _OUR = re.compile(r"\b(?P<our>our)\b", re.IGNORECASE)
 _OURS = re.compile(r"\bours\b", re.IGNORECASE)
 _OURSELVES = re.compile(r"\bourselves\b", re.IGNORECASE)
@@ -47,7 +47,7 @@ def resolved(text: str, speaker: str | None) -> str:
     if not is_first_person(text):
         return text
     opening = re.match(r"I(?:'m|'ve|'ll| have| had)?\s+(?:\w+ly\s+)?([\w']+)", text)
-    present = opening is not None and not is_past(opening[1].lower())
+    present = opening is not None and not (is_past(opening[1].lower()) or opening[1].endswith("ing"))
     for pattern, verb in _BE_HAVE:
         text = pattern.sub(f"{who} {verb}", text)
     text = _agreed(text, who)
@@ -64,7 +64,12 @@ def _plural(text: str, who: str) -> str:
         nonlocal named
         subject = "they" if named else f"{who} and others"
         named = True
-        return f"{subject}{_WE_VERBS.get(match['verb'] or '', '')}"
+        verb = (
+            " had"
+            if match["verb"] == "'d" and match["had"] is not None
+            else _WE_VERBS.get(match["verb"] or "", "")
+        )
+        return f"{subject}{verb}"
 
     if text[:3].lower() == "our":
         text, named = f"{who}'s{text[3:]}", True

@@ -23,7 +23,10 @@ _SKIPPED = re.compile(
     r"\s*[$>]{1,3} )"
 )
 _ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
-_STOP = re.compile(r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|$)|[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*")
+_STOP = re.compile(
+    r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|$)|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+(?=\s|$)|"
+    r"[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*"
+)
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|"
     r"Feb|Mar|Apr|"

@@ -81,4 +81,4 @@ async def test_a_question_finds_the_turns_that_answer_it(
 ) -> None:
     embedder = open_embedder("wordllama")
     filled = await corpus(talk, extracted(talk), embedder, by_turn=by_turn)
-    assert [one.share for one in await recalls(talk, filled, embedder, kinds)] == [1.0]
+    assert [one.in_ten for one in await recalls(talk, filled, embedder, kinds)] == [1.0]

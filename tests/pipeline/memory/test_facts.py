@@ -33,6 +33,13 @@ def stated(sentence: str, voice: Voice = ANN) -> list[str]:
         ("I'd love to visit Japan.", "Ann would love to visit Japan"),
         ("I couldn't attend the meeting.", "Ann couldn't attend the meeting"),
         ("Our team won the cup.", "Ann's team won the cup"),
+        ("Another script that I wrote was shown.", "Another script that Ann wrote was shown"),
+        ("Since I'm allergic I use oat milk.", "Since Ann is allergic Ann uses oat milk"),
+        ("Since I lost my job, things have been tough.", "Since Ann lost Ann's job, things have been tough"),
+        ("Creativity and family keep me at peace.", "Creativity and family keep Ann at peace"),
+        ("They're good- we got another cat.", "Ann and others got another cat"),
+        ("We'd go through the fields.", "Ann and others would go through the fields"),
+        ("Dancing helps me de-stress.", "Dancing helps Ann de-stress"),
         ("Me and my wife moved to Oslo.", "Ann and their wife moved to Oslo"),
     ],
 )
@@ -60,6 +67,11 @@ def test_what_chats_leave_out_is_completed(said: str, fact: str) -> None:
         "For me, it was a big step.",
         "Talking and working together helps.",
         "[a photo of my dog]",
+        "Just something nice for a change.",
+        "Looks like we need a break.",
+        "Here's a pic!",
+        "That way I can rest.",
+        "I have to say, it was hard.",
     ],
 )
 def test_moods_courtesies_cheers_and_what_points_elsewhere_state_nothing(said: str) -> None:
