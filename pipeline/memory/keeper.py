@@ -6,6 +6,7 @@ from dataclasses import replace
 from hashlib import blake2b
 
 from pipeline.locks import LocalLocks
+from pipeline.memory.conclusions import all_premises, concluded, premises
 from pipeline.memory.ledger import Ledger, known
 from pipeline.memory.relations import Known, replaced, update
 from pipeline.memory.statements import Edit, stated_relations, without
@@ -52,7 +53,29 @@ class Keeper:
 
             for hold in holds:
                 hold.check()
-            await self._memories.update([*edits, *(one for one in settled if one not in edits)], apply)
+            changed = [*edits, *(one for one in settled if one not in edits)]
+            after = await self._memories.update(changed, apply)
+            await self._conclude(together, {**dict.fromkeys(edits), **_each_first(after)})
+            for hold in holds:
+                hold.check()
+
+    async def _conclude(self, together: set[str], changed: Mapping[str, MemoryRow | None]) -> None:
+        """What follows from memories that changed, or is itself new, holds as far as they do; and so on."""
+        while changed:
+            await self._ledger.load(together)
+            ids = {one for id_ in changed for one in self._ledger.concluded(id_)}
+            ids |= {id_ for id_, row in changed.items() if row is not None and premises(row)}
+            if not ids:
+                return
+            rows = _each_first(await self._memories.get(ids))
+            there = [row for row in rows.values() if row is not None]
+            around = _each_first(await self._memories.get(all_premises(there)))
+            await self._ledger.load(together)
+            after = {
+                row.id: concluded(row, around, replaced=bool(self._ledger.later(row.id))) for row in there
+            }
+            changed = {id_: row for id_, row in after.items() if row is not rows[id_]}
+            await self._memories.update(list(changed), lambda one, _, after=after: _listed(after[one]))  # type: ignore[misc]  # bound per round
 
     async def withdraw(self, documents: Collection[str]) -> None:
         """Documents are gone: so are the memories that only they supported."""
@@ -165,6 +188,14 @@ def _known(row: MemoryRow | None) -> Known | None:
 
 def _lock_name(space: str) -> str:
     return f"memories/{int.from_bytes(blake2b(space.encode(), digest_size=8).digest()) % _STRIPES}"
+
+
+def _each_first(groups: Mapping[str, Sequence[MemoryRow]]) -> dict[str, MemoryRow | None]:
+    return {id_: _first(rows) for id_, rows in groups.items()}
+
+
+def _listed(row: MemoryRow | None) -> list[MemoryRow]:
+    return [] if row is None else [row]
 
 
 def _first(rows: Sequence[MemoryRow] | None) -> MemoryRow | None:

@@ -9,6 +9,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from pipeline.memory.conclusions import premises
 from pipeline.memory.relations import Known, moment
 from pipeline.memory.slots.reading import slots
 from pipeline.memory.statements import stated_relations
@@ -25,7 +26,8 @@ def known(row: MemoryRow) -> Known | None:
     """The row as the ledger holds it; None if it can neither replace nor be replaced."""
     own = slots(row.text)
     updates = tuple(one.target for one in row.relations if one.kind == "updates")
-    if not own and not updates:
+    needed = premises(row)
+    if not own and not updates and not needed:
         return None
     statements = row.statements
     stated = stated_relations(row) if statements else row.relations
@@ -37,6 +39,7 @@ def known(row: MemoryRow) -> Known | None:
         when=moment(row.date, row.updated_at),
         sources=row.sources,
         is_static=row.is_static,
+        premises=needed,
         updates=updates,
         is_latest=row.is_latest,
         forgotten=row.forgotten_at is not None,
@@ -60,6 +63,7 @@ class Ledger:
         self._slots: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
         self._later: defaultdict[str, set[str]] = defaultdict(set)
         self._naming: defaultdict[str, set[str]] = defaultdict(set)
+        self._concluded: defaultdict[str, set[str]] = defaultdict(set)
         self._loading: dict[str, set[str]] = {}
         self._lock = asyncio.Lock()
         memories.subscribe(self._changed, self._spaces.__contains__)
@@ -108,6 +112,10 @@ class Ledger:
         """Ids of the facts whose documents state that they can't be true beside this one."""
         return frozenset(self._naming.get(id, ()))
 
+    def concluded(self, id: str) -> frozenset[str]:  # noqa: A002
+        """Ids of what was concluded from this memory."""
+        return frozenset(self._concluded.get(id, ()))
+
     def put(self, fact: Known) -> None:
         """Hold a fact; one that is not yet in the table is `pending` until the table has it."""
         self.drop(fact.id)
@@ -122,6 +130,8 @@ class Ledger:
             self._later[target].add(fact.id)
         for other in (*fact.stated, *fact.replaced_by):
             self._naming[other].add(fact.id)
+        for premise in fact.premises:
+            self._concluded[premise].add(fact.id)
 
     def drop(self, id: str) -> None:  # noqa: A002
         """Let go of a fact, if it is held."""
@@ -135,6 +145,8 @@ class Ledger:
             _discard(self._later, target, id)
         for other in {*fact.stated, *fact.replaced_by}:
             _discard(self._naming, other, id)
+        for premise in fact.premises:
+            _discard(self._concluded, premise, id)
 
     def _changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
         for id_, rows in groups.items():

@@ -36,6 +36,8 @@ class Known:
     stated: tuple[str, ...] = ()
     """Of `updates`, what documents state; the rest follows from times."""
     replaced_by: tuple[str, ...] = ()
+    premises: tuple[str, ...] = ()
+    """What it was concluded from."""
 
 
 @dataclass(frozen=True, slots=True)
