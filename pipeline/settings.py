@@ -106,6 +106,8 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["text", "json"] = "text"
     """For people, or an object per line for machines."""
+    otlp_endpoint: str | None = None
+    """A collector of traces (OTLP over HTTP), for what Kafka carries."""
 
     def storage(self, uri: str) -> dict[str, str] | None:
         """The options of the object store at this URI; None leaves them to the provider's own variables."""

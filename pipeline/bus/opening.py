@@ -10,7 +10,6 @@ from pipeline.settings import Settings
 from schemas import topics
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
     from pipeline.bus.kafka.cluster import KafkaOptions
@@ -22,7 +21,6 @@ async def open_bus(
     *,
     observer: Observer | None = None,
     registry: "CollectorRegistry | None" = None,
-    tracers: "TracerProvider | None" = None,
 ) -> Bus:
     """Kafka where RECOLLECT_KAFKA_BOOTSTRAP is set, else the log in the data directory.
 
@@ -32,8 +30,10 @@ async def open_bus(
         folder = settings.data_dir / "log"
         return await LogBus.open(folder, partitions=settings.partitions, clock=clock, observer=observer)
     from pipeline.bus.kafka.bus import KafkaBus
+    from pipeline.bus.kafka.spans import open_tracers
 
     options = kafka_options(settings, settings.kafka_bootstrap)
+    tracers = None if settings.otlp_endpoint is None else open_tracers(settings.otlp_endpoint)
     return await KafkaBus.open(options, clock=clock, observer=observer, registry=registry, tracers=tracers)
 
 

@@ -1,5 +1,6 @@
 """How tables that were made again take the place of those that are served."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -94,8 +95,13 @@ class SharedHandover(Handover):
     async def begin(self) -> None:
         """Let the groups of the new one begin where the old ones are; ValueError when they have members."""
         now = {stage.name: stage for stage in self.live.pipeline.stages}
-        for stage in self.pipeline.stages:
-            await self.live.foundation.bus.adopt(stage.group, stage.source.name, now[stage.name].group)
+        bus = self.live.foundation.bus
+        await asyncio.gather(
+            *(
+                bus.adopt(stage.group, stage.source.name, now[stage.name].group)
+                for stage in self.pipeline.stages
+            )
+        )
 
 
 async def positions(pipeline: Pipeline) -> Offsets:

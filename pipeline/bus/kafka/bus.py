@@ -30,7 +30,7 @@ from schemas.base import Event
 from schemas.topics import Topic
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import TracerProvider
+    from opentelemetry.sdk.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
 E = TypeVar("E", bound=Event)
@@ -59,6 +59,7 @@ class KafkaBus:
         self._publishing = Publishing(cluster, self._topics, self._broker)
         self._delivery = Delivery(self, clock, patience, observer=observer)
         self._feeds: dict[str, StageFeed] = {}
+        self._tracers: TracerProvider | None = None
         self._parking = Parking(cluster, self._topics, self._offsets, self._publishing)
 
     @classmethod
@@ -75,13 +76,15 @@ class KafkaBus:
     ) -> "KafkaBus":
         """Connected, and with every topic there. KafkaOpenError says what is wrong with the cluster.
 
-        FastStream's metrics go to `registry` and its spans to `tracers`, where these are given.
+        FastStream's metrics go to `registry` and its spans to `tracers`, where these are given; the bus shuts
+        these down.
         """
         try:
             cluster = Cluster(options)
         except OSError as error:
             raise KafkaOpenError(f"The certificates for Kafka can't be read: {error}.") from error
         bus = cls(cluster, _instruments(registry, tracers), clock, patience or Patience(), observer)
+        bus._tracers = tracers
         try:
             await bus._prepare(topics)
         except BaseException:
@@ -223,6 +226,8 @@ class KafkaBus:
     async def close(self) -> None:
         await self._publishing.close()
         await self._cluster.close()
+        if self._tracers is not None:
+            await asyncio.to_thread(self._tracers.shutdown)
 
     async def _prepare(self, topics: Sequence[Topic[Any]]) -> None:
         try:

@@ -1,11 +1,15 @@
 """Which bus the settings ask for, and what it costs to ask."""
 
+import gzip
 import subprocess
 import sys
+import threading
 import uuid
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pydantic import SecretStr
 
 from pipeline.bus.kafka.bus import KafkaBus
@@ -45,6 +49,46 @@ async def test_it_is_kafka_where_a_broker_is_named(kafka_harness: KafkaHarness, 
     assert isinstance(bus, KafkaBus)
     assert bus.partitions == 3
     await bus.close()
+
+
+@pytest.mark.kafka
+async def test_a_collector_gets_spans_of_what_is_published(
+    kafka_harness: KafkaHarness, tmp_path: Path
+) -> None:
+    received: list[bytes] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            received.append(gzip.decompress(body) if self.headers["content-encoding"] == "gzip" else body)
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        settings = Settings(
+            data_dir=tmp_path,
+            kafka_bootstrap=kafka_harness.options.bootstrap,
+            kafka_partitions=3,
+            otlp_endpoint=f"http://127.0.0.1:{server.server_port}",
+        )
+        bus = await open_bus(settings, FixedClock())
+        topic = kafka_harness.topic("traced")
+        await bus.publish(topic, noted([1]))
+        await bus.close()
+        server.shutdown()
+    requests = [ExportTraceServiceRequest.FromString(body) for body in received]
+    spans = [
+        span.name
+        for request in requests
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    assert any(topic.name in name for name in spans), spans
 
 
 async def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
