@@ -34,12 +34,14 @@ LIMIT = 100
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 MODES: dict[str, dict[str, Any]] = {
     "hybrid": {},
-    "chunks": {"searchMode": "chunks"},
+    "hybrid, a turn each": {},
     "hybrid, default threshold": {"threshold": 0.3},
-    "chunks, reranked": {"searchMode": "chunks", "rerank": "order"},
-    "chunks, aggregated": {"searchMode": "chunks", "rerank": "aggregate"},
-    "chunks, rewritten": {"searchMode": "chunks", "rewriteQuery": True},
-    "chunks, a turn each": {"searchMode": "chunks"},
+    "passages": {"searchMode": "chunks"},
+    "passages, reranked": {"searchMode": "chunks", "rerank": "order"},
+    "passages, rewritten": {"searchMode": "chunks", "rewriteQuery": True},
+    "hybrid, ten results": {"limit": 10},
+    "hybrid, ten results, reranked": {"limit": 10, "rerank": "order"},
+    "hybrid, ten results, aggregated": {"limit": 10, "rerank": "aggregate"},
 }
 
 

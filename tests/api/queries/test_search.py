@@ -158,14 +158,15 @@ async def test_reordering_brings_forward_what_stands_close_together(world: World
 
 async def test_aggregating_joins_neighbours_and_keeps_one_of_what_says_the_same(world: World) -> None:
     await world.document(
-        "d", "Alice drinks green tea. ", "Green tea is from Kyoto. ", "Unrelated words here."
+        "d", "Alice drinks green tea. ", "Green tea Alice drinks. ", "Green is the cup. ", "Unrelated words."
     )
     await world.memory("m1", "Alice drinks green tea", "d")
     await world.memory("m2", "Alice really drinks green tea daily", "d")
     await world.memory("m3", "Alice does not drink green tea", "d")
     results = await _results(world, "Alice drinks green tea", rerank="aggregate")
     chunks = [result.chunk for result in results if result.id.startswith("d-")]
-    assert chunks == ["Alice drinks green tea. Green tea is from Kyoto. "]
+    assert chunks[0] == "Alice drinks green tea. Green tea Alice drinks. "
+    assert not any("Unrelated" in chunk for chunk in chunks if chunk is not None)
     assert "m3" in _ids(results)
     assert len({"m1", "m2"} & set(_ids(results))) == 1
 
