@@ -18,7 +18,7 @@ _HEDGE = re.compile(
 )
 _I = r"(?:I|I'm|I am|I'll|I've|I have|I can|I can't|I'd|We|We're|We'll|We've|We can)"
 _ADVERB = (
-    r"(?: (?:am|so|really|just|also|totally|always|always be|have|be|been|very|truly|super|too|still|"
+    r"(?: (?:am|so|really|just|also|totally|always|have|be|been|very|truly|super|too|still|"
     r"completely|definitely|"
     r"absolutely|only|even|all|never|do|will|can|gonna|going to|must|quite|pretty))*"
 )
@@ -64,9 +64,10 @@ _MOOD = re.compile(
     r"better|awful|bad|down|awesome|amazing|alright|there|here|sure|in|fulfilled|liberated|empowered|"
     r"accomplished|"
     r"free|motivated|determined|hopeful|stuck|lost|confused|curious|fortunate|honou?red)"
-    r"(?: (?:and|but|yet|or) [\w ]+| too| as well| now| today| about (?:it|that|this|everything)| for "
+    r"(?: too| as well| now| today| about (?:it|that|this|everything)| for "
     r"(?:it|that|this)| with (?:it|that|this)"
-    r"| of (?:it|that|this)| to be here| by (?:it|that|this)| doing (?:it|that|this))*$",
+    r"| of (?:it|that|this)| to be here| by (?:it|that|this)| doing (?:it|that|this))*(?: (?:and|but|yet|"
+    r"or) [\w ]+)?$",
     re.IGNORECASE,
 )
 _DANGLING = re.compile(

@@ -59,6 +59,7 @@ _UNDER = re.compile(
     rf"){{2,12}}(?={_MINE})",
     re.IGNORECASE,
 )
+_CALL_ME = re.compile(r"^(?:[Pp]lease,? |[Jj]ust |[Yy]ou can )*[Cc]all me (?=[A-Z])")
 _NO_MORE = re.compile(r"[,;]| [-\u2013\u2014]+ | (?:because|though|but) ")
 _BEGUN = re.compile(
     r"^(?:(?:just|finally|recently|already|even|also|actually|still) )*(?P<verb>[A-Za-z']+)\b", re.IGNORECASE
@@ -121,6 +122,8 @@ def completed(clause: str) -> str:
     """The `I` that chats leave out: `Been working on a song` is `I've been working on a song`."""
     if _SHARED.match(clause):
         return _SHARED.sub("I shared ", clause)
+    if _CALL_ME.match(clause):
+        return _CALL_ME.sub("I want to be called ", clause)
     match = _BEGUN.match(clause)
     if match is None or _SUBJECT.match(clause):
         return clause

@@ -130,3 +130,6 @@ def test_a_long_line_without_stops_is_read_in_no_time() -> None:
     assert drafts("I " * 200_000) == []
     assert drafts("[" * 50_000 + "*" * 50_000) == []
     assert drafts("Ann: " * 20_000) == []
+    assert drafts("Ann: I am happy" + " and a" * 24 + "; x") == []
+    assert drafts("Ann: I" + " always be" * 20 + " x it") == []
+    assert drafts("From: a\nTo: b\n\n" * 5_000 + "> a\n" * 5_000) == []

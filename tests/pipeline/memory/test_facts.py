@@ -40,6 +40,7 @@ def stated(sentence: str, voice: Voice = ANN) -> list[str]:
         ("They're good- we got another cat.", "Ann and others got another cat"),
         ("We'd go through the fields.", "Ann and others would go through the fields"),
         ("Dancing helps me de-stress.", "Dancing helps Ann de-stress"),
+        ("Please call me Annie.", "Ann wants to be called Annie"),
         ("Me and my wife moved to Oslo.", "Ann and their wife moved to Oslo"),
     ],
 )
