@@ -107,8 +107,8 @@ class NamespaceCache:
     async def shared_words(self, namespace: str) -> SharedWords | None:
         """As `ports.WordIndex`."""
         row = self._catalog.namespace(namespace)
-        index = await self.open(row) if row is not None else None
-        return Sharing(index.memories.view(), index.documents) if isinstance(index, NamespaceIndex) else None
+        index = (await self._true(row)).index if row is not None else None
+        return None if index is None else Sharing(index.memories.view(), index.documents)
 
     async def _true(self, namespace: NamespaceRow) -> _Entry:
         """The entry, loaded and with every change worked in."""
