@@ -14,7 +14,7 @@ VALUES: dict[str, dict[str, Any]] = {
     "none": {},
     "string": {"k": "1"},
     "number": {"k": 1},
-    "true": {"k": True},
+    "flag": {"k": True},
     "list": {"k": ["1"]},
 }
 
@@ -166,7 +166,7 @@ async def test_eq_never_matches_an_array_and_numbers_booleans_and_strings_never_
     service: World, ns: str
 ) -> None:
     await _of_every_type(service, ns)
-    for name, value in (("string", "1"), ("number", 1), ("number", 1.0), ("true", True), (None, False)):
+    for name, value in (("string", "1"), ("number", 1), ("number", 1.0), ("flag", True), (None, False)):
         found = await _everywhere(service, ns, {"field": "k", "operator": "eq", "value": value})
         assert found == ({name} if name else set()), value
 
