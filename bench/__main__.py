@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import connectors, lance
+from bench import connectors, lance, processes
 from bench.figures import machine, table, write
 from bench.load import Figures, Sizes, measure
 from bench.server import Server
@@ -23,6 +23,9 @@ def main() -> None:
     options = _options()
     if options.connectors:
         connectors.run(quick=options.quick)
+        return
+    if options.processes:
+        processes.run(*([600] if options.quick else []))
         return
     sizes = Sizes.quick() if options.quick else Sizes()
     note = _note(sizes)
@@ -41,6 +44,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--alone", action="store_true", help="without plain LanceDB")
     parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
     parser.add_argument("--connectors", action="store_true", help="only how fast a connector runs")
+    parser.add_argument(
+        "--processes", action="store_true", help="only ingest and replay, in one process and on Kafka"
+    )
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""`python -m bench.processes`: ingest and replay in one process, and on a real Kafka with one worker and two.
+"""`make bench ARGS=--processes`: ingest and replay in one process, and on Kafka with one worker and two.
 
 Every deployment gets the same documents in the same way, one after the other in one run, so that the ratios
 hold on a machine of any speed.
@@ -23,7 +23,7 @@ from bench.waiting import level, replay
 from bench.wire import Connection
 from tools.kafka import broker
 
-DOCUMENTS = 3000
+DOCUMENTS = 6000
 NAMESPACES = 16
 BATCH = 100
 CONNECTIONS = 4
@@ -39,10 +39,10 @@ class Deployment:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def main() -> None:
-    """Measure, and print a table."""
+def run(documents: int = DOCUMENTS) -> None:
+    """Measure with so many documents, and print a table."""
     writer = Writer(3)
-    texts = [writer.paragraph(1000) for _ in range(DOCUMENTS)]
+    texts = [writer.paragraph(1000) for _ in range(documents)]
     lines = ["| deployment | ingest, documents/s | replay, documents/s | ratio |", "|---|---:|---:|---:|"]
     with tempfile.TemporaryDirectory(prefix="recollect-processes-") as place:
         for number, workers in enumerate((0, 1, 2)):
@@ -107,4 +107,4 @@ async def _send(api: Server, texts: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run()
