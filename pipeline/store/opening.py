@@ -225,19 +225,32 @@ class _Memories(Memories, Table[MemoryRow]): ...
 
 
 async def _open_exclusive(place: _Place, meta: Meta, tombstones: Tombstones) -> Store:
-    document_rows = _Documents(documents.codec(), *await place.bases(documents.codec()))
-    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
-    chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards))
-    memory_rows = _Memories(memory_codec, *await place.bases(memory_codec, meta.shards))
     names = await place.table(settings_tables.namespaces())
     organization = await place.table(settings_tables.organization())
     keys = await place.table(settings_tables.keys())
-    operations = await place.table(settings_tables.operations())
     connectors = await place.table(settings_tables.connectors())
-    syncs = await place.table(settings_tables.syncs())
     settings = (names, organization, keys, connectors)
     catalog = Catalog(settings)
     await catalog.load()
+    return await _with_rows(place, meta, catalog, tombstones, settings)
+
+
+async def _open_filling(place: _Place, meta: Meta, catalog: Catalog) -> Store:
+    # Tombstones of its own: what the log deleted long ago is nothing that requests must know.
+    return await _with_rows(place, meta, catalog, LocalTombstones(), ())
+
+
+async def _with_rows(
+    place: _Place, meta: Meta, catalog: Catalog, tombstones: Tombstones, settings: tuple[Table[Any], ...]
+) -> Store:
+    """Documents have as many shards as the rest where several processes are to share them."""
+    document_shards = meta.shards if meta.shared else 1
+    document_rows = _Documents(documents.codec(), *await place.bases(documents.codec(), document_shards))
+    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
+    chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards))
+    memory_rows = _Memories(memory_codec, *await place.bases(memory_codec, meta.shards))
+    operations = await place.table(settings_tables.operations())
+    syncs = await place.table(settings_tables.syncs())
     return Store(
         documents=document_rows,
         chunks=chunk_rows,
@@ -247,26 +260,6 @@ async def _open_exclusive(place: _Place, meta: Meta, tombstones: Tombstones) -> 
         tombstones=tombstones,
         syncs=syncs,
         tables=(document_rows, chunk_rows, memory_rows, *settings, operations, syncs),
-    )
-
-
-async def _open_filling(place: _Place, meta: Meta, catalog: Catalog) -> Store:
-    chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
-    document_rows = _Documents(documents.codec(), *await place.bases(documents.codec(), meta.shards))
-    chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards))
-    memory_rows = _Memories(memory_codec, *await place.bases(memory_codec, meta.shards))
-    operations = await place.table(settings_tables.operations())
-    syncs = await place.table(settings_tables.syncs())
-    return Store(
-        documents=document_rows,
-        chunks=chunk_rows,
-        memories=memory_rows,
-        catalog=catalog,
-        operations=Operations(operations),
-        # Its own: what the log deleted long ago is nothing that requests must know.
-        tombstones=LocalTombstones(),
-        syncs=syncs,
-        tables=(document_rows, chunk_rows, memory_rows, operations, syncs),
     )
 
 

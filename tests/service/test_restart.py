@@ -5,31 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.service.generations import fill
 from tests.service.world import World, world
 
 pytestmark = pytest.mark.anyio
 
 HOUR = 3600.0
-
-
-async def _fill(service: World) -> None:
-    await service.add("home", "Ada lives in Berlin. She plays the cello.", id="ada", metadata={"k": [" "]})
-    await service.settled()
-    await service.add("home", "Ada lives in Lisbon.", id="ada")
-    await service.add("home", "Ada likes tea.", id="tea", taskType="superrag")
-    await service.add("old", "Bob collects old maps.", id="bob", metadata={"n": 1})
-    await service.add("old", "Bob bakes bread.", id="gone")
-    await service.add("ended", "Cleo lives in Oslo.", id="cleo")
-    await service.settled()
-    await service.delete("old", "gone")
-    first = (await service.listed("home", "memories"))[0]["id"]
-    await service.client.ok("DELETE", "/ns/home/memories", {"ids": [first]})
-    await service.client.ok("PATCH", "/ns/home", {"supportingContext": "Letters"})
-    await service.client.ok("PUT", "/ns/home/profile/buckets", {"buckets": {"music": "What is played"}})
-    await service.client.ok("PATCH", "/organization", {"organizationalContext": "A school"})
-    await service.client.ok("DELETE", "/ns/ended")
-    await service.client.ok("DELETE", "/ns/old?moveTo=new")
-    await service.settled()
 
 
 async def _answers(service: World) -> dict[str, Any]:
@@ -53,7 +34,7 @@ async def _answers(service: World) -> dict[str, Any]:
 
 async def test_after_a_restart_every_answer_is_the_same(tmp_path: Path) -> None:
     async with world(tmp_path) as service:
-        await _fill(service)
+        await fill(service)
         before = await _answers(service)
     async with world(tmp_path) as service:
         assert await _answers(service) == before
