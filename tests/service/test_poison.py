@@ -79,8 +79,8 @@ async def test_a_document_that_a_stage_fails_on_says_so_and_is_done_when_it_is_g
 
 async def test_a_document_that_dreaming_fails_on_keeps_no_other_from_it(tmp_path: Path) -> None:
     async with world(tmp_path, running=False) as service:
-        for number in range(3):
-            await service.add("home", f"Ada has {number} cats.", id=f"d{number}", dreaming="dynamic")
+        for number, name in enumerate(("Ada", "Bob", "Cleo")):
+            await service.add("home", f"{name} plays the cello.", id=f"d{number}", dreaming="dynamic")
         rows = await service.pipeline.store.documents.find(["home#0"], ["d1"])
         dreamer = service.pipeline.dreamer
         assert isinstance(dreamer, Dreamer)
