@@ -6,14 +6,15 @@ import httpx2
 import pytest
 from starlette.responses import JSONResponse
 
-from tests.connectors.contract import ConnectorContract, Source
-from tests.connectors.shelf import Shelf, ShelfProvider
+from tests.connectors.contract import ConnectorContract, Sent, Source
+from tests.connectors.shelf import Shelf, ShelfProvider, signed
 
 
 class ShelfSource(Source):
     """Boards can be selected: `a` is."""
 
     selection = MappingProxyType({"repos": ["a"]})
+    subscribes = True
 
     def __init__(self) -> None:
         self.shelf = Shelf()
@@ -45,6 +46,14 @@ class ShelfSource(Source):
 
     def refuse_for(self, seconds: int) -> None:
         self.shelf.answers.append(JSONResponse({}, 429, {"Retry-After": str(seconds)}))
+
+    def sends(self, connector: str, *, forged: bool = False) -> Sent:
+        [(address, secret)] = self.shelf.hooks.items()
+        body = b'{"id": "delivery-1"}'
+        return Sent(address, {"x-shelf-signature": signed(body, "another" if forged else secret)}, body)
+
+    def subscriptions(self) -> int:
+        return len(self.shelf.hooks)
 
 
 class TestShelf(ConnectorContract):
