@@ -56,7 +56,7 @@ class Foundation:
     """What was deleted ahead of the log, in a process that has the tables to itself."""
     metrics: Metrics
     model: LanguageModel | None
-    """Finds facts and describes pictures, where one is configured."""
+    """Finds facts, where one is configured."""
 
     @property
     def shared(self) -> bool:

@@ -5,7 +5,6 @@ import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from http import HTTPStatus
 from time import monotonic
 from typing import Any
 
@@ -14,6 +13,7 @@ from openai.types.chat import ChatCompletion
 from pydantic import BaseModel, ValidationError
 
 from pipeline.errors import AwayError
+from pipeline.inference.openai import REFUSALS
 from pipeline.ports import Answered, Reply, Spent, UnusableError
 
 log = logging.getLogger(__name__)
@@ -26,8 +26,6 @@ LONGEST_WISH = 3600.0
 TRIES = 2
 """An answer of the wrong shape is shown to the model once, with what is wrong with it."""
 ADAPTATIONS = 6
-_BLAMED = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
-"""What a question is to blame for. A wrong key or a missing model concerns them all, and is waited for."""
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 _SHOWN = 300
 
@@ -157,7 +155,7 @@ class ChatModel:
 
     def _refusal(self, error: APIStatusError, bill: _Bill) -> Exception:
         reason = f"answered {error.status_code}: {error.response.text[:_SHOWN]}"
-        if error.status_code in _BLAMED:
+        if error.status_code in REFUSALS:
             return UnusableError(f"The model endpoint {self._url} {reason}", bill.spent())
         return self._gone(reason, _wish(error))
 
@@ -205,7 +203,7 @@ def _faults(error: ValidationError) -> str:
 
 def _adapted(dialect: _Dialect, error: APIStatusError) -> _Dialect | None:
     """What to try where the endpoint does not know a parameter; None: that is not why it refuses."""
-    if error.status_code not in _BLAMED:
+    if error.status_code not in REFUSALS:
         return None
     said = f"{error.param if hasattr(error, 'param') else ''} {error.response.text}".lower()
     if dialect.limit == "max_tokens" and "max_completion_tokens" in said:

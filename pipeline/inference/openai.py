@@ -13,8 +13,8 @@ from pipeline.rows import Vector
 
 BATCH = 64
 SECONDS = 30.0
-_REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
-"""What a text is to blame for. A wrong key or a missing model concerns every text, and is waited for."""
+REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.UNPROCESSABLE_ENTITY}
+"""What a text or a question is to blame for. A wrong key or model concerns them all, and is waited for."""
 
 
 class OpenAIEmbedder:
@@ -76,7 +76,7 @@ class OpenAIEmbedder:
             return
         status = response.status_code
         reason = f"The embedding endpoint {self._url} answered {status}: {response.text[:300]}"
-        if status in _REFUSALS:
+        if status in REFUSALS:
             raise RejectedError(reason)
         raise RetryableError(reason)
 

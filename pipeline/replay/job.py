@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 
 from pipeline.errors import OutageError
 from pipeline.live import GRACE_SECONDS, Live
-from pipeline.locks import Unlosable
 from pipeline.ports import Hold
 from pipeline.replay.copying import Copying
 from pipeline.replay.handover import Handover, SharedHandover, positions
@@ -43,7 +42,6 @@ class Replays:
         self._live = live
         self._progress = Progress()
         self._task: asyncio.Task[None] | None = None
-        self._hold: Hold = Unlosable()
 
     @property
     def progress(self) -> Progress:
@@ -84,7 +82,7 @@ class Replays:
 
     def start(self, order: Order) -> None:
         """Begin; ReplayError when one runs already."""
-        self._begin(lambda: self._replay(order))
+        self._begin(lambda hold: self._replay(order, hold))
 
     def roll_back(self) -> None:
         """Begin to go back to the previous generation; ReplayError when a replay runs."""
@@ -140,20 +138,20 @@ class Replays:
         if self._task is not None and not self._task.done():
             raise ReplayError("A replay is running. Wait for it, or cancel it.")
 
-    def _begin(self, work: Callable[[], Awaitable[None]]) -> None:
+    def _begin(self, work: Callable[[Hold], Awaitable[None]]) -> None:
         self._idle()
         self._progress = Progress(state="running", started_at=self._now())
         self._task = asyncio.create_task(self._guarded(work))
 
-    async def _guarded(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _guarded(self, work: Callable[[Hold], Awaitable[None]]) -> None:
         """However it ends, whoever asks is told."""
         async with self._reporting():
             await self._told(work)
 
-    async def _told(self, work: Callable[[], Awaitable[None]]) -> None:
+    async def _told(self, work: Callable[[Hold], Awaitable[None]]) -> None:
         try:
-            async with self._alone():
-                await work()
+            async with self._alone() as hold:
+                await work(hold)
         except asyncio.CancelledError:
             self._progress.end("cancelled", self._now())
             raise
@@ -164,7 +162,7 @@ class Replays:
             self._progress.end("done", self._now())
 
     @asynccontextmanager
-    async def _alone(self) -> AsyncIterator[None]:
+    async def _alone(self) -> AsyncIterator[Hold]:
         """While nobody else replays, or cleans up, in whatever process; ReplayError when somebody does."""
         async with AsyncExitStack() as held:
             try:
@@ -174,8 +172,7 @@ class Replays:
                 raise ReplayError(
                     "A replay is running in another process. Wait for it, or cancel it."
                 ) from error
-            self._hold = hold
-            yield
+            yield hold
 
     @asynccontextmanager
     async def _reporting(self) -> AsyncIterator[None]:
@@ -183,8 +180,7 @@ class Replays:
         if not self._live.foundation.shared:
             yield
             return
-        replaying = asyncio.current_task()
-        reporting = asyncio.create_task(self._report_on(replaying))
+        reporting = asyncio.create_task(self._report_on())
         try:
             yield
         finally:
@@ -193,7 +189,7 @@ class Replays:
             with suppress(OutageError):
                 await self._report()
 
-    async def _report_on(self, replaying: "asyncio.Task[None] | None") -> None:
+    async def _report_on(self) -> None:
         while True:
             try:
                 await self._report()
@@ -201,8 +197,8 @@ class Replays:
             except OutageError as error:
                 log.info("How the replay goes can't be told now: %s", error)
             else:
-                if wished == self._progress.name and replaying is not None:
-                    replaying.cancel()
+                if wished == self._progress.name and self._task is not None:
+                    self._task.cancel()
                     return
             await asyncio.sleep(REPORT_SECONDS)
 
@@ -225,7 +221,7 @@ class Replays:
             except ValueError as error:
                 log.warning("%s: it belonged to generation %d, which is gone.", error, number)
 
-    async def _replay(self, order: Order) -> None:
+    async def _replay(self, order: Order, hold: Hold) -> None:
         served = await self._generations.served()
         before = self._live.foundation.recipe(served.current)
         order.check(before)
@@ -233,9 +229,8 @@ class Replays:
         generation = await self._generations.begin(recipe, self._now())
         self._progress.generation = generation.number
         same = recipe == before
-        await self._switch_to(
-            generation, await self._begun(order), fresh=True, same=same, force=order.force, order=order
-        )
+        begun = await self._begun(order)
+        await self._switch_to(generation, begun, hold, fresh=True, same=same, force=order.force, order=order)
 
     async def _begun(self, order: Order) -> Offsets:
         """From where the log is to be read: what is copied holds what came before."""
@@ -249,7 +244,7 @@ class Replays:
             copied += [MEMORIES_FORMED.name, MEMORIES_FORGOTTEN.name]
         return {topic: there[topic] for topic in copied}
 
-    async def _roll_back(self) -> None:
+    async def _roll_back(self, hold: Hold) -> None:
         served = await self._generations.served()
         if served.previous is None:
             raise ReplayError("There is no previous generation to go back to.")
@@ -261,12 +256,13 @@ class Replays:
             if topic != DOCUMENTS_EXTRACTED.name
         }
         # What it lacks came in while another was served; nothing is compared with that one.
-        await self._switch_to(served.previous, offsets, fresh=False, same=False, force=True)
+        await self._switch_to(served.previous, offsets, hold, fresh=False, same=False, force=True)
 
     async def _switch_to(
         self,
         generation: Generation,
         offsets: Offsets,
+        hold: Hold,
         *,
         fresh: bool,
         same: bool,
@@ -285,7 +281,7 @@ class Replays:
             copying=copying,
         )
         kind = SharedHandover if shared else Handover
-        takeover = kind(self._live, pipeline, rebuild, self._progress, self._hold, same=same, force=force)
+        takeover = kind(self._live, pipeline, rebuild, self._progress, hold, same=same, force=force)
         try:
             await takeover.begin()
             await self._read_all(rebuild)

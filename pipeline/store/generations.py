@@ -59,11 +59,17 @@ class Generations:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+        self._value: bytes | None = None
+        self._served = Served()
 
     async def served(self) -> Served:
         """What the pointer says now."""
         value = await self._place.pointer()
-        return Served() if value is None else Served.model_validate_json(value)
+        if value != self._value:
+            # Requests ask after every record: it is read each time, and parsed when it has moved.
+            self._served = Served() if value is None else Served.model_validate_json(value)
+            self._value = value
+        return self._served
 
     def uri(self, generation: Generation) -> str:
         """Where the tables of a generation are."""

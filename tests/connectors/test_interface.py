@@ -79,9 +79,7 @@ async def test_an_authorization_link_ends_after_an_hour(
     world: Connected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await _pending(world)
-    clock = world.live.foundation.clock
-    late = clock.now() + timedelta(minutes=61)
-    monkeypatch.setattr(type(clock), "now", lambda _: late)
+    _an_hour_passes(world, monkeypatch)
     assert (await world.authorize(made["authorization"]["url"])).status_code == 400
     await world.client.refused(404, "GET", f"/ns/alice/connectors/{made['id']}")
 
@@ -249,11 +247,16 @@ async def test_what_nobody_authorized_in_time_is_cleaned_up(
     world: Connected, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = await _pending(world)
+    _an_hour_passes(world, monkeypatch)
+    await world.connectors.engine._look_after_all()
+    await _gone(world, made["id"])
+
+
+def _an_hour_passes(world: Connected, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a minute."""
     clock = world.live.foundation.clock
     late = clock.now() + timedelta(minutes=61)
     monkeypatch.setattr(type(clock), "now", lambda _: late)
-    await world.connectors.engine._look_after_all()
-    await _gone(world, made["id"])
 
 
 async def _gone(world: Connected, connector: str) -> None:

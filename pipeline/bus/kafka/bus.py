@@ -51,6 +51,8 @@ class KafkaBus:
         clock: Clock,
         patience: Patience,
         observer: Observer | None = None,
+        *,
+        tracers: "TracerProvider | None" = None,
     ) -> None:
         self._cluster = cluster
         self._instruments = instruments
@@ -59,7 +61,7 @@ class KafkaBus:
         self._publishing = Publishing(cluster, self._topics, self._broker)
         self._delivery = Delivery(self, clock, patience, observer=observer)
         self._feeds: dict[str, StageFeed] = {}
-        self._tracers: TracerProvider | None = None
+        self._tracers = tracers
         self._parking = Parking(cluster, self._topics, self._offsets, self._publishing)
 
     @classmethod
@@ -83,8 +85,8 @@ class KafkaBus:
             cluster = Cluster(options)
         except OSError as error:
             raise KafkaOpenError(f"The certificates for Kafka can't be read: {error}.") from error
-        bus = cls(cluster, _instruments(registry, tracers), clock, patience or Patience(), observer)
-        bus._tracers = tracers
+        instruments = _instruments(registry, tracers)
+        bus = cls(cluster, instruments, clock, patience or Patience(), observer, tracers=tracers)
         try:
             await bus._prepare(topics)
         except BaseException:
