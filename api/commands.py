@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.console import archive, connectors, dlq, status
+from api.commandline import archive, connectors, dlq, status
 from api.remote import Answer, Key, Service, Url, failure
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)

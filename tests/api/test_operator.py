@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from api.console.status import _service
+from api.commandline.status import _service
 from api.ports import Replays
 from api.state import Serving
 from pipeline.errors import RejectedError

@@ -4,7 +4,7 @@ from typing import Any
 
 from rich.console import Console
 
-from api.console.status import _troubles
+from api.commandline.status import _troubles
 
 
 def shown(**answer: Any) -> str:
