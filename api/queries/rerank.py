@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from pipeline.index.finding import ranked
 from pipeline.index.hits import Hit
+from pipeline.index.parts import Parts, ScorePart
 from pipeline.index.scoring import Question
 from pipeline.ports import WordVectors
 from pipeline.text.terms import hashed, term_hashes, words
@@ -34,13 +35,17 @@ def reordered(question: Question, query: str, hits: Sequence[Hit], vectors: Word
     if not asked or not hits:
         return list(hits)
     texts = [_Text.of(hit.text) for hit in hits]
-    gains = _NEARNESS * _nearness(question, query, texts)
+    gains: dict[ScorePart, NDArray[np.float64]] = {"nearness": _NEARNESS * _nearness(question, query, texts)}
     if vectors is None:
-        gains -= _USUAL_ALONE
+        gains["usual"] = np.full(len(hits), -_USUAL_ALONE)
     else:
-        gains += _MEANING * _likeness(question, asked, texts, vectors)
-        gains += _COMMON * _common(question, texts) - _USUAL
-    again = [_scored(question, hit, float(gain)) for hit, gain in zip(hits, gains, strict=True)]
+        gains["likeness"] = _MEANING * _likeness(question, asked, texts, vectors)
+        gains["common"] = _COMMON * _common(question, texts)
+        gains["usual"] = np.full(len(hits), -_USUAL)
+    again = [
+        _scored(question, hit, {name: float(gain[at]) for name, gain in gains.items()})
+        for at, hit in enumerate(hits)
+    ]
     return _ranked(again)
 
 
@@ -72,9 +77,10 @@ def _telling(found: Iterable[str]) -> list[str]:
     return [word for word in dict.fromkeys(found) if term_hashes(word)]
 
 
-def _scored(question: Question, hit: Hit, gain: float) -> Hit:
-    raw = hit.raw + gain
-    return replace(hit, raw=raw, similarity=round(question.scale.similarity(raw), 4))
+def _scored(question: Question, hit: Hit, gains: Parts) -> Hit:
+    raw = hit.raw + sum(gains.values())
+    gave = None if hit.gave is None else {**hit.gave, **gains}
+    return replace(hit, raw=raw, similarity=round(question.scale.similarity(raw), 4), gave=gave)
 
 
 def _common(question: Question, texts: Sequence[_Text]) -> NDArray[np.float64]:

@@ -10,7 +10,8 @@ from pipeline.index.documents import DocumentSide
 from pipeline.index.hits import Kind, Wanted
 from pipeline.index.live import Visible, look
 from pipeline.index.parameters import CANDIDATES
-from pipeline.index.scoring import Question, best, raw_scores
+from pipeline.index.parts import Parts, ScorePart
+from pipeline.index.scoring import Question, best, raw_parts, raw_scores
 from pipeline.index.segments import C, picked
 from pipeline.rows import ChunkColumns, MemoryColumns
 
@@ -20,11 +21,17 @@ SAME = 4
 
 
 class Scored(NamedTuple):
-    """A row and its raw score."""
+    """A row and its raw score. `gave`: what that is made of, where an explanation is asked for."""
 
     score: float
     part: Part
     row: int
+    gave: Parts | None = None
+
+    def gaining(self, name: ScorePart, amount: float) -> "Scored":
+        """The same row with so much more, or less."""
+        gave = None if self.gave is None else {**self.gave, name: self.gave.get(name, 0.0) + amount}
+        return Scored(self.score + amount, self.part, self.row, gave)
 
     @property
     def kind(self) -> Kind:
@@ -61,10 +68,22 @@ def candidates(
             question, kind_of(part), segment.postings, segment.columns.vectors, part.documents
         )
         rows = best(scores, np.flatnonzero(visible(part, forgotten=wanted.forgotten)), most)
-        found += [
+        some = [
             Scored(score, part, row) for score, row in zip(scores[rows].tolist(), rows.tolist(), strict=True)
         ]
+        found += _explained(question, part, some) if wanted.explained else some
     return best_of(found, most)
+
+
+def _explained(question: Question, part: Part, found: Sequence[Scored]) -> list[Scored]:
+    """The same, each with what its score is made of."""
+    segment, rows = part.segment, [one.row for one in found]
+    named = raw_parts(question, kind_of(part), segment.postings, segment.columns.vectors, part.documents)
+    gave = {name: scores[rows].tolist() for name, scores in named}
+    return [
+        one._replace(gave={name: amounts[at] for name, amounts in gave.items()})
+        for at, one in enumerate(found)
+    ]
 
 
 def best_of(found: Sequence[Scored], most: int) -> list[Scored]:
@@ -97,7 +116,7 @@ def _detached(found: Sequence[Scored]) -> list[Scored]:
     segment = picked(part.segment, rows)  # type: ignore[misc]  # segments of either kind
     alone: Part = Visible(segment, part.documents[rows], None)
     places = {row: at for at, row in enumerate(rows.tolist())}
-    return [Scored(one.score, alone, places[one.row]) for one in found]
+    return [Scored(one.score, alone, places[one.row], one.gave) for one in found]
 
 
 def kind_of(part: Part) -> Kind:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from pipeline.index.parameters import DATE, DATE_DAYS, NUMBER, SPEAKER, TIME
+from pipeline.index.parts import ScorePart
 from pipeline.memory.dates import When, dated
 from pipeline.text.terms import words
 
@@ -55,13 +56,15 @@ class Cues:
         away = min((_days_between(when, day) for when in self.times), default=None)
         return 0.0 if away is None else DATE * math.exp(-away / DATE_DAYS)
 
-    def gain(self, text: str) -> float:
+    def gains(self, text: str) -> list[tuple[ScorePart, float]]:
         """What a text gains by the others."""
-        gained = SPEAKER * self._spoken(text)
+        gained: list[tuple[ScorePart, float]] = []
+        if spoken := self._spoken(text):
+            gained.append(("speaker", SPEAKER * spoken))
         if self.when and _TIME.search(text):
-            gained += TIME
+            gained.append(("time", TIME))
         if self.how_many and _NUMBER.search(text):
-            gained += NUMBER
+            gained.append(("number", NUMBER))
         return gained
 
     def _spoken(self, text: str) -> float:

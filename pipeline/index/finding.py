@@ -89,6 +89,7 @@ def _hit(question: Question, documents: DocumentSide, one: Scored) -> Hit:
         vector=columns.vectors[row],
         created_at=int(columns.created_at[row]),
         updated_at=int(columns.created_at[row]),
+        gave=one.gave,
     )
     if isinstance(columns, ChunkColumns):
         return replace(

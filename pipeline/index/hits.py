@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from pipeline.index.documents import DocumentFacts
+from pipeline.index.parts import Parts
 from pipeline.rows import Vector
 from schemas.events import RelationKind
 from schemas.filters import FilterExpression
@@ -14,13 +15,17 @@ BOTH: tuple[Kind, ...] = ("chunk", "memory")
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which rows may be results. `forgotten` lets forgotten memories in; `threshold` cuts the similarity."""
+    """Which rows may be results. `forgotten` lets forgotten memories in; `threshold` cuts the similarity.
+
+    `explained`: hits say what their scores are made of.
+    """
 
     kinds: tuple[Kind, ...] = BOTH
     limit: int = 10
     threshold: float = 0.3
     filter: FilterExpression | None = None
     forgotten: bool = False
+    explained: bool = False
 
     @property
     def regarded(self) -> tuple[Kind, ...]:
@@ -46,6 +51,8 @@ class Hit:
     end: int = 0
     is_latest: bool = True
     is_inference: bool = False
+    gave: Parts | None = None
+    """What `raw` is made of, where that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,31 @@ from pipeline.rows import ChunkColumns, MemoryColumns
 
 def refined(question: Question, found: Sequence[Scored], documents: DocumentSide) -> list[Scored]:
     """The same rows, scored again: pure, so that it does not matter where they came from."""
-    of_its_time = _of_its_time(question.cues, found, documents)
-    cued = [one.score + question.cues.gain(one.text) + of_its_time.get(one.document, 0.0) for one in found]
-    scores = list(cued)
+    again = _cued(question.cues, found, documents)
     home = _homes(found)
+    lifts: dict[int, float] = {}
     for memory, passage in home.items():
-        scores[passage] = max(scores[passage], cued[passage] + REMEMBERED * max(cued[memory], 0.0))
+        lifts[passage] = max(lifts.get(passage, 0.0), REMEMBERED * again[memory].score)
+    for passage, lift in lifts.items():
+        again[passage] = again[passage].gaining("remembered", lift)
     for memory, passage in home.items():
-        if scores[passage] >= scores[memory]:
-            scores[memory] -= REPEATED
-    return [Scored(score, one.part, one.row) for one, score in zip(found, scores, strict=True)]
+        if again[passage].score >= again[memory].score:
+            again[memory] = again[memory].gaining("repeated", -REPEATED)
+    return again
+
+
+def _cued(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -> list[Scored]:
+    """With what the cues of the question give."""
+    of_its_time = _of_its_time(cues, found, documents)
+    cued = []
+    for one in found:
+        scored = one
+        for name, amount in cues.gains(one.text):
+            scored = scored.gaining(name, amount)
+        if nearness := of_its_time.get(one.document):
+            scored = scored.gaining("date", nearness)
+        cued.append(scored)
+    return cued
 
 
 def _of_its_time(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -> dict[int, float]:

@@ -4,7 +4,7 @@ Pure functions over arrays, the same for a namespace in memory and for one that 
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.index.cues import Cues
 from pipeline.index.parameters import DOCUMENT_B, DOCUMENT_K1, K1, PASSAGE_K1, PRIOR_ROWS, B, Calibration
+from pipeline.index.parts import ScorePart
 from pipeline.index.postings import Postings
 from pipeline.rows import Vector
 from pipeline.text.terms import term_hashes, words
@@ -127,12 +128,26 @@ def raw_scores(
     documents: NDArray[np.int32],
 ) -> NDArray[np.float32]:
     """The raw score of every row of a segment, each belonging to the document of that ordinal."""
-    saturation = PASSAGE_K1 if kind == "chunk" else K1
-    scores = question.scale.words * bm25(question.weights, postings, question.average(kind), saturation)
-    scores += question.scale.documents * question.documents.take(documents, mode="clip")
-    if question.scale.meaning and vectors.shape[1] == len(question.vector):
-        scores += question.scale.meaning * (cosines(vectors, question.vector) - question.scale.floor)
+    parts = raw_parts(question, kind, postings, vectors, documents)
+    _, scores = next(parts)
+    for _, more in parts:
+        scores += more
     return scores
+
+
+def raw_parts(
+    question: Question,
+    kind: str,
+    postings: Postings,
+    vectors: NDArray[np.float32],
+    documents: NDArray[np.int32],
+) -> Iterator[tuple[ScorePart, NDArray[np.float32]]]:
+    """What the raw score of every row is the sum of."""
+    scale, saturation = question.scale, PASSAGE_K1 if kind == "chunk" else K1
+    yield "words", scale.words * bm25(question.weights, postings, question.average(kind), saturation)
+    yield "document", scale.documents * question.documents.take(documents, mode="clip")
+    if scale.meaning and vectors.shape[1] == len(question.vector):
+        yield "meaning", scale.meaning * (cosines(vectors, question.vector) - scale.floor)
 
 
 def cosines(vectors: NDArray[np.float32], vector: Vector) -> NDArray[np.float32]:

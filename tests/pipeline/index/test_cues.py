@@ -10,30 +10,34 @@ from pipeline.index.cues import Cues
 from pipeline.index.parameters import DATE, NUMBER, SPEAKER, TIME
 
 
+def gain(cues: Cues, text: str) -> float:
+    return sum(amount for _, amount in cues.gains(text))
+
+
 @pytest.mark.parametrize(
     "query", ["When did Ann move?", "Since when is he here?", "In which year was it?", "how long did it take"]
 )
 def test_who_asks_when_is_answered_by_a_time(query: str) -> None:
     cues = Cues.of(query)
-    assert cues.gain("it was last week") == TIME
-    assert cues.gain("it was nice") == 0
+    assert gain(cues, "it was last week") == TIME
+    assert gain(cues, "it was nice") == 0
 
 
 def test_who_asks_how_many_is_answered_by_a_number() -> None:
-    assert Cues.of("How many cats are there?").gain("there are three") == NUMBER
-    assert Cues.of("How many cats are there?").gain("there are cats") == 0
+    assert gain(Cues.of("How many cats are there?"), "there are three") == NUMBER
+    assert gain(Cues.of("How many cats are there?"), "there are cats") == 0
 
 
 def test_words_that_only_look_like_a_cue_ask_for_nothing() -> None:
-    assert Cues.of("Whenever it rains, what do I wear?").gain("last week") == 0
+    assert gain(Cues.of("Whenever it rains, what do I wear?"), "last week") == 0
 
 
 def test_what_somebody_named_in_the_question_said_gains_by_its_share() -> None:
     cues = Cues.of("What does Ann Lee like?")
-    assert cues.gain("Ann: I like tea.") == SPEAKER
-    assert cues.gain("Bob: I like tea.") == 0
-    assert cues.gain("Bob: aaa\nAnn: bbb") == pytest.approx(SPEAKER * 8 / 17)
-    assert cues.gain("Ann: I like tea,\nand cake.") == pytest.approx(SPEAKER * 25 / 26)
+    assert gain(cues, "Ann: I like tea.") == SPEAKER
+    assert gain(cues, "Bob: I like tea.") == 0
+    assert gain(cues, "Bob: aaa\nAnn: bbb") == pytest.approx(SPEAKER * 8 / 17)
+    assert gain(cues, "Ann: I like tea,\nand cake.") == pytest.approx(SPEAKER * 25 / 26)
 
 
 def test_documents_of_the_time_that_is_asked_about_gain_most() -> None:
@@ -47,4 +51,4 @@ def test_documents_of_the_time_that_is_asked_about_gain_most() -> None:
 @given(st.text(max_size=80), st.text(max_size=80))
 @settings(max_examples=100)
 def test_a_gain_is_bounded_for_any_text(query: str, text: str) -> None:
-    assert 0 <= Cues.of(query).gain(text) <= SPEAKER + TIME + NUMBER
+    assert 0 <= gain(Cues.of(query), text) <= SPEAKER + TIME + NUMBER

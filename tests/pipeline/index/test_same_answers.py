@@ -1,6 +1,6 @@
 """A namespace in memory, the same loaded anew, and the same streamed from disk: one answer."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -97,5 +97,10 @@ async def _answer(
     namespace: Searchable, embedder: WordLlamaEmbedder, query: str, expression: FilterExpression | None
 ) -> list[tuple[str, float, str, str, bool]]:
     wanted = Wanted(threshold=0.0, limit=100, filter=expression)
-    hits = await namespace.search(await ask(namespace, embedder, query), wanted)
+    question = await ask(namespace, embedder, query)
+    hits = await namespace.search(question, wanted)
+    for hit, why in zip(hits, await namespace.search(question, replace(wanted, explained=True)), strict=True):
+        assert (why.id, why.raw, hit.gave) == (hit.id, hit.raw, None)
+        assert why.gave is not None
+        assert sum(why.gave.values()) == pytest.approx(hit.raw, abs=1e-4)
     return [(hit.id, hit.similarity, hit.text, hit.document.id, hit.is_latest) for hit in hits]

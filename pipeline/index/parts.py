@@ -1,0 +1,23 @@
+"""The names of what a score is made of: an explanation shows the sum that the ranking itself adds up."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+ScorePart = Literal[
+    "words",
+    "document",
+    "meaning",
+    "speaker",
+    "time",
+    "number",
+    "date",
+    "remembered",
+    "repeated",
+    "nearness",
+    "likeness",
+    "common",
+    "usual",
+]
+"""What gives to a score, or takes from it: the first look, the second (`refining`), and reranking."""
+Parts = Mapping[ScorePart, float]
+"""What each gave. Together they are the raw score."""
