@@ -144,6 +144,7 @@ def _asyncapi() -> bytes:
 async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset[str]) -> None:
     """Open everything, then answer requests beside the pipeline; whichever ends takes the other along."""
     from api.app import create_app
+    from api.gate import Bounds
     from api.server import address
     from api.server import serve as answer
     from api.service import first_key
@@ -165,10 +166,28 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
 
         interface = "api" in parts
         announce = partial(_announce, settings, listener, secret, interface=interface)
-        app = create_app(opening, connectors.routes, asyncapi=_asyncapi(), interface=interface)
+        app = create_app(
+            opening,
+            connectors.routes,
+            asyncapi=_asyncapi(),
+            interface=interface,
+            bounds=Bounds(
+                concurrent=settings.concurrent_requests,
+                seconds=settings.request_seconds,
+                body_bytes=settings.body_mb << 20,
+            ),
+            origins=settings.listed(settings.cors_origins),
+            https=reached_at.startswith("https://"),
+        )
 
         async def answering() -> None:
-            await answer(app, listener, announce, level=settings.log_level)
+            await answer(
+                app,
+                listener,
+                announce,
+                level=settings.log_level,
+                proxies=settings.listed(settings.trusted_proxies),
+            )
             await live.drain(DRAIN_SECONDS)
 
         running = [live.run(), answering(), *([connectors.run()] if "connectors" in parts else [])]

@@ -4,9 +4,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from api import errors, openapi
+from api.gate import Bounds, Gate
+from api.headers import Hardening
 from api.routes import (
     admin,
     archive,
@@ -50,11 +53,15 @@ def create_app(
     *,
     asyncapi: bytes | None = None,
     interface: bool = True,
+    bounds: Bounds | None = None,
+    origins: Sequence[str] = (),
+    https: bool = False,
 ) -> FastAPI:
     """The service. `opening` is entered at the start and left at the end of the process.
 
     `edge`: routes of other parts, outside the interface. `asyncapi`: the document of the log, in JSON, to be
     shown at /asyncapi.json. Not `interface`: a process that only works answers how it is, and nothing else.
+    `origins`: web pages from there may ask (`*`: from anywhere). `https`: what stands before it speaks TLS.
     """
 
     @asynccontextmanager
@@ -78,7 +85,16 @@ def create_app(
     app.router.routes.extend(edge)
     if asyncapi is not None:
         app.include_router(log.router(asyncapi))
+    app.add_middleware(Gate, bounds=bounds or Bounds(), hardening=Hardening(https=https))
     app.add_middleware(errors.Edge)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["x-request-id", "retry-after", "ratelimit", "ratelimit-policy"],
+        )
     errors.install(app)
     openapi.install(app)
     return app

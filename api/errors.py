@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -79,7 +79,7 @@ async def _http_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == 413:
-        return failure(400, "The request is too large", "Send less at once: see the limits of the interface.")
+        return failure(413, "The request is too large", "Send less at once: see the limits of the interface.")
     title = _TITLES.get(error.status_code)
     if title is None:
         return failure(error.status_code, str(error.detail), None, error.headers)
@@ -189,6 +189,8 @@ class Edge:
         with tracing.within(tracing.Origins(all=request_id)):
             try:
                 await self._app(scope, receive, marked)
+            except ClientDisconnect:
+                log.debug("The caller of request %s went away.", request_id)
             except Exception:  # the edge of the process: the caller gets an id, the log the rest
                 log.exception("Request %s failed: %s %s", request_id, scope["method"], _pattern(scope))
                 if not status:

@@ -53,6 +53,12 @@ class ConflictError(ApiError):
     status = 409
 
 
+class TooLargeError(ApiError):
+    """More than is taken at once."""
+
+    status = 413
+
+
 class UnavailableError(ApiError):
     """This deployment does not offer it."""
 

@@ -5,7 +5,7 @@ import logging
 import os
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import uvicorn
@@ -51,8 +51,17 @@ class _Server(uvicorn.Server):
             self._on_start()
 
 
-async def serve(app: FastAPI, listener: socket.socket, started: Callable[[], None], *, level: str) -> None:
+async def serve(
+    app: FastAPI,
+    listener: socket.socket,
+    started: Callable[[], None],
+    *,
+    level: str,
+    proxies: Sequence[str] = (),
+) -> None:
     """Answer requests until SIGINT or SIGTERM, or until cancelled; open requests get time to end.
+
+    `proxies`: addresses and networks whose X-Forwarded-For and X-Forwarded-Proto say who asks.
 
     A second signal ends the process at once, as kill -9 would: nothing acknowledged is lost by it.
     """
@@ -63,6 +72,8 @@ async def serve(app: FastAPI, listener: socket.socket, started: Callable[[], Non
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=bool(proxies),
+        forwarded_allow_ips=list(proxies),
         backlog=BACKLOG,
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,

@@ -13,7 +13,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from api.problems import BadRequestError
+from api.problems import BadRequestError, TooLargeError
 from api.queries.submit import Draft
 from api.state import State
 from schemas.base import Metadata
@@ -115,7 +115,7 @@ def _invalid(problems: Iterable[tuple[str, tuple[Any, ...], str]]) -> RequestVal
 async def _store(file: UploadFile, fields: FileForm, state: State) -> Upload:
     size = file.size or 0
     if size > FILE_BYTES:
-        raise BadRequestError(
+        raise TooLargeError(
             "The file is too large",
             f"It has {size} bytes; at most {FILE_BYTES} are taken ({FILE_BYTES >> 20} MB).",
         )

@@ -95,7 +95,7 @@ def _microsoft(settings: Settings, clock: Clock) -> Iterator[Provider]:
 
 
 def _topics(settings: Settings) -> Topics | None:
-    names = frozenset(name.strip() for name in (settings.s3_topics or "").split(",") if name.strip())
+    names = frozenset(settings.listed(settings.s3_topics))
     return Topics(names, fetched) if names else None
 
 

@@ -20,6 +20,16 @@ class Settings(BaseSettings):
     public_url: str | None = None
     admin_key: SecretStr | None = None
 
+    concurrent_requests: int = Field(default=256, ge=1, le=100_000)
+    """Answered at a time by a process; what comes beyond is told to come back."""
+    request_seconds: float = Field(default=60.0, gt=0, le=3600)
+    """Without progress, before a caller is told that it takes too long."""
+    body_mb: int = Field(default=64, ge=1, le=64)
+    cors_origins: str | None = None
+    """Web pages from these origins, separated by commas, may ask; * from all."""
+    trusted_proxies: str = "127.0.0.1"
+    """Whose X-Forwarded-For and -Proto are believed: addresses and networks, separated by commas."""
+
     kafka_bootstrap: str | None = None
     kafka_partitions: int = Field(default=16, ge=1, le=1024)
     kafka_replication: int = Field(default=1, ge=1, le=32)
@@ -108,6 +118,11 @@ class Settings(BaseSettings):
     """For people, or an object per line for machines."""
     otlp_endpoint: str | None = None
     """A collector of traces (OTLP over HTTP), for what Kafka carries."""
+
+    @staticmethod
+    def listed(value: str | None) -> list[str]:
+        """What is separated by commas."""
+        return [part.strip() for part in (value or "").split(",") if part.strip()]
 
     def storage(self, uri: str) -> dict[str, str] | None:
         """The options of the object store at this URI; None leaves them to the provider's own variables."""

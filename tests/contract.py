@@ -65,10 +65,11 @@ def check(method: str, path: str, response: httpx2.Response) -> None:
         return
     status = str(response.status_code)
     declared = described["responses"]
-    if status == "503" and status not in declared:
-        # Where the log is away for a moment, any operation may say so, in the shape of its other failures.
-        assert response.headers.get("retry-after"), f"{method} {path} says 503 and not when to come back"
-        status = "500"
+    if status in {"413", "429", "503"} and status not in declared:
+        # Any operation may say that this is too much, or for now, in the shape of its other failures.
+        later = status == "413" or response.headers.get("retry-after")
+        assert later, f"{method} {path} says {status} and not when to come back"
+        status = next(one for one in ("500", "403") if one in declared)
     assert status in declared, (
         f"{method} {path} answered {status}, declared are {sorted(declared)}: {response.text}"
     )

@@ -100,10 +100,10 @@ async def test_an_empty_file_is_refused(client: Client) -> None:
 
 async def test_a_file_of_fifty_megabytes_is_taken_and_one_byte_more_is_not(client: Client) -> None:
     await client.ok("POST", PATH, files=file(bytes(FILE_BYTES)))
-    refused = await client.refused(400, "POST", PATH, files=file(bytes(FILE_BYTES + 1)))
+    refused = await client.refused(413, "POST", PATH, files=file(bytes(FILE_BYTES + 1)))
     assert "50 MB" in refused["details"]
 
 
 async def test_a_form_far_beyond_the_limit_is_refused_while_it_is_read(client: Client) -> None:
-    refused = await client.refused(400, "POST", PATH, files=file(bytes(JSON_BYTES)))
+    refused = await client.refused(413, "POST", PATH, files=file(bytes(JSON_BYTES)))
     assert "too large" in refused["error"]

@@ -1,0 +1,136 @@
+"""What every request passes: no more at a time than can be served, within bounded time and size."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Final
+
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.errors import failure
+from api.headers import Hardening
+
+EXEMPT: Final = frozenset({"/health", "/ready", "/metrics"})
+"""Asked by whoever has to decide what to do about an overload."""
+BUSY_SECONDS: Final = 1
+LATE_SECONDS: Final = 5
+"""When to come back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """`concurrent`: requests at a time; `seconds` without progress; `body_bytes` of one request."""
+
+    concurrent: int = 256
+    seconds: float = 60.0
+    body_bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class _Room:
+    """What the requests of a process share. `inside`: how many have no answer yet."""
+
+    bounds: Bounds
+    hardening: Hardening
+    inside: int = 0
+    answering: set[asyncio.Task[None]] = field(default_factory=set)
+
+
+class Gate:
+    """A request counts from its first byte until its answer begins; what is streamed then is not work.
+
+    Who takes too long is told so, and what was begun goes on to its end, in its place: nothing is half done.
+    """
+
+    def __init__(self, app: ASGIApp, bounds: Bounds, hardening: Hardening) -> None:
+        self._app = app
+        self._room = _Room(bounds, hardening)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        room = self._room
+        passage = _Passage(room, scope, receive, send)
+        if scope["path"] in EXEMPT:
+            await self._app(scope, receive, passage.send)
+        elif room.inside >= room.bounds.concurrent:
+            busy = f"{room.bounds.concurrent} requests are being answered. Try again in a moment."
+            refused = failure(503, "The service is busy", busy, {"retry-after": str(BUSY_SECONDS)})
+            await refused(scope, receive, passage.send)
+        else:
+            passage.enter()
+            try:
+                await self._app(scope, passage.receive, passage.send)
+            finally:
+                passage.leave()
+
+
+class _Passage:
+    """One request on its way."""
+
+    __slots__ = ("_late", "_loop", "_moved", "_receive", "_room", "_scope", "_send", "_size", "_timer")
+
+    def __init__(self, room: _Room, scope: Scope, receive: Receive, send: Send) -> None:
+        self._room = room
+        self._scope = scope
+        self._receive = receive
+        self._send = send
+        self._size = 0
+        self._late = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def enter(self) -> None:
+        self._room.inside += 1
+        self._loop = asyncio.get_running_loop()
+        self._moved = self._loop.time()
+        self._timer = self._loop.call_later(self._room.bounds.seconds, self._look)
+
+    def leave(self) -> None:
+        """Its answer begins, or it ends without one."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._room.inside -= 1
+
+    async def receive(self) -> Message:
+        """As it comes, up to so many bytes; HTTPException 413 beyond."""
+        message = await self._receive()
+        self._moved = self._loop.time()
+        self._size += len(message.get("body", b""))
+        if self._size > self._room.bounds.body_bytes:
+            raise HTTPException(413)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Nothing any more where its caller was answered already."""
+        if message["type"] == "http.response.start":
+            self.leave()
+        if not self._late:
+            await self._forward(message)
+
+    async def _forward(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._room.hardening.apply(message)
+        await self._send(message)
+
+    def _look(self) -> None:
+        """Whether it has moved for so long."""
+        left = self._moved + self._room.bounds.seconds - self._loop.time()
+        if left > 0:
+            self._timer = self._loop.call_later(left, self._look)
+            return
+        self._late = True
+        answering = self._loop.create_task(self._tell())
+        self._room.answering.add(answering)
+        answering.add_done_callback(self._room.answering.discard)
+
+    async def _tell(self) -> None:
+        seconds = self._room.bounds.seconds
+        answer = failure(
+            503,
+            "This takes too long",
+            f"Nothing moved for {seconds:g} s. What was begun goes on: repeating it changes nothing.",
+            {"retry-after": str(LATE_SECONDS), "connection": "close"},
+        )
+        await answer(self._scope, self._receive, self._forward)
