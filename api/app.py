@@ -8,6 +8,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
 from api import errors, openapi
+from api.console import pages
 from api.gate import Bounds, Gate
 from api.headers import Hardening
 from api.routes import (
@@ -26,6 +27,7 @@ from api.routes import (
     organization,
     recall,
     replay,
+    whoami,
 )
 from api.state import Serving
 
@@ -43,6 +45,7 @@ _INTERFACE = (
     connector_operations,
     replay,
     archive,
+    whoami,
 )
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 
@@ -81,6 +84,8 @@ def create_app(
     )
     for part in _INTERFACE if interface else ():
         app.include_router(part.router)
+    if interface:
+        app.include_router(pages.router())
     app.include_router(health.router)
     app.router.routes.extend(edge)
     if asyncapi is not None:

@@ -4,12 +4,14 @@ import asyncio
 import shutil
 import socket
 import subprocess
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx2
+import pytest
 
 DRIVER: Final = shutil.which("chromedriver")
 _PATIENCE: Final = 30.0
@@ -25,7 +27,17 @@ _ARGUMENTS: Final = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
-KEYS: Final = {"tab": "\ue004", "enter": "\ue007", "down": "\ue015", "up": "\ue013", "space": " "}
+needs_chromium = pytest.mark.skipif(
+    DRIVER is None, reason="needs a peer that is not installed: Chromium (`make browser` installs it)"
+)
+KEYS: Final = {
+    "tab": "\ue004",
+    "enter": "\ue007",
+    "down": "\ue015",
+    "up": "\ue013",
+    "space": " ",
+    "escape": "\ue00c",
+}
 
 
 class Browser:
@@ -54,8 +66,41 @@ class Browser:
 
     async def click(self, css: str) -> None:
         """As a pointer does: only what can be seen."""
+        await self._ask("POST", f"element/{await self._found(css)}/click", {})
+
+    async def fill(self, css: str, text: str) -> None:
+        """Type into a field, in the place of what was there."""
+        element = await self._found(css)
+        await self._ask("POST", f"element/{element}/clear", {})
+        await self._ask("POST", f"element/{element}/value", {"text": text})
+
+    async def choose_file(self, css: str, *paths: Path) -> None:
+        """Give files to a file field."""
+        await self._ask(
+            "POST", f"element/{await self._found(css)}/value", {"text": "\n".join(map(str, paths))}
+        )
+
+    async def resize(self, width: int, height: int) -> None:
+        """The size of the page that is seen, in CSS pixels."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await self._tell("Emulation.setDeviceMetricsOverride", size)
+
+    async def prefer(self, scheme: Literal["light", "dark"]) -> None:
+        """What the system is said to prefer."""
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        await self._tell("Emulation.setEmulatedMedia", {"features": features})
+
+    async def picture(self) -> bytes:
+        """What is seen, as PNG."""
+        return b64decode(await self._ask("GET", "screenshot"))
+
+    async def _tell(self, command: str, values: dict[str, Any]) -> None:
+        await self._ask("POST", "goog/cdp/execute", {"cmd": command, "params": values})
+
+    async def _found(self, css: str) -> str:
         found = await self._ask("POST", "element", {"using": "css selector", "value": css})
-        await self._ask("POST", f"element/{found[_ELEMENT]}/click", {})
+        element: str = found[_ELEMENT]
+        return element
 
     async def press(self, *keys: str) -> None:
         """Type: names of `KEYS` or text."""

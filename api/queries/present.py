@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping
 
+from api.keys import Principal
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow
 from schemas.base import timestamp
 from schemas.http.documents import ChunkAnswer, ChunkSystem, DocumentAnswer, DocumentSystem
-from schemas.http.keys import KeyAnswer
+from schemas.http.keys import KeyAnswer, WhoAmI
 from schemas.http.listing import ListedChunk, ListedDocument, ListedDocumentSystem
 from schemas.http.memories import DocumentRef, DocumentRefSystem, MemoryAnswer, MemorySystem
 from schemas.http.namespaces import ListedNamespace, NamespaceDetails, NamespaceSystem
@@ -152,4 +153,16 @@ def key(row: KeyRow) -> KeyAnswer:
         created_at=timestamp(row.created_at),
         expires_at=None if row.expires_at is None else timestamp(row.expires_at),
         revoked_at=None if row.revoked_at is None else timestamp(row.revoked_at),
+    )
+
+
+def who(principal: Principal, row: KeyRow | None) -> WhoAmI:
+    """Whom a request is from; `row` None: the operator's own key, which is a setting."""
+    return WhoAmI(
+        id=principal.id,
+        name=row.name if row else principal.id,
+        role=principal.role,
+        namespaces=None if principal.namespaces is None else list(principal.namespaces),
+        operator=principal.is_operator,
+        expires_at=None if row is None or row.expires_at is None else timestamp(row.expires_at),
     )

@@ -34,6 +34,17 @@ class KeyAnswer(Answer):
     revoked_at: Timestamp | None
 
 
+class WhoAmI(Answer):
+    """The key that asks. `namespaces` null: all of them; `operator`: it may see what belongs to none."""
+
+    id: str
+    name: str
+    role: Role
+    namespaces: list[str] | None
+    operator: bool
+    expires_at: Timestamp | None
+
+
 class KeyIssued(KeyAnswer):
     """A new key with its secret, which is shown only now."""
 

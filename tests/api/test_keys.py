@@ -144,3 +144,19 @@ async def test_health_needs_no_key(client: Client) -> None:
 def test_a_prefix_covers_what_begins_with_it_and_a_name_only_itself() -> None:
     key = Principal(id="k", role="write", namespaces=("a:*", "b"))
     assert [key.may_read(name) for name in ("a:", "a:x", "a", "b", "bb")] == [True, True, False, True, False]
+
+
+async def test_a_key_can_ask_what_it_is(client: Client) -> None:
+    identity, reader = await issued(client, role="read", namespaces=["team-a:*"], expiresInDays=1)
+    told = await reader.ok("GET", "/admin/whoami")
+    assert told.pop("expiresAt") is not None
+    assert told == {
+        "id": identity,
+        "name": "test",
+        "role": "read",
+        "namespaces": ["team-a:*"],
+        "operator": False,
+    }
+    mine = await client.ok("GET", "/admin/whoami")
+    assert (mine["role"], mine["namespaces"], mine["operator"]) == ("admin", None, True)
+    await client.as_key(None).refused(401, "GET", "/admin/whoami")

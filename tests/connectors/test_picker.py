@@ -11,13 +11,9 @@ import httpx2
 import pytest
 import uvicorn
 
-from tests.browser import DRIVER, Browser, chromium
+from tests.browser import Browser, chromium, needs_chromium
 from tests.connectors.shelf import Shelf, ShelfProvider
 from tests.connectors.world import Connected, connected
-
-needs_chromium = pytest.mark.skipif(
-    DRIVER is None, reason="needs a peer that is not installed: Chromium (`make browser` installs it)"
-)
 
 
 @pytest.fixture

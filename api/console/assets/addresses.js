@@ -1,0 +1,16 @@
+/** Addresses within the console. They stand behind the #, so no server or proxy is told what somebody looks at. */
+
+import { path } from "./api.js";
+
+/** `to(["ns", "alice", "search"], { q: "cello" })` → "#/ns/alice/search?q=cello" */
+export function to(parts, query = {}) {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null && value !== "");
+  const options = given.length > 0 ? `?${new URLSearchParams(given)}` : "";
+  return `#/${path(...parts)}${options}`;
+}
+
+/** The parts and the options of the address that is shown. */
+export function here() {
+  const [, way, options] = /^#?\/?([^?]*)\??(.*)$/s.exec(location.hash);
+  return { parts: way.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(options) };
+}

@@ -1,0 +1,108 @@
+/** Asking the service, with the key of whoever is signed in. */
+
+const ROOT = new URL("../", document.baseURI);
+const TITLES = {
+  401: "The key is not valid any more",
+  402: "The quota is used up",
+  403: "Your key may not do this",
+  404: "Not found",
+  429: "Too many requests",
+  503: "The service can't do this now",
+};
+
+/** What went wrong, in words for people. `status` 0: the service could not be reached. */
+export class ApiError extends Error {
+  constructor(status, title, details = "") {
+    super(title);
+    this.status = status;
+    this.details = details;
+  }
+}
+
+/** Bound to one key. `refused` is called when the service does not know the key (any more). */
+export class Api {
+  #key;
+  #refused;
+
+  constructor(key, refused = () => {}) {
+    this.#key = key;
+    this.#refused = refused;
+  }
+
+  get(path, query, signal) {
+    return this.#json("GET", path, { query, signal });
+  }
+
+  post(path, body, query, signal) {
+    return this.#json("POST", path, { body, query, signal });
+  }
+
+  put(path, body) {
+    return this.#json("PUT", path, { body });
+  }
+
+  patch(path, body) {
+    return this.#json("PATCH", path, { body });
+  }
+
+  delete(path, { body, query } = {}) {
+    return this.#json("DELETE", path, { body, query });
+  }
+
+  /** A multipart form. */
+  upload(path, form) {
+    return this.#ask("POST", path, { content: form });
+  }
+
+  #json(method, path, { body, query, signal }) {
+    const content = body === undefined ? undefined : JSON.stringify(body);
+    const headers = body === undefined ? {} : { "content-type": "application/json" };
+    return this.#ask(method, path, { content, headers, query, signal });
+  }
+
+  async #ask(method, path, { content, headers = {}, query, signal }) {
+    const answer = await fetch(address(path, query), {
+      method,
+      body: content,
+      headers: { ...headers, authorization: `Bearer ${this.#key}` },
+      credentials: "omit",
+      cache: "no-store",
+      signal,
+    }).catch(unreachable);
+    const said = await answer.json().catch(() => null);
+    if (answer.ok) return said;
+    const error = failed(answer, said);
+    if (error.status === 401) this.#refused(error);
+    throw error;
+  }
+}
+
+/** Parts of a path, each of them encoded: `path("ns", "alice", "document", "a/b")`. */
+export function path(...parts) {
+  return parts.map(encodeURIComponent).join("/");
+}
+
+function address(relative, query) {
+  const url = new URL(relative, ROOT);
+  for (const [name, value] of Object.entries(query ?? {})) {
+    for (const one of [value].flat()) {
+      if (one !== undefined && one !== null && one !== "") url.searchParams.append(name, one);
+    }
+  }
+  return url;
+}
+
+function unreachable(reason) {
+  if (reason.name === "AbortError") throw reason;
+  throw new ApiError(0, "The service can't be reached", "Is it running? Nothing was changed by this request.");
+}
+
+function failed(answer, said) {
+  const wait = answer.headers.get("retry-after");
+  const later = wait ? ` Try again in ${wait} seconds.` : "";
+  if (Array.isArray(said?.error)) {
+    return new ApiError(answer.status, "The service did not accept this", said.error.map((one) => one.message).join("; "));
+  }
+  const title = said?.error ?? TITLES[answer.status] ?? `The service answered ${answer.status}`;
+  return new ApiError(answer.status, title, (said?.details ?? "") + later);
+}

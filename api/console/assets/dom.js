@@ -1,0 +1,49 @@
+/** Building what is shown. Texts become text nodes, never markup: the page's policy refuses anything else. */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * An element: `el("p.muted", { id: "x", on: { click } }, "text", node, null)`.
+ * Of the attributes, null, undefined and false are left out and true is set empty; so are such children.
+ */
+export function el(name, attributes = {}, ...children) {
+  const [tag, ...classes] = name.split(".");
+  const node = document.createElement(tag);
+  if (classes.length > 0) node.className = classes.join(" ");
+  return filled(node, attributes, children);
+}
+
+/** The same for drawings. */
+export function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, tag), attributes, children);
+}
+
+/** Put these children in the place of those that are there. */
+export function refill(node, ...children) {
+  node.replaceChildren(...present(children));
+  return node;
+}
+
+function filled(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(value)) node.addEventListener(event, listener);
+    } else if (value !== null && value !== undefined && value !== false) {
+      node.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  node.append(...present(children));
+  return node;
+}
+
+function present(children) {
+  return children.flat(Infinity).filter((one) => one !== null && one !== undefined && one !== false);
+}
+
+let count = 0;
+
+/** An id that no other element has. */
+export function freshId(prefix) {
+  count += 1;
+  return `${prefix}-${count}`;
+}

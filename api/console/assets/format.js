@@ -1,0 +1,39 @@
+/** Numbers, times and sizes for people, in the browser's language of numbers. */
+
+import { el } from "./dom.js";
+
+const NUMBERS = new Intl.NumberFormat("en");
+const TIMES = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+const STEPS = [["year", 31536000], ["month", 2592000], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+export const number = (value) => NUMBERS.format(value);
+
+/** "3 documents" */
+export const plural = (count, noun) => `${number(count)} ${count === 1 ? noun : `${noun}s`}`;
+
+/** 1536 → "1.5 KiB"; null: it is on no disk of that machine. */
+export function bytes(value) {
+  if (value === null || value === undefined) return "elsewhere";
+  let at = 0;
+  for (; value >= 1024 && at < UNITS.length - 1; at += 1) value /= 1024;
+  return `${at === 0 ? value : value.toFixed(1)} ${UNITS[at]}`;
+}
+
+export const moment = (iso) => TIMES.format(new Date(iso));
+
+/** "3 minutes ago" */
+export function ago(iso, now = Date.now()) {
+  const seconds = (new Date(iso).getTime() - now) / 1000;
+  for (const [unit, length] of STEPS) {
+    if (Math.abs(seconds) >= length) return AGO.format(Math.round(seconds / length), unit);
+  }
+  return "just now";
+}
+
+/** A time that says how long ago it was, and exactly when on hover. */
+export function time(iso) {
+  if (!iso) return el("span.muted", {}, "never");
+  return el("time", { datetime: iso, title: moment(iso) }, ago(iso));
+}

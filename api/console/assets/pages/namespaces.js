@@ -1,0 +1,61 @@
+/** Every namespace that the key opens, with how much it holds. */
+
+import { to } from "../addresses.js";
+import { el } from "../dom.js";
+import { number, time } from "../format.js";
+import { field, form } from "../parts/forms.js";
+import { empty } from "../parts/states.js";
+import { pager, table } from "../parts/tables.js";
+
+const PER_PAGE = 20;
+
+export async function namespaces({ app, api, rights, query, signal }) {
+  const wanted = query.get("q") ?? "";
+  const answer = await api.get("ns", { q: wanted, page: query.get("page") ?? 1, limit: PER_PAGE }, signal);
+  const rows = answer.namespaces;
+  if (rows.length === 0 && wanted === "") return [beginning(app)];
+  return [
+    finder(app, wanted),
+    rows.length === 0 ? empty("No namespace is called so", `None that your key opens has “${wanted}” in its name.`) : listed(rows),
+    pager(answer.pagination, (page) => to([], { q: wanted, page })),
+    app.who.role === "read" ? null : opener(app),
+  ];
+}
+
+function finder(app, wanted) {
+  const input = el("input", { type: "search", value: wanted, maxlength: "100", "data-find": true, name: "q" });
+  return form(() => app.go([], { q: input.value.trim() }), { role: "search", class: "row" }, field("Find a namespace", input), el("button", { type: "submit" }, "Find"));
+}
+
+function listed(rows) {
+  return table(
+    "Namespaces, newest first",
+    [
+      { name: "Namespace", show: (row) => el("a", { href: to(["ns", row.namespace, "search"]) }, row.namespace) },
+      { name: "Documents", align: "number", show: (row) => number(row.documentCount) },
+      { name: "Memories", align: "number", show: (row) => number(row.memoryCount) },
+      { name: "Began", show: (row) => time(row.system.createdAt) },
+    ],
+    rows,
+  );
+}
+
+function opener(app) {
+  const name = el("input", { required: true, maxlength: "100", pattern: "[a-zA-Z0-9_:\\-]+", autocomplete: "off", spellcheck: "false" });
+  return el(
+    "details",
+    {},
+    el("summary", {}, "Begin a namespace"),
+    form(
+      () => app.go(["ns", name.value, "documents"]),
+      { class: "row" },
+      field("Name", name, "Letters, digits, _ : and -. It begins with its first document."),
+      el("button", { type: "submit" }, "Open"),
+    ),
+  );
+}
+
+function beginning(app) {
+  if (app.who.role === "read") return empty("Nothing to see yet", "No namespace that your key opens has content.");
+  return empty("Nothing is remembered yet", "A namespace begins with its first document. Name one, and add a text, a file or a URL.", opener(app));
+}

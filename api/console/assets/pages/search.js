@@ -1,0 +1,128 @@
+/** Asking a namespace, with everything that can be set about it. */
+
+import { el, refill } from "../dom.js";
+import { path } from "../api.js";
+import { number, plural } from "../format.js";
+import { FilterBuilder } from "../parts/filters.js";
+import { checkbox, field, form, select } from "../parts/forms.js";
+import { result } from "../parts/results.js";
+import { empty, failure, loading } from "../parts/states.js";
+
+const MODES = { hybrid: "Memories and passages", memories: "Memories only", chunks: "Passages only" };
+const RERANKS = { none: "As they come", order: "Look at the best again", aggregate: "And join neighbours" };
+const USUAL = { searchMode: "hybrid", limit: 10, threshold: 0.3, rerank: "none" };
+
+export async function search(view) {
+  const asked = questionOf(view.query);
+  const found = el("section.results", { "aria-label": "Results", "aria-live": "polite" });
+  const controls = new Controls(asked);
+  const ask = async () => {
+    let body;
+    try {
+      body = controls.read();
+    } catch {
+      refill(found, failure({ message: "The filter is not JSON", details: "Correct it, or empty the field.", status: 400 }));
+      return;
+    }
+    view.app.note(["ns", view.namespace, "search"], optionsOf(body));
+    await answer(view, body, found);
+  };
+  const asking = form(ask, { role: "search" }, controls.node);
+  if (asked.query) await answer(view, asked, found);
+  else refill(found, el("p.muted", {}, "Ask in your own words. What is known of the namespace comes best first, with how sure the service is of it."));
+  return [asking, found];
+}
+
+async function answer({ api, namespace, signal, rights }, body, place) {
+  refill(place, loading("results"));
+  try {
+    const { results, searchTime } = await api.post(path("ns", namespace, "search"), body, undefined, signal);
+    if (results.length === 0) refill(place, nothing(body));
+    else {
+      const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
+      refill(place, el("p.muted", {}, summary), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, api, rights })))));
+    }
+  } catch (error) {
+    if (!signal.aborted) refill(place, failure(error));
+  }
+}
+
+function nothing(body) {
+  const advice = body.filter
+    ? "No document passes the filter, or none that does is like the question."
+    : `Nothing is like the question to ${Math.round(body.threshold * 100)} % or more.`;
+  return empty("Nothing found", `${advice} Ask in other words, or lower the least similarity in the options.`);
+}
+
+class Controls {
+  constructor(asked) {
+    this.query = el("input", { type: "search", required: true, value: asked.query ?? "", "data-find": true, autocomplete: "off" });
+    this.mode = select(MODES, asked.searchMode);
+    this.limit = el("input", { type: "number", min: "1", max: "100", value: asked.limit, required: true });
+    this.threshold = el("input", { type: "number", min: "0", max: "1", step: "0.05", value: asked.threshold, required: true });
+    this.rerank = select(RERANKS, asked.rerank);
+    this.rewrite = checkbox("Rewrite the question before asking", asked.rewriteQuery);
+    this.related = checkbox("With what memories relate to", asked.include.related);
+    this.forgotten = checkbox("With what was forgotten or has expired", asked.include.forgotten);
+    this.filter = new FilterBuilder(asked.filter);
+    this.node = el(
+      "div.search",
+      {},
+      el("div.row", {}, field("Question", this.query), el("button.primary", { type: "submit" }, "Search")),
+      el("details", { open: Object.keys(optionsOf(asked)).some((one) => one !== "q") }, el("summary", {}, "Options"), this.#options()),
+    );
+  }
+
+  #options() {
+    return el(
+      "div.options",
+      {},
+      field("Find", this.mode),
+      field("At most", this.limit, "Results, 1 to 100."),
+      field("Least similarity", this.threshold, "0 to 1; what is below is left out."),
+      field("Rank", this.rerank),
+      el("div.checks", {}, this.rewrite.node, this.related.node, this.forgotten.node),
+      this.filter.node,
+    );
+  }
+
+  /** The body of the request. */
+  read() {
+    const filter = this.filter.read();
+    return {
+      query: this.query.value,
+      searchMode: this.mode.value,
+      limit: this.limit.valueAsNumber,
+      threshold: this.threshold.valueAsNumber,
+      rerank: this.rerank.value,
+      rewriteQuery: this.rewrite.box.checked,
+      include: { documents: true, related: this.related.box.checked, forgotten: this.forgotten.box.checked },
+      ...(filter ? { filter } : {}),
+    };
+  }
+}
+
+/** What was asked, from the options of the address. */
+function questionOf(query) {
+  const given = parsed(query.get("o"));
+  const include = { documents: true, related: false, forgotten: false, ...given.include };
+  return { rewriteQuery: false, ...USUAL, ...given, include, query: query.get("q") ?? "" };
+}
+
+/** The options of the address: only what is not as usual. */
+function optionsOf({ query, include, rewriteQuery, ...rest }) {
+  const unusual = Object.fromEntries(Object.entries(rest).filter(([name, value]) => USUAL[name] !== value));
+  if (rewriteQuery) unusual.rewriteQuery = true;
+  const { related, forgotten } = include;
+  if (related || forgotten) unusual.include = { related, forgotten };
+  return { q: query, ...(Object.keys(unusual).length > 0 ? { o: JSON.stringify(unusual) } : {}) };
+}
+
+/** Nothing where somebody has cut the address short. */
+function parsed(options) {
+  try {
+    return JSON.parse(options ?? "{}");
+  } catch {
+    return {};
+  }
+}

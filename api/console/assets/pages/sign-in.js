@@ -1,0 +1,45 @@
+/** Signing in with a key. */
+
+import { Api } from "../api.js";
+import { el, refill } from "../dom.js";
+import { field, form } from "../parts/forms.js";
+import { problem } from "../parts/states.js";
+import { themeSwitch } from "../theme-switch.js";
+
+/** `signedIn` is called with the key and what the service says of it. */
+export function signIn(signedIn, reason = "") {
+  const key = el("input", {
+    id: "key",
+    type: "password",
+    required: true,
+    autofocus: true,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
+  const trouble = el("p.trouble", { role: "alert" }, reason);
+  const asked = async () => {
+    refill(trouble);
+    try {
+      const given = key.value.trim();
+      await signedIn(given, await new Api(given).get("admin/whoami"));
+    } catch (error) {
+      refill(trouble, problem(error));
+      key.focus();
+    }
+  };
+  return el(
+    "main.sign-in",
+    {},
+    el("h1", {}, "recollect"),
+    el("p.muted", {}, "Sign in with an API key. What you see and may change here is what the key may."),
+    form(asked, {}, field("API key", key), el("button.primary", { type: "submit" }, "Sign in"), trouble),
+    el(
+      "p.hint",
+      {},
+      "The first admin key is printed when the service starts for the first time. ",
+      el("code", {}, "recollect keys create"),
+      " makes others. The key is kept in this tab only, until you close it or sign out.",
+    ),
+    themeSwitch(),
+  );
+}

@@ -1,0 +1,42 @@
+/** Controls with their labels. */
+
+import { el, freshId } from "../dom.js";
+
+/** A control below its label; `hint` is read with it. */
+export function field(label, control, hint) {
+  control.id ||= freshId("field");
+  const note = hint ? el("p.hint", { id: `${control.id}-hint` }, hint) : null;
+  if (note) control.setAttribute("aria-describedby", note.id);
+  return el("div.field", {}, el("label", { for: control.id }, label), control, note);
+}
+
+/** `options`: value to name. */
+export function select(options, chosen, attributes = {}) {
+  const made = Object.entries(options).map(([value, name]) => el("option", { value, selected: value === chosen }, name));
+  return el("select", attributes, made);
+}
+
+export function checkbox(label, checked, attributes = {}) {
+  const box = el("input", { type: "checkbox", checked, ...attributes });
+  return { box, node: el("label.check", {}, box, el("span", {}, label)) };
+}
+
+export function button(label, click, attributes = {}) {
+  return el("button", { type: "button", ...attributes, on: { click } }, label);
+}
+
+/** A form that calls `done` instead of sending itself, once at a time. */
+export function form(done, attributes, ...children) {
+  const made = el("form", { novalidate: false, ...attributes }, children);
+  made.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (made.getAttribute("aria-busy") === "true") return;
+    made.setAttribute("aria-busy", "true");
+    try {
+      await done();
+    } finally {
+      made.removeAttribute("aria-busy");
+    }
+  });
+  return made;
+}

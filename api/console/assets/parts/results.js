@@ -1,0 +1,62 @@
+/** One result of a search: what it says, how well it fits, where it comes from. */
+
+import { to } from "../addresses.js";
+import { el } from "../dom.js";
+import { time } from "../format.js";
+import { badge } from "./states.js";
+import { withWords } from "./texts.js";
+
+const KINDS = { parents: "Replaces or follows from", children: "Replaced or extended by", siblings: "Beside it" };
+
+export function result(one, { namespace, body }) {
+  const isMemory = one.memory !== undefined;
+  return el(
+    "article.result",
+    {},
+    el(
+      "header",
+      {},
+      similarity(one.similarity),
+      badge(isMemory ? "Memory" : "Passage", isMemory ? "accent" : "plain"),
+      isMemory && !one.isLatest ? badge("Not the latest", "warn") : null,
+      one.isInference ? badge("Inferred") : null,
+    ),
+    el("p.text", {}, withWords(one.memory ?? one.chunk, body.query)),
+    el("footer.muted", {}, source(one, namespace, isMemory), " · ", time(one.system.updatedAt)),
+    chips(one.metadata),
+    relatives(one.included?.related, namespace),
+  );
+}
+
+/** A bar and its number: 0 to 1. */
+export function similarity(value) {
+  const bar = el("span.bar", { "aria-hidden": "true" }, el("span", {}));
+  bar.firstChild.style.width = `${Math.round(value * 100)}%`;
+  return el("span.similarity", { title: "Similarity, from 0 to 1" }, bar, el("strong", {}, value.toFixed(2)));
+}
+
+function source(one, namespace, isMemory) {
+  const from = one.included?.document;
+  if (!from) return "Its document is gone";
+  const place = isMemory ? { memory: one.id } : { chunk: one.id };
+  return ["From ", el("a", { href: to(["ns", namespace, "documents", from.id], place) }, from.title ?? from.id)];
+}
+
+export function chips(metadata) {
+  const pairs = Object.entries(metadata ?? {});
+  if (pairs.length === 0) return null;
+  return el("ul.chips", { "aria-label": "Metadata" }, pairs.map(([name, value]) => el("li", {}, `${name}: ${[value].flat().join(", ")}`)));
+}
+
+function relatives(related, namespace) {
+  if (!related) return null;
+  const groups = Object.entries(KINDS).filter(([kind]) => related[kind].length > 0);
+  return groups.map(([kind, name]) =>
+    el(
+      "section.relatives",
+      {},
+      el("h3", {}, name),
+      el("ul", {}, related[kind].map((one) => el("li", {}, badge(one.relation), " ", one.memory))),
+    ),
+  );
+}

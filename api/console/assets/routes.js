@@ -1,0 +1,37 @@
+/** Which page an address means. */
+
+import { document } from "./pages/document.js";
+import { namespaces } from "./pages/namespaces.js";
+import { search } from "./pages/search.js";
+
+const title = (text) => () => text;
+
+/** `at`: parts of the address, with `:name` for those that vary; `tab`: the entry of the navigation it belongs to. */
+const PAGES = [
+  { at: "", tab: "namespaces", title: title("Namespaces"), show: namespaces },
+  { at: "ns/:namespace/search", tab: "search", title: title("Search"), show: search },
+  { at: "ns/:namespace/documents/:id", tab: "documents", title: title("Document"), show: document },
+];
+
+/** The page of these parts, with the values of its variables; one that says so where there is none. */
+export function pageAt(parts) {
+  for (const page of PAGES) {
+    const params = matched(page.at.split("/").filter(Boolean), parts);
+    if (params !== null) return { ...page, params };
+  }
+  return { at: "", tab: null, title: title("No such page"), show: missing, params: {} };
+}
+
+function matched(pattern, parts) {
+  if (pattern.length !== parts.length) return null;
+  const params = {};
+  for (const [at, part] of pattern.entries()) {
+    if (part.startsWith(":")) params[part.slice(1)] = parts[at];
+    else if (part !== parts[at]) return null;
+  }
+  return params;
+}
+
+async function missing() {
+  return ["There is nothing at this address. The navigation leads to everything there is."];
+}

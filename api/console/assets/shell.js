@@ -1,0 +1,82 @@
+/** What surrounds every page: navigation, who is signed in, and a place where is said what happened. */
+
+import { to } from "./addresses.js";
+import { el, refill } from "./dom.js";
+import { entriesFor } from "./navigation.js";
+import { described } from "./rights.js";
+import { showShortcuts } from "./shortcuts.js";
+import { themeSwitch } from "./theme-switch.js";
+
+const SAID_MS = 6000;
+
+export class Shell {
+  #app;
+  #page = null;
+  #nav = el("nav", { "aria-label": "Main" });
+  #place = el("p.place");
+  #heading = el("h1", { tabindex: "-1" });
+  #main = el("main", { id: "main" });
+  #said = el("div.said", { role: "status", "aria-live": "polite" });
+
+  constructor(app) {
+    this.#app = app;
+    this.node = el(
+      "div.shell",
+      {},
+      el("a.skip", { href: "#main", on: { click: (event) => this.#skip(event) } }, "Skip to the content"),
+      el("header.top", {}, el("a.brand", { href: to([]) }, mark(), "recollect"), this.#account()),
+      this.#nav,
+      this.#main,
+      this.#said,
+    );
+  }
+
+  /** Show where the page belongs in the navigation. */
+  lead(page) {
+    const entries = [...entriesFor(this.#app)];
+    const links = entries.map((one) =>
+      el("li", {}, el("a", { href: to(one.parts), "aria-current": one.tab === page.tab ? "page" : null }, one.name)),
+    );
+    refill(this.#nav, el("ul", {}, links));
+    this.#nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }
+
+  /** Put a page in place; the focus goes to its heading, unless it is the page that was there. */
+  fill(title, content) {
+    const { namespace } = this.#app;
+    const same = this.#page === title;
+    this.#page = title;
+    refill(this.#heading, title);
+    refill(this.#place, location.hash.startsWith("#/ns/") ? namespace : "");
+    refill(this.#main, this.#place, this.#heading, content);
+    if (!same) this.#heading.focus({ preventScroll: false });
+  }
+
+  say(text) {
+    refill(this.#said, el("p", {}, text));
+    clearTimeout(this.silence);
+    this.silence = setTimeout(() => refill(this.#said), SAID_MS);
+  }
+
+  #skip(event) {
+    // The address belongs to the pages: a real jump to #main would leave this one.
+    event.preventDefault();
+    this.#heading.focus();
+  }
+
+  #account() {
+    const { who } = this.#app;
+    return el(
+      "div.account",
+      {},
+      themeSwitch(),
+      el("button.quiet-button", { type: "button", on: { click: () => showShortcuts(this.#app) } }, "Shortcuts"),
+      el("span.who", { title: described(who) }, `${who.name} · ${who.role}`),
+      el("button", { type: "button", id: "sign-out", on: { click: () => this.#app.signOut() } }, "Sign out"),
+    );
+  }
+}
+
+function mark() {
+  return el("img", { src: "icon.svg", alt: "", width: "22", height: "22" });
+}

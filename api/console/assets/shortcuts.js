@@ -1,0 +1,46 @@
+/** Keys that lead somewhere, for those who want them: single keys can be switched off, as some speak to their browsers. */
+
+import { el } from "./dom.js";
+import { entriesFor } from "./navigation.js";
+import { ask } from "./parts/dialogs.js";
+import { checkbox } from "./parts/forms.js";
+
+const OFF = "recollect.shortcuts-off";
+const TYPING = "input, textarea, select, dialog, [contenteditable]";
+const WAIT_MS = 1500;
+
+/** `g` and the letter of a page goes there, `/` to the field that finds something, `?` shows all of them. */
+export function listenForShortcuts(app) {
+  let went = 0;
+  addEventListener("keydown", (event) => {
+    const mine = !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest?.(TYPING);
+    if (!mine || app.who === null || localStorage.getItem(OFF)) return;
+    if (event.timeStamp - went < WAIT_MS) {
+      went = 0;
+      const entry = [...entriesFor(app)].find((one) => one.key === event.key);
+      if (entry) app.go(entry.parts);
+    } else if (event.key === "g") {
+      went = event.timeStamp;
+    } else if (event.key === "/") {
+      event.preventDefault();
+      globalThis.document.querySelector("[data-find]")?.focus();
+    } else if (event.key === "?") {
+      showShortcuts(app);
+    }
+  });
+}
+
+export function showShortcuts(app) {
+  const on = checkbox("Use these shortcuts", !localStorage.getItem(OFF));
+  on.box.addEventListener("change", () => {
+    if (on.box.checked) localStorage.removeItem(OFF);
+    else localStorage.setItem(OFF, "yes");
+  });
+  const entries = [...entriesFor(app)].map((one) => [["g", one.key], one.name]);
+  const rows = [...entries, [["/"], "Go to the search field"], [["?"], "Show this"], [["Esc"], "Close a dialog"]];
+  return ask("Keyboard shortcuts", (close) => [
+    el("dl.keys", {}, rows.map(([keys, what]) => [el("dt", {}, keys.map((one) => el("kbd", {}, one))), el("dd", {}, what)])),
+    on.node,
+    el("div.actions", {}, el("button", { type: "button", autofocus: true, on: { click: () => close(null) } }, "Close")),
+  ]);
+}

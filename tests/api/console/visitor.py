@@ -1,0 +1,159 @@
+"""Somebody at the console: a real service, a real Chromium, and what a person does with them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import Any, Literal
+
+import uvicorn
+
+from tests.browser import Browser, chromium
+from tests.connectors.shelf import Shelf, ShelfProvider
+from tests.connectors.world import Connected, connected
+from tests.service.world import ADMIN
+
+WIDE = (1280, 900)
+NARROW = (360, 740)
+_SEEN = "return document.body.innerText.includes(arguments[0])"
+_AUDIT = """
+const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const found = await axe.run(document, { runOnly: rules });
+if (found.passes.length === 0) throw new Error("axe has judged nothing");
+return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" | ")}`);
+"""
+_OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """A person with a browser; `world` is the service behind the page."""
+
+    world: Connected
+    shelf: Shelf
+    browser: Browser
+    url: str
+
+    async def sign_in(self, key: str = ADMIN, at: str = "") -> None:
+        """Come with nothing but a key, and go to an address within the console."""
+        await self.browser.open(f"{self.url}/console/")
+        await self.browser.run("sessionStorage.clear(); localStorage.clear()")
+        await self.browser.open(f"{self.url}/console/?{id(object())}{at}")
+        await self.browser.until("return document.querySelector('#key')")
+        await self.browser.fill("#key", key)
+        await self.browser.click("button[type=submit]")
+        await self.browser.until("return document.querySelector('#sign-out')")
+        await self.loaded()
+
+    async def go(self, address: str) -> None:
+        """An address within the console, as a link leads there."""
+        await self.browser.run("location.hash = arguments[0]", address)
+        await self.loaded()
+
+    async def loaded(self) -> None:
+        """Nothing is on its way any more."""
+        await self.browser.until(
+            "return document.querySelector('h1') && !document.querySelector('[aria-busy=true]')"
+        )
+
+    async def sees(self, text: str) -> None:
+        """Wait until it is to be read."""
+        try:
+            await self.browser.until(_SEEN, text)
+        except TimeoutError:
+            raise AssertionError(f"no {text!r} in:\n{await self.browser.text('body')}") from None
+
+    async def press(self, label: str, within: str = "body") -> None:
+        """Click the button, link or summary that says so."""
+        await self.browser.until(_MARKED, within, label)
+        await self.browser.click("[data-pressed]")
+
+    async def enter(self, label: str, text: str) -> None:
+        """Type into the field with this label."""
+        await self.browser.until(_LABELLED, label)
+        await self.browser.fill("[data-entered]", text)
+
+    async def select(self, label: str, option: str) -> None:
+        """Choose in the list with this label."""
+        await self.browser.until(_LABELLED, label)
+        chosen = await self.browser.run(_CHOSEN, option)
+        assert chosen, f"{label} has no {option!r}"
+
+    async def audit(self) -> list[str]:
+        """What axe finds wrong with the page, in both schemes."""
+        found: list[str] = []
+        schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+        for scheme in schemes:
+            await self.browser.prefer(scheme)
+            found += [f"{scheme}: {one}" for one in await self.browser.run(_axe() + _AUDIT)]
+        return found
+
+    async def overflow(self) -> int:
+        """By how many pixels the page is wider than a telephone."""
+        await self.browser.resize(*NARROW)
+        wider: int = await self.browser.run(_OVERFLOW)
+        await self.browser.resize(*WIDE)
+        return wider
+
+    async def ok(self, method: str, path: str, body: Any = None) -> Any:
+        """Ask the service past the browser, as the administrator."""
+        return await self.world.client.ok(method, path, body)
+
+
+_MARKED = """
+document.querySelector("[data-pressed]")?.removeAttribute("data-pressed");
+const all = [...document.querySelector(arguments[0]).querySelectorAll("button, a, summary, label")];
+const found = all.find((one) => one.checkVisibility() && one.innerText.trim() === arguments[1]);
+if (found) found.dataset.pressed = "yes";
+return Boolean(found);
+"""
+_LABELLED = """
+document.querySelector("[data-entered]")?.removeAttribute("data-entered");
+const labels = [...document.querySelectorAll("label")].filter((one) => one.checkVisibility());
+const label = labels.find((one) => one.innerText.trim() === arguments[0]);
+const found = label?.control;
+if (found) found.dataset.entered = "yes";
+return Boolean(found);
+"""
+_CHOSEN = """
+const list = document.querySelector("[data-entered]");
+const option = [...list.options].find((one) => one.text === arguments[0]);
+if (option) { list.value = option.value; list.dispatchEvent(new Event("change", { bubbles: true })); }
+return Boolean(option);
+"""
+
+
+def _axe() -> str:
+    """The package's file alone: its Python drives another browser."""
+    path = distribution("axe-playwright-python").locate_file("axe_playwright_python/axe.min.js")
+    return f"if (!window.axe) {{ {Path(str(path)).read_text()} }}\n"
+
+
+@asynccontextmanager
+async def visiting(folder: Path) -> AsyncIterator[Visitor]:
+    """A service with one source to connect, on a port of loopback, and a browser."""
+    shelf = Shelf()
+    async with (
+        connected(folder / "data", {"github": ShelfProvider()}, shelf.transport()) as world,
+        _served(world) as url,
+        chromium(folder / "browser") as browser,
+    ):
+        await browser.resize(*WIDE)
+        yield Visitor(world, shelf, browser, url)
+
+
+@asynccontextmanager
+async def _served(world: Connected) -> AsyncIterator[str]:
+    server = uvicorn.Server(
+        uvicorn.Config(world.app, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
+    )
+    serving = asyncio.create_task(server.serve())
+    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+        await asyncio.sleep(0.01)
+    try:
+        yield f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await serving
