@@ -1,17 +1,18 @@
 """What the interface needs of the store and of the queries, beyond the pipeline's ports."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
 from pipeline import ports
 from pipeline.connections import Connections
 from pipeline.measuring import Measured, Trouble
-from pipeline.records import DeadLetter
+from pipeline.records import DeadLetter, RawRecord
 from pipeline.replay.order import Order, Plan, Progress
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
 from schemas.events import ConnectorChanged
 from schemas.filters import FilterExpression
+from schemas.http.explain import ExplainedChunk, ExplainedDocument, ExplainedMemory, ExplainedSearch
 from schemas.http.memories import MemoryIncluded
 from schemas.http.profile import Profile, ProfileBody
 from schemas.http.search import SearchAnswer, SearchBody
@@ -70,6 +71,10 @@ class Documents(ports.Documents, Protocol):
 
 class Chunks(ports.Chunks, Protocol):
     """The chunks table with its lists; `documents` None: of every document."""
+
+    async def find(self, spaces: Sequence[str], id: str) -> ChunkRow | None:  # noqa: A002 - a chunk's own word
+        """A chunk by its id."""
+        ...
 
     async def page(
         self,
@@ -143,6 +148,24 @@ class Search(Protocol):
     async def __call__(self, namespace: NamespaceRow, body: SearchBody) -> SearchAnswer: ...
 
 
+class Explaining(Protocol):
+    """Answers as `Search` and `Profiles` do, and says why."""
+
+    async def search(self, namespace: NamespaceRow | None, body: SearchBody) -> ExplainedSearch:
+        """None: a namespace that does not exist."""
+        ...
+
+
+class Origins(Protocol):
+    """Where something comes from. NotFoundError where there is no such thing in the namespace."""
+
+    async def document(self, namespace: NamespaceRow, id: str) -> ExplainedDocument: ...  # noqa: A002
+
+    async def chunk(self, namespace: NamespaceRow, id: str) -> ExplainedChunk: ...  # noqa: A002
+
+    async def memory(self, namespace: NamespaceRow, id: str) -> ExplainedMemory: ...  # noqa: A002
+
+
 class Profiles(Protocol):
     """Makes the profile of a namespace that exists."""
 
@@ -163,6 +186,18 @@ class Matching(Protocol):
     """Memories that a description means, best first: what forgetting by meaning would forget."""
 
     async def __call__(self, namespace: NamespaceRow, query: str) -> Sequence[MemoryRow]: ...
+
+
+class History(Protocol):
+    """The log, read where something is expected."""
+
+    async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
+        """The record at this offset of the key's partition; None where there is none, or none any more."""
+        ...
+
+    def since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
+        """The records of the key's partition from the first one written at that moment or later."""
+        ...
 
 
 class DeadLetters(Protocol):

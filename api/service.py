@@ -6,6 +6,9 @@ from api import keys
 from api.keys import Keyring
 from api.ports import Connectors
 from api.queries import profile, related, search
+from api.queries.events import Trail
+from api.queries.explaining import Explaining
+from api.queries.origins import Origins
 from api.state import State
 from pipeline.bus.port import Bus
 from pipeline.changes import Changes
@@ -54,6 +57,8 @@ async def open_state(
         profile=profile.Profiling(profiles, cache, clock),
         related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, embedder, store.memories),
+        explaining=Explaining(cache, embedder),
+        origins=Origins(cache, store.documents, store.chunks, store.memories, Trail(bus), embedder.name),
         health=measuring,
         metrics=metrics,
         dead_letters=bus,

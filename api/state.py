@@ -30,6 +30,8 @@ class State:
     profile: ports.Profiles
     related: ports.Related
     matching: ports.Matching
+    explaining: ports.Explaining
+    origins: ports.Origins
     health: ports.Health
     dead_letters: ports.DeadLetters | None = None
     metrics: Metrics = field(default_factory=Metrics)

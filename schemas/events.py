@@ -176,6 +176,8 @@ class FormedMemory(Event):
     """For an import."""
     space: str | None = None
     """Where the memory is, if in another space of the namespace: one that was moved there."""
+    by: str | None = None
+    """What found it: a language model by its name, or `rules`; None where that was not noted."""
 
 
 class MemoriesFormed(Event):

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -46,16 +46,38 @@ async def search(
 ) -> SearchAnswer:
     """The results of a search in a namespace that exists, best first."""
     started = perf_counter()
-    index = await cache.open(namespace)
+    found = await found_in(await cache.open(namespace), embedder, body)
+    return SearchAnswer(results=found.results, search_time=milliseconds(started))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The results of a question, each of the hit at the same place."""
+
+    question: Question
+    hits: list[Hit]
+    results: list[SearchResult]
+
+
+async def found_in(
+    index: Searchable, embedder: Embedder, body: SearchBody, *, explained: bool = False
+) -> Found:
+    """What a search finds, best first; `explained`: hits say what their scores are made of."""
     query = rewritten(body.query) if body.rewrite_query else body.query
     question = await ask(index, embedder, query)
+    wanted = replace(_wanted(body), explained=explained)
     if body.rerank == "none":
-        hits = await index.search(question, _wanted(body))
+        hits = await index.search(question, wanted)
     else:
-        hits = await _again(index, question, query, body, embedder)
+        hits = await _again(index, question, query, wanted, body=body, embedder=embedder)
     relatives = await _relatives(index, hits, body)
     results = [_result(hit, relatives.get(hit.id), documents=body.include.documents) for hit in hits]
-    return SearchAnswer(results=results, search_time=round((perf_counter() - started) * 1000, 3))
+    return Found(question, hits, results)
+
+
+def milliseconds(started: float) -> float:
+    """Since a moment of `perf_counter`."""
+    return round((perf_counter() - started) * 1000, 3)
 
 
 async def matching(
@@ -80,12 +102,10 @@ def _wanted(body: SearchBody) -> Wanted:
 
 
 async def _again(
-    index: Searchable, question: Question, query: str, body: SearchBody, embedder: Embedder
+    index: Searchable, question: Question, query: str, wanted: Wanted, *, body: SearchBody, embedder: Embedder
 ) -> list[Hit]:
     """More results than asked for, down to a lower similarity, scored again and then cut."""
-    wider = replace(
-        _wanted(body), limit=max(body.limit, RERANKED), threshold=body.threshold * RERANKED_THRESHOLD
-    )
+    wider = replace(wanted, limit=max(body.limit, RERANKED), threshold=body.threshold * RERANKED_THRESHOLD)
     hits = await index.search(question, wider)
     vectors = embedder if isinstance(embedder, WordVectors) else None
     hits = await asyncio.to_thread(reordered, question, query[:QUERY_CHARACTERS], hits, vectors)

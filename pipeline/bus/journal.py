@@ -221,6 +221,28 @@ class Reader:
         cursor.close()
         return records
 
+    def begin(self, topic: str, partition: int, at: int) -> int:
+        """The offset of the first record written at that time (milliseconds) or later; of none, the end.
+
+        Halving: offsets grow with time, but for what clocks were set back.
+        """
+        identity = "SELECT id FROM topics WHERE name = ?"
+        newest = f"SELECT max(offset) FROM records WHERE topic = ({identity}) AND partition = ?"  # noqa: S608 - a constant
+        (last,) = self._db.execute(newest, (topic, partition)).fetchone()
+        first, end = 0, 0 if last is None else last + 1
+        around = (
+            f"SELECT offset, ts FROM records WHERE topic = ({identity}) AND partition = ? AND offset >= ?"  # noqa: S608 - a constant
+            " ORDER BY offset LIMIT 1"
+        )
+        while first < end:
+            middle = (first + end) // 2
+            offset, ts = self._db.execute(around, (topic, partition, middle)).fetchone()
+            if ts >= at:
+                end = middle
+            else:
+                first = offset + 1
+        return first
+
     def count(self, topic: str) -> int:
         """How many records a topic holds now."""
         query = "SELECT count(*) FROM records WHERE topic = (SELECT id FROM topics WHERE name = ?)"

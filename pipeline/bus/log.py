@@ -3,9 +3,10 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -199,6 +200,19 @@ class LogBus:
                     if record.offset < end:
                         yield record
                 after = records[-1].offset + 1 if records else end
+
+    async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
+        """The record at this offset of the key's partition; None where there is none, or none any more."""
+        found = await self._fetch((topic, self._journal.partition(key.encode())), offset, 1)
+        return found[0] if found and found[0].offset == offset else None
+
+    async def since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
+        """The records of the key's partition from the first one written at that moment or later."""
+        partition = self._journal.partition(key.encode())
+        at = int(moment.timestamp() * 1000)
+        start = await self._read(lambda reader: reader.begin(topic, partition, at))
+        async for record in self.read(topic, partition, start):
+            yield record
 
     def follow(self, topic: Topic[E], handle: Handle[E]) -> AbstractAsyncContextManager[Follower]:
         """Hand every record of the topic over, from its start, and go on with what is published."""

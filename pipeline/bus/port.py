@@ -1,7 +1,8 @@
 """What the service asks of a bus: the embedded log and Kafka both are one and pass one contract suite."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from pipeline.ports import Position
@@ -103,6 +104,14 @@ class Bus(Protocol):
 
     def read(self, topic: str, partition: int | None = None, start: int = 0) -> AsyncIterator[RawRecord]:
         """The records as they were when asked for, partition by partition, from offset `start` of each."""
+        ...
+
+    async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
+        """The record at this offset of the key's partition; None where there is none, or none any more."""
+        ...
+
+    def since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
+        """The records of the key's partition from the first one written at that moment or later."""
         ...
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:

@@ -80,7 +80,8 @@ class ByModel:
             await self._spent(owner, bundle, "unusable", error.spent)
             return await asyncio.to_thread(by_rules, works, bundle)
         await self._spent(owner, bundle, "formed", reply.spent)
-        return found(reply.answer, bundle, asked.known)
+        facts = found(reply.answer, bundle, asked.known)
+        return [(place, replace(draft, by=self.model.name)) for place, draft in facts]
 
     async def _spent(self, owner: NamespaceRow, bundle: Sequence[Part], outcome: str, spent: Spent) -> None:
         self.told(outcome, spent)

@@ -33,6 +33,8 @@ class Draft:
     is_inference: bool = False
     relations: tuple[Relation, ...] = ()
     """What is known of its relations already, before it is compared with other facts."""
+    by: str = "rules"
+    """What found it: these, or a language model by its name."""
 
 
 def drafts(text: str, today: date | None = None, *, assumed: bool = False) -> list[Draft]:

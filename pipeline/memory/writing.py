@@ -82,6 +82,7 @@ class Writing:
             replaced_by=verdict.replaced_by,
             since=since,
             space=there.space if there is not None and there.space != self._work.space else None,
+            by=draft.by,
         )
 
     def _id(self, said: str) -> str:

@@ -107,6 +107,12 @@ class Chunks(Readable[ChunkRow]):
             columns = chunk_columns(fresh)
             yield columns if vectors else replace(columns, vectors=np.zeros((len(fresh), 0), np.float32))
 
+    async def find(self, spaces: Sequence[str], id: str) -> ChunkRow | None:  # noqa: A002 - a chunk's own word
+        """A chunk by its id, looked for in all of these spaces."""
+        overlay, base = await self.scan(spaces, f"{among('space', spaces)} AND {among('id', [id])}", None)
+        rows = [*self.codec.decode(base), *(row for row in self.unflushed(overlay, spaces) if row.id == id)]
+        return rows[0] if rows else None
+
     async def page(
         self,
         spaces: Sequence[str],

@@ -14,9 +14,13 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.keys import Keyring
+from api.queries.events import Trail
+from api.queries.explaining import Explaining
+from api.queries.origins import Origins
 from api.state import Serving, State
 from pipeline.bus.log import LogBus
 from pipeline.index.cache import NamespaceCache
+from pipeline.inference.none import NoEmbedder
 from pipeline.measuring import Measuring
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
@@ -98,6 +102,8 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
         profile=queries.profile,
         related=queries.related,
         matching=queries.matching,
+        explaining=Explaining(cache, NoEmbedder()),
+        origins=Origins(cache, store.documents, store.chunks, store.memories, Trail(bus), "none"),
         health=Measuring(bus, store, cache, metrics, folder),
         metrics=metrics,
         dead_letters=bus,

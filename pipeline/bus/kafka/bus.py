@@ -2,8 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import TopicPartition
@@ -27,6 +28,7 @@ from pipeline.records import DeadLetter, Entry, RawRecord, decoded
 from pipeline.stage import Stage
 from schemas import topics as all_topics
 from schemas.base import Event
+from schemas.ids import partition as partition_of
 from schemas.topics import Topic
 
 if TYPE_CHECKING:
@@ -206,6 +208,24 @@ class KafkaBus:
             if partition in (None, place.partition):
                 async for record in read(self._cluster, place, start, end):
                     yield record
+
+    async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
+        place = await self._place(topic, key)
+        end = (await self._offsets.ends([topic])).get(place, 0)
+        async with aclosing(read(self._cluster, place, offset, min(offset + 1, end))) as records:
+            async for record in records:
+                return record if record.offset == offset else None
+        return None
+
+    async def since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
+        place = await self._place(topic, key)
+        end = (await self._offsets.ends([topic])).get(place, 0)
+        start = await self._offsets.at(place, moment)
+        async for record in read(self._cluster, place, end if start is None else start, end):
+            yield record
+
+    async def _place(self, topic: str, key: str) -> TopicPartition:
+        return TopicPartition(topic, partition_of(key.encode(), await self._topics.partitions(topic)))
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
         return await self._parking.letters(topic, limit)

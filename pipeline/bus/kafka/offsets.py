@@ -1,6 +1,7 @@
 """Where partitions begin and end, and how far groups are."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -38,6 +39,16 @@ class Offsets:
     async def starts(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
         """The first offset that is still there, or will be."""
         return await self._ask(topics, "say where topics begin", AIOKafkaConsumer.beginning_offsets)
+
+    async def at(self, place: TopicPartition, moment: datetime) -> int | None:
+        """The first offset of a partition that was written at that moment or later; None: there is none."""
+
+        async def ask() -> int | None:
+            reader = await self._cluster.reader()
+            found = (await reader.offsets_for_times({place: int(moment.timestamp() * 1000)}))[place]
+            return None if found is None else int(found.offset)
+
+        return await self._cluster.ask(f"say what came to {place.topic} since {moment}", ask)
 
     async def groups(self) -> list[str]:
         """The groups of this service's stages."""

@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Protocol
 
 import pytest
@@ -276,6 +277,28 @@ class BusContract:
         await bus.append(topic.name, entries)
         found = [record async for record in bus.read(topic.name)]
         assert [Entry(record.key, record.value, record.headers) for record in found] == entries
+
+    async def test_a_record_is_found_by_its_key_and_place(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("places")
+        entries = spread(20)
+        places = await bus.publish(topic, entries)
+        for (key, event), place in zip(entries, places, strict=True):
+            found = await bus.record(topic.name, key, place.offset)
+            assert found is not None
+            assert (found.key.decode(), found.partition) == (key, place.partition)
+            assert topic.event.model_validate_json(found.value) == event
+        assert await bus.record(topic.name, entries[0][0], 1000) is None
+
+    async def test_a_partition_is_read_from_a_moment_on(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("moments")
+        for number in range(6):
+            await bus.publish(topic, [("k", Noted(number=number))])
+        every = [record async for record in bus.read(topic.name)]
+        for moment in {record.at for record in every}:
+            found = [record.offset async for record in bus.since(topic.name, "k", moment)]
+            assert found == [record.offset for record in every if record.at >= moment]
+        later = every[-1].at + timedelta(days=1)
+        assert [record async for record in bus.since(topic.name, "k", later)] == []
 
     async def test_publishing_nothing_does_nothing(self, harness: Harness) -> None:
         bus, topic = await harness.open(), harness.topic("nothing")

@@ -302,3 +302,16 @@ async def test_a_position_that_cannot_be_saved_now_is_saved_later(bus: LogBus, h
     bus._journal.commit = commit  # type: ignore[method-assign]
     bus = await harness.open()
     assert set((await bus.lag())["recollect.later"].values()) == {0}
+
+
+async def test_a_moment_is_found_among_records_of_which_some_are_gone(harness: LogHarness) -> None:
+    bus = await harness.open()
+    for number in range(20):
+        harness.clock.advance(1)
+        await bus.publish(NOTES, [("k", Noted(number=number))])
+    every = [record async for record in bus.read(NOTES.name)]
+    gone = {0, 1, 7, 8, 9, 15}
+    await bus._writer.submit(lambda log: log.remove(NOTES.name, every[0].partition, gone))
+    for moment in (record.at + timedelta(seconds=half / 2) for record in every for half in (-1, 0, 1)):
+        found = [record.offset async for record in bus.since(NOTES.name, "k", moment)]
+        assert found == [one.offset for one in every if one.at >= moment and one.offset not in gone]
