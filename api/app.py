@@ -7,10 +7,11 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
-from api import errors, openapi
+from api import VERSION, errors, openapi
 from api.console import pages
 from api.gate import Bounds, Gate
 from api.headers import Hardening
+from api.mcp.http import Endpoint
 from api.routes import (
     admin,
     archive,
@@ -43,11 +44,11 @@ _INTERFACE = (
     connectors,
     feedback,
     admin,
+    whoami,
     operator,
     connector_operations,
     replay,
     archive,
-    whoami,
 )
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 
@@ -73,11 +74,14 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with opening() as serving:
             app.state.recollect = serving
-            yield
+            try:
+                yield
+            finally:
+                await mcp.close()
 
     app = FastAPI(
         title="recollect",
-        version="0.1.0",
+        version=VERSION,
         lifespan=lifespan,
         redirect_slashes=False,
         strict_content_type=False,
@@ -86,8 +90,10 @@ def create_app(
     )
     for part in _INTERFACE if interface else ():
         app.include_router(part.router)
+    mcp = Endpoint(app, origins)
     if interface:
         app.include_router(pages.router())
+        app.include_router(mcp.router())
     app.include_router(health.router)
     app.router.routes.extend(edge)
     if asyncapi is not None:

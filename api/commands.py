@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.commandline import archive, connectors, dlq, status
+from api.commandline import archive, connectors, dlq, mcp, status
 from api.remote import Answer, Key, Service, Url, failure
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -24,6 +24,7 @@ app.add_typer(connectors.connectors, name="connectors")
 app.command()(status.status)
 app.command(name="export")(archive.export)
 app.command(name="import")(archive.take)
+app.command()(mcp.mcp)
 
 Namespace = Annotated[str, typer.Argument(help="The namespace.")]
 WAIT_SECONDS = 300.0

@@ -117,14 +117,15 @@ async def _validation_error(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     problems = error.errors()
-    shown = [_problem(problem, error.body) for problem in problems[:PROBLEMS_SHOWN]]
+    shown = [problem(one, error.body) for one in problems[:PROBLEMS_SHOWN]]
     if len(problems) > PROBLEMS_SHOWN:
         shown.append({"message": f"and {len(problems) - PROBLEMS_SHOWN} more problems", "path": []})
     where = str(problems[0]["loc"][0]) if problems and problems[0]["loc"] else "body"
     return _json(400, {"success": False, "error": shown, "data": {"in": where}})
 
 
-def _problem(problem: Mapping[str, Any], body: object) -> dict[str, object]:
+def problem(problem: Mapping[str, Any], body: object) -> dict[str, object]:
+    """One error of pydantic in words for people, and its place in what the caller sent."""
     loc: Sequence[str | int] = problem["loc"]
     path = _path(loc[1:], body) if loc and loc[0] == "body" else list(loc[1:])
     if problem["type"] in _TAGS:

@@ -30,13 +30,7 @@ class Service:
     @classmethod
     def of(cls, url: str | None, key: str | None) -> "Service":
         """From the options, the environment, or what the data directory on this machine says."""
-        address = url or local_address()
-        if address is None:
-            raise failure("No service found here. Start one with `recollect serve`, or give --url.")
-        secret = key or local_key()
-        if secret is None:
-            raise failure("No API key. Give --key or set RECOLLECT_API_KEY.")
-        return cls.at(address, secret)
+        return cls.at(*located(url, key))
 
     @classmethod
     def at(cls, url: str, key: str) -> "Service":
@@ -58,7 +52,7 @@ class Service:
         if response.is_success:
             answer: Answer = response.json()
             return answer
-        raise failure(f"{response.status_code}: {_complaint(response)}")
+        raise failure(f"{response.status_code}: {complaint(response)}")
 
     def lines(self, path: str, **options: Any) -> Iterator[bytes]:
         """The lines of an answer, as they come; typer.Exit as for `call`."""
@@ -66,7 +60,7 @@ class Service:
             with self._client.stream("GET", path, **options) as response:
                 if not response.is_success:
                     response.read()
-                    raise failure(f"{response.status_code}: {_complaint(response)}")
+                    raise failure(f"{response.status_code}: {complaint(response)}")
                 left = b""
                 for part in response.iter_bytes():
                     *whole, left = (left + part).split(b"\n")
@@ -83,7 +77,7 @@ class Service:
         except httpx2.TransportError as error:
             raise failure(f"No answer from {self._client.base_url}: {error}") from error
         if not response.is_success:
-            raise failure(f"{response.status_code}: {_complaint(response)}")
+            raise failure(f"{response.status_code}: {complaint(response)}")
         return response.content
 
     def pages(self, path: str, body: Answer, kind: str) -> Iterator[Answer]:
@@ -94,6 +88,17 @@ class Service:
             answer = self.call("POST", path, params=query, json=body)
             yield from answer[kind]
             page, last = page + 1, answer["pagination"]["totalPages"]
+
+
+def located(url: str | None, key: str | None) -> tuple[str, str]:
+    """The address and the key that commands use; typer.Exit where nothing says one of them."""
+    address = url or local_address()
+    if address is None:
+        raise failure("No service found here. Start one with `recollect serve`, or give --url.")
+    secret = key or local_key()
+    if secret is None:
+        raise failure("No API key. Give --key or set RECOLLECT_API_KEY.")
+    return address, secret
 
 
 def local_address() -> str | None:
@@ -108,7 +113,8 @@ def local_key() -> str | None:
     return None if key is None else key.get_secret_value()
 
 
-def _complaint(response: httpx2.Response) -> str:
+def complaint(response: httpx2.Response) -> str:
+    """What a failure says, on one line."""
     try:
         body = response.json()
     except json.JSONDecodeError:

@@ -19,8 +19,8 @@ def configure(level: str, kind: Format) -> None:
     handler = logging.StreamHandler()
     handler.setFormatter(JsonLines() if kind == "json" else Text())
     logging.basicConfig(level=level.upper(), handlers=[handler])
-    for chatty in ("httpx2", "aiokafka"):
-        # A line for every call of an embedder, or every step of a rebalance, is none that an operator needs.
+    for chatty in ("httpx2", "aiokafka", "mcp"):
+        # A line for every call of an embedder, message of MCP or step of a rebalance helps no operator.
         logging.getLogger(chatty).setLevel(logging.WARNING)
     TRAIL.setLevel(logging.INFO if kind == "json" or level == "debug" else logging.WARNING)
 

@@ -1,0 +1,207 @@
+"""What the tools take. The descriptions are read by language models, which know nothing else of us."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from schemas.base import Body
+from schemas.http.parts import (
+    DocumentId,
+    Maybe,
+    MetadataBody,
+    NamespaceName,
+    ResourceId,
+    SupportingContext,
+    Text,
+)
+from schemas.limits import FORGET_QUERY_LENGTH, PAGE_LIMIT, PAGE_MAXIMUM
+
+FORGET_AT_ONCE = 50
+CHARACTERS = 20_000
+"""Of a document's text in one answer, unless asked otherwise."""
+
+Namespace = Annotated[
+    NamespaceName,
+    Field(
+        description="Whose memory: usually a user, a team or a project, for example `alice`. Leave it out"
+        " if the user has only one; list_namespaces shows what there is."
+    ),
+]
+Page = Annotated[int, Field(ge=1, le=PAGE_MAXIMUM, description="Pages count from 1.")]
+
+
+class Search(Body):
+    """A question to the memory."""
+
+    query: Annotated[
+        Text,
+        Field(
+            min_length=1,
+            description="What you want to know, as a full question or a few telling words, in the language"
+            " of the texts: `Which database did we choose for billing, and why?`",
+        ),
+    ]
+    namespace: Maybe[Namespace] = None
+    limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT, description="How many results, at most.")] = 8
+    mode: Annotated[
+        Literal["hybrid", "memories", "chunks"],
+        Field(
+            description="hybrid: facts and passages of documents; memories: only facts, short and current;"
+            " chunks: only passages, with the original wording."
+        ),
+    ] = "hybrid"
+    filter: Maybe[
+        Annotated[
+            dict[str, Any],
+            Field(
+                description='Only results from documents whose metadata passes. One condition {"operator":'
+                ' "eq", "field": "project", "value": "apollo"} (also neq, gt, gte, lt, lte with numbers,'
+                ' contains, arrayContains), or several joined: {"operator": "and", "operands": [ … ]} (or'
+                ' "or").'
+            ),
+        ]
+    ] = None
+
+
+class Add(Body):
+    """Something to remember."""
+
+    content: Annotated[
+        Text,
+        Field(
+            min_length=1,
+            description="The text to remember, or an http(s) URL whose page is to be remembered. Write"
+            " sentences that will still be understood alone in a year: names instead of pronouns, dates"
+            " instead of `tomorrow`.",
+        ),
+    ]
+    namespace: Maybe[Namespace] = None
+    id: Maybe[
+        Annotated[
+            DocumentId,
+            Field(
+                description="An id of your own, to add to the same document again later:"
+                " `meeting-2026-03-02`. Text that is added under a known id is appended to it."
+            ),
+        ]
+    ] = None
+    date: Maybe[
+        Annotated[
+            Text,
+            Field(description="When it was said or written, in ISO 8601, if that was not now: `2026-03-02`."),
+        ]
+    ] = None
+    metadata: Maybe[
+        Annotated[
+            MetadataBody,
+            Field(
+                description="What to filter by later: strings, numbers, booleans or lists of strings, for"
+                ' example {"project": "apollo"}.'
+            ),
+        ]
+    ] = None
+    context: Maybe[
+        Annotated[
+            SupportingContext,
+            Field(description="What a reader must know to understand the text; it is not remembered itself."),
+        ]
+    ] = None
+
+
+class Forget(Body):
+    """Memories to be forgotten."""
+
+    namespace: Maybe[Namespace] = None
+    query: Maybe[
+        Annotated[
+            Text,
+            Field(
+                min_length=1,
+                max_length=FORGET_QUERY_LENGTH,
+                description="What the memories to forget are about. Only shows those that fit, with their"
+                " ids: nothing is forgotten by a description.",
+            ),
+        ]
+    ] = None
+    ids: Maybe[
+        Annotated[
+            list[ResourceId],
+            Field(
+                min_length=1,
+                max_length=FORGET_AT_ONCE,
+                description="Ids of memories, as an earlier call with `query`, or search_memory, showed"
+                " them.",
+            ),
+        ]
+    ] = None
+    dry_run: Annotated[
+        bool,
+        Field(
+            description="true: only show what would be forgotten. false, with `ids`: forget these now. Ask"
+            " the user before you send false."
+        ),
+    ] = True
+
+    @model_validator(mode="after")
+    def _shown_first(self) -> "Forget":
+        if (self.query is None) == (self.ids is None):
+            raise ValueError("give either query, to see what would be forgotten, or ids")
+        if self.ids is None and not self.dry_run:
+            raise ValueError(
+                "to forget, give the ids that a call with this query and dryRun true shows: "
+                "nothing is forgotten that was not shown before"
+            )
+        return self
+
+
+class Profile(Body):
+    """Whose profile."""
+
+    namespace: Maybe[Namespace] = None
+
+
+class ListDocuments(Body):
+    """A page of documents."""
+
+    namespace: Maybe[Namespace] = None
+    page: Page = 1
+    limit: Annotated[int, Field(ge=1, le=PAGE_LIMIT, description="Documents of a page.")] = 20
+
+
+class GetDocument(Body):
+    """A document, and which part of its text."""
+
+    id: Annotated[
+        DocumentId, Field(description="The document's id, as search_memory and list_documents show it.")
+    ]
+    namespace: Maybe[Namespace] = None
+    offset: Annotated[
+        int, Field(ge=0, le=PAGE_MAXIMUM, description="The first character of the text to show; from 0.")
+    ] = 0
+    length: Annotated[
+        int, Field(ge=1, le=200_000, description="How many characters of the text to show, at most.")
+    ] = CHARACTERS
+
+
+class ListNamespaces(Body):
+    """A page of namespaces."""
+
+    containing: Maybe[Annotated[Text, Field(max_length=100, description="Only names with this in them.")]] = (
+        None
+    )
+    page: Page = 1
+
+
+class WhoAmI(Body):
+    """Nothing is asked."""
+
+
+class Context(Body):
+    """What the prompt is to be about."""
+
+    namespace: Maybe[Namespace] = None
+    about: Maybe[
+        Annotated[
+            Text, Field(min_length=1, description="What the conversation will be about; may be left out.")
+        ]
+    ] = None

@@ -1,0 +1,86 @@
+"""The SDK's client on a started service, over HTTP and through `recollect mcp`: both say the same."""
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+
+from bench.server import Server
+from tests.mcp import answered, connected, told
+
+pytestmark = pytest.mark.anyio
+
+RECOLLECT = Path(sys.executable).with_name("recollect")
+PATIENCE = 60.0
+
+
+@asynccontextmanager
+async def _over_http(server: Server, namespace: str) -> AsyncIterator[Client]:
+    headers = {"authorization": f"Bearer {server.key}", "x-recollect-namespace": namespace}
+    async with httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=60.0) as http:
+        async with connected(http) as client:
+            yield client
+
+
+@asynccontextmanager
+async def _over_stdio(server: Server, namespace: str) -> AsyncIterator[Client]:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    settings = {
+        "RECOLLECT_URL": server.url,
+        "RECOLLECT_API_KEY": server.key,
+        "RECOLLECT_NAMESPACE": namespace,
+    }
+    started = StdioServerParameters(command=str(RECOLLECT), args=["mcp"], env=own | settings)
+    async with Client(stdio_client(started)) as client:
+        yield client
+
+
+async def _found(client: Client, query: str) -> list[str]:
+    with anyio.fail_after(PATIENCE):
+        while not (results := (await answered(client, "search_memory", query=query))["results"]):  # noqa: ASYNC110 - see below
+            await anyio.sleep(0.05)  # another process works on it: there is no event to wait for
+    return [one["text"] for one in results]
+
+
+async def test_what_one_client_adds_the_other_finds_with_the_same_tools(
+    server: Server, namespace: str
+) -> None:
+    async with _over_http(server, namespace) as near, _over_stdio(server, namespace) as far:
+        assert (await near.list_tools()).tools == (await far.list_tools()).tools
+        await answered(far, "add_memory", content="The ferry to Cacilhas leaves from Cais do Sodré.")
+        for client in (near, far):
+            assert "Cais do Sodré" in (await _found(client, "Where does the ferry leave?"))[0]
+        with anyio.fail_after(PATIENCE):
+            while "Cais do Sodré" not in await told(near, "get_profile"):  # noqa: ASYNC110 - as above
+                await anyio.sleep(0.05)
+        for tool in ("whoami", "list_namespaces", "list_documents", "get_profile"):
+            assert await told(far, tool) == await told(near, tool)
+
+
+async def test_a_service_that_is_away_is_named_by_the_tool(tmp_path: Path, namespace: str) -> None:
+    async with _over_stdio(Server(tmp_path), namespace) as client:
+        said = await told(client, "get_profile")
+    assert "does not answer" in said
+    assert "Is it running?" in said
+
+
+def test_without_a_key_the_command_says_what_it_needs(tmp_path: Path) -> None:
+    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    done = subprocess.run(  # noqa: S603 - our own command
+        [RECOLLECT, "mcp"],
+        env=own | {"RECOLLECT_URL": "http://127.0.0.1:1"},
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "RECOLLECT_API_KEY" in done.stderr
