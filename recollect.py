@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import socket
 
     from api import ports
+    from api.guards import Guards
     from api.state import Serving, State
     from pipeline.live import Live
     from pipeline.replay.job import Replays
@@ -145,6 +146,7 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
     """Open everything, then answer requests beside the pipeline; whichever ends takes the other along."""
     from api.app import create_app
     from api.gate import Bounds
+    from api.guards import open_guards
     from api.server import address
     from api.server import serve as answer
     from api.service import first_key
@@ -155,9 +157,13 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
     own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
     reached_at = settings.public_url or address(listener, settings.host)
     working = "pipeline" in parts
-    async with open_live(settings, working=working) as live, open_connectors(live, reached_at) as connectors:
+    async with (
+        open_live(settings, working=working) as live,
+        open_connectors(live, reached_at) as connectors,
+        open_guards(settings, live.foundation.bus, live.foundation.clock) as guards,
+    ):
         replays = Replays(live)
-        serving = await serving_of(live, replays, own_key, connectors.offers)
+        serving = await serving_of(live, replays, own_key, connectors.offers, guards)
         secret = await first_key(serving.state) if own_key is None and "api" in parts else None
 
         @asynccontextmanager
@@ -202,18 +208,23 @@ async def serving_of(
     replays: "Replays",
     admin_key: str | None,
     connectors: "ports.Connectors | None" = None,
+    guards: "Guards | None" = None,
 ) -> "Serving":
     """What requests work with: the pipeline that is live, whichever that is by then."""
+    from api.guards import Guards
     from api.state import Serving
 
-    serving = Serving(replace(await _state(live.pipeline, admin_key, connectors), replays=replays))
+    first = await _state(live.pipeline, admin_key, connectors)
+    serving = Serving(replace(first, replays=replays, guards=guards or Guards()))
 
     async def prepare(successor: "Pipeline") -> "Callable[[], None]":
         state = await _state(successor, admin_key, connectors)
         before = serving.state
 
         def swap() -> None:
-            serving.state = replace(state, replays=replays, quota=before.quota, uploads=before.uploads)
+            serving.state = replace(
+                state, replays=replays, quota=before.quota, uploads=before.uploads, guards=before.guards
+            )
 
         return swap
 

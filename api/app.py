@@ -29,6 +29,7 @@ from api.routes import (
     organization,
     recall,
     replay,
+    usage,
     whoami,
 )
 from api.state import Serving
@@ -49,6 +50,7 @@ _INTERFACE = (
     connector_operations,
     replay,
     archive,
+    usage,
 )
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 

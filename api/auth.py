@@ -6,7 +6,9 @@ from typing import Annotated
 from fastapi import Depends, Path, Request
 
 from api.keys import Principal
-from api.problems import ForbiddenError, UnauthorizedError
+from api.pace import PACE
+from api.problems import ForbiddenError, TooManyRequestsError, UnauthorizedError
+from api.quotas import Unit
 from api.state import Serving, State
 from schemas.limits import NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
@@ -28,7 +30,17 @@ async def authenticate(request: Request) -> Principal:
     if scheme.lower() != "bearer" or principal is None:
         raise UnauthorizedError("The API key is not valid", "It is wrong, expired or revoked.")
     request.scope[_SCOPE_KEY] = principal
+    _pace(request, state, principal)
     return principal
+
+
+def _pace(request: Request, state: State, principal: Principal) -> None:
+    pace = state.guards.paces.take(principal.id, principal.rate_limit)
+    if pace is None:
+        return
+    request.scope[PACE] = pace
+    if not pace.allowed:
+        raise TooManyRequestsError(f"More than {pace.limit:,} requests a minute", pace.seconds)
 
 
 def principal_of(request: Request) -> Principal | None:
@@ -44,6 +56,16 @@ class Access:
     state: State
     principal: Principal
     namespace: str
+
+    def require(self, unit: Unit, wanted: int = 1) -> None:
+        """UsedUpError (402) unless the key and the organization have so much left this month."""
+        self.state.guards.quotas.require(self.principal, self.state.clock, unit, wanted)
+
+    def count(self, *, documents: int = 0, searches: int = 0) -> None:
+        """Add to what the key used."""
+        self.state.guards.quotas.count(
+            self.principal, self.state.clock, documents=documents, searches=searches
+        )
 
 
 @dataclass(frozen=True, slots=True)

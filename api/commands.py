@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.commandline import archive, connectors, dlq, mcp, status
+from api.commandline import archive, connectors, dlq, mcp, status, usage
 from api.remote import Answer, Key, Service, Url, failure
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -22,6 +22,7 @@ app.add_typer(buckets, name="buckets")
 app.add_typer(dlq.dlq, name="dlq")
 app.add_typer(connectors.connectors, name="connectors")
 app.command()(status.status)
+app.command()(usage.usage)
 app.command(name="export")(archive.export)
 app.command(name="import")(archive.take)
 app.command()(mcp.mcp)
@@ -125,11 +126,22 @@ def create_key(
     role: Annotated[str, typer.Option(help="admin, write or read.")] = "write",
     namespace: Annotated[list[str] | None, typer.Option(help="A namespace or prefix (team-a:*).")] = None,
     expires_in_days: Annotated[int | None, typer.Option(min=1)] = None,
+    rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests a minute.")] = None,
+    monthly_documents: Annotated[int | None, typer.Option(min=0, help="A quota.")] = None,
+    monthly_searches: Annotated[int | None, typer.Option(min=0, help="A quota.")] = None,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Issue a key and show it, once."""
-    body = {"name": name, "role": role, "namespaces": namespace or None, "expiresInDays": expires_in_days}
+    body = {
+        "name": name,
+        "role": role,
+        "namespaces": namespace or None,
+        "expiresInDays": expires_in_days,
+        "rateLimit": rate_limit,
+        "monthlyDocuments": monthly_documents,
+        "monthlySearches": monthly_searches,
+    }
     typer.echo(Service.of(url, key).call("POST", "/admin/keys", json=body)["key"])
 
 

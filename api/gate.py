@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import failure
 from api.headers import Hardening
+from api.pace import PACE, Pace
 
 EXEMPT: Final = frozenset({"/health", "/ready", "/metrics"})
 """Asked by whoever has to decide what to do about an overload."""
@@ -112,6 +113,9 @@ class _Passage:
     async def _forward(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._room.hardening.apply(message)
+            pace: Pace | None = self._scope.get(PACE)
+            if pace is not None:
+                message["headers"].extend(pace.headers())
         await self._send(message)
 
     def _look(self) -> None:

@@ -3,10 +3,10 @@
 import hmac
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Protocol
+from typing import Any, Protocol
 
 from pipeline.ports import Catalog, Publisher
 from pipeline.rows import KeyRow
@@ -26,6 +26,10 @@ class Principal:
     id: str
     role: Role
     namespaces: tuple[str, ...] | None = None
+    rate_limit: int | None = None
+    monthly_documents: int | None = None
+    monthly_searches: int | None = None
+    """What is its own of these; None: as the settings say."""
 
     @property
     def is_admin(self) -> bool:
@@ -84,7 +88,19 @@ class Keyring:
         fits = hmac.compare_digest(hashed, row.sha256 if row else digest(""))
         if row is None or not fits or _ended(row, now):
             return None
-        return Principal(id=row.id, role=row.role, namespaces=row.namespaces)
+        return principal_of(row)
+
+
+def principal_of(row: KeyRow) -> Principal:
+    """Whom a key stands for."""
+    return Principal(
+        id=row.id,
+        role=row.role,
+        namespaces=row.namespaces,
+        rate_limit=row.rate_limit,
+        monthly_documents=row.monthly_documents,
+        monthly_searches=row.monthly_searches,
+    )
 
 
 def digest(secret: str) -> str:
@@ -107,10 +123,13 @@ def mint(
     *,
     now: datetime,
     expires_in_days: int | None = None,
+    rate_limit: int | None = None,
+    monthly_documents: int | None = None,
+    monthly_searches: int | None = None,
 ) -> tuple[KeyChanged, str]:
     """A new key and its secret, which is nowhere else."""
     key = secrets.token_hex(6)
-    secret = f"{PREFIX}{key}_{secrets.token_urlsafe(32)}"
+    secret = _secret(key)
     change = KeyChanged(
         id=key,
         name=name,
@@ -119,22 +138,24 @@ def mint(
         namespaces=None if namespaces is None else tuple(namespaces),
         created_at=now,
         expires_at=None if expires_in_days is None else now + timedelta(days=expires_in_days),
+        rate_limit=rate_limit,
+        monthly_documents=monthly_documents,
+        monthly_searches=monthly_searches,
     )
     return change, secret
 
 
+def _secret(key: str) -> str:
+    return f"{PREFIX}{key}_{secrets.token_urlsafe(32)}"
+
+
 def revoked(row: KeyRow, now: datetime) -> KeyChanged:
     """The change that ends a key; a key that has ended stays as it is."""
-    return KeyChanged(
-        id=row.id,
-        name=row.name,
-        sha256=row.sha256,
-        role=row.role,
-        namespaces=row.namespaces,
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        revoked_at=row.revoked_at or now,
-    )
+    return _changed(row, revoked_at=row.revoked_at or now, changed_at=now)
+
+
+def _changed(row: KeyRow, **fields: Any) -> KeyChanged:
+    return KeyChanged.model_validate({**asdict(row), **fields})
 
 
 def row_of(change: KeyChanged) -> KeyRow:

@@ -35,6 +35,12 @@ class UnauthorizedError(ApiError):
         return {"www-authenticate": "Bearer"}
 
 
+class UsedUpError(ApiError):
+    """A quota of the month is used up."""
+
+    status = 402
+
+
 class ForbiddenError(ApiError):
     """The key does not open this."""
 
@@ -66,7 +72,7 @@ class UnavailableError(ApiError):
 
 
 class TooManyRequestsError(ApiError):
-    """A quota is used up; `retry_after` in seconds."""
+    """Too fast, or too often today; `retry_after` in seconds."""
 
     status = 429
 

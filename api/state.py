@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from api import ports
+from api.guards import Guards
 from api.keys import Keyring
 from api.queries.feedback import Quota
 from pipeline.changes import Changes
@@ -39,6 +40,7 @@ class State:
     connectors: ports.Connectors | None = None
     """None: this deployment has no connectors."""
     quota: Quota = field(default_factory=Quota)
+    guards: Guards = field(default_factory=Guards)
     tombstones: Tombstones = field(default_factory=LocalTombstones)
     changes: Changes = field(default_factory=Changes)
     uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))

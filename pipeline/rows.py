@@ -253,6 +253,17 @@ class KeyRow:
     namespaces: tuple[str, ...] | None = None
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    changed_at: datetime | None = None
+    previous_sha256: str | None = None
+    previous_until: datetime | None = None
+    rate_limit: int | None = None
+    monthly_documents: int | None = None
+    monthly_searches: int | None = None
+
+    @property
+    def as_of(self) -> datetime:
+        """When it last changed."""
+        return self.changed_at or self.created_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from typing import Literal
 from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from schemas.limits import QUOTA, RATE
+
 
 class Settings(BaseSettings):
     """Environment variables prefixed RECOLLECT_ (or a .env file). The defaults run with no services."""
@@ -29,6 +31,15 @@ class Settings(BaseSettings):
     """Web pages from these origins, separated by commas, may ask; * from all."""
     trusted_proxies: str = "127.0.0.1"
     """Whose X-Forwarded-For and -Proto are believed: addresses and networks, separated by commas."""
+
+    rate_limit: int | None = Field(default=None, ge=1, le=RATE)
+    """Requests a minute of each key that has no limit of its own."""
+    monthly_documents: int | None = Field(default=None, ge=0, le=QUOTA)
+    """Of the organization, in a month (UTC)."""
+    monthly_searches: int | None = Field(default=None, ge=0, le=QUOTA)
+    key_monthly_documents: int | None = Field(default=None, ge=0, le=QUOTA)
+    """Of each key that has no quota of its own."""
+    key_monthly_searches: int | None = Field(default=None, ge=0, le=QUOTA)
 
     kafka_bootstrap: str | None = None
     kafka_partitions: int = Field(default=16, ge=1, le=1024)

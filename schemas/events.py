@@ -238,6 +238,15 @@ class KeyChanged(Event):
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    changed_at: datetime | None = None
+    """Of this change; None: the key as it was issued. The newest counts."""
+    previous_sha256: str | None = None
+    previous_until: datetime | None = None
+    """The secret before the newest, which opens as much until then."""
+    rate_limit: int | None = None
+    """Requests a minute; None: as the settings say, as for the next two."""
+    monthly_documents: int | None = None
+    monthly_searches: int | None = None
 
 
 class ConnectorAccount(Event):
@@ -370,6 +379,21 @@ class UsageRecorded(Event):
     input_tokens: int
     output_tokens: int
     seconds: float
+
+
+class UsageCounted(Event):
+    """What one process counted for one API key in a month so far (compacted; key `month/counter/key`).
+
+    `month`: `2026-01`, in UTC. `counter`: that life of the process. Counts only grow, and the largest is the
+    truth: adding up the counters gives the key's usage, however often and in which order they are read.
+    """
+
+    month: str
+    counter: str
+    key: str
+    documents: int
+    searches: int
+    at: datetime
 
 
 class FeedbackSubmitted(Event):

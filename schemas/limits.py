@@ -30,6 +30,10 @@ JSON_BYTES = 64 * 1024 * 1024
 """The largest JSON body, so that a batch of 600 documents of 100 KB fits."""
 QUESTION_BYTES = 2 * 1024 * 1024
 """The largest body of every other request."""
+RATE = 1_000_000
+"""The highest limit of requests a minute."""
+QUOTA = 10**12
+"""The highest quota of a month."""
 METADATA_BYTES = 64 * 1024
 """Characters of all keys and values of one metadata object."""
 TEXT_CHARACTERS = 10 * 1024 * 1024

@@ -46,6 +46,7 @@ OPERATIONS_REQUESTED = Topic("operations.requested.v1", events.OperationRequeste
 CONNECTORS_TRIGGERED = Topic("connectors.triggered.v1", events.ConnectorTriggered, keep=SYNCS)
 CONNECTORS_SYNCED = Topic("connectors.synced.v1", events.SyncReported, keep=SYNCS)
 USAGE_RECORDED = Topic("usage.recorded.v1", events.UsageRecorded, keep=USAGE)
+USAGE_COUNTED = Topic("usage.counted.v1", events.UsageCounted, keep=USAGE, compacted=True, single=True)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 
 ALL: tuple[Topic[Any], ...] = (
@@ -59,5 +60,6 @@ ALL: tuple[Topic[Any], ...] = (
     CONNECTORS_TRIGGERED,
     CONNECTORS_SYNCED,
     USAGE_RECORDED,
+    USAGE_COUNTED,
     FEEDBACK_SUBMITTED,
 )

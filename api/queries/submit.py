@@ -46,11 +46,15 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The public id of a document, and its state after the write; `problem`: why there was none."""
+    """The public id of a document, and its state after the write; `problem`: why there was none.
+
+    `taken`: content came in, to be worked on; what says nothing new is no work.
+    """
 
     id: str
     status: Status
     problem: str | None = None
+    taken: bool = False
 
 
 async def add(state: State, name: str, drafts: Sequence[Draft]) -> list[Outcome]:
@@ -63,20 +67,24 @@ async def add(state: State, name: str, drafts: Sequence[Draft]) -> list[Outcome]
     rows = await state.documents.find(namespace.spaces, set(ids))
     events = []
     problems: list[str | None] = []
+    taken: list[bool] = []
     for public, draft in zip(ids, drafts, strict=True):
         row = rows.get(public)
         problems.append(None if row is None else _metadata_problem(row, draft))
+        taken.append(False)
         if problems[-1] is not None:
             continue
         event = await _addition(state, namespace, row, public, draft)
         if event is not None:
+            taken[-1] = _has_content(event)
             events.append(event)
             # Provisional, so that a second mention in the same batch is judged by the first.
             rows[public] = submitted(row, event, row.seq + 1 if row else 0) or rows[public]
     for row in await write(state, events):
         rows[row.id] = row
     return [
-        Outcome(public, rows[public].status, problem) for public, problem in zip(ids, problems, strict=True)
+        Outcome(public, rows[public].status, problem, took)
+        for public, problem, took in zip(ids, problems, taken, strict=True)
     ]
 
 
@@ -134,7 +142,11 @@ async def _change(state: State, row: DocumentRow, operation: Operation, draft: D
     after = await write(state, [event])
     if not after:
         raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted in this moment.")
-    return Outcome(row.id, after[0].status)
+    return Outcome(row.id, after[0].status, taken=_has_content(event))
+
+
+def _has_content(event: DocumentSubmitted) -> bool:
+    return event.content is not None or event.upload is not None
 
 
 async def _addition(

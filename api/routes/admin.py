@@ -26,6 +26,9 @@ async def issue(entry: KeyAdmin, body: KeyBody) -> KeyIssued:
         body.namespaces,
         now=state.clock.now(),
         expires_in_days=body.expires_in_days,
+        rate_limit=body.rate_limit,
+        monthly_documents=body.monthly_documents,
+        monthly_searches=body.monthly_searches,
     )
     await keys.save(change, state.publisher, state.catalog)
     return KeyIssued(**dict(present.key(keys.row_of(change))), key=secret)

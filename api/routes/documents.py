@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fastapi import APIRouter, Request
 
 from api import uploads
-from api.auth import Reader, Writer
+from api.auth import Access, Reader, Writer
 from api.contract import FormRoute, IngestRoute, failures
 from api.options import DocumentParts, DocumentPath
 from api.problems import BadRequestError, NotFoundError
@@ -39,7 +39,8 @@ def _multipart(*, file_required: bool) -> dict[str, object]:
     return {"requestBody": {"required": True, "content": content}}
 
 
-def _accepted(outcome: submit.Outcome) -> Accepted:
+def _accepted(access: Access, outcome: submit.Outcome) -> Accepted:
+    access.count(documents=int(outcome.taken))
     if outcome.problem is not None:
         raise BadRequestError("The metadata can't be accepted", outcome.problem)
     return Accepted(id=outcome.id, status=outcome.status)
@@ -68,8 +69,9 @@ async def add(access: Writer, body: DocumentBody) -> Accepted:
     """Add a document, or append to the one that has the id."""
     if problem := content_problem(body.content):
         raise BadRequestError("The content can't be accepted", problem)
+    access.require("documents")
     outcomes = await submit.add(access.state, access.namespace, [_draft(body, body.task_type, body.dreaming)])
-    return _accepted(outcomes[0])
+    return _accepted(access, outcomes[0])
 
 
 @router.post(
@@ -84,7 +86,9 @@ async def add_batch(access: Writer, body: BatchBody) -> BatchAnswer:
     problems = [content_problem(item.content) for item in body.documents]
     good = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
     drafts = [_draft(item, body.task_type, body.dreaming) for item in good]
+    access.require("documents", len(drafts))
     outcomes = await submit.add(access.state, access.namespace, drafts) if drafts else []
+    access.count(documents=sum(one.taken for one in outcomes))
     results = [BatchResult(id=one.id, status=one.status) for one in outcomes if one.problem is None]
     failed = [
         _refused(item.id or "", "content", problem)
@@ -108,8 +112,9 @@ def _refused(public: str, what: str, problem: str) -> BatchResult:
 )
 async def upload_file(request: Request, access: Writer) -> Accepted:
     """Add a file. Its id comes from its content."""
+    access.require("documents")
     draft = await uploads.draft(request, access.state, file_required=True)
-    return _accepted((await submit.add(access.state, access.namespace, [draft]))[0])
+    return _accepted(access, (await submit.add(access.state, access.namespace, [draft]))[0])
 
 
 @router.post(
@@ -122,15 +127,18 @@ async def upload_file(request: Request, access: Writer) -> Accepted:
 async def replace_with_file(request: Request, access: Writer, id: DocumentPath) -> Accepted:
     """Replace a document and everything said about it."""
     await submit.require(access.state, access.namespace, id)
+    access.require("documents")
     draft = await uploads.draft(request, access.state, file_required=True)
-    return _accepted(await submit.replace_with(access.state, access.namespace, id, draft))
+    return _accepted(access, await submit.replace_with(access.state, access.namespace, id, draft))
 
 
 async def update_file(request: Request, access: Writer, id: DocumentPath) -> Accepted:
     """Change what is given; metadata merges key by key."""
     await submit.require(access.state, access.namespace, id)
     draft = await uploads.draft(request, access.state, file_required=False)
-    return _accepted(await submit.patch(access.state, access.namespace, id, draft))
+    if draft.upload is not None:
+        access.require("documents")
+    return _accepted(access, await submit.patch(access.state, access.namespace, id, draft))
 
 
 router.add_api_route(
@@ -184,8 +192,10 @@ async def update(access: Writer, id: DocumentPath, body: DocumentPatch) -> Accep
     """Replace the content where given; metadata merges key by key."""
     if body.content is not None and (problem := content_problem(body.content)):
         raise BadRequestError("The content can't be accepted", problem)
+    if body.content is not None:
+        access.require("documents")
     draft = Draft(**body.model_dump(exclude_unset=True))
-    return _accepted(await submit.patch(access.state, access.namespace, id, draft))
+    return _accepted(access, await submit.patch(access.state, access.namespace, id, draft))
 
 
 @router.delete(

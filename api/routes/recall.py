@@ -29,10 +29,13 @@ router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}")
 )
 async def search(access: Reader, body: SearchBody) -> SearchAnswer:
     """Memories and passages that answer a question, best first."""
+    access.require("searches")
     namespace = access.state.catalog.namespace(access.namespace)
-    if namespace is None:
-        return SearchAnswer(results=[], search_time=0.0)
-    return await access.state.search(namespace, body)
+    answer = SearchAnswer(results=[], search_time=0.0)
+    if namespace is not None:
+        answer = await access.state.search(namespace, body)
+    access.count(searches=1)
+    return answer
 
 
 @router.post(

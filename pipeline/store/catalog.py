@@ -140,6 +140,8 @@ class Catalog:
         if old is not None and old.revoked_at is not None and change.revoked_at is None:
             return  # an older event, read again: a revoked key stays revoked
         row = KeyRow(**{one.name: getattr(change, one.name) for one in fields(KeyRow)})
+        if old is not None and old.revoked_at is None and row.revoked_at is None and old.as_of > row.as_of:
+            return
         self._keys[row.id] = row
         if self._tables is not None:
             self._tables[2].put({row.id: [row]}, {row.id: [] if old is None else [old]})

@@ -47,6 +47,10 @@ def _time(name: str) -> _Column:
     return _Column(name, TIME, attrgetter(name))
 
 
+def _number(name: str) -> _Column:
+    return _Column(name, pa.int64(), attrgetter(name))
+
+
 def _names(name: str) -> _Column:
     get = attrgetter(name)
     return _Column(
@@ -100,7 +104,9 @@ def keys() -> Codec[KeyRow]:
     columns = [
         *map(_text, ("id", "name", "sha256", "role")),
         _names("namespaces"),
-        *map(_time, ("created_at", "expires_at", "revoked_at")),
+        *map(_time, ("created_at", "expires_at", "revoked_at", "changed_at", "previous_until")),
+        _text("previous_sha256"),
+        *map(_number, ("rate_limit", "monthly_documents", "monthly_searches")),
     ]
     return _codec("keys", "id", columns, KeyRow)
 

@@ -6,7 +6,7 @@ from pydantic import Field, StrictInt
 
 from schemas.base import Answer, Body
 from schemas.http.parts import WHOLE, Maybe, Text, Timestamp
-from schemas.limits import NAMESPACE_LENGTH
+from schemas.limits import NAMESPACE_LENGTH, QUOTA, RATE
 
 Role = Literal["admin", "write", "read"]
 Scope = Annotated[str, Field(pattern=r"^[a-zA-Z0-9_:-]*\*?$", min_length=1, max_length=NAMESPACE_LENGTH + 1)]
@@ -20,6 +20,10 @@ class KeyBody(Body):
     role: Role = "write"
     namespaces: Maybe[Annotated[list[Scope], Field(min_length=1, max_length=1000)]] = None
     expires_in_days: Maybe[Annotated[StrictInt, Field(ge=1, le=3650), WHOLE]] = None
+    rate_limit: Maybe[Annotated[StrictInt, Field(ge=1, le=RATE), WHOLE]] = None
+    """Requests a minute; as the settings say where it is not given, like the next two."""
+    monthly_documents: Maybe[Annotated[StrictInt, Field(ge=0, le=QUOTA), WHOLE]] = None
+    monthly_searches: Maybe[Annotated[StrictInt, Field(ge=0, le=QUOTA), WHOLE]] = None
 
 
 class KeyAnswer(Answer):
@@ -32,6 +36,9 @@ class KeyAnswer(Answer):
     created_at: Timestamp
     expires_at: Timestamp | None
     revoked_at: Timestamp | None
+    rate_limit: int | None
+    monthly_documents: int | None
+    monthly_searches: int | None
 
 
 class WhoAmI(Answer):

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from supermemory import AsyncSupermemory
 
 from api.app import create_app
+from api.guards import open_guards
 from api.state import Serving
 from pipeline.live import Live, open_live
 from pipeline.replay.job import Replays
@@ -108,9 +109,13 @@ async def world(
 
     Not `working`: that is for other processes to do.
     """
-    async with open_live(settings(folder, **fields), working=working) as live:
+    chosen = settings(folder, **fields)
+    async with (
+        open_live(chosen, working=working) as live,
+        open_guards(chosen, live.foundation.bus, live.foundation.clock) as guards,
+    ):
         replays = Replays(live)
-        serving = await serving_of(live, replays, ADMIN)
+        serving = await serving_of(live, replays, ADMIN, guards=guards)
 
         @asynccontextmanager
         async def opening() -> AsyncIterator[Serving]:
