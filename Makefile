@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test browser check format lint types imports bench bench-memory bench-recall chaos demo demo-connectors kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports bench bench-memory bench-recall chaos demo demo-connectors pictures kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ demo: install ## Remember the installed packages, then ask five questions
 
 demo-connectors: install ## Connect all eight sources to the doubles of the tests, and watch documents come and go
 	@$(BIN)/python -m tests.connectors.demo
+
+pictures: install browser ## Make the screenshots of the console's guide anew, in docs/images
+	@$(BIN)/python -m tests.api.console.pictures
 
 kafka: install ## Run a real Apache Kafka on loopback until Ctrl-C (ARGS="--port 9092")
 	@$(BIN)/python -m tools.kafka $(ARGS)

@@ -10,8 +10,8 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 export const number = (value) => NUMBERS.format(value);
 
-/** "3 documents" */
-export const plural = (count, noun) => `${number(count)} ${count === 1 ? noun : `${noun}s`}`;
+/** "3 documents"; `many` where more than one have another ending. */
+export const plural = (count, noun, many = `${noun}s`) => `${number(count)} ${count === 1 ? noun : many}`;
 
 /** 1536 → "1.5 KiB"; null: it is on no disk of that machine. */
 export function bytes(value) {

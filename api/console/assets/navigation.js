@@ -5,5 +5,7 @@ export function* entriesFor({ namespace }) {
   yield { tab: "namespaces", name: "Namespaces", parts: [], key: "n" };
   if (namespace !== null) {
     yield { tab: "search", name: "Search", parts: ["ns", namespace, "search"], key: "s" };
+    yield { tab: "documents", name: "Documents", parts: ["ns", namespace, "documents"], key: "d" };
+    yield { tab: "memories", name: "Memories", parts: ["ns", namespace, "memories"], key: "m" };
   }
 }

@@ -1,6 +1,9 @@
 /** Which page an address means. */
 
 import { document } from "./pages/document.js";
+import { documents } from "./pages/documents.js";
+import { memories } from "./pages/memories.js";
+import { memory } from "./pages/memory.js";
 import { namespaces } from "./pages/namespaces.js";
 import { search } from "./pages/search.js";
 
@@ -10,7 +13,10 @@ const title = (text) => () => text;
 const PAGES = [
   { at: "", tab: "namespaces", title: title("Namespaces"), show: namespaces },
   { at: "ns/:namespace/search", tab: "search", title: title("Search"), show: search },
+  { at: "ns/:namespace/documents", tab: "documents", title: title("Documents"), show: documents },
   { at: "ns/:namespace/documents/:id", tab: "documents", title: title("Document"), show: document },
+  { at: "ns/:namespace/memories", tab: "memories", title: title("Memories"), show: memories },
+  { at: "ns/:namespace/memories/:id", tab: "memories", title: title("Memory"), show: memory },
 ];
 
 /** The page of these parts, with the values of its variables; one that says so where there is none. */

@@ -1,6 +1,6 @@
 /** What surrounds every page: navigation, who is signed in, and a place where is said what happened. */
 
-import { to } from "./addresses.js";
+import { here, to } from "./addresses.js";
 import { el, refill } from "./dom.js";
 import { entriesFor } from "./navigation.js";
 import { described } from "./rights.js";
@@ -11,6 +11,7 @@ const SAID_MS = 6000;
 
 export class Shell {
   #app;
+  /** The way to the page that is shown, without its options. */
   #page = null;
   #nav = el("nav", { "aria-label": "Main" });
   #place = el("p.place");
@@ -43,11 +44,11 @@ export class Shell {
 
   /** Put a page in place; the focus goes to its heading, unless it is the page that was there. */
   fill(title, content) {
-    const { namespace } = this.#app;
-    const same = this.#page === title;
-    this.#page = title;
+    const { parts } = here();
+    const same = this.#page === parts.join("/");
+    this.#page = parts.join("/");
     refill(this.#heading, title);
-    refill(this.#place, location.hash.startsWith("#/ns/") ? namespace : "");
+    refill(this.#place, parts[0] === "ns" ? parts[1] : "");
     refill(this.#main, this.#place, this.#heading, content);
     if (!same) this.#heading.focus({ preventScroll: false });
   }

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import uvicorn
 
@@ -18,9 +18,9 @@ from tests.service.world import ADMIN
 WIDE = (1280, 900)
 NARROW = (360, 740)
 _SEEN = "return document.body.innerText.includes(arguments[0])"
+_RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 _AUDIT = """
-const rules = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-const found = await axe.run(document, { runOnly: rules });
+const found = await axe.run(document, { runOnly: arguments[0] });
 if (found.passes.length === 0) throw new Error("axe has judged nothing");
 return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" | ")}`);
 """
@@ -49,7 +49,7 @@ class Visitor:
 
     async def go(self, address: str) -> None:
         """An address within the console, as a link leads there."""
-        await self.browser.run("location.hash = arguments[0]", address)
+        await self.browser.run(_GONE, address)
         await self.loaded()
 
     async def loaded(self) -> None:
@@ -82,12 +82,14 @@ class Visitor:
         assert chosen, f"{label} has no {option!r}"
 
     async def audit(self) -> list[str]:
-        """What axe finds wrong with the page, in both schemes."""
-        found: list[str] = []
-        schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-        for scheme in schemes:
-            await self.browser.prefer(scheme)
-            found += [f"{scheme}: {one}" for one in await self.browser.run(_axe() + _AUDIT)]
+        """What axe finds wrong with the page; of the dark scheme its contrasts, as all else is the same."""
+        await self.browser.prefer("dark")
+        found = [f"dark: {one}" for one in await self._judged("color-contrast")]
+        await self.browser.prefer("light")
+        return found + await self._judged(*_RULES)
+
+    async def _judged(self, *rules: str) -> list[str]:
+        found: list[str] = await self.browser.run(_axe() + _AUDIT, rules)
         return found
 
     async def overflow(self) -> int:
@@ -102,6 +104,13 @@ class Visitor:
         return await self.world.client.ok(method, path, body)
 
 
+_GONE = """
+await new Promise((arrived) => {
+  addEventListener("hashchange", arrived, { once: true });
+  if (location.hash === arguments[0]) dispatchEvent(new HashChangeEvent("hashchange"));
+  else location.hash = arguments[0];
+});
+"""
 _MARKED = """
 document.querySelector("[data-pressed]")?.removeAttribute("data-pressed");
 const all = [...document.querySelector(arguments[0]).querySelectorAll("button, a, summary, label")];

@@ -1,16 +1,32 @@
 /** One document: what it says, with the passage one came for, and what was made of it. */
 
+import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
+import { sure } from "../parts/dialogs.js";
+import { button } from "../parts/forms.js";
+import { poll, renew } from "../parts/polling.js";
 import { chips } from "../parts/results.js";
-import { badge, empty } from "../parts/states.js";
+import { empty, problem } from "../parts/states.js";
+import { status } from "../parts/statuses.js";
 import { places, withSpans } from "../parts/texts.js";
 
-const TONES = { done: "good", failed: "bad" };
+const BUSY_MS = 1000;
 
-export async function document({ api, namespace, id, query, signal }) {
-  const shown = await api.get(path("ns", namespace, "document", id), { include: "chunks,memories" }, signal);
+export async function document(view) {
+  const place = el("div");
+  const look = async () => {
+    const shown = await view.api.get(path("ns", view.namespace, "document", view.id), { include: "chunks,memories" }, view.signal);
+    renew(place, shown, () => parts(view, shown));
+    return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
+  };
+  if (await look()) poll(view.signal, BUSY_MS, look);
+  return place;
+}
+
+function parts(view, shown) {
+  const { namespace, query } = view;
   return [
     el("h2", {}, shown.title ?? shown.id),
     facts(shown),
@@ -18,25 +34,20 @@ export async function document({ api, namespace, id, query, signal }) {
     chips(shown.metadata),
     shown.summary ? el("p", {}, shown.summary) : null,
     text(shown, query.get("chunk")),
-    memories(shown, query.get("memory")),
+    memories(shown, namespace),
+    passages(shown, namespace),
+    view.rights.writes(namespace) ? el("div.actions", {}, button("Delete this document", () => remove(view, shown), { class: "danger" })) : null,
   ];
 }
 
 function facts({ id, type, system, chunks }) {
-  return el(
-    "p.muted",
-    {},
-    badge(system.status, TONES[system.status] ?? "warn"),
-    system.dreamingStatus === "dreaming" ? badge("memories to come", "warn") : null,
-    ` ${type}, ${plural(chunks.length, "passage")}, added `,
-    time(system.createdAt),
-    ", id ",
-    el("code", {}, id),
-  );
+  return el("p.muted", {}, status(system), ` ${type}, ${plural(chunks.length, "passage")}, added `, time(system.createdAt), ", id ", el("code", {}, id));
 }
 
-function text({ content, chunks }, wanted) {
-  if (content === null) return empty("No text yet", "It is shown when the document has been read.");
+function text({ content, chunks, system }, wanted) {
+  if (content === null) {
+    return system.status === "failed" ? null : empty("No text yet", "It is shown as soon as the document has been read.");
+  }
   const found = places(content, chunks.map((one) => one.content));
   const spans = found.filter((place, at) => place !== null && chunks[at].id === wanted);
   const shown = el("div.document", { tabindex: "0", role: "region", "aria-label": "Text" }, withSpans(content, spans));
@@ -45,13 +56,31 @@ function text({ content, chunks }, wanted) {
   return shown;
 }
 
-function memories({ memories: known }, wanted) {
+function memories({ memories: known }, namespace) {
   if (known.length === 0) return null;
+  const link = (one) => el("a", { href: to(["ns", namespace, "memories", one.id]) }, one.memory);
+  return el("section", {}, el("h2", {}, "What is remembered of it"), el("ul", {}, known.map((one) => el("li", {}, link(one)))));
+}
+
+function passages({ chunks, id }, namespace) {
+  if (chunks.length === 0) return null;
+  const shown = (one) => el("a", { href: to(["ns", namespace, "documents", id], { chunk: one.id }) }, "Show in the text");
   return el(
-    "section",
+    "details",
     {},
-    el("h2", {}, "What is remembered of it"),
-    el("ul.plain", {}, known.map((one) =>
-      el("li", { class: one.id === wanted ? "wanted" : null }, one.memory))),
+    el("summary", {}, plural(chunks.length, "passage")),
+    el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", {}, one.content), el("footer.muted", {}, shown(one))))),
   );
+}
+
+async function remove({ app, api, namespace }, { id, title }) {
+  const text = "Its passages go with it, and what is remembered of nothing else. This cannot be undone.";
+  if (!(await sure(`Delete ${title ?? id}?`, text, "Delete"))) return;
+  try {
+    await api.delete(path("ns", namespace, "document"), { body: { ids: [id] } });
+    app.go(["ns", namespace, "documents"]);
+    app.say("The document is deleted.");
+  } catch (error) {
+    app.say(problem(error));
+  }
 }

@@ -1,0 +1,134 @@
+/** The documents of a namespace: how each one is, what could not be read, and adding and deleting them. */
+
+import { to } from "../addresses.js";
+import { path } from "../api.js";
+import { el } from "../dom.js";
+import { number, plural, time } from "../format.js";
+import { adding } from "../parts/adding.js";
+import { sure } from "../parts/dialogs.js";
+import { FilterBuilder } from "../parts/filters.js";
+import { button, form, select, field } from "../parts/forms.js";
+import { poll, renew } from "../parts/polling.js";
+import { empty, problem } from "../parts/states.js";
+import { status } from "../parts/statuses.js";
+import { pager, table } from "../parts/tables.js";
+
+const PER_PAGE = 25;
+const BUSY_MS = 1000;
+const ORDERS = { createdAt: "Added last", updatedAt: "Changed last" };
+
+export async function documents(view) {
+  const list = new List(view);
+  await list.look();
+  poll(view.signal, BUSY_MS, () => list.look());
+  return [
+    view.rights.writes(view.namespace) ? adding(view, () => list.look(), { open: list.total === 0 }) : null,
+    list.controls(),
+    list.place,
+  ];
+}
+
+class List {
+  #view;
+  #chosen = new Set();
+  #page;
+  #sort;
+  #filter;
+  place = el("section", { "aria-label": "Documents" });
+  total = 0;
+
+  constructor(view) {
+    this.#view = view;
+    this.#page = Number(view.query.get("page") ?? 1);
+    this.#sort = view.query.get("sort") ?? "createdAt";
+    this.#filter = view.query.has("filter") ? JSON.parse(view.query.get("filter")) : undefined;
+  }
+
+  /** Ask, and show what has changed. */
+  async look() {
+    const { api, namespace, signal } = this.#view;
+    const body = { include: { memoryCount: true }, ...(this.#filter ? { filter: this.#filter } : {}) };
+    const options = { page: this.#page, limit: PER_PAGE, sort: this.#sort };
+    const answer = await api.post(path("ns", namespace, "list", "documents"), body, options, signal);
+    this.total = answer.pagination.totalItems;
+    renew(this.place, answer, (shown) => this.#shown(shown));
+  }
+
+  controls() {
+    const sort = select(ORDERS, this.#sort);
+    const builder = new FilterBuilder(this.#filter);
+    const trouble = el("p.trouble", { role: "alert" });
+    const apply = () => {
+      trouble.replaceChildren();
+      try {
+        const filter = builder.read();
+        const { app, namespace } = this.#view;
+        app.go(["ns", namespace, "documents"], { sort: sort.value, filter: filter ? JSON.stringify(filter) : null });
+      } catch (error) {
+        if (!(error instanceof SyntaxError)) throw error;
+        trouble.append("The filter is not JSON.");
+      }
+    };
+    return el(
+      "details",
+      { open: Boolean(this.#filter) },
+      el("summary", {}, "Sort and filter"),
+      form(apply, { class: "stack" }, field("First", sort), builder.node, el("div", {}, el("button", { type: "submit" }, "Show")), trouble),
+    );
+  }
+
+  #shown({ documents: rows, pagination }) {
+    if (rows.length === 0) return this.#nothing();
+    const { namespace, rights } = this.#view;
+    const address = (page) => to(["ns", namespace, "documents"], { page, sort: this.#sort, filter: this.#filter && JSON.stringify(this.#filter) });
+    const columns = [
+      { name: "Document", show: (row) => el("a", { href: to(["ns", namespace, "documents", row.id]) }, row.title ?? row.id) },
+      { name: "Status", show: (row) => [status(row.system), row.system.error ? el("p.trouble", {}, row.system.error) : null] },
+      { name: "Type", show: (row) => row.type },
+      { name: "Memories", align: "number", show: (row) => number(row.system.memoryCount) },
+      { name: "Added", show: (row) => time(row.system.createdAt) },
+    ];
+    if (rights.writes(namespace)) columns.push({ name: "Choose", show: (row) => this.#choice(row) });
+    return [
+      rights.writes(namespace) ? this.#deletion() : null,
+      table(plural(pagination.totalItems, "document"), columns, rows),
+      pager(pagination, address),
+    ];
+  }
+
+  #nothing() {
+    if (this.#filter) return empty("No document passes the filter", "Change it above, or show all of them.");
+    const advice = this.#view.rights.writes(this.#view.namespace) ? "Add a text, a URL or files above." : "Your key reads only: somebody else adds documents.";
+    return empty("There are no documents here yet", advice);
+  }
+
+  #choice(row) {
+    return el("input", {
+      type: "checkbox",
+      id: `choose-${row.id}`,
+      "aria-label": `Choose ${row.title ?? row.id}`,
+      checked: this.#chosen.has(row.id),
+      on: { change: (event) => (event.target.checked ? this.#chosen.add(row.id) : this.#chosen.delete(row.id)) },
+    });
+  }
+
+  #deletion() {
+    return el("div.row", {}, button("Delete the chosen", () => this.#delete(), { class: "danger", id: "delete" }));
+  }
+
+  async #delete() {
+    const { app, api, namespace } = this.#view;
+    const ids = [...this.#chosen];
+    if (ids.length === 0) return app.say("Nothing is chosen.");
+    const text = "Their passages go with them, and what is remembered of nothing else. This cannot be undone.";
+    if (!(await sure(`Delete ${plural(ids.length, "document")}?`, text, "Delete"))) return;
+    try {
+      const { count } = await api.delete(path("ns", namespace, "document"), { body: { ids } });
+      this.#chosen.clear();
+      app.say(`${plural(count, "document")} deleted.`);
+    } catch (error) {
+      app.say(problem(error));
+    }
+    await this.look();
+  }
+}

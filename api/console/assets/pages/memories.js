@@ -1,0 +1,81 @@
+/** The memories of a namespace, and forgetting some by what they mean. */
+
+import { to } from "../addresses.js";
+import { path } from "../api.js";
+import { el } from "../dom.js";
+import { plural, time } from "../format.js";
+import { sure } from "../parts/dialogs.js";
+import { checkbox, field, form } from "../parts/forms.js";
+import { flags } from "../parts/flags.js";
+import { empty, problem } from "../parts/states.js";
+import { pager, table } from "../parts/tables.js";
+
+const PER_PAGE = 25;
+const SHOWN = 20;
+
+export async function memories({ app, api, rights, namespace, query, signal }) {
+  const forgotten = query.get("forgotten") === "yes";
+  const options = { page: query.get("page") ?? 1, limit: PER_PAGE };
+  const answer = await api.post(path("ns", namespace, "list", "memories"), { include: { forgotten } }, options, signal);
+  const address = (page) => to(["ns", namespace, "memories"], { page, forgotten: forgotten ? "yes" : null });
+  return [
+    choice(app, namespace, forgotten),
+    answer.memories.length === 0 ? nothing() : listed(answer, namespace),
+    pager(answer.pagination, address),
+    rights.writes(namespace) ? forgetting(app, api, namespace) : null,
+  ];
+}
+
+function choice(app, namespace, forgotten) {
+  const shown = checkbox("Show the whole history: what was replaced, forgotten or has expired", forgotten, {
+    on: { change: () => app.go(["ns", namespace, "memories"], { forgotten: shown.box.checked ? "yes" : null }) },
+  });
+  return shown.node;
+}
+
+function nothing() {
+  return empty(
+    "Nothing is remembered here yet",
+    "Memories are formed from documents, when the namespace has been quiet for a while: mostly from what people say about themselves, unless a language model is configured.",
+  );
+}
+
+function listed({ memories: rows, pagination }, namespace) {
+  const columns = [
+    { name: "Memory", show: (row) => el("a", { href: to(["ns", namespace, "memories", row.id]) }, row.memory) },
+    { name: "Is", show: (row) => flags(row) },
+    { name: "Version", align: "number", show: (row) => String(row.version) },
+    { name: "Changed", show: (row) => time(row.system.updatedAt) },
+  ];
+  return table(plural(pagination.totalItems, "memory", "memories"), columns, rows);
+}
+
+function forgetting(app, api, namespace) {
+  const query = el("input", { required: true, maxlength: "2000", autocomplete: "off" });
+  const trouble = el("p.trouble", { role: "alert" });
+  const place = path("ns", namespace, "memories", "semantic");
+  const look = async () => {
+    trouble.replaceChildren();
+    try {
+      const { matches } = await api.delete(place, { body: { query: query.value, dryRun: true } });
+      if (matches.length === 0) return trouble.append("Nothing that is remembered means this.");
+      const names = matches.slice(0, SHOWN).map((one) => `“${one.memory}”`).join(", ");
+      const more = matches.length > SHOWN ? `, and ${matches.length - SHOWN} more` : "";
+      if (!(await sure(`Forget ${matches.length} of what is remembered?`, `${names}${more}. Their history stays, and is shown on request.`, "Forget"))) return undefined;
+      const ids = matches.map((one) => one.id);
+      const { count } = await api.delete(path("ns", namespace, "memories"), { body: { ids } });
+      app.say(`Forgotten: ${count}.`);
+      await app.show();
+    } catch (error) {
+      trouble.append(problem(error));
+    }
+    return undefined;
+  };
+  return el(
+    "details",
+    {},
+    el("summary", {}, "Forget by meaning"),
+    form(look, { class: "row" }, field("What to forget", query, "In your own words. What it means is shown first."), el("button", { type: "submit" }, "Look")),
+    trouble,
+  );
+}

@@ -1,0 +1,93 @@
+/** Adding to a namespace: a text, a URL, or files by choosing or dropping them. */
+
+import { path } from "../api.js";
+import { el } from "../dom.js";
+import { bytes } from "../format.js";
+import { field, form, select } from "./forms.js";
+import { badge, problem } from "./states.js";
+
+const DREAMING = { dynamic: "When the namespace is quiet", instant: "At once" };
+const AT_ONCE = 2;
+
+/** `added` is called whenever something was accepted. */
+export function adding({ api, namespace }, added, { open = false } = {}) {
+  const dreaming = select(DREAMING, "dynamic");
+  const rows = el("ul.plain.uploads", { "aria-label": "Uploads", "aria-live": "polite" });
+  const upload = (files) => inTurn([...files], (file) => one(api, namespace, file, dreaming.value, rows, added));
+  return el(
+    "details.adding",
+    { open },
+    el("summary", {}, "Add documents"),
+    el("div.two", {}, texts(api, namespace, dreaming, added), dropping(upload)),
+    rows,
+  );
+}
+
+function texts(api, namespace, dreaming, added) {
+  const content = el("textarea.prose", { rows: "5", required: true, placeholder: "A text, or https://… to read a page" });
+  const id = el("input", { maxlength: "255", autocomplete: "off", spellcheck: "false" });
+  const trouble = el("p.trouble", { role: "alert" });
+  const send = async () => {
+    trouble.replaceChildren();
+    const body = { content: content.value, dreaming: dreaming.value, ...(id.value ? { id: id.value } : {}) };
+    try {
+      await api.post(path("ns", namespace, "document"), body);
+      content.value = id.value = "";
+      added();
+    } catch (error) {
+      trouble.append(problem(error));
+    }
+  };
+  return form(
+    send,
+    { class: "stack" },
+    field("Text or URL", content),
+    field("Id (if it has one of yours)", id, "The same id again appends to that document."),
+    field("Form memories", dreaming),
+    el("div", {}, el("button.primary", { type: "submit" }, "Add")),
+    trouble,
+  );
+}
+
+function dropping(upload) {
+  const chooser = el("input", { type: "file", multiple: true, on: { change: () => { upload(chooser.files); } } });
+  const zone = el(
+    "div.drop",
+    {
+      on: {
+        dragover: (event) => { event.preventDefault(); zone.classList.add("over"); },
+        dragleave: () => zone.classList.remove("over"),
+        drop: (event) => {
+          event.preventDefault();
+          zone.classList.remove("over");
+          upload(event.dataTransfer.files);
+        },
+      },
+    },
+    field("Files", chooser, "Or drop them here: PDF, Office, HTML, Markdown, text, mail, source code, up to 50 MB each."),
+  );
+  return zone;
+}
+
+/** A few at a time, as the service holds files in memory while it takes them. */
+async function inTurn(files, send) {
+  const next = async () => {
+    while (files.length > 0) await send(files.shift());
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, next));
+}
+
+async function one(api, namespace, file, dreaming, rows, added) {
+  const state = el("span", {}, badge("sending", "warn"));
+  rows.append(el("li", {}, `${file.name} (${bytes(file.size)}) `, state));
+  const content = new FormData();
+  content.append("file", file, file.name);
+  content.append("dreaming", dreaming);
+  try {
+    await api.upload(path("ns", namespace, "document", "file"), content);
+    state.replaceChildren(badge("accepted", "good"));
+    added();
+  } catch (error) {
+    state.replaceChildren(badge("refused", "bad"), ` ${problem(error)}`);
+  }
+}

@@ -1,0 +1,35 @@
+/** Asking again while a page is looked at. */
+
+/** Calls `look` every so many milliseconds until it returns false, the page is left, or an answer fails. */
+export async function poll(signal, milliseconds, look) {
+  while (!signal.aborted) {
+    await pause(signal, milliseconds);
+    if (signal.aborted || document.hidden) continue;
+    try {
+      if ((await look()) === false) return;
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      if (error.status !== 0 && error.status !== 503) throw error;
+    }
+  }
+}
+
+function pause(signal, milliseconds) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    }, { once: true });
+  });
+}
+
+/** Put what `build` makes of this data in place, unless it is what was shown; the focus stays where it was. */
+export function renew(place, data, build) {
+  const state = JSON.stringify(data);
+  if (place.dataset.state === state) return;
+  place.dataset.state = state;
+  const focused = place.contains(document.activeElement) ? document.activeElement.id : "";
+  place.replaceChildren(...[build(data)].flat(Infinity).filter(Boolean));
+  if (focused) document.getElementById(focused)?.focus();
+}
