@@ -12,7 +12,15 @@ from pipeline.replay.order import Order, Plan, Progress
 from pipeline.rows import ChunkRow, DocumentRow, KeyRow, MemoryRow, NamespaceRow, OrganizationRow
 from schemas.events import ConnectorChanged
 from schemas.filters import FilterExpression
-from schemas.http.explain import ExplainedChunk, ExplainedDocument, ExplainedMemory, ExplainedSearch
+from schemas.http.explain import (
+    ExplainedChunk,
+    ExplainedDocument,
+    ExplainedMemory,
+    ExplainedProfile,
+    ExplainedSearch,
+    ExplainProfileBody,
+    ExplainSearchBody,
+)
 from schemas.http.memories import MemoryIncluded
 from schemas.http.profile import Profile, ProfileBody
 from schemas.http.search import SearchAnswer, SearchBody
@@ -151,9 +159,13 @@ class Search(Protocol):
 class Explaining(Protocol):
     """Answers as `Search` and `Profiles` do, and says why."""
 
-    async def search(self, namespace: NamespaceRow | None, body: SearchBody) -> ExplainedSearch:
+    async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
         """None: a namespace that does not exist."""
         ...
+
+    async def profile(
+        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
+    ) -> ExplainedProfile: ...
 
 
 class Origins(Protocol):

@@ -42,6 +42,7 @@ async def open_state(
     connectors: Connectors | None = None,
 ) -> State:
     """Everything the routes need. `admin_key`: the operator's own, beside the keys in the catalog."""
+    profiling = profile.Profiling(profiles, cache, clock)
     state = State(
         publisher=publisher,
         documents=store.documents,
@@ -54,10 +55,12 @@ async def open_state(
         clock=clock,
         keyring=Keyring(store.catalog, admin_key),
         search=metrics.searching(partial(search.search, cache, embedder)),
-        profile=profile.Profiling(profiles, cache, clock),
+        profile=profiling,
         related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, embedder, store.memories),
-        explaining=Explaining(cache, embedder),
+        explaining=Explaining(
+            cache, store.documents, store.chunks, store.memories, profiling, embedder, clock
+        ),
         origins=Origins(cache, store.documents, store.chunks, store.memories, Trail(bus), embedder.name),
         health=measuring,
         metrics=metrics,

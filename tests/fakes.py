@@ -241,12 +241,12 @@ class FixedClock:
 
 
 class HashingEmbedder:
-    """`ports.Embedder`: words hashed into 64 dimensions; texts that share words are near."""
+    """`ports.Embedder`: words hashed into some dimensions; texts that share words are near."""
 
     name = "hashing"
-    dimensions = 64
 
-    def __init__(self) -> None:
+    def __init__(self, dimensions: int = 64) -> None:
+        self.dimensions = dimensions
         self.calls: list[list[str]] = []
 
     async def documents(self, texts: Sequence[str]) -> list[Vector]:

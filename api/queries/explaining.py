@@ -1,19 +1,38 @@
-"""A search that says why: the same search, with what its ranking added up."""
+"""A search and a profile that say why, and how they were: the same functions, with what they added up."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from time import perf_counter
+from typing import Any
 
+from api.queries.profile import Profiling
 from api.queries.search import found_in, milliseconds
-from pipeline.index.cache import NamespaceCache
+from pipeline.index.cache import NamespaceCache, Searchable
 from pipeline.index.hits import Hit
 from pipeline.index.parameters import calibration
 from pipeline.index.parts import ScorePart
-from pipeline.ports import Embedder
-from pipeline.rows import NamespaceRow
+from pipeline.index.past import PastNamespace, Unseen
+from pipeline.ports import Chunks, Clock, Documents, Embedder, Memories
+from pipeline.profile.aggregates import Stated
+from pipeline.profile.buckets import effective
+from pipeline.profile.sections import Portrait
+from pipeline.rows import NamespaceRow, OrganizationRow
+from schemas.base import timestamp
 from schemas.http import explain
-from schemas.http.explain import ExplainedResult, ExplainedSearch, Scale, Why
-from schemas.http.search import SearchBody, SearchResult
+from schemas.http.explain import (
+    ExplainedFact,
+    ExplainedPortrait,
+    ExplainedProfile,
+    ExplainedResult,
+    ExplainedSearch,
+    ExplainProfileBody,
+    ExplainSearchBody,
+    Limits,
+    Scale,
+    Why,
+)
+from schemas.http.search import SearchResult
 
 SAYS: Mapping[ScorePart, str] = {
     "words": "words of the question stand in it, rare ones count most",
@@ -31,6 +50,19 @@ SAYS: Mapping[ScorePart, str] = {
     "usual": "what reranking gives a borderline result, taken off so that thresholds mean the same",
 }
 """For people."""
+ALWAYS = (
+    "Documents that were deleted since, and their memories, are gone: they are neither shown nor counted.",
+    "Titles, metadata, buckets, the embedder and the ranking are those of today.",
+)
+CHANGED = (
+    "Documents of then that were changed since: {count:,}. Passages of newer texts are left out, those of"
+    " older texts are gone, and so are memories that no text states any more."
+)
+WITHHELD = (
+    "Memories of then that are left out: {count:,}. They, or what replaced them, were forgotten since on"
+    " request; include.forgotten shows them."
+)
+NOTHING = Unseen(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +70,79 @@ class Explaining:
     """`api.ports.Explaining`."""
 
     cache: NamespaceCache
+    documents: Documents
+    chunks: Chunks
+    memories: Memories
+    profiling: Profiling
     embedder: Embedder
+    clock: Clock
 
-    async def search(self, namespace: NamespaceRow | None, body: SearchBody) -> ExplainedSearch:
+    async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
         """The results of the search, each with what its score is made of."""
-        started, results, scale = perf_counter(), list[ExplainedResult](), calibration(self.embedder.name)
+        started, scale = perf_counter(), calibration(self.embedder.name)
+        results: list[ExplainedResult] = []
+        moment, unseen = self._moment(body.as_of), NOTHING
         if namespace is not None:
-            found = await found_in(await self.cache.open(namespace), self.embedder, body, explained=True)
+            index: Searchable
+            if moment is None:
+                index = await self.cache.open(namespace)
+            else:
+                index = await self._past(namespace, moment, forgotten=body.include.forgotten)
+                unseen = index.unseen
+            found = await found_in(index, self.embedder, body, explained=True)
             results = [_explained(hit, one) for hit, one in zip(found.hits, found.results, strict=True)]
         return ExplainedSearch(
             results=results,
             search_time=milliseconds(started),
             embedder=self.embedder.name,
             scale=Scale(middle=scale.middle, width=scale.width),
+            **_limits(moment, unseen),
         )
+
+    async def profile(
+        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
+    ) -> ExplainedProfile:
+        """The profile, each fact with the memories it is made of."""
+        moment, unseen, made = self._moment(body.as_of), NOTHING, Portrait()
+        if namespace is not None and moment is None:
+            made = await self.profiling.portrait(namespace, organization, body.filter)
+        elif namespace is not None and moment is not None:
+            index = await self._past(namespace, moment, forgotten=body.include.forgotten)
+            definitions, unseen = effective(namespace, organization), index.unseen
+            made = await self.profiling.past(index, definitions, body.filter, moment)
+        names = body.buckets if body.buckets is not None else made.buckets
+        portrait = ExplainedPortrait(
+            static=_facts(made.static),
+            dynamic=_facts(made.dynamic),
+            buckets={name: _facts(made.buckets.get(name, ())) for name in names},
+        )
+        return ExplainedProfile(profile=portrait, **_limits(moment, unseen))
+
+    def _moment(self, asked: datetime | None) -> datetime | None:
+        """What lies ahead is as it is now."""
+        return None if asked is None else min(asked, self.clock.now())
+
+    async def _past(self, namespace: NamespaceRow, moment: datetime, *, forgotten: bool) -> PastNamespace:
+        return await PastNamespace.at(
+            moment, self.documents, self.chunks, self.memories, namespace.spaces, forgotten=forgotten
+        )
+
+
+def _limits(moment: datetime | None, unseen: Unseen) -> dict[str, Any]:
+    """What an answer about a past moment says beside it."""
+    if moment is None:
+        return {}
+    says = list(ALWAYS)
+    if unseen.changed:
+        says.append(CHANGED.format(count=unseen.changed))
+    if unseen.withheld:
+        says.append(WITHHELD.format(count=unseen.withheld))
+    limits = Limits(changed_documents=unseen.changed, withheld_memories=unseen.withheld, says=says)
+    return {"as_of": timestamp(moment), "limits": limits}
+
+
+def _facts(facts: Sequence[Stated]) -> list[ExplainedFact]:
+    return [ExplainedFact(id=one.id, memory=one.text, memories=list(one.of or (one.id,))) for one in facts]
 
 
 def _explained(hit: Hit, result: SearchResult) -> ExplainedResult:

@@ -1,10 +1,13 @@
 """Profiles: what lasts, what is going on now, and the namespace's own sections."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from pipeline.columns import microseconds
-from pipeline.index.cache import NamespaceCache
+from pipeline.index.cache import NamespaceCache, Searchable
+from pipeline.index.past import PastNamespace
 from pipeline.ports import Clock
 from pipeline.profile.aggregates import Stated
 from pipeline.profile.buckets import effective
@@ -31,10 +34,7 @@ class Profiling:
         self, namespace: NamespaceRow, organization: OrganizationRow, body: ProfileBody
     ) -> Profile:
         """The profile of a namespace. A bucket that nobody defined stays empty."""
-        if body.filter is None:
-            made = await self.profiles.portrait(namespace, organization)
-        else:
-            made = await self._under(body.filter, namespace, organization)
+        made = await self.portrait(namespace, organization, body.filter)
         names = body.buckets if body.buckets is not None else made.buckets
         return Profile(
             static=_shown(made.static),
@@ -42,13 +42,39 @@ class Profiling:
             buckets={name: _shown(made.buckets.get(name, ())) for name in names},
         )
 
-    async def _under(
-        self, expression: FilterExpression, namespace: NamespaceRow, organization: OrganizationRow
+    async def portrait(
+        self, namespace: NamespaceRow, organization: OrganizationRow, expression: FilterExpression | None
+    ) -> Portrait:
+        """All sections, with every change made so far."""
+        if expression is None:
+            return await self.profiles.portrait(namespace, organization)
+        index, definitions = await self.cache.open(namespace), effective(namespace, organization)
+        return await self.under(expression, index, definitions, self.clock.now())
+
+    async def past(
+        self,
+        index: PastNamespace,
+        definitions: Mapping[str, str],
+        expression: FilterExpression | None,
+        moment: datetime,
+    ) -> Portrait:
+        """The same of a namespace as it was, with the buckets that are defined now."""
+        if expression is not None:
+            return await self.under(expression, index, definitions, moment)
+        holding = await self.profiles.holding(definitions)
+        rows = index.remembered()
+        await asyncio.to_thread(holding.change, [(row.id, row) for row in rows])
+        return portrait(holding.facts.values(), definitions, microseconds(moment) // 1000)
+
+    async def under(
+        self,
+        expression: FilterExpression,
+        index: Searchable,
+        definitions: Mapping[str, str],
+        moment: datetime,
     ) -> Portrait:
         """The same of the memories that a filter lets through."""
-        index = await self.cache.open(namespace)
         memories = await index.newest(expression, REGARDED)
-        definitions = effective(namespace, organization)
         buckets = await self.profiles.judged(
             definitions,
             [one.id for one in memories],
@@ -59,7 +85,7 @@ class Profiling:
             Fact(one.id, one.text, time_of(one.updated_at, one.date), one.is_static, buckets=names)
             for one, names in zip(memories, buckets, strict=True)
         ]
-        return portrait(facts, definitions, microseconds(self.clock.now()) // 1000)
+        return portrait(facts, definitions, microseconds(moment) // 1000)
 
 
 def _shown(facts: Sequence[Stated]) -> list[ProfileFact]:

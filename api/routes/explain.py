@@ -7,8 +7,15 @@ from api.contract import ContractRoute, failures
 from api.options import DocumentPath, ResourcePath
 from api.problems import NotFoundError
 from pipeline.rows import NamespaceRow
-from schemas.http.explain import ExplainedChunk, ExplainedDocument, ExplainedMemory, ExplainedSearch
-from schemas.http.search import SearchBody
+from schemas.http.explain import (
+    ExplainedChunk,
+    ExplainedDocument,
+    ExplainedMemory,
+    ExplainedProfile,
+    ExplainedSearch,
+    ExplainProfileBody,
+    ExplainSearchBody,
+)
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 
@@ -22,9 +29,23 @@ _ONE = failures(400, 401, 403, 404, 500, 503)
     responses=_QUESTION,
     response_model_exclude_unset=True,
 )
-async def search(access: Reader, body: SearchBody) -> ExplainedSearch:
-    """The answer of a search, each result with what its score is made of."""
+async def search(access: Reader, body: ExplainSearchBody) -> ExplainedSearch:
+    """The answer of a search, now or at a past moment, each result with what its score is made of."""
     return await access.state.explaining.search(access.state.catalog.namespace(access.namespace), body)
+
+
+@router.post(
+    "/profile",
+    operation_id="postNsByNamespaceExplainProfile",
+    responses=_QUESTION,
+    response_model_exclude_unset=True,
+)
+async def profile(access: Reader, body: ExplainProfileBody | None = None) -> ExplainedProfile:
+    """The profile, now or at a past moment, each fact with the memories it is made of."""
+    catalog = access.state.catalog
+    return await access.state.explaining.profile(
+        catalog.namespace(access.namespace), catalog.organization(), body or ExplainProfileBody()
+    )
 
 
 @router.get(

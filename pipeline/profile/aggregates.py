@@ -5,7 +5,7 @@ Pure, and careful: only what is said of the same subject in the same words is pu
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -44,10 +44,11 @@ _DENIALS = frozenset(["not", "no", "never", "longer", "without", "t", "stopped",
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A statement of a profile: of one memory, or of several (then its id says so)."""
+    """A statement of a profile: of one memory, or of several (then its id says so, and `of` names them)."""
 
     id: str
     text: str
+    of: tuple[str, ...] = field(default=(), compare=False)
 
 
 def aggregated(facts: Sequence[Stated]) -> list[Stated]:
@@ -77,7 +78,7 @@ class _Made:
         if len(self.ids) == 1:
             return Stated(self.ids[0], self.text)
         named = "\n".join(sorted(self.ids)).encode()
-        return Stated(PREFIX + blake2b(named, digest_size=12).hexdigest(), self.text)
+        return Stated(PREFIX + blake2b(named, digest_size=12).hexdigest(), self.text, self.ids)
 
 
 @lru_cache(maxsize=8192)

@@ -115,6 +115,10 @@ class Profiles:
             judge.known.popitem(last=False)
         return found
 
+    async def holding(self, definitions: Mapping[str, str]) -> Holding:
+        """An empty one with these buckets."""
+        return Holding((await self._judge(definitions)).buckets)
+
     def _shown(self, entry: _Entry, holding: Holding) -> Portrait:
         now = microseconds(self._clock.now()) // 1000
         if entry.shown is None or not entry.shown_at <= now < entry.shown_at + FRESH_MS:
@@ -145,7 +149,7 @@ class Profiles:
 
     async def _load(self, entry: _Entry) -> None:
         try:
-            holding = Holding((await self._judge(entry.definitions)).buckets)
+            holding = await self.holding(entry.definitions)
             async for batch in self._memories.stream(entry.spaces):
                 await asyncio.to_thread(holding.add, batch)
             entry.holding = holding

@@ -2,11 +2,42 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
-from schemas.base import Answer
-from schemas.http.parts import Count, Maybe, RelationKind, SafeInteger, Timestamp
-from schemas.http.search import SearchResult
+from schemas.base import Answer, Body
+from schemas.http.parts import Count, Flag, Maybe, RelationKind, SafeInteger, Timestamp
+from schemas.http.profile import ProfileBody, ProfileFact
+from schemas.http.search import SearchBody, SearchResult
+
+
+def _text(value: object) -> object:
+    if not isinstance(value, str):
+        raise PydanticCustomError("moment", "must be a time with its zone, such as 2026-03-01T12:00:00Z")
+    return value
+
+
+Moment = Annotated[AwareDatetime, BeforeValidator(_text)]
+"""A time with its zone."""
+
+
+class ExplainSearchBody(SearchBody):
+    """A search, and at which moment; without one: now. `include.forgotten`: also what was forgotten since."""
+
+    as_of: Maybe[Moment] = None
+
+
+class ExplainProfileInclude(Body):
+    """`forgotten`: also what was forgotten since, and was known then."""
+
+    forgotten: Flag = False
+
+
+class ExplainProfileBody(ProfileBody):
+    """A profile, and at which moment; without one: now."""
+
+    as_of: Maybe[Moment] = None
+    include: ExplainProfileInclude = ExplainProfileInclude()
 
 
 class ScorePart(Answer):
@@ -38,6 +69,18 @@ class ExplainedResult(SearchResult):
     why: Why
 
 
+class Limits(Answer):
+    """What `asOf` can't show: the tables hold what is, and what was as far as its versions tell.
+
+    `changed_documents`: there then, and changed since; `withheld_memories`: known then, and forgotten since
+    on somebody's request. `says`: all of it, for people.
+    """
+
+    changed_documents: Count
+    withheld_memories: Count
+    says: list[str]
+
+
 class Scale(Answer):
     """similarity = 1 / (1 + exp((middle - raw) / width))."""
 
@@ -52,6 +95,30 @@ class ExplainedSearch(Answer):
     search_time: float
     embedder: str
     scale: Scale
+    as_of: Maybe[Timestamp] = None
+    limits: Maybe[Limits] = None
+
+
+class ExplainedFact(ProfileFact):
+    """A fact of a profile, and the memories it is made of."""
+
+    memories: list[str]
+
+
+class ExplainedPortrait(Answer):
+    """The sections of a profile."""
+
+    static: list[ExplainedFact]
+    dynamic: list[ExplainedFact]
+    buckets: dict[str, list[ExplainedFact]]
+
+
+class ExplainedProfile(Answer):
+    """The answer of the same profile, explained."""
+
+    profile: ExplainedPortrait
+    as_of: Maybe[Timestamp] = None
+    limits: Maybe[Limits] = None
 
 
 class LogEvent(Answer):

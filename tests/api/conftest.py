@@ -17,21 +17,22 @@ from api.keys import Keyring
 from api.queries.events import Trail
 from api.queries.explaining import Explaining
 from api.queries.origins import Origins
+from api.queries.profile import Profiling
 from api.state import Serving, State
 from pipeline.bus.log import LogBus
 from pipeline.index.cache import NamespaceCache
-from pipeline.inference.none import NoEmbedder
 from pipeline.measuring import Measuring
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.ledger import Ledger
 from pipeline.metrics import Metrics
+from pipeline.profile.view import Profiles
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.store import Store, open_store
 from pipeline.store.blobs import FolderBlobs
 from tests.api.answers import StaticQueries
 from tests.api.rows import key
 from tests.contract import Client
-from tests.fakes import FixedClock
+from tests.fakes import FixedClock, HashingEmbedder
 
 Row = TypeVar("Row")
 ADMIN = "rk_the_admin_key_of_the_tests"
@@ -78,6 +79,26 @@ class Service:
         await self.store.documents.update([key(one) for one in documents], done)
 
 
+def explaining(store: Store, cache: NamespaceCache, clock: FixedClock) -> Explaining:
+    embedder = HashingEmbedder(4)
+    profiles = Profiles(
+        documents=store.documents,
+        memories=store.memories,
+        catalog=store.catalog,
+        embedder=embedder,
+        clock=clock,
+    )
+    return Explaining(
+        cache,
+        store.documents,
+        store.chunks,
+        store.memories,
+        Profiling(profiles, cache, clock),
+        embedder,
+        clock,
+    )
+
+
 @asynccontextmanager
 async def opened(folder: Path) -> AsyncIterator[Service]:
     """A service on this folder."""
@@ -102,7 +123,7 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
         profile=queries.profile,
         related=queries.related,
         matching=queries.matching,
-        explaining=Explaining(cache, NoEmbedder()),
+        explaining=explaining(store, cache, clock),
         origins=Origins(cache, store.documents, store.chunks, store.memories, Trail(bus), "none"),
         health=Measuring(bus, store, cache, metrics, folder),
         metrics=metrics,
