@@ -309,6 +309,13 @@ def resident(pid: int) -> int:
     return sum(int(member.memory_info().rss) for member in family)
 
 
+def worked(pid: int) -> float:
+    """Seconds of processor time of a process and of those it started."""
+    process = psutil.Process(pid)
+    family = [member.cpu_times() for member in (process, *process.children(recursive=True))]
+    return sum(float(times.user + times.system) for times in family)
+
+
 def size(folder: Path) -> int:
     """Bytes of all files of a folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

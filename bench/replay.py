@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from bench.figures import machine
-from bench.load import Load, Sizes
+from bench.load import Load, Sizes, worked
 from bench.server import Server
 from bench.texts import Writer
 from bench.waiting import replay
@@ -27,15 +27,19 @@ def main() -> None:
 
 async def _measure(server: Server, documents: int) -> None:
     sizes = Sizes(ingested=documents)
+    before = worked(server.pid)
     ingest = (await Load(server, Writer(), sizes).ingest())["ingest"]
+    between = worked(server.pid)
     connection = await Connection.open(server.url, server.key)
     seconds = await replay(connection)
+    after = worked(server.pid)
     rate = documents / seconds
     await connection.close()
     print(f"{documents} documents of 1 KB; {machine()}")
     print(f"ingest end to end: {ingest:,.0f} documents/s")
     print(f"replay beside the idle service, until the switch: {rate:,.0f} documents/s ({seconds:.1f} s)")
     print(f"replay is {rate / ingest:.1f} times as fast")
+    print(f"processor time: {between - before:.1f} s and {after - between:.1f} s")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +65,7 @@ class WordLlamaEmbedder:
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of a batch. Each depends on its own text only."""
         tokens = [self._tokens(text) for text in texts]
-        flat = np.array([token for own in tokens for token in own], np.int64)
+        flat = np.array(list(chain.from_iterable(tokens)), np.int64)
         used, places = np.unique(flat, return_inverse=True)
         rows = self._table[used].astype(np.float32)
         vectors: list[Vector] = []
@@ -111,10 +112,7 @@ class WordLlamaEmbedder:
         ]
 
     def _tokens(self, text: str) -> list[int]:
-        found: list[int] = []
-        for piece in _pieces(text):
-            found.extend(self._ids(piece))
-        return found
+        return list(chain.from_iterable(map(self._ids, _pieces(text))))
 
     def _tokenize(self, piece: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(piece, add_special_tokens=False).ids)
@@ -128,7 +126,7 @@ def _plain(word: str) -> bool:
 def _pieces(text: str) -> list[str]:
     """Runs without spaces, lower-cased: tokens never span a space, so each can be tokenized by itself."""
     runs = _encodable(text).lower().split()
-    if all(len(run) <= _LONGEST_PIECE for run in runs):
+    if max(map(len, runs), default=0) <= _LONGEST_PIECE:
         return runs
     return [run[at : at + _LONGEST_PIECE] for run in runs for at in range(0, len(run), _LONGEST_PIECE)]
 

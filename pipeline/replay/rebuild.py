@@ -1,18 +1,20 @@
 """The rows of a generation from the log: what was submitted, the texts it became, and what is remembered.
 
-One pass reads each topic to its end, with the ends of effects taken before those of their causes, so that no
-text is met before its submission. Reading on from where a pass stopped changes only what came since: every
-step may be repeated.
+One pass reads each topic to its end, with the ends of effects taken before those of their causes. Submissions
+and the texts that they became are read side by side, a text never before its submission: so most rows are
+complete before they are first written. Reading on from where a pass stopped changes only what came since:
+every step may be repeated.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from pipeline.extraction.split import StructuredSplitter
 from pipeline.extraction.summary import summarize
-from pipeline.ports import Documents, Splitter
+from pipeline.ports import Splitter
 from pipeline.replay.copying import Copying
 from pipeline.replay.reading import Reader
 from pipeline.replay.sources import FirstSources
@@ -20,6 +22,7 @@ from pipeline.rows import ChunkRow, DocumentRow
 from pipeline.stage import Record, Stage
 from pipeline.stages import extract, forget, relate
 from pipeline.stages.embed import embedded, in_context
+from pipeline.store.documents import Documents
 from pipeline.store.generations import Offsets
 from pipeline.text.terms import hashed
 from pipeline.tombstones import LocalTombstones
@@ -72,6 +75,9 @@ class Rebuild:
         self._flushed_at = 0
         self._flushing: asyncio.Task[None] | None = None
         self._outdated: dict[str, DocumentExtracted] = {}
+        self._replaced: Mapping[str, int] = {}
+        # Its own: what the log deleted long ago is nothing that requests must know.
+        self._buried = LocalTombstones()
         self._splitter: Splitter = StructuredSplitter(foundation.recipe(pipeline.generation).chunk_size)
         keeper, catalog, documents = pipeline.keeper, self._store.catalog, self._store.documents
         self._extract = extract.build(
@@ -84,8 +90,7 @@ class Rebuild:
             extractor=foundation.extractor,
             fetcher=foundation.fetcher,
             summarize=summarize,
-            # Its own: what the log deleted long ago is nothing that requests must know.
-            tombstones=LocalTombstones(),
+            tombstones=self._buried,
         )
         self._relate = relate.build(
             documents=documents,
@@ -102,13 +107,16 @@ class Rebuild:
         return await self.reader.ends(EFFECTS_FIRST)
 
     async def advance(self, live: Documents | None = None) -> None:
-        """Read on to the end of the log; on disk on return. `live`: who knows why older texts failed."""
+        """Read on to the end of the log; on disk on return.
+
+        `live`: who knows which texts were replaced, so that they need not be embedded, and why older ones failed.
+        """
         ends = await self.ends()
         self._store.bulk = True
         try:
             await self._settings(ends)
             await self._copy()
-            await self._submissions(ends)
+            self._replaced = {} if live is None else await live.replaced()
             await self._texts(ends)
             await self._failures(live)
             await self._memories(ends)
@@ -136,21 +144,45 @@ class Rebuild:
                 self._told("copying", 0)
                 await self._relieve()
 
-    async def _submissions(self, ends: Offsets) -> None:
+    async def _texts(self, ends: Offsets) -> None:
+        """Every text after its submission, and the submissions that no text came of."""
+        topic = DOCUMENTS_EXTRACTED
+        async with aclosing(self._submissions(ends)) as submissions:
+            async for window, offsets in self.reader.windows(topic, ends[topic.name]):
+                events = [record.event for record in window]
+                while await self._are_ahead(events) and await anext(submissions, False):
+                    pass
+                await self._work_in(events)
+                await self._breathe(topic, offsets)
+            async for _ in submissions:
+                pass
+        await self._embed_outdated()
+
+    async def _embed_outdated(self) -> None:
+        """What is newer than these is still to be read, or failed: they are found until then."""
+        outdated, self._outdated = list(self._outdated.values()), {}
+        for begin in range(0, len(outdated), GROUPS):
+            events = outdated[begin : begin + GROUPS]
+            rows = await self._store.documents.get([event.document for event in events])
+            await self._embed(
+                [e for e in events if e.document in rows and rows[e.document][0].text_seq == e.seq]
+            )
+
+    async def _submissions(self, ends: Offsets) -> AsyncGenerator[bool, None]:
+        """True after each window that was worked in."""
         topic = DOCUMENTS_SUBMITTED
         async for window, offsets in self.reader.windows(topic, ends[topic.name]):
             await _foresee(self._extract, window)
             await self._breathe(topic, offsets)
+            yield True
 
-    async def _texts(self, ends: Offsets) -> None:
-        topic = DOCUMENTS_EXTRACTED
-        async for window, offsets in self.reader.windows(topic, ends[topic.name]):
-            await self._work_in([record.event for record in window])
-            await self._breathe(topic, offsets)
-        # What is newer than these is still to be read: they are found until then.
-        outdated, self._outdated = list(self._outdated.values()), {}
-        for begin in range(0, len(outdated), GROUPS):
-            await self._embed(outdated[begin : begin + GROUPS])
+    async def _are_ahead(self, events: Sequence[DocumentExtracted]) -> bool:
+        """Whether the submission of some text is still to be read, in whatever partition it may be."""
+        newest = _newest(event for event in events if self._store.catalog.owner(event.space) is not None)
+        rows = await self._store.documents.get(newest)
+        ahead = [key for key, event in newest.items() if key not in rows or rows[key][0].seq < event.seq]
+        buried = await self._buried.newest(ahead)
+        return any(buried.get(key, -1) < newest[key].seq for key in ahead)
 
     async def _work_in(self, events: Sequence[DocumentExtracted]) -> None:
         """What a window says of each document: the newest failure, and the newest text, said last."""
@@ -178,13 +210,13 @@ class Rebuild:
         after: Mapping[str, DocumentRow],
         texts: Mapping[str, DocumentExtracted],
     ) -> list[DocumentExtracted]:
-        """The texts that their documents are found by; others wait for what is newer."""
+        """The texts that their documents are found by, as far as is known; others wait for what is newer."""
         current: list[DocumentExtracted] = []
         for key, row in after.items():
             event = texts.get(key)
             if event is None or event.seq != row.text_seq or _is_done(before[key], event):
                 continue
-            if row.text_seq == row.current_seq:
+            if row.text_seq == row.current_seq and event.seq >= self._replaced.get(key, event.seq):
                 current.append(event)
                 self._outdated.pop(key, None)
             else:

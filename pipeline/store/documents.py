@@ -170,6 +170,13 @@ class Documents(Readable[DocumentRow]):
         fresh = [row.id for row in self.unflushed(overlay, [space]) if row.id.startswith(prefix)]
         return sorted(base.column("id").to_pylist() + fresh)
 
+    async def replaced(self) -> dict[str, int]:
+        """By key, the newest submission of content of each document that was submitted more than once."""
+        overlay, base = await self.scan(None, "updated_at > created_at", ["key", "content_seq"])
+        fresh = self.unflushed(overlay, None)
+        columns = (base.column(name).to_pylist() for name in ("key", "content_seq"))
+        return dict(zip(*columns, strict=True)) | {row.key: row.content_seq for row in fresh}
+
     async def states(self) -> dict[tuple[str, str], int]:
         """How many documents there are by space and status."""
         overlay, base = await self.scan(None, "true", ["key", "space", "status"])

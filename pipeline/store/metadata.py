@@ -7,6 +7,7 @@ lower case, and the order of numbers. LanceDB only compares bytes.
 import re
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from functools import lru_cache
 from hashlib import blake2b
 
 from schemas.base import MetadataValue
@@ -39,14 +40,18 @@ def token(key: str, kind: str, value: str) -> str:
 
 def ordered(number: float) -> str:
     """A number as text that sorts as numbers do, exactly, integers and floats alike; NaN is empty."""
-    value = Decimal(number)  # exact for both kinds
-    if not value.is_finite():
-        return "" if value.is_nan() else "q" if value > 0 else "m"
-    sign, digits, exponent = value.as_tuple()
-    if not value or not isinstance(exponent, int):
+    if not number:
         return "o"
-    magnitude = f"{_POINT + len(digits) + exponent:05d}" + "".join(map(str, digits)).rstrip("0")
-    return "n" + magnitude.translate(_NINES) + "~" if sign else "p" + magnitude
+    if isinstance(number, int):
+        digits, exponent = str(abs(number)), 0
+    else:
+        value = Decimal(number)  # exact
+        if not value.is_finite():
+            return "" if value.is_nan() else "q" if value > 0 else "m"
+        _, figures, power = value.as_tuple()
+        digits, exponent = "".join(map(str, figures)), int(power)
+    magnitude = f"{_POINT + len(digits) + exponent:05d}{digits.rstrip('0')}"
+    return "n" + magnitude.translate(_NINES) + "~" if number < 0 else "p" + magnitude
 
 
 def _tokens(key: str, value: MetadataValue) -> Iterator[str]:
@@ -74,5 +79,6 @@ def _facts(key: str, value: MetadataValue) -> Iterator[tuple[str, str]]:
             yield f"n:{key}", number
 
 
+@lru_cache(maxsize=4096)
 def _nameable(key: str) -> bool:
     return _FIELD.fullmatch(key) is not None

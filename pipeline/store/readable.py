@@ -188,6 +188,8 @@ class Readable(ABC, Generic[Row]):
         return table.filter(pc.invert(overridden))
 
     def _tell(self, news: Mapping[str, Sequence[Row]]) -> None:
+        if not self._listeners:
+            return
         told = {group: list(rows) for group, rows in news.items()}
         for listener in self._listeners:
             listener(told)

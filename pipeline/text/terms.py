@@ -8,6 +8,7 @@ import re
 import unicodedata
 import zlib
 from functools import lru_cache
+from itertools import chain
 from threading import local
 
 import numpy as np
@@ -59,11 +60,7 @@ def terms(text: str) -> list[str]:
 
 def hashed(text: str) -> Terms:
     """The terms as stable 32-bit hashes."""
-    found: list[int] = []
-    extend = found.extend
-    for word in words(text):
-        extend(term_hashes(word))
-    return np.array(found, np.uint32)
+    return np.array(list(chain.from_iterable(map(term_hashes, words(text)))), np.uint32)
 
 
 @lru_cache(maxsize=WORD_CACHE)
