@@ -24,7 +24,7 @@ run: install ## Start the service on its embedded default
 	@$(BIN)/recollect serve
 
 test: install browser ## Run all tests
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
 
 browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used
 	@if ! command -v chromedriver >/dev/null; then \
