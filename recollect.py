@@ -122,7 +122,7 @@ def _tune_process() -> None:
     glibc keeps freed blocks in an arena per thread: with 100,000 chunks searched, 835 MB were resident, and
     450 with these options. A publish crosses two threads: at the interpreter's 5 ms it waits for whoever
     computes, 26 ms against 0.8. Two BLAS threads take 8 ms for a scan that one does in 0.2. With Python's own
-    thresholds the search for cycles took a third of a replay: rows under way are many, and none is in a cycle.
+    thresholds the search for cycles took a third of a replay: many rows are at work, and none is in a cycle.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:

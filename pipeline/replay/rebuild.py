@@ -109,7 +109,7 @@ class Rebuild:
     async def advance(self, live: Documents | None = None) -> None:
         """Read on to the end of the log; on disk on return.
 
-        `live`: who knows which texts were replaced, so that they need not be embedded, and why older ones failed.
+        `live`: who knows which texts were replaced, so need not be embedded, and why older ones failed.
         """
         ends = await self.ends()
         self._store.bulk = True
