@@ -15,6 +15,7 @@ from api.mcp.http import Endpoint
 from api.routes import (
     admin,
     archive,
+    audit,
     connector_operations,
     connectors,
     documents,
@@ -51,6 +52,7 @@ _INTERFACE = (
     replay,
     archive,
     usage,
+    audit,
 )
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 

@@ -1,10 +1,12 @@
 """Who may do what: the bearer key of a request, and the dependencies by which routes ask for access."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Depends, Path, Request
 
+from api.audit import NOTES
 from api.keys import Principal
 from api.pace import PACE
 from api.problems import ForbiddenError, TooManyRequestsError, UnauthorizedError
@@ -15,6 +17,14 @@ from schemas.limits import NAMESPACE_LENGTH, NAMESPACE_PATTERN
 _SCOPE_KEY = "recollect.principal"
 _STATE_KEY = "recollect.state"
 
+Note = Callable[..., None]
+"""Says what an act was about, as `name=value`, for the audit log."""
+
+
+def _no_note(**_: object) -> None:
+    return None
+
+
 NamespacePath = Annotated[str, Path(max_length=NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
 
 
@@ -24,7 +34,7 @@ async def authenticate(request: Request) -> Principal:
     if given is None:
         raise UnauthorizedError("No API key", "Send the header `Authorization: Bearer <key>`.")
     scheme, _, secret = given.partition(" ")
-    state = _state(request)
+    state = state_of(request)
     await state.changes.glance()
     principal = state.keyring.principal(secret.strip(), state.clock.now())
     if scheme.lower() != "bearer" or principal is None:
@@ -56,6 +66,7 @@ class Access:
     state: State
     principal: Principal
     namespace: str
+    note: Note = _no_note
 
     def require(self, unit: Unit, wanted: int = 1) -> None:
         """UsedUpError (402) unless the key and the organization have so much left this month."""
@@ -74,23 +85,26 @@ class Entry:
 
     state: State
     principal: Principal
+    note: Note = _no_note
 
 
-def _state(request: Request) -> State:
+def state_of(request: Request) -> State:
+    """What a request works with, from its beginning to its end."""
     serving: Serving = request.app.state.recollect
     state: State = request.scope.setdefault(_STATE_KEY, serving.state)
     return state
 
 
 async def _parts(request: Request) -> State:
-    return _state(request)
+    return state_of(request)
 
 
 async def _anyone(request: Request) -> Entry:
     principal = principal_of(request)
     if principal is None:
         principal = await authenticate(request)
-    return Entry(_state(request), principal)
+    notes = request.scope.setdefault(NOTES, {})
+    return Entry(state_of(request), principal, notes.update)
 
 
 async def _key_admin(request: Request) -> Entry:
@@ -112,7 +126,7 @@ async def _reader(request: Request, namespace: NamespacePath) -> Access:
     entry = await _anyone(request)
     if not entry.principal.may_read(namespace):
         raise ForbiddenError("The key does not open this namespace", f"namespace: {namespace}")
-    return Access(entry.state, entry.principal, namespace)
+    return Access(entry.state, entry.principal, namespace, entry.note)
 
 
 async def _writer(request: Request, namespace: NamespacePath) -> Access:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.commandline import archive, connectors, dlq, mcp, status, usage
+from api.commandline import archive, audit, connectors, dlq, mcp, status, usage
 from api.remote import Answer, Key, Service, Url, failure
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -23,6 +23,7 @@ app.add_typer(dlq.dlq, name="dlq")
 app.add_typer(connectors.connectors, name="connectors")
 app.command()(status.status)
 app.command()(usage.usage)
+app.command()(audit.audit)
 app.command(name="export")(archive.export)
 app.command(name="import")(archive.take)
 app.command()(mcp.mcp)
@@ -155,6 +156,22 @@ def list_keys(*, url: Url = None, key: Key = None) -> None:
             row["id"], row["name"], row["role"], scope, row["expiresAt"] or "", row["revokedAt"] or ""
         )
     Console().print(table)
+
+
+@keys.command(name="rotate")
+def rotate_key(
+    id: str,  # noqa: A002 - shown in the usage
+    *,
+    overlap_hours: Annotated[
+        int, typer.Option(min=0, help="How long the old secret opens as much; 0: from now on nothing.")
+    ] = 24,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, help="From now; left out: as it was.")] = None,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Give a key a new secret and show it, once."""
+    body = {"overlapHours": overlap_hours, "expiresInDays": expires_in_days}
+    typer.echo(Service.of(url, key).call("POST", f"/admin/keys/{id}/rotate", json=body)["key"])
 
 
 @keys.command(name="revoke")

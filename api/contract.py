@@ -15,8 +15,9 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Message, Receive, Scope
 
-from api.auth import authenticate
-from api.problems import BadRequestError
+from api.audit import ACTS, noted
+from api.auth import authenticate, principal_of, state_of
+from api.problems import BadRequestError, ForbiddenError
 from schemas.http.errors import ErrorResponse, ValidationErrorResponse
 from schemas.limits import JSON_BYTES, QUESTION_BYTES
 
@@ -61,8 +62,20 @@ class ContractRoute(APIRoute):
         # An operation for which the contract declares no 400 cannot refuse; it ignores.
         picky = 400 in self.responses
         keyless, largest = self.keyless, self.largest
+        act = ACTS.get(self.operation_id or "")
 
         async def handle(plain: Request) -> Response:
+            if act is None:
+                return await checked(plain)
+            try:
+                response = await checked(plain)
+            except ForbiddenError:
+                await _audited(plain, act, "refused")
+                raise
+            await _audited(plain, act, "done")
+            return response
+
+        async def checked(plain: Request) -> Response:
             if not keyless or "authorization" in plain.headers:
                 await authenticate(plain)
             _uncompressed(plain)
@@ -95,6 +108,12 @@ class OpenRoute(ContractRoute):
     """A route that needs no key; one that is sent must be valid all the same."""
 
     keyless = True
+
+
+async def _audited(request: Request, act: str, outcome: str) -> None:
+    state, principal = state_of(request), principal_of(request)
+    if state.guards.audit is not None and principal is not None:
+        await state.guards.audit.record(noted(request, principal, act, outcome, state.clock))
 
 
 def _uncompressed(request: Request) -> None:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
+from api.audit import Audit
 from api.pace import Paces
 from api.quotas import Quota, Quotas
 from pipeline.bus.port import Bus
@@ -18,6 +19,8 @@ class Guards:
 
     paces: Paces = field(default_factory=Paces)
     quotas: Quotas = field(default_factory=Quotas)
+    audit: Audit | None = None
+    """None: this process keeps none."""
 
 
 @asynccontextmanager
@@ -28,4 +31,4 @@ async def open_guards(settings: Settings, bus: Bus, clock: Clock) -> AsyncIterat
         key=Quota(settings.key_monthly_documents, settings.key_monthly_searches),
     )
     async with keeping(quotas.usage, bus, clock):
-        yield Guards(Paces(settings.rate_limit), quotas)
+        yield Guards(Paces(settings.rate_limit), quotas, Audit(bus, bus))

@@ -72,21 +72,23 @@ class _Keys(Protocol):
 
 
 class Keyring:
-    """Finds whom a secret belongs to. `admin`: the secret of the operator's own key, if there is one."""
+    """Finds whom a secret belongs to. `admin`: the operator's own secrets, separated by commas."""
 
     def __init__(self, keys: _Keys, admin: str | None = None) -> None:
         self._keys = keys
-        self._admin = digest(admin) if admin else None
+        self._admin = [digest(one.strip()) for one in (admin or "").split(",") if one.strip()]
 
     def principal(self, secret: str, now: datetime) -> Principal | None:
         """None: unknown, expired or revoked."""
         hashed = digest(secret)
-        if self._admin is not None and hmac.compare_digest(hashed, self._admin):
+        if any(hmac.compare_digest(hashed, own) for own in self._admin):
             return Principal(id=ADMIN_ID, role="admin")
         row = self._keys.key(_id_of(secret))
         # Compared also where there is no such key, so that time tells nothing about ids.
-        fits = hmac.compare_digest(hashed, row.sha256 if row else digest(""))
-        if row is None or not fits or _ended(row, now):
+        fits = hmac.compare_digest(hashed, row.sha256 if row else _NOBODYS)
+        before = hmac.compare_digest(hashed, _before(row, now))
+        fits = fits or before
+        if row is None or not fits or ended(row, now):
             return None
         return principal_of(row)
 
@@ -103,17 +105,23 @@ def principal_of(row: KeyRow) -> Principal:
     )
 
 
+def _before(row: KeyRow | None, now: datetime) -> str:
+    """What is kept of the secret before the newest, as long as it opens anything."""
+    if row is None or row.previous_sha256 is None or row.previous_until is None or row.previous_until <= now:
+        return _NOBODYS
+    return row.previous_sha256
+
+
 def digest(secret: str) -> str:
     """What is kept of a secret."""
     return sha256(secret.encode(errors="surrogatepass")).hexdigest()
 
 
+_NOBODYS = digest("")
+
+
 def _id_of(secret: str) -> str:
     return secret.removeprefix(PREFIX).partition("_")[0]
-
-
-def _ended(row: KeyRow, now: datetime) -> bool:
-    return row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
 
 
 def mint(
@@ -147,6 +155,27 @@ def mint(
 
 def _secret(key: str) -> str:
     return f"{PREFIX}{key}_{secrets.token_urlsafe(32)}"
+
+
+def rotated(
+    row: KeyRow, *, now: datetime, overlap: timedelta, expires_in_days: int | None = None
+) -> tuple[KeyChanged, str]:
+    """A new secret for a key; the one before opens as much for as long as `overlap`."""
+    secret = _secret(row.id)
+    fields: dict[str, Any] = {
+        "sha256": digest(secret),
+        "previous_sha256": row.sha256 if overlap else None,
+        "previous_until": now + overlap if overlap else None,
+        "changed_at": now,
+    }
+    if expires_in_days is not None:
+        fields["expires_at"] = now + timedelta(days=expires_in_days)
+    return _changed(row, **fields), secret
+
+
+def ended(row: KeyRow, now: datetime) -> bool:
+    """Whether it is revoked or expired."""
+    return row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
 
 
 def revoked(row: KeyRow, now: datetime) -> KeyChanged:

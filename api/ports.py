@@ -308,6 +308,10 @@ class Connectors(Protocol):
         """None where the operator has not set the provider up."""
         ...
 
+    async def reseal(self) -> tuple[int, list[str]]:
+        """Seal credentials with the newest key: how many had an older one's, and whose no key opens."""
+        ...
+
     async def keep(self, connector: str, config: Mapping[str, str]) -> None:
         """Seal the secret part of a config."""
         ...

@@ -108,9 +108,9 @@ def local_address() -> str | None:
 
 
 def local_key() -> str | None:
-    """The admin key of the settings, if one is set."""
+    """The admin key of the settings, if one is set: the newest of several."""
     key = Settings().admin_key
-    return None if key is None else key.get_secret_value()
+    return None if key is None else key.get_secret_value().partition(",")[0].strip()
 
 
 def complaint(response: httpx2.Response) -> str:

@@ -10,13 +10,13 @@ from hashlib import blake2b
 from itertools import takewhile
 from typing import Final, cast
 
-from connectors import handshakes, subscriptions
+from connectors import subscriptions
 from connectors.connecting import Connecting
 from connectors.documents import deletion, document_id, document_prefix, pages
 from connectors.errors import ConnectorError
+from connectors.offers import reseal
 from connectors.ports import Connection, Cursor, Kind, Known, Provider, Step
 from connectors.runner import Runner
-from connectors.vault import VaultKeyError
 from pipeline.connections import Connections
 from pipeline.ports import Blobs, Hold
 from pipeline.rows import SyncsRow
@@ -66,7 +66,7 @@ class Engine:
         async with asyncio.TaskGroup() as tasks:
             self._tasks = tasks
             try:
-                await self._rotate()
+                await reseal(self.connections, self.connecting)
                 while True:
                     await self._look_after_all()
                     await asyncio.sleep(TICK)
@@ -208,14 +208,6 @@ class Engine:
                 await self.connecting.authority(row.provider).revoke(tokens)
         except ConnectorError as error:
             log.warning("Connector %s could not be taken back at its provider: %s", row.id, error)
-
-    async def _rotate(self) -> None:
-        """Seal credentials with the newest key."""
-        for place in [handshakes.PLACE, *(row.id for row in self.connections.catalog.connectors())]:
-            try:
-                await self.connecting.secrets.rotate(place)
-            except VaultKeyError as error:
-                log.warning("%s", error)
 
     async def _look_after_all(self) -> None:
         """Give work to whoever has some, and ask for the runs that are due."""

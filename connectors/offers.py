@@ -1,5 +1,6 @@
 """What the interface asks of connectors: what can be connected, and the links that lead to people."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,11 +11,13 @@ from urllib.parse import urlencode
 
 from connectors import handshakes
 from connectors.connecting import Connecting
+from connectors.vault import VaultKeyError
 from pipeline.connections import Connections
 from schemas.events import ConnectorChanged
 
 PICK_FOR: Final = timedelta(hours=1)
 PICKER: Final = "/picker"
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,10 @@ class Offers:
         """Verification tokens that providers sent for the operator."""
         return await handshakes.sent(self.connecting.secrets)
 
+    async def reseal(self) -> tuple[int, list[str]]:
+        """As `reseal` below."""
+        return await reseal(self.connections, self.connecting)
+
     async def keep(self, connector: str, config: Mapping[str, str]) -> None:
         """Seal the secret part of a config."""
         await self.connecting.secrets.put(connector, "config", dict(config))
@@ -73,6 +80,20 @@ class Offers:
     def _link(self, row: ConnectorChanged, secret: Mapping[str, Any]) -> str:
         authority = self.connecting.authority(row.provider)
         return authority.link(f"{row.id}.{secret['state']}", secret["verifier"])
+
+
+async def reseal(connections: Connections, connecting: Connecting) -> tuple[int, list[str]]:
+    """Seal with the newest key what an older one sealed: how many, and whose (connectors) no key opens."""
+    secrets = connecting.secrets
+    places = [handshakes.PLACE, *(row.id for row in connections.catalog.connectors())]
+    anew, closed = 0, []
+    for place in places:
+        try:
+            anew += await secrets.rotate(place)
+        except VaultKeyError as error:
+            log.warning("%s", error)
+            closed.append(place)
+    return anew, closed
 
 
 def digest(token: str) -> str:

@@ -396,6 +396,22 @@ class UsageCounted(Event):
     at: datetime
 
 
+class ActRecorded(Event):
+    """Somebody administered the service. One key for all: they have one order.
+
+    `details`: what it was about, ids and options, never a secret or a text. `refused`: the key may not.
+    """
+
+    at: datetime
+    act: str
+    outcome: Literal["done", "refused"]
+    key: str
+    role: str
+    address: str | None = None
+    request_id: str | None = None
+    details: dict[str, str] = Field(default_factory=dict)
+
+
 class FeedbackSubmitted(Event):
     """What a user wrote to the operators of this deployment. Key = id."""
 

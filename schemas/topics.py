@@ -35,6 +35,8 @@ SYNCS = timedelta(days=30)
 """Runs of connectors are news, not truth: ten of each are shown."""
 USAGE = timedelta(days=400)
 """A year, to be added up by whoever pays."""
+AUDIT = timedelta(days=1100)
+"""Three years."""
 
 DOCUMENTS_SUBMITTED = Topic("documents.submitted.v1", events.DocumentSubmitted)
 DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
@@ -47,6 +49,7 @@ CONNECTORS_TRIGGERED = Topic("connectors.triggered.v1", events.ConnectorTriggere
 CONNECTORS_SYNCED = Topic("connectors.synced.v1", events.SyncReported, keep=SYNCS)
 USAGE_RECORDED = Topic("usage.recorded.v1", events.UsageRecorded, keep=USAGE)
 USAGE_COUNTED = Topic("usage.counted.v1", events.UsageCounted, keep=USAGE, compacted=True, single=True)
+AUDIT_RECORDED = Topic("audit.recorded.v1", events.ActRecorded, keep=AUDIT, single=True)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 
 ALL: tuple[Topic[Any], ...] = (
@@ -61,5 +64,6 @@ ALL: tuple[Topic[Any], ...] = (
     CONNECTORS_SYNCED,
     USAGE_RECORDED,
     USAGE_COUNTED,
+    AUDIT_RECORDED,
     FEEDBACK_SUBMITTED,
 )

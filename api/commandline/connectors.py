@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.remote import Key, Service, Url
+from api.remote import Key, Service, Url, failure
 
 connectors = typer.Typer(no_args_is_help=True, help="Sources that namespaces are kept in step with.")
 
@@ -66,6 +66,16 @@ def handshakes(*, url: Url = None, key: Key = None) -> None:
     found = Service.of(url, key).call("GET", "/admin/connectors")["handshakes"]
     for provider, token in found.items():
         typer.echo(f"{provider} {token}")
+
+
+@connectors.command()
+def reseal(*, url: Url = None, key: Key = None) -> None:
+    """Seal every credential with the newest of RECOLLECT_SECRET_KEY, so that older ones may go."""
+    answer = Service.of(url, key).call("POST", "/admin/connectors/reseal")
+    typer.echo(f"{answer['resealed']} credentials were sealed anew.")
+    if answer["unreadable"]:
+        whose = ", ".join(answer["unreadable"])
+        raise failure(f"No key opens those of {whose}: add the key they were sealed with, or connect again.")
 
 
 @connectors.command(name="key")

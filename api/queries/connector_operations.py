@@ -9,7 +9,12 @@ from api.state import State
 from pipeline.rows import SyncsRow
 from schemas.base import timestamp
 from schemas.events import ConnectorChanged, SyncReported
-from schemas.http.connector_operations import ConnectorState, ConnectorStatesAnswer, RunProgress
+from schemas.http.connector_operations import (
+    ConnectorState,
+    ConnectorStatesAnswer,
+    ResealedAnswer,
+    RunProgress,
+)
 
 
 async def states(state: State) -> ConnectorStatesAnswer:
@@ -41,6 +46,14 @@ async def schedule(state: State, id: str, hours: float | None) -> ConnectorState
     every = None if hours is None else timedelta(hours=hours).total_seconds()
     after = await connectors.connections.change(row.id, lambda one: one.model_copy(update={"every": every}))
     return await _shown(connectors, after or row)
+
+
+async def reseal(state: State) -> ResealedAnswer:
+    """Seal every credential with the newest key."""
+    if state.connectors is None:
+        raise UnavailableError("Not available on this deployment", "It has no connectors.")
+    resealed, unreadable = await state.connectors.reseal()
+    return ResealedAnswer(resealed=resealed, unreadable=unreadable)
 
 
 def _found(state: State, id: str) -> tuple[Connectors, ConnectorChanged]:  # noqa: A002

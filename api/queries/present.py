@@ -153,6 +153,7 @@ def key(row: KeyRow) -> KeyAnswer:
         created_at=timestamp(row.created_at),
         expires_at=None if row.expires_at is None else timestamp(row.expires_at),
         revoked_at=None if row.revoked_at is None else timestamp(row.revoked_at),
+        previous_until=None if row.previous_until is None else timestamp(row.previous_until),
         rate_limit=row.rate_limit,
         monthly_documents=row.monthly_documents,
         monthly_searches=row.monthly_searches,

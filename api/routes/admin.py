@@ -1,14 +1,17 @@
 """Keys for those who may issue them. Outside the contract."""
 
+from datetime import timedelta
+
 from fastapi import APIRouter
 
 from api import keys
-from api.auth import KeyAdmin
+from api.auth import Entry, KeyAdmin
 from api.contract import ContractRoute, failures
 from api.options import ResourcePath
-from api.problems import ForbiddenError, NotFoundError
+from api.problems import ConflictError, ForbiddenError, NotFoundError
 from api.queries import present
-from schemas.http.keys import KeyBody, KeyIssued, KeyRevoked, KeysAnswer
+from pipeline.rows import KeyRow
+from schemas.http.keys import KeyBody, KeyIssued, KeyRevoked, KeyRotation, KeysAnswer
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin/keys", tags=["Administration"])
 
@@ -31,6 +34,8 @@ async def issue(entry: KeyAdmin, body: KeyBody) -> KeyIssued:
         monthly_searches=body.monthly_searches,
     )
     await keys.save(change, state.publisher, state.catalog)
+    scope = "all" if change.namespaces is None else ",".join(change.namespaces)
+    entry.note(id=change.id, name=change.name, role=change.role, namespaces=scope)
     return KeyIssued(**dict(present.key(keys.row_of(change))), key=secret)
 
 
@@ -41,12 +46,38 @@ async def list_keys(entry: KeyAdmin) -> KeysAnswer:
     return KeysAnswer(keys=[present.key(row) for row in rows if entry.principal.may_issue(row.namespaces)])
 
 
+@router.post(
+    "/{id}/rotate",
+    operation_id="postAdminKeysByIdRotate",
+    responses=failures(400, 401, 403, 404, 409, 500),
+)
+async def rotate(entry: KeyAdmin, id: ResourcePath, body: KeyRotation) -> KeyIssued:
+    """Give a key a new secret; the one before opens as much for a while. It stays the same key."""
+    state = entry.state
+    async with state.changes.turn():
+        row = _found(entry, id)
+        now = state.clock.now()
+        if keys.ended(row, now):
+            raise ConflictError("The key has ended", "Issue a new one.")
+        overlap = timedelta(hours=body.overlap_hours)
+        change, secret = keys.rotated(row, now=now, overlap=overlap, expires_in_days=body.expires_in_days)
+        await keys.save(change, state.publisher, state.catalog)
+    entry.note(overlapHours=body.overlap_hours)
+    return KeyIssued(**dict(present.key(keys.row_of(change))), key=secret)
+
+
 @router.delete("/{id}", operation_id="deleteAdminKeysById", responses=failures(400, 401, 403, 404, 500))
 async def revoke(entry: KeyAdmin, id: ResourcePath) -> KeyRevoked:
     """End a key."""
     state = entry.state
-    row = state.catalog.key(id)
+    async with state.changes.turn():
+        change = keys.revoked(_found(entry, id), state.clock.now())
+        await keys.save(change, state.publisher, state.catalog)
+    return KeyRevoked(id=id, revoked=True)
+
+
+def _found(entry: Entry, id: str) -> KeyRow:
+    row = entry.state.catalog.key(id)
     if row is None or not entry.principal.may_issue(row.namespaces):
         raise NotFoundError("Key not found", f"There is no key {id[:100]!r}.")
-    await keys.save(keys.revoked(row, state.clock.now()), state.publisher, state.catalog)
-    return KeyRevoked(id=id, revoked=True)
+    return row

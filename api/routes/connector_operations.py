@@ -11,6 +11,7 @@ from schemas.http.connector_operations import (
     ConnectorState,
     ConnectorStatesAnswer,
     ConnectorSyncBody,
+    ResealedAnswer,
 )
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin/connectors", tags=["Administration"])
@@ -20,6 +21,16 @@ router = APIRouter(route_class=ContractRoute, prefix="/admin/connectors", tags=[
 async def connectors(entry: Admin) -> ConnectorStatesAnswer:
     """Every connector, with how its newest run stands."""
     return await connector_operations.states(entry.state)
+
+
+@router.post(
+    "/reseal", operation_id="postAdminConnectorsReseal", responses=failures(400, 401, 403, 404, 500, 503)
+)
+async def reseal(entry: Admin) -> ResealedAnswer:
+    """Seal every credential with the newest of RECOLLECT_SECRET_KEY; older keys may go afterwards."""
+    answer = await connector_operations.reseal(entry.state)
+    entry.note(resealed=answer.resealed, unreadable=len(answer.unreadable))
+    return answer
 
 
 @router.post(

@@ -207,6 +207,7 @@ async def update(access: Writer, id: DocumentPath, body: DocumentPatch) -> Accep
 async def delete(access: Writer, body: DeleteDocumentsBody) -> DeleteDocumentsAnswer:
     """Delete documents with their chunks, and the memories that nothing else supports."""
     count, unknown = await submit.delete(access.state, access.namespace, body.ids)
+    access.note(count=count, ids=", ".join(body.ids))
     return DeleteDocumentsAnswer(count=count, errors=_unknown(access.namespace, unknown))
 
 

@@ -85,6 +85,7 @@ async def delete(
     """Delete the namespace for good, or hand its content to another one."""
     if moveTo is None:
         counts = await namespaces.deleted(access.state, access.namespace)
+        access.note(documents=counts.documents, memories=counts.memories)
         return NamespaceDeleted(
             status="deleted",
             namespace=access.namespace,

@@ -57,8 +57,9 @@ async def replay_dead_letters(
     entry: Admin, topic: TopicName = None, id: LetterIds = None, limit: Limit = 1000
 ) -> ReplayedAnswer:
     """Give them back to their topics."""
-    letters = operator.parked(entry.state)
-    return ReplayedAnswer(replayed=await letters.redrive(topic, limit, only=id))
+    replayed = await operator.parked(entry.state).redrive(topic, limit, only=id)
+    entry.note(replayed=replayed)
+    return ReplayedAnswer(replayed=replayed)
 
 
 @router.delete("/dlq", operation_id="deleteAdminDlq", responses=failures(400, 401, 403, 500, 503))
@@ -68,7 +69,9 @@ async def drop_dead_letters(
     """Let go of those of a topic, or of these, for good."""
     if topic is None and not id:
         raise BadRequestError("Which dead letters?", "Name a topic, or ids.")
-    return DroppedAnswer(dropped=await operator.parked(entry.state).drop(topic, limit, only=id))
+    dropped = await operator.parked(entry.state).drop(topic, limit, only=id)
+    entry.note(dropped=dropped)
+    return DroppedAnswer(dropped=dropped)
 
 
 @router.get("/buckets", operation_id="getAdminBuckets", responses=failures(400, 401, 403, 500))
@@ -80,10 +83,12 @@ async def get_buckets(entry: Admin) -> BucketsAnswer:
 @router.put("/buckets", operation_id="putAdminBuckets", responses=failures(400, 401, 403, 500))
 async def set_buckets(entry: Admin, body: SetBucketsBody) -> BucketsAnswer:
     """Add or redefine buckets of the organization."""
+    entry.note(buckets=", ".join(body.buckets))
     return BucketsAnswer(buckets=await operator.set_buckets(entry.state, body.buckets))
 
 
 @router.delete("/buckets", operation_id="deleteAdminBuckets", responses=failures(400, 401, 403, 500))
 async def delete_buckets(entry: Admin, body: DeleteBucketsBody) -> BucketsAnswer:
     """Remove buckets of the organization."""
+    entry.note(buckets=", ".join(body.buckets))
     return BucketsAnswer(buckets=await operator.delete_buckets(entry.state, body.buckets))

@@ -24,6 +24,7 @@ async def progress(entry: Admin) -> ReplayAnswer:
 @router.post("", operation_id="postAdminReplay", status_code=202, responses=_FAILURES)
 async def start(entry: Admin, body: ReplayBody) -> ReplayAnswer:
     """Make the tables again from the log, beside those that are served, and switch to them."""
+    entry.note(**body.model_dump(exclude_none=True, exclude={"embedder_base_url"}, by_alias=True))
     replays = _replays(entry.state)
     try:
         replays.start(replay.ordered(body))

@@ -57,3 +57,10 @@ class ConnectorSyncBody(Body):
     """`full`: list everything, whatever is known."""
 
     full: bool = False
+
+
+class ResealedAnswer(Answer):
+    """How many credentials an older key had sealed, and the connectors whose no key opens."""
+
+    resealed: Count
+    unreadable: list[str]

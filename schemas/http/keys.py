@@ -26,6 +26,14 @@ class KeyBody(Body):
     monthly_searches: Maybe[Annotated[StrictInt, Field(ge=0, le=QUOTA), WHOLE]] = None
 
 
+class KeyRotation(Body):
+    """How long the secret before opens as much as the new one; 0: from now on nothing."""
+
+    overlap_hours: Annotated[StrictInt, Field(ge=0, le=24 * 90), WHOLE] = 24
+    expires_in_days: Maybe[Annotated[StrictInt, Field(ge=1, le=3650), WHOLE]] = None
+    """From now; left out: as it was."""
+
+
 class KeyAnswer(Answer):
     """A key without its secret."""
 
@@ -36,6 +44,8 @@ class KeyAnswer(Answer):
     created_at: Timestamp
     expires_at: Timestamp | None
     revoked_at: Timestamp | None
+    previous_until: Timestamp | None
+    """Until when the secret before the newest opens as much."""
     rate_limit: int | None
     monthly_documents: int | None
     monthly_searches: int | None

@@ -13,6 +13,8 @@ import pytest
 from fastapi import FastAPI
 
 from api.app import create_app
+from api.audit import Audit
+from api.guards import Guards
 from api.keys import Keyring
 from api.queries.events import Trail
 from api.queries.explaining import Explaining
@@ -128,6 +130,7 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
         health=Measuring(bus, store, cache, metrics, folder),
         metrics=metrics,
         dead_letters=bus,
+        guards=Guards(audit=Audit(bus, bus)),
     )
 
     @asynccontextmanager

@@ -19,6 +19,7 @@ from connectors.vault import Secrets, Vault, VaultKeyError, new_key
 from pipeline.locks import LocalLocks
 from pipeline.store.connector_state import ConnectorStates
 from tests.connectors.shelf import ORIGIN, SECRET, Shelf
+from tests.connectors.world import connected
 
 BACK = "https://memory.test/oauth/callback"
 
@@ -152,3 +153,21 @@ async def test_rotation_seals_anew_what_an_older_key_sealed(tmp_path: Path) -> N
     assert await rotating.rotate("con_1")
     assert not await rotating.rotate("con_1")
     assert await Secrets(states, Vault(new), LocalLocks()).read("con_1") == {"config": {"apiKey": "planted"}}
+
+
+@pytest.mark.anyio
+async def test_an_operator_seals_everything_anew_and_hears_what_no_key_opens(
+    tmp_path: Path,
+) -> None:
+    old, new, lost = new_key(), new_key(), new_key()
+    async with connected(tmp_path, {}, secret_key=old, running=False) as world:
+        await world.connectors.offers.keep("handshakes", {"apiKey": "planted"})
+    async with connected(tmp_path, {}, secret_key=f"{new},{old}", running=False) as world:
+        assert await world.client.ok("POST", "/admin/connectors/reseal") == {"resealed": 1, "unreadable": []}
+        assert await world.client.ok("POST", "/admin/connectors/reseal") == {"resealed": 0, "unreadable": []}
+    async with connected(tmp_path, {}, secret_key=new, running=False) as world:
+        secrets = world.connectors.engine.connecting.secrets
+        assert await secrets.read("handshakes") == {"config": {"apiKey": "planted"}}
+    async with connected(tmp_path, {}, secret_key=lost, running=False) as world:
+        answer = await world.client.ok("POST", "/admin/connectors/reseal")
+        assert answer == {"resealed": 0, "unreadable": ["handshakes"]}

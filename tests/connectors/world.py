@@ -12,6 +12,7 @@ import httpx2
 from fastapi import FastAPI
 
 from api.app import create_app
+from api.guards import open_guards
 from api.state import Serving
 from connectors.ports import Provider
 from connectors.service import Connectors, open_connectors
@@ -136,8 +137,9 @@ async def connected(
     async with (
         open_live(settings(folder, **fields)) as live,
         open_connectors(live, ADDRESS, providers=providers, transport=transport) as connectors,
+        open_guards(live.foundation.settings, live.foundation.bus, live.foundation.clock) as guards,
     ):
-        serving = await serving_of(live, Replays(live), ADMIN, connectors.offers)
+        serving = await serving_of(live, Replays(live), ADMIN, connectors.offers, guards)
 
         @asynccontextmanager
         async def opening() -> AsyncIterator[Serving]:

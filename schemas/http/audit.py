@@ -1,0 +1,27 @@
+"""Who administered the service. Ours, and outside the contract."""
+
+from typing import Literal
+
+from schemas.base import Answer
+from schemas.http.parts import Maybe, Timestamp
+
+
+class Act(Answer):
+    """What somebody did, or tried (`refused`: the key may not). `place`: where in the log."""
+
+    place: int
+    at: Timestamp
+    act: str
+    outcome: Literal["done", "refused"]
+    key: str
+    role: str
+    address: Maybe[str]
+    request_id: Maybe[str]
+    details: dict[str, str]
+
+
+class AuditAnswer(Answer):
+    """Newest first; `before`: ask with it for older ones, null where there are none."""
+
+    acts: list[Act]
+    before: int | None
