@@ -58,9 +58,7 @@ async def open_state(
         profile=profiling,
         related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, embedder, store.memories),
-        explaining=Explaining(
-            cache, store.documents, store.chunks, store.memories, profiling, embedder, clock
-        ),
+        explaining=Explaining(cache, profiling, embedder, clock),
         origins=Origins(cache, store.documents, store.chunks, store.memories, Trail(bus), embedder.name),
         health=measuring,
         metrics=metrics,

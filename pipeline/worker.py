@@ -209,7 +209,12 @@ def assembled(
     """The same on a store that is open; `closing` closes it."""
     ledger = Ledger(store.memories)
     cache = NamespaceCache(
-        store.documents, store.chunks, store.memories, store.catalog, foundation.settings.cache_bytes
+        store.documents,
+        store.chunks,
+        store.memories,
+        store.catalog,
+        foundation.settings.cache_bytes,
+        folder=foundation.settings.data_dir / "index",
     )
     former = Former(
         documents=store.documents,

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -34,6 +35,8 @@ E = TypeVar("E", bound=Event)
 Row = TypeVar("Row", DocumentRow, ChunkRow, MemoryRow)
 
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+HELD = Path("never-written")
+"""The folder of a cache that holds all there is."""
 
 
 class FakeTable(Generic[Row]):

@@ -8,12 +8,13 @@ from typing import Any
 
 from api.queries.profile import Profiling
 from api.queries.search import found_in, milliseconds
-from pipeline.index.cache import NamespaceCache, Searchable
+from pipeline.index.cache import NamespaceCache
 from pipeline.index.hits import Hit
+from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.parameters import calibration
 from pipeline.index.parts import ScorePart
 from pipeline.index.past import PastNamespace, Unseen
-from pipeline.ports import Chunks, Clock, Documents, Embedder, Memories
+from pipeline.ports import Clock, Embedder
 from pipeline.profile.aggregates import Stated
 from pipeline.profile.buckets import effective
 from pipeline.profile.sections import Portrait
@@ -70,9 +71,6 @@ class Explaining:
     """`api.ports.Explaining`."""
 
     cache: NamespaceCache
-    documents: Documents
-    chunks: Chunks
-    memories: Memories
     profiling: Profiling
     embedder: Embedder
     clock: Clock
@@ -83,7 +81,7 @@ class Explaining:
         results: list[ExplainedResult] = []
         moment, unseen = self._moment(body.as_of), NOTHING
         if namespace is not None:
-            index: Searchable
+            index: NamespaceIndex
             if moment is None:
                 index = await self.cache.open(namespace)
             else:
@@ -123,9 +121,7 @@ class Explaining:
         return None if asked is None else min(asked, self.clock.now())
 
     async def _past(self, namespace: NamespaceRow, moment: datetime, *, forgotten: bool) -> PastNamespace:
-        return await PastNamespace.at(
-            moment, self.documents, self.chunks, self.memories, namespace.spaces, forgotten=forgotten
-        )
+        return await PastNamespace.at(moment, self.cache.loading, namespace.spaces, forgotten=forgotten)
 
 
 def _limits(moment: datetime | None, unseen: Unseen) -> dict[str, Any]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pipeline.columns import microseconds
-from pipeline.index.cache import NamespaceCache, Searchable
+from pipeline.index.cache import NamespaceCache
+from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.past import PastNamespace
 from pipeline.ports import Clock
 from pipeline.profile.aggregates import Stated
@@ -69,7 +70,7 @@ class Profiling:
     async def under(
         self,
         expression: FilterExpression,
-        index: Searchable,
+        index: NamespaceIndex,
         definitions: Mapping[str, str],
         moment: datetime,
     ) -> Portrait:

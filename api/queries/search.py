@@ -10,9 +10,10 @@ from api.queries.rerank import aggregated, reordered
 from api.queries.rewrite import rewritten
 from pipeline.columns import moment
 from pipeline.index.asking import QUERY_CHARACTERS, ask
-from pipeline.index.cache import NamespaceCache, Searchable
+from pipeline.index.cache import NamespaceCache
 from pipeline.index.documents import DocumentFacts
 from pipeline.index.hits import BOTH, Hit, Kind, RelatedHit, Relatives, Wanted
+from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.scoring import Question
 from pipeline.ports import Embedder, Memories, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow
@@ -60,7 +61,7 @@ class Found:
 
 
 async def found_in(
-    index: Searchable, embedder: Embedder, body: SearchBody, *, explained: bool = False
+    index: NamespaceIndex, embedder: Embedder, body: SearchBody, *, explained: bool = False
 ) -> Found:
     """What a search finds, best first; `explained`: hits say what their scores are made of."""
     query = rewritten(body.query) if body.rewrite_query else body.query
@@ -102,7 +103,13 @@ def _wanted(body: SearchBody) -> Wanted:
 
 
 async def _again(
-    index: Searchable, question: Question, query: str, wanted: Wanted, *, body: SearchBody, embedder: Embedder
+    index: NamespaceIndex,
+    question: Question,
+    query: str,
+    wanted: Wanted,
+    *,
+    body: SearchBody,
+    embedder: Embedder,
 ) -> list[Hit]:
     """More results than asked for, down to a lower similarity, scored again and then cut."""
     wider = replace(wanted, limit=max(body.limit, RERANKED), threshold=body.threshold * RERANKED_THRESHOLD)
@@ -115,7 +122,7 @@ async def _again(
     return hits[: body.limit]
 
 
-async def _relatives(index: Searchable, hits: Sequence[Hit], body: SearchBody) -> dict[str, Relatives]:
+async def _relatives(index: NamespaceIndex, hits: Sequence[Hit], body: SearchBody) -> dict[str, Relatives]:
     ids = [hit.id for hit in hits if hit.kind == "memory"]
     if not body.include.related or not ids:
         return {}

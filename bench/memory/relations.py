@@ -120,11 +120,13 @@ async def _print_cost(data: Path, size: int) -> None:
     at = moment("2026-01-01", datetime.now(UTC))
     row = NamespaceChanged(name=NAME, generation=0, spaces=(SPACE,), created_at=at, updated_at=at)
     store.catalog.apply(SettingsChanged(change=row))
-    cache = NamespaceCache(store.documents, store.chunks, store.memories, store.catalog, CACHE)
+    cache = NamespaceCache(
+        store.documents, store.chunks, store.memories, store.catalog, CACHE, folder=data / "index"
+    )
     ledger = Ledger(store.memories, capacity=2 * size)
     words = await cache.shared_words(NAME)
     if words is None:
-        message = f"A namespace of {size:,} memories does not fit into {CACHE:,} bytes"
+        message = f"There is no namespace {NAME}"
         raise SystemExit(message)
     await ledger.load([SPACE])
     taken = sorted(_seconds(ledger, words, number, at) * 1000 for number in range(ASKED))

@@ -1,7 +1,7 @@
 """A query becomes a question: its terms weighed in the namespace, its vector, its scale."""
 
-from pipeline.index.cache import Searchable
 from pipeline.index.cues import Cues
+from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.parameters import calibration
 from pipeline.index.scoring import Question
 from pipeline.ports import Embedder
@@ -12,7 +12,9 @@ QUERY_CHARACTERS = 8_000
 """Of a longer query the beginning counts; it is a document then, not a question."""
 
 
-async def ask(namespace: Searchable, embedder: Embedder, query: str, meaning: str | None = None) -> Question:
+async def ask(
+    namespace: NamespaceIndex, embedder: Embedder, query: str, meaning: str | None = None
+) -> Question:
     """`query` gives the words; `meaning`, where given, is embedded in its place."""
     words = list(dict.fromkeys(hashed(query[:QUERY_CHARACTERS]).tolist()))[:QUERY_TERMS]
     statistics = await namespace.statistics(words)

@@ -1,19 +1,18 @@
-"""The hot cache: the namespaces searched last, in memory, kept true by the tables themselves."""
+"""The hot cache: the namespaces searched last, in memory or mapped, kept true by the tables themselves."""
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from pipeline.index.changes import Changes
-from pipeline.index.loading import load
+from pipeline.index.loading import Loading
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.sharing import Sharing
-from pipeline.index.streamed import StreamedNamespace
+from pipeline.index.shelf import Shelf
 from pipeline.ports import Catalog, Chunks, Documents, Memories, SharedWords
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Vector
-
-Searchable = NamespaceIndex | StreamedNamespace
 
 UNSEEN_CHANGES = 16_384
 """Groups and rows; a namespace that changes more between two searches is dropped and loaded again."""
@@ -33,7 +32,7 @@ class Usage:
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """A namespace that is loaded, being loaded (`loading`), or too large (`index` None)."""
+    """A namespace that is loaded or being loaded (`loading`)."""
 
     name: str
     spaces: tuple[str, ...]
@@ -51,18 +50,26 @@ class _Entry:
 class NamespaceCache:
     """Namespaces by name, least recently used first out, within `limit_bytes` together.
 
+    What is larger by itself is mapped from files in `folder`, and what every search reads of it is held.
+
     A change of a table is noted in the instant it happens, also while its namespace is being loaded, and is
     worked in before the next search. All calls belong to the event loop that runs the tables.
     """
 
     def __init__(
-        self, documents: Documents, chunks: Chunks, memories: Memories, catalog: Catalog, limit_bytes: int
+        self,
+        documents: Documents,
+        chunks: Chunks,
+        memories: Memories,
+        catalog: Catalog,
+        limit_bytes: int,
+        *,
+        folder: Path,
     ) -> None:
-        self._documents = documents
-        self._chunks = chunks
         self._memories = memories
         self._catalog = catalog
         self._limit = limit_bytes
+        self.loading = Loading(documents, chunks, memories, limit_bytes, Shelf(folder))
         self._entries: OrderedDict[str, _Entry] = OrderedDict()
         self._by_space: dict[str, _Entry] = {}
         self._asked = self._hits = 0
@@ -82,18 +89,15 @@ class NamespaceCache:
 
     @property
     def usage(self) -> Usage:
-        """For metrics. A namespace too large to be held is a miss each time."""
+        """For metrics."""
         return Usage(self.nbytes, len(self.names), self._hits, self._asked - self._hits)
 
-    async def open(self, namespace: NamespaceRow) -> Searchable:
+    async def open(self, namespace: NamespaceRow) -> NamespaceIndex:
         """The namespace, ready to be searched, with every change made so far."""
         held = self._entries.get(namespace.name)
         self._asked += 1
         self._hits += held is not None and held.index is not None and held.spaces == namespace.spaces
-        entry = await self._true(namespace)
-        if entry.index is not None:
-            return entry.index
-        return await StreamedNamespace.open(self._documents, self._chunks, self._memories, entry.spaces)
+        return await self._true(namespace)
 
     async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
         """As `ports.MemoryIndex`."""
@@ -107,11 +111,13 @@ class NamespaceCache:
     async def shared_words(self, namespace: str) -> SharedWords | None:
         """As `ports.WordIndex`."""
         row = self._catalog.namespace(namespace)
-        index = (await self._true(row)).index if row is not None else None
-        return None if index is None else Sharing(index.memories.view(), index.documents)
+        if row is None:
+            return None
+        index = await self._true(row)
+        return Sharing(index.memories.view(), index.documents)
 
-    async def _true(self, namespace: NamespaceRow) -> _Entry:
-        """The entry, loaded and with every change worked in."""
+    async def _true(self, namespace: NamespaceRow) -> NamespaceIndex:
+        """The namespace, loaded and with every change worked in."""
         while True:
             # While this waited, the namespace may have been moved, or its entry dropped.
             entry = self._entry(self._catalog.namespace(namespace.name) or namespace)
@@ -119,8 +125,8 @@ class NamespaceCache:
                 # Shielded: a caller who goes away must not take the load from the others.
                 await asyncio.shield(entry.loading)
             await self._settle(entry)
-            if self._entries.get(entry.name) is entry and entry.loading is None:
-                return entry
+            if self._entries.get(entry.name) is entry and entry.loading is None and entry.index is not None:
+                return entry.index
 
     def _entry(self, namespace: NamespaceRow) -> _Entry:
         """The entry for what the namespace owns now; a new one starts loading."""
@@ -137,7 +143,7 @@ class NamespaceCache:
     async def _load(self, entry: _Entry) -> None:
         loaded = False
         try:
-            entry.index = await load(self._documents, self._chunks, self._memories, entry.spaces, self._limit)
+            entry.index = await self.loading.load(entry.spaces)
             loaded = True
         finally:
             entry.loading = None
@@ -154,12 +160,15 @@ class NamespaceCache:
                 self._weigh(entry)
             if entry.changes:
                 await asyncio.sleep(0)
+        while entry.index is not None and entry.index.map_next():
+            self._weigh(entry)
+            await asyncio.sleep(0)
 
     def _weigh(self, entry: _Entry) -> None:
         """Note what an entry weighs now, and let others go until all fit."""
         entry.nbytes = 0 if entry.index is None else entry.index.nbytes
-        if entry.nbytes > self._limit:
-            entry.index, entry.nbytes = None, 0
+        if entry.index is not None and entry.nbytes > self._limit:
+            entry.index.shelve(self.loading.shelf)
         self._make_room(entry)
 
     def _make_room(self, entry: _Entry) -> None:

@@ -1,6 +1,7 @@
-"""The rows that score best by what the index knows of them: the same in memory and from disk."""
+"""The rows that score best by what the index knows of them: of few all, of many by their codes."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,10 +10,10 @@ from numpy.typing import NDArray
 from pipeline.index.documents import DocumentSide
 from pipeline.index.hits import Kind, Wanted
 from pipeline.index.live import Visible, look
-from pipeline.index.parameters import CANDIDATES
+from pipeline.index.parameters import CANDIDATES, EXACT_ROWS, NOMINATED
 from pipeline.index.parts import Parts, ScorePart
-from pipeline.index.scoring import Question, best, raw_parts, raw_scores
-from pipeline.index.segments import C, picked
+from pipeline.index.scoring import Question, best, meaning, of_documents, of_meaning
+from pipeline.index.segments import C
 from pipeline.rows import ChunkColumns, MemoryColumns
 
 Part = Visible[ChunkColumns] | Visible[MemoryColumns]
@@ -60,38 +61,81 @@ def candidates(
 
     `passing` says by ordinal which documents the filter lets through.
     """
-    found: list[Scored] = []
     most = max(wanted.limit, CANDIDATES)
-    for part in passed(parts, documents, passing):  # type: ignore[misc]  # segments of either kind
-        segment = part.segment
-        scores = raw_scores(
-            question, kind_of(part), segment.postings, segment.columns.vectors, part.documents
-        )
-        rows = best(scores, np.flatnonzero(visible(part, forgotten=wanted.forgotten)), most)
-        some = [
-            Scored(score, part, row) for score, row in zip(scores[rows].tolist(), rows.tolist(), strict=True)
-        ]
-        found += _explained(question, part, some) if wanted.explained else some
-    return best_of(found, most)
+    seen = list(passed(parts, documents, passing))  # type: ignore[misc]  # segments of either kind
+    exact = sum(len(part.segment) for part in seen) <= EXACT_ROWS
+    looked: dict[Kind, list[_Rows]] = {}
+    for part in seen:
+        rows = np.flatnonzero(visible(part, forgotten=wanted.forgotten))
+        looked.setdefault(kind_of(part), []).append(_best(question, part, rows, most, exact=exact))
+    found = [one.scored() for some in looked.values() for one in _best_of(some, most)]
+    return [
+        one
+        for some in found
+        for one in (_explained(question, some[0].part, some) if wanted.explained and some else some)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Rows of a segment and their scores."""
+
+    part: Part
+    rows: NDArray[np.intp]
+    scores: NDArray[np.float32]
+
+    def scored(self) -> list[Scored]:
+        """One by one."""
+        pairs = zip(self.scores.tolist(), self.rows.tolist(), strict=True)
+        return [Scored(score, self.part, row) for score, row in pairs]
+
+
+def _best_of(found: Sequence[_Rows], most: int) -> list[_Rows]:
+    """The best `most` of all, with whatever ties with the last."""
+    every = np.concatenate([one.scores for one in found])
+    if len(every) <= most:
+        return list(found)
+    least = np.partition(every, len(every) - most)[len(every) - most] - 10.0**-SAME
+    kept = [(one, one.scores >= least) for one in found]
+    return [_Rows(one.part, one.rows[keep], one.scores[keep]) for one, keep in kept]
+
+
+def _best(question: Question, part: Part, rows: NDArray[np.intp], most: int, *, exact: bool) -> _Rows:
+    """The `most` best of these rows of a segment."""
+    words, documents = question.words(kind_of(part), part.segment.postings), part.documents
+    vectors, codes, scale = part.segment.columns.vectors, part.segment.codes, question.scale.words
+    nominated = most * NOMINATED
+    if not exact and codes is not None and question.compares(vectors) and len(rows) > nominated:
+        told = words.every(question.weights.telling)
+        rough = scale * told + of_documents(question, documents)
+        rows = np.sort(best(rough + of_meaning(question, codes.near(question.vector)), rows, nominated))
+        scores = scale * words.more(told[rows], rows, question.weights.passed_over)
+        scores += of_documents(question, documents[rows])
+        scores += meaning(question, vectors[rows])
+        chosen = best(scores, np.arange(len(rows)), most)
+        return _Rows(part, rows[chosen], scores[chosen])
+    scores = scale * words.every() + of_documents(question, documents)
+    if question.compares(vectors):
+        scores += meaning(question, vectors)
+    rows = best(scores, rows, most)
+    return _Rows(part, rows, scores[rows])
 
 
 def _explained(question: Question, part: Part, found: Sequence[Scored]) -> list[Scored]:
     """The same, each with what its score is made of."""
-    segment, rows = part.segment, [one.row for one in found]
-    named = raw_parts(question, kind_of(part), segment.postings, segment.columns.vectors, part.documents)
-    gave = {name: scores[rows].tolist() for name, scores in named}
+    segment, rows = part.segment, np.array([one.row for one in found], np.intp)
+    words = question.words(kind_of(part), segment.postings)
+    told = words.more(np.zeros(len(rows), np.float32), rows, question.weights.terms)
+    gave: dict[ScorePart, list[float]] = {
+        "words": (question.scale.words * told).tolist(),
+        "document": of_documents(question, part.documents[rows]).tolist(),
+    }
+    if question.compares(segment.columns.vectors):
+        gave["meaning"] = meaning(question, segment.columns.vectors[rows]).tolist()
     return [
         one._replace(gave={name: amounts[at] for name, amounts in gave.items()})
         for at, one in enumerate(found)
     ]
-
-
-def best_of(found: Sequence[Scored], most: int) -> list[Scored]:
-    """The best `most` of either kind, in no order."""
-    kinds: dict[Kind, list[Scored]] = {"chunk": [], "memory": []}
-    for one in found:
-        kinds[one.kind].append(one)
-    return [one for some in kinds.values() for one in top(some, most)]
 
 
 def top(found: list[Scored], limit: int) -> list[Scored]:
@@ -101,22 +145,6 @@ def top(found: list[Scored], limit: int) -> list[Scored]:
     found.sort(key=lambda one: -one.score)
     least = found[limit - 1].score - 10.0**-SAME
     return [one for one in found if one.score >= least]
-
-
-def detached(found: Sequence[Scored]) -> list[Scored]:
-    """The same rows without the segments they lie in, so that a batch can go when the next one is read."""
-    parts: dict[int, list[Scored]] = {}
-    for one in found:
-        parts.setdefault(id(one.part), []).append(one)
-    return [one for some in parts.values() for one in _detached(some)]
-
-
-def _detached(found: Sequence[Scored]) -> list[Scored]:
-    part, rows = found[0].part, np.array(sorted(one.row for one in found))
-    segment = picked(part.segment, rows)  # type: ignore[misc]  # segments of either kind
-    alone: Part = Visible(segment, part.documents[rows], None)
-    places = {row: at for at, row in enumerate(rows.tolist())}
-    return [Scored(one.score, alone, places[one.row], one.gave) for one in found]
 
 
 def kind_of(part: Part) -> Kind:

@@ -1,9 +1,11 @@
 """The documents of one namespace as a search needs them: who is there, what to show, what to filter by."""
 
 import json
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -12,14 +14,15 @@ from pydantic_core import from_json
 
 from pipeline.columns import metadata_json, microseconds, moment, texts
 from pipeline.index.fields import Field, fields_of, mask
+from pipeline.index.ordinals import Ordinals
+from pipeline.index.shelf import Shelf
 from pipeline.memory.utterance import calendar_day
-from pipeline.rows import DocumentColumns, DocumentRow
+from pipeline.rows import DocumentColumns, DocumentRow, Texts
 from schemas.filters import FilterExpression
 
 NOBODY = 0
 """The ordinal of what has no document; never present."""
 _CHANGES = 4096
-_BYTES_PER_KEY = 200
 _BYTES_PER_CHANGE = 700
 
 
@@ -47,13 +50,17 @@ class DocumentFacts:
         return calendar_day(self.dated) or moment(self.created_at).date()
 
 
+_NOBODY = DocumentFacts("", "", "", "", "", "", 0, 0)
+
+
 class DocumentSide:
     """Documents by ordinal: a small number that stays theirs, even while they are gone."""
 
     def __init__(self, columns: DocumentColumns) -> None:
-        self._base = columns
+        self._bases = _Bases([columns])
+        self._shelf: Shelf | None = None
         self._changed: dict[int, DocumentFacts | None] = {}
-        self._ordinals = {key: at + 1 for at, key in enumerate(columns.keys)}
+        self._ordinals = Ordinals(columns.keys)
         self._fields: dict[str, Field] = {}
         self.present = np.ones(len(columns.keys) + 1, np.bool_)
         self.present[NOBODY] = False
@@ -64,11 +71,20 @@ class DocumentSide:
     @property
     def nbytes(self) -> int:
         """Bytes held, roughly."""
-        base = self._base
-        packed = (base.keys, base.ids, base.titles, base.types, base.summaries, base.metadata, base.dates)
-        held = sum(part.data.nbytes + part.offsets.nbytes for part in packed)
-        held += len(self._ordinals) * _BYTES_PER_KEY + len(self._changed) * _BYTES_PER_CHANGE
+        held = self._ordinals.nbytes + len(self._changed) * _BYTES_PER_CHANGE
+        held += 0 if self._shelf else self._bases.nbytes
         return held + sum(column.nbytes for column in self._fields.values())
+
+    @property
+    def shelved(self) -> bool:
+        """Whether they are mapped."""
+        return self._shelf is not None
+
+    def shelve(self, shelf: Shelf) -> None:
+        """From now on hold only numbers and what was changed lately."""
+        if self._shelf is None:
+            self._shelf = shelf
+            self._bases = _Bases([shelf.put(one) for one in self._bases.columns])
 
     def knows(self, key: str) -> bool:
         """Whether this document was ever seen here."""
@@ -76,24 +92,17 @@ class DocumentSide:
 
     def ordinals(self, keys: Iterable[str]) -> NDArray[np.int32]:
         """The ordinals of document keys; new ones for documents that are not there (yet)."""
-        found = []
-        known = self._ordinals
-        for key in keys:
-            at = known.get(key)
-            if at is None:
-                at = known[key] = len(known) + 1
-            found.append(at)
-        missing = len(known) + 1 - len(self.present)
+        found = self._ordinals.of(list(keys))
+        missing = len(self._ordinals) + 1 - len(self.present)
         if missing:
             self.present = np.append(self.present, np.zeros(missing, np.bool_))
-        return np.array(found, np.int32)
+        return found
 
     def facts(self, ordinal: int) -> DocumentFacts | None:
         """What is known of a document that is there."""
         if not self.present[ordinal]:
             return None
-        changed = self._changed.get(ordinal)
-        return changed or self._from_base(ordinal - 1)
+        return self._changed.get(ordinal) or self._bases.facts(ordinal)
 
     def apply(self, groups: Mapping[str, list[DocumentRow]]) -> bool:
         """Take in changed documents; whether any came or went."""
@@ -106,8 +115,8 @@ class DocumentSide:
             self._change(at, _facts(rows[-1]) if rows else None)
         came_or_went = not np.array_equal(present, self.present)
         self.present = present
-        if len(self._changed) > max(_CHANGES, len(self._base.keys) // 4):
-            self._repack()
+        if len(self._changed) > _CHANGES:
+            self._pack()
         return came_or_went
 
     def mask(self, expression: FilterExpression) -> NDArray[np.bool_]:
@@ -127,8 +136,8 @@ class DocumentSide:
     def _read(self, names: set[str]) -> None:
         fresh = {name: Field(len(self.present)) for name in names}
         there = np.flatnonzero(self.present).tolist()
-        changed, base = self._changed, self._base.metadata
-        every = [known.metadata if (known := changed.get(at)) else base[at - 1] for at in there]
+        changed, bases = self._changed, self._bases
+        every = [known.metadata if (known := changed.get(at)) else bases.metadata(at) for at in there]
         # One text parsed at once takes a third of the time that each by itself does.
         parsed = from_json("[" + ",".join(one or "{}" for one in every) + "]")
         for name, column in fresh.items():
@@ -137,8 +146,44 @@ class DocumentSide:
                     column.put(at, values[name])
         self._fields |= fresh
 
-    def _from_base(self, at: int) -> DocumentFacts:
-        base = self._base
+    def _pack(self) -> None:
+        """What came since becomes a base of its own; of what was changed much, everything becomes one."""
+        first, last = len(self._bases) + 1, len(self.present)
+        bases = self._bases
+        if len(self._changed) - (last - first) > max(_CHANGES, len(bases) // 4):
+            first, bases = 1, _Bases([])
+        packed = _packed(self.facts(at) for at in range(first, last))
+        self._changed = {at: facts for at, facts in self._changed.items() if at < first}
+        self._bases = bases.plus(packed if self._shelf is None else self._shelf.put(packed))
+
+
+class _Bases:
+    """Documents as they came from the store, and those packed since: by ordinal, from 1."""
+
+    def __init__(self, columns: Sequence[DocumentColumns]) -> None:
+        self.columns = columns
+        self._ends = list(accumulate(len(one.keys) for one in columns))
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by their texts."""
+        return sum(part.data.nbytes + part.offsets.nbytes for one in self.columns for part in _texts_of(one))
+
+    def plus(self, columns: DocumentColumns) -> "_Bases":
+        """These and more."""
+        return _Bases([*self.columns, columns])
+
+    def metadata(self, ordinal: int) -> str:
+        """The metadata of a document, as JSON; empty for none."""
+        base, at = self._place(ordinal)
+        return base.metadata[at]
+
+    def facts(self, ordinal: int) -> DocumentFacts:
+        """What is known of a document."""
+        base, at = self._place(ordinal)
         return DocumentFacts(
             key=base.keys[at],
             id=base.ids[at],
@@ -151,22 +196,28 @@ class DocumentSide:
             updated_at=int(base.updated_at[at]),
         )
 
-    def _repack(self) -> None:
-        """Changes into one new base; ordinals stay."""
-        nobody = DocumentFacts("", "", "", "", "", "", 0, 0)
-        every = [self.facts(at) or nobody for at in range(1, len(self.present))]
-        self._base = DocumentColumns(
-            keys=texts(one.key for one in every),
-            ids=texts(one.id for one in every),
-            titles=texts(one.title for one in every),
-            types=texts(one.type for one in every),
-            summaries=texts(one.summary for one in every),
-            metadata=texts(one.metadata for one in every),
-            dates=texts(one.dated for one in every),
-            created_at=np.array([one.created_at for one in every], np.int64),
-            updated_at=np.array([one.updated_at for one in every], np.int64),
-        )
-        self._changed = {}
+    def _place(self, ordinal: int) -> tuple[DocumentColumns, int]:
+        which = bisect_left(self._ends, ordinal)
+        return self.columns[which], ordinal - 1 - (self._ends[which - 1] if which else 0)
+
+
+def _texts_of(one: DocumentColumns) -> tuple[Texts, ...]:
+    return (one.keys, one.ids, one.titles, one.types, one.summaries, one.metadata, one.dates)
+
+
+def _packed(facts: Iterable[DocumentFacts | None]) -> DocumentColumns:
+    every = [one or _NOBODY for one in facts]
+    return DocumentColumns(
+        keys=texts(one.key for one in every),
+        ids=texts(one.id for one in every),
+        titles=texts(one.title for one in every),
+        types=texts(one.type for one in every),
+        summaries=texts(one.summary for one in every),
+        metadata=texts(one.metadata for one in every),
+        dates=texts(one.dated for one in every),
+        created_at=np.array([one.created_at for one in every], np.int64),
+        updated_at=np.array([one.updated_at for one in every], np.int64),
+    )
 
 
 def _facts(row: DocumentRow) -> DocumentFacts:

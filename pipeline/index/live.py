@@ -1,30 +1,42 @@
 """The rows of one kind in a namespace: segments, and which of their rows can be seen."""
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.documents import DocumentSide
-from pipeline.index.scoring import Statistics
+from pipeline.index.scoring import Lengths, Statistics
 from pipeline.index.segments import C, Owners, Segment, joined, pieces, segment
+from pipeline.index.shelf import Shelf
 from pipeline.rows import ChunkColumns, MemoryColumns
 
 SEGMENT_ROWS = 16_384
 """Rows of the largest segment: bounds the time and the memory that building and merging one take."""
+SHELVED_ROWS = 4_096
+"""Segments of so many rows are mapped in a namespace that is too large to be held."""
+_LOADED_ROWS = 65_536
+"""Rows of a segment that is loaded to be mapped: as many as postings can number."""
 _GROWTH = 4
 """A segment is merged into the one before it when that one is not this many times larger."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Visible(Generic[C]):
     """A segment, the document of each of its rows, and which rows can be seen (None: all)."""
 
     segment: Segment[C]
     documents: NDArray[np.int32]
     mask: NDArray[np.bool_] | None
+
+    @cached_property
+    def lengths(self) -> Lengths:
+        """Of the rows that can be seen, by document."""
+        lengths = self.segment.postings.lengths
+        return Lengths.of(lengths if self.mask is None else lengths * self.mask, self.documents)
 
 
 class LiveRows(Generic[C]):
@@ -37,6 +49,7 @@ class LiveRows(Generic[C]):
         self._documents = documents
         self._owners: Callable[[DocumentSide, C], Owners] = owners
         self._view: tuple[Visible[C], ...] = ()
+        self._shelf: Shelf | None = None
 
     def __len__(self) -> int:
         return sum(len(one.segment) for one in self._view)
@@ -46,14 +59,47 @@ class LiveRows(Generic[C]):
         """Bytes held."""
         return sum(one.segment.nbytes + one.documents.nbytes for one in self._view)
 
+    @property
+    def loaded_rows(self) -> int:
+        """How many rows become one segment when many come at once."""
+        return SEGMENT_ROWS if self._shelf is None else _LOADED_ROWS
+
+    def shelve(self, shelf: Shelf) -> None:
+        """From now on hold only what is small; `add` maps what comes, `map_next` what is here."""
+        self._shelf = shelf
+
+    def map_next(self) -> bool:
+        """Map one of the segments that wait for it; False when none did."""
+        if self._shelf is None:
+            return False
+        view = list(self._view)
+        at = next((at for at, one in enumerate(view) if _belongs(one.segment)), None)
+        if at is not None:
+            view[at] = replace(view[at], segment=view[at].segment.shelved(self._shelf))
+            self._view = tuple(view)
+        return at is not None
+
+    def gather(self) -> None:
+        """Join segments up to the size of those that are loaded to be mapped: fewer to be asked."""
+        kept: list[list[Segment[C]]] = []
+        for one in self._view:
+            if kept and sum(map(len, kept[-1])) + len(one.segment) <= self.loaded_rows:
+                kept[-1].append(one.segment)
+            else:
+                kept.append([one.segment])
+        self._view = tuple(self._look(joined(some) if len(some) > 1 else some[0]) for some in kept)
+
     def view(self) -> tuple[Visible[C], ...]:
         """The segments as they are now."""
         return self._view
 
     def add(self, columns: C) -> None:
         """Append rows as new segments."""
-        for piece in pieces(columns, SEGMENT_ROWS):
-            self._view += (self._look(segment(piece, self._owners(self._documents, piece))),)
+        for piece in pieces(columns, self.loaded_rows):
+            made = segment(piece, self._owners(self._documents, piece))
+            if self._shelf is not None and _belongs(made):
+                made = made.shelved(self._shelf)
+            self._view += (self._look(made),)
 
     def remove(self, find: Callable[[Segment[C]], NDArray[np.intp] | list[int]]) -> None:
         """Mark as dead the rows that `find` names in each segment."""
@@ -83,7 +129,7 @@ class LiveRows(Generic[C]):
     def count(self, statistics: Statistics) -> None:
         """Add the rows that can be seen to a question's statistics."""
         for one in self._view:
-            statistics.add(self.kind, one.segment.postings, one.mask, one.documents)
+            statistics.add(self.kind, one.segment.postings, one.mask, one.documents, one.lengths)
 
     def find(self, ids: Collection[str]) -> Iterator[tuple[Visible[C], int]]:
         """The rows that can be seen and have these ids."""
@@ -108,6 +154,10 @@ def look(one: Segment[C], documents: DocumentSide, passing: NDArray[np.bool_] | 
     owners = one.owners.first_present(allowed, len(one))
     mask = allowed[owners] & ~one.dead
     return Visible(one, owners, None if mask.all() else mask)
+
+
+def _belongs(one: Segment[C]) -> bool:
+    return not one.mapped and len(one) >= SHELVED_ROWS
 
 
 def _mergeable(older: Segment[C], newer: Segment[C]) -> bool:

@@ -1,4 +1,4 @@
-"""One namespace in memory: its documents, chunks and memories, searched where they lie."""
+"""One namespace: its documents, chunks and memories, held or mapped, searched where they lie."""
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
@@ -15,6 +15,7 @@ from pipeline.index.hits import Hit, Kind, Relatives, Remembered, Wanted
 from pipeline.index.live import LiveRows, by_document, by_id, chunk_owners, memory_owners
 from pipeline.index.relatives import related
 from pipeline.index.scoring import Question, Statistics
+from pipeline.index.shelf import Shelf
 from pipeline.rows import (
     ChunkColumns,
     ChunkRow,
@@ -29,7 +30,7 @@ INLINE_ROWS = 20_000
 
 
 class NamespaceIndex:
-    """The rows of one namespace, in memory."""
+    """The rows of one namespace."""
 
     def __init__(self, documents: DocumentColumns) -> None:
         self.documents = DocumentSide(documents)
@@ -43,6 +44,21 @@ class NamespaceIndex:
     def nbytes(self) -> int:
         """Bytes held."""
         return self.documents.nbytes + self.chunks.nbytes + self.memories.nbytes
+
+    @property
+    def shelved(self) -> bool:
+        """Whether it is mapped but for what is small."""
+        return self.documents.shelved
+
+    def shelve(self, shelf: Shelf) -> None:
+        """From now on hold only what every search reads, and map what comes; `map_next` what is held."""
+        self.documents.shelve(shelf)
+        self.chunks.shelve(shelf)
+        self.memories.shelve(shelf)
+
+    def map_next(self) -> bool:
+        """Map a segment that waits for it; False when none did."""
+        return self.chunks.map_next() or self.memories.map_next()
 
     def settle(self, changes: Changes) -> None:
         """Work in what has changed. Afterwards every search sees it."""

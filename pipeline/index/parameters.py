@@ -25,6 +25,14 @@ DOCUMENT_B = 0.75
 
 CANDIDATES = 128
 """Rows of either kind that are looked at twice: cues in their text, and what memories say of passages."""
+EXACT_ROWS = 32_768
+NOMINATED = 4
+"""In larger namespaces the cosines of a segment are exact for so many times the candidates, by their codes:
+from there on it is quicker, and finds the same ten (docs/benchmarks.md)."""
+COMMON = 0.05
+PASSED_OVER = 0.2
+"""There, words that more of the rows have than this share name nobody, as long as they have no more of the
+question's weight together: they are counted once it is known who deserves a look."""
 SPEAKER = 1.25
 """What a passage gains that is all said by somebody whom the question names; by the share of its text."""
 TIME = 2.7

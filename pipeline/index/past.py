@@ -1,20 +1,17 @@
 """A namespace as it was at a past moment, as far as the tables can tell: searched by the same functions."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
 
 from pipeline.columns import memory_columns, microseconds
-from pipeline.index.documents import DocumentSide
-from pipeline.index.live import SEGMENT_ROWS, Visible, chunk_owners, look
-from pipeline.index.segments import pieces, segment
-from pipeline.index.streamed import StreamedNamespace
+from pipeline.index.loading import Loading
+from pipeline.index.namespace import NamespaceIndex
 from pipeline.memory.past import Past, past
-from pipeline.ports import Chunks, Documents, Memories
-from pipeline.rows import ChunkColumns, MemoryColumns, MemoryRow
+from pipeline.rows import DocumentColumns, MemoryRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,46 +22,36 @@ class Unseen:
     withheld: int
 
 
-class PastNamespace(StreamedNamespace):
+class PastNamespace(NamespaceIndex):
     """Documents and passages that were there and still are, memories as they stood. For one question."""
 
-    def __init__(
-        self,
-        documents: DocumentSide,
-        chunks: Chunks,
-        memories: Memories,
-        spaces: Sequence[str],
-        *,
-        moment: datetime,
-        past: Past,
-        unseen: Unseen,
-    ) -> None:
-        super().__init__(documents, chunks, memories, spaces)
-        self._until = microseconds(moment)
+    def __init__(self, documents: DocumentColumns, past: Past, moment: datetime) -> None:
+        super().__init__(documents)
+        until = microseconds(moment)
+        there = documents.created_at <= until
+        self.documents.present[1:] &= there
         self._past = past
-        self.unseen = unseen
+        self._until = until
+        changed = int(np.count_nonzero(there & (documents.updated_at > until)))
+        self.unseen = Unseen(changed, len(past.withheld))
 
     @classmethod
     async def at(
-        cls,
-        moment: datetime,
-        documents: Documents,
-        chunks: Chunks,
-        memories: Memories,
-        spaces: Sequence[str],
-        *,
-        forgotten: bool,
+        cls, moment: datetime, loading: Loading, spaces: Sequence[str], *, forgotten: bool
     ) -> "PastNamespace":
-        """Read documents and memories; passages come when asked for. `forgotten`: with what is so by now."""
-        columns = await documents.columns(spaces)
-        rows = await memories.in_spaces(spaces)
+        """Read everything that was there. `forgotten`: with what is so by now."""
+        columns = await loading.documents.columns(spaces)
+        rows = await loading.memories.in_spaces(spaces)
         found = await asyncio.to_thread(past, rows, moment, forgotten=forgotten)
-        until = microseconds(moment)
-        there = columns.created_at <= until
-        side = await asyncio.to_thread(DocumentSide, columns)
-        side.present[1:] &= there
-        unseen = Unseen(int(np.count_nonzero(there & (columns.updated_at > until))), len(found.withheld))
-        return cls(side, chunks, memories, spaces, moment=moment, past=found, unseen=unseen)
+        index = await asyncio.to_thread(cls, columns, found, moment)
+        await loading.fill(index, index.chunks, loading.chunks.stream(spaces))
+        await asyncio.to_thread(index.forget_what_came)
+        return index
+
+    def forget_what_came(self) -> None:
+        """Passages of later, and memories of now."""
+        self.chunks.remove(lambda one: np.flatnonzero(one.columns.created_at > self._until))
+        self.memories.add(memory_columns(self._past.rows))
 
     def remembered(self) -> list[MemoryRow]:
         """The memories that were current, as far as a document of theirs was there."""
@@ -74,14 +61,3 @@ class PastNamespace(StreamedNamespace):
     def _has_source(self, row: MemoryRow) -> bool:
         ordinals = self.documents.ordinals(row.sources)
         return bool(self.documents.present[ordinals].any())
-
-    def _chunk_part(self, batch: ChunkColumns) -> Visible[ChunkColumns]:
-        made = segment(batch, chunk_owners(self.documents, batch))
-        return look(made.without(np.flatnonzero(batch.created_at > self._until)), self.documents)
-
-    async def _memory_parts(self, *, vectors: bool = True) -> AsyncIterator[Visible[MemoryColumns]]:
-        columns = memory_columns(self._past.rows)
-        if not vectors:
-            columns = replace(columns, vectors=np.zeros((len(columns.ids), 0), np.float32))
-        for piece in pieces(columns, SEGMENT_ROWS):
-            yield await asyncio.to_thread(self._memory_part, piece)

@@ -28,7 +28,7 @@ class Postings:
 
     def find(self, term: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
         """The rows that hold a term, ascending, and how often each does."""
-        at = int(np.searchsorted(self.terms, np.uint32(term)))
+        at = int(self.terms.searchsorted(np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
             return self.rows[:0], self.counts[:0]
         span = slice(self.offsets[at], self.offsets[at + 1])

@@ -1,22 +1,55 @@
 """How well a row answers a question: BM25 of the row and of its document, and cosine, all bounded, fused.
 
-Pure functions over arrays, the same for a namespace in memory and for one that is streamed from disk.
+Pure functions over arrays, the same whether these are held or mapped from disk.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.cues import Cues
-from pipeline.index.parameters import DOCUMENT_B, DOCUMENT_K1, K1, PASSAGE_K1, PRIOR_ROWS, B, Calibration
-from pipeline.index.parts import ScorePart
+from pipeline.index.parameters import (
+    COMMON,
+    DOCUMENT_B,
+    DOCUMENT_K1,
+    K1,
+    PASSAGE_K1,
+    PASSED_OVER,
+    PRIOR_ROWS,
+    B,
+    Calibration,
+)
 from pipeline.index.postings import Postings
 from pipeline.rows import Vector
 from pipeline.text.terms import term_hashes, words
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How many terms the passages of a document have together, from the document of ordinal `first` on."""
+
+    first: int
+    sums: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.uint32], documents: NDArray[np.int32]) -> "Lengths":
+        """From the lengths of rows and the documents they belong to."""
+        if not len(documents):
+            return cls(0, np.zeros(0))
+        first = int(documents.min())
+        return cls(first, np.bincount(documents - first, rows).astype(np.float64, copy=False))
+
+
+@dataclass(frozen=True, slots=True)
+class _Holding:
+    """The rows of a segment that have a term, how often, and the documents of all its rows."""
+
+    documents: NDArray[np.int32]
+    rows: NDArray[np.intp]
+    counts: NDArray[np.uint8]
 
 
 @dataclass(slots=True)
@@ -26,30 +59,47 @@ class Statistics:
     frequencies: dict[int, int]
     rows: dict[str, int] = field(default_factory=dict)
     lengths: dict[str, int] = field(default_factory=dict)
-    document_counts: dict[int, NDArray[np.float64]] = field(default_factory=dict)
-    """By term, then by ordinal of the document: how often its passages have it."""
+    holding: dict[int, list[_Holding]] = field(default_factory=dict)
+    """By term: the passages that have it."""
     document_lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    """By ordinal of the document."""
 
     def add(
-        self, kind: str, postings: Postings, live: NDArray[np.bool_] | None, documents: NDArray[np.int32]
+        self,
+        kind: str,
+        postings: Postings,
+        live: NDArray[np.bool_] | None,
+        documents: NDArray[np.int32],
+        lengths: Lengths | None = None,
     ) -> None:
-        """Count the live rows of a segment (None: all of them). `documents`: the ordinal each belongs to."""
-        lengths = postings.lengths if live is None else postings.lengths * live
+        """Count the live rows of a segment (None: all of them). `documents`: the ordinal each belongs to.
+
+        `lengths`: those of the live rows by document, where they are known already.
+        """
         for term in self.frequencies:
-            rows, counts = postings.find(term)
+            found, counts = postings.find(term)
+            rows = found.astype(np.intp)
             if live is not None:
-                seen = live[rows]
+                seen = live.take(rows, mode="clip")
                 rows, counts = rows[seen], counts[seen]
             self.frequencies[term] += len(rows)
             if kind == "chunk" and len(rows):
-                self.document_counts[term] = _sum(
-                    self.document_counts.get(term), np.bincount(documents[rows], counts)
-                )
-        if kind == "chunk" and len(documents):
-            self.document_lengths = _sum(self.document_lengths, np.bincount(documents, lengths))
-        rows_here = len(lengths) if live is None else int(np.count_nonzero(live))
+                self.holding.setdefault(term, []).append(_Holding(documents, rows, counts))
+        if lengths is None:
+            lengths = Lengths.of(postings.lengths if live is None else postings.lengths * live, documents)
+        if kind == "chunk":
+            self._add_lengths(lengths)
+        rows_here = len(documents) if live is None else int(np.count_nonzero(live))
         self.rows[kind] = self.rows.get(kind, 0) + rows_here
-        self.lengths[kind] = self.lengths.get(kind, 0) + int(lengths.sum())
+        self.lengths[kind] = self.lengths.get(kind, 0) + int(lengths.sums.sum())
+
+    def _add_lengths(self, lengths: Lengths) -> None:
+        last = lengths.first + len(lengths.sums)
+        if last > len(self.document_lengths):
+            grown = np.zeros(max(last, 2 * len(self.document_lengths)))
+            grown[: len(self.document_lengths)] = self.document_lengths
+            self.document_lengths = grown
+        self.document_lengths[lengths.first : last] += lengths.sums
 
     def average(self, kind: str) -> float:
         """Mean number of terms of a row of this kind."""
@@ -58,43 +108,62 @@ class Statistics:
     def weights(self) -> "Weights":
         """Inverse document frequencies, smoothed for small namespaces."""
         total = sum(self.rows.values()) + PRIOR_ROWS
-        return Weights(
-            {term: math.log1p((total - count) / (count + 1.0)) for term, count in self.frequencies.items()}
-        )
+        weights = {
+            term: math.log1p((total - count) / (count + 1.0)) for term, count in self.frequencies.items()
+        }
+        last = self._passed_over(weights)
+        return Weights({term: weights[term] for term in sorted(weights, key=last.__contains__)}, last)
+
+    def _passed_over(self, weights: Mapping[int, float]) -> frozenset[int]:
+        common, left = set[int](), PASSED_OVER * sum(weights.values())
+        most = COMMON * sum(self.rows.values())
+        for term in sorted(weights, key=weights.__getitem__):
+            left -= weights[term]
+            if left < 0 or self.frequencies[term] <= most:
+                break
+            common.add(term)
+        return frozenset(common)
 
     def documents(self) -> NDArray[np.float32]:
-        """BM25 of whole documents by ordinal, within 0 and 1; the last is 0, for those that came since."""
+        """BM25 of whole documents by ordinal, within 0 and 1; the last is 0, for those that came since.
+
+        By the telling terms: what is common among passages is in nearly every document.
+        """
         lengths = self.document_lengths
         there = int(np.count_nonzero(lengths))
-        slack = DOCUMENT_K1 * (
-            1 - DOCUMENT_B + DOCUMENT_B * lengths / max(lengths.sum() / max(there, 1), 1.0)
-        )
+        average = max(lengths.sum() / max(there, 1), 1.0)
         scores, most = np.zeros(len(lengths) + 1), 0.0
-        for term in self.frequencies:
-            counts = self.document_counts.get(term)
-            holding = 0 if counts is None else int(np.count_nonzero(counts))
-            weight = math.log1p((there + 0.5 - holding) / (holding + 1.0))
+        for term in self.weights().telling:
+            documents, counts = self._counts(term)
+            weight = math.log1p((there + 0.5 - len(documents)) / (len(documents) + 1.0))
             most += weight
-            if counts is not None:
-                scores[: len(counts)] += weight * counts / (counts + slack[: len(counts)])
+            slack = DOCUMENT_K1 * (1 - DOCUMENT_B + DOCUMENT_B * lengths[documents] / average)
+            scores[documents] += weight * counts / (counts + slack)
         return (scores / (most or 1.0)).astype(np.float32)
 
-
-def _sum(one: NDArray[np.float64] | None, other: NDArray[Any]) -> NDArray[np.float64]:
-    """Element by element; the shorter ends in zeros."""
-    other = other.astype(np.float64, copy=False)
-    if one is None:
-        return other
-    longer, shorter = (one, other) if len(one) >= len(other) else (other, one)
-    longer[: len(shorter)] += shorter
-    return longer
+    def _counts(self, term: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """The documents that have a term, ascending, and how often."""
+        parts = self.holding.get(term)
+        if not parts:
+            return np.zeros(0, np.intp), np.zeros(0)
+        documents = np.concatenate([one.documents.take(one.rows, mode="clip") for one in parts])
+        counts = np.bincount(documents, np.concatenate([one.counts for one in parts]))
+        held = np.flatnonzero(counts)
+        return held, counts[held].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weight of each term of a question in its namespace."""
+    """The weight of each term of a question in its namespace; those that are passed over come last."""
 
     terms: Mapping[int, float]
+    passed_over: Collection[int] = ()
+    """Common ones that weigh little together: in a large namespace they name nobody who deserves a look."""
+
+    @property
+    def telling(self) -> Iterator[int]:
+        """The others."""
+        return (term for term in self.terms if term not in self.passed_over)
 
     def word(self, word: str) -> float:
         """The weight of a word; 0 for a stopword."""
@@ -119,35 +188,30 @@ class Question:
     documents: NDArray[np.float32]
     cues: Cues
 
+    def words(self, kind: str, postings: Postings) -> "Bm25":
+        """What the words of the rows of a segment say, without the weight that the scale gives to it."""
+        return Bm25(self.weights, postings, self.average(kind), PASSAGE_K1 if kind == "chunk" else K1)
 
-def raw_scores(
-    question: Question,
-    kind: str,
-    postings: Postings,
-    vectors: NDArray[np.float32],
-    documents: NDArray[np.int32],
-) -> NDArray[np.float32]:
-    """The raw score of every row of a segment, each belonging to the document of that ordinal."""
-    parts = raw_parts(question, kind, postings, vectors, documents)
-    _, scores = next(parts)
-    for _, more in parts:
-        scores += more
-    return scores
+    def compares(self, vectors: NDArray[np.float32]) -> bool:
+        """Whether vectors say something here: they come from the embedder that the question's came from."""
+        return bool(self.scale.meaning) and vectors.shape[1] == len(self.vector)
 
 
-def raw_parts(
-    question: Question,
-    kind: str,
-    postings: Postings,
-    vectors: NDArray[np.float32],
-    documents: NDArray[np.int32],
-) -> Iterator[tuple[ScorePart, NDArray[np.float32]]]:
-    """What the raw score of every row is the sum of."""
-    scale, saturation = question.scale, PASSAGE_K1 if kind == "chunk" else K1
-    yield "words", scale.words * bm25(question.weights, postings, question.average(kind), saturation)
-    yield "document", scale.documents * question.documents.take(documents, mode="clip")
-    if scale.meaning and vectors.shape[1] == len(question.vector):
-        yield "meaning", scale.meaning * (cosines(vectors, question.vector) - scale.floor)
+def of_documents(question: Question, documents: NDArray[np.int32]) -> NDArray[np.float32]:
+    """What their documents give to rows."""
+    given: NDArray[np.float32] = question.documents.take(documents, mode="clip")
+    return question.scale.documents * given
+
+
+def meaning(question: Question, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the vectors of rows give to their raw scores."""
+    return of_meaning(question, cosines(vectors, question.vector))
+
+
+def of_meaning(question: Question, near: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The same of cosines."""
+    gained: NDArray[np.float32] = question.scale.meaning * (near - question.scale.floor)
+    return gained
 
 
 def cosines(vectors: NDArray[np.float32], vector: Vector) -> NDArray[np.float32]:
@@ -160,17 +224,49 @@ def cosines(vectors: NDArray[np.float32], vector: Vector) -> NDArray[np.float32]
     return near
 
 
-def bm25(weights: Weights, postings: Postings, average: float, k1: float) -> NDArray[np.float32]:
-    """BM25 of every row, divided by what a row full of nothing but these terms would approach."""
-    scores = np.zeros(len(postings.lengths), np.float32)
-    most = weights.total
-    for term, weight in weights.terms.items():
-        rows, counts = postings.find(term)
-        if len(rows):
-            often = counts.astype(np.float32)
-            slack = k1 * (1.0 - B + B / average * postings.lengths[rows].astype(np.float32))
-            scores[rows] += np.float32(weight / most) * often / (often + slack)
-    return scores
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """BM25 of the rows of a segment, divided by what one full of nothing but the terms would approach."""
+
+    weights: Weights
+    postings: Postings
+    average: float
+    k1: float
+
+    def every(self, terms: Iterable[int] | None = None) -> NDArray[np.float32]:
+        """Of every row; `terms`: what only these give."""
+        scores = np.zeros(len(self.postings.lengths), np.float32)
+        slack = self._slack(self.postings.lengths)
+        for term in self.weights.terms if terms is None else terms:
+            found, counts = self.postings.find(term)
+            if len(found):
+                # numpy picks by numbers of its own size, unchecked, in half the time it takes by small ones.
+                rows = found.astype(np.intp)
+                given = self._given(term, counts, slack.take(rows, mode="clip"))
+                scores[rows] = scores.take(rows, mode="clip") + given
+        return scores
+
+    def more(
+        self, scores: NDArray[np.float32], rows: NDArray[np.intp], terms: Iterable[int]
+    ) -> NDArray[np.float32]:
+        """Scores of some rows and what these terms add."""
+        scores, slack = scores.copy(), self._slack(self.postings.lengths[rows])
+        for term in terms:
+            found, counts = self.postings.find(term)
+            if len(found):
+                places = found.searchsorted(rows.astype(found.dtype)).clip(max=len(found) - 1)
+                at = np.flatnonzero(found[places] == rows)
+                scores[at] += self._given(term, counts[places[at]], slack[at])
+        return scores
+
+    def _slack(self, lengths: NDArray[np.uint32]) -> NDArray[np.float32]:
+        return (self.k1 * (1.0 - B + B / self.average * lengths)).astype(np.float32)
+
+    def _given(self, term: int, counts: NDArray[np.uint8], slack: NDArray[np.float32]) -> NDArray[np.float32]:
+        often = counts.astype(np.float32)
+        often /= often + slack
+        often *= np.float32(self.weights.terms[term] / self.weights.total)
+        return often
 
 
 def best(scores: NDArray[np.float32], rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:

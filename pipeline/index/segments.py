@@ -11,7 +11,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.index.codes import Codes
 from pipeline.index.postings import Postings, invert, merge
+from pipeline.index.shelf import Shelf
 from pipeline.rows import ChunkColumns, MemoryColumns, Terms, Texts
 from schemas.events import RelationKind
 
@@ -23,6 +25,8 @@ NO_TERMS: Terms = np.zeros(0, np.uint32)
 NO_OFFSETS: NDArray[np.int64] = np.zeros(1, np.int64)
 NO_OWNERS: NDArray[np.int32] = np.zeros(0, np.int32)
 _NO_TEXTS = Texts(memoryview(b""), NO_OFFSETS)
+CODED_ROWS = 4_096
+"""Segments of so many rows get codes: in smaller ones every row is looked at anyway."""
 
 
 class Lookup:
@@ -87,14 +91,21 @@ class Segment(Generic[C]):
     owners: Owners
     dead: NDArray[np.bool_]
     lookup: Lookup
+    codes: Codes | None = None
+    mapped: bool = False
+    """Whether columns and postings lie in a file."""
 
     def __len__(self) -> int:
         return len(self.dead)
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
-        held = self.postings.nbytes + self.owners.documents.nbytes + self.dead.nbytes + 4 * len(self)
+        """Bytes held; what is mapped is not."""
+        held = self.owners.documents.nbytes + self.dead.nbytes + 4 * len(self)
+        held += self.codes.nbytes if self.codes else 0
+        if self.mapped:
+            return held
+        held += self.postings.nbytes
         for one in fields(self.columns):
             value = getattr(self.columns, one.name)
             held += value.data.nbytes + value.offsets.nbytes if isinstance(value, Texts) else value.nbytes
@@ -105,6 +116,13 @@ class Segment(Generic[C]):
         dead = self.dead.copy()
         dead[rows] = True
         return replace(self, dead=dead)
+
+    def shelved(self, shelf: Shelf) -> "Segment[C]":
+        """The same segment, mapped."""
+        columns = shelf.put(self.columns)
+        return replace(
+            self, columns=columns, postings=shelf.put(self.postings), lookup=_lookup(columns), mapped=True
+        )
 
 
 def pieces(columns: C, size: int) -> Iterator[C]:
@@ -121,20 +139,7 @@ def segment(columns: C, owners: Owners) -> Segment[C]:
         owners=owners,
         dead=np.zeros(len(columns.ids), np.bool_),
         lookup=_lookup(columns),
-    )
-
-
-def picked(one: Segment[C], rows: NDArray[np.intp]) -> Segment[C]:
-    """A copy of some rows, ascending, without what only finding them needs."""
-    keep = np.zeros(len(one), np.bool_)
-    keep[rows] = True
-    columns = concatenate([one.columns], [keep])
-    return Segment(
-        columns=columns,
-        postings=invert(NO_TERMS, NO_OFFSETS),
-        owners=Owners(NO_OWNERS),
-        dead=np.zeros(len(rows), np.bool_),
-        lookup=_lookup(columns),
+        codes=_codes(columns),
     )
 
 
@@ -148,6 +153,7 @@ def joined(parts: Sequence[Segment[C]]) -> Segment[C]:
         owners=_joined_owners(parts, alive),
         dead=np.zeros(len(columns.ids), np.bool_),
         lookup=_lookup(columns),
+        codes=_codes(columns),
     )
 
 
@@ -201,6 +207,11 @@ def _joined_owners(parts: Sequence[Segment[C]], alive: Sequence[NDArray[np.bool_
 
 def _lookup(columns: ChunkColumns | MemoryColumns) -> Lookup:
     return Lookup(columns.ids, columns.relations if isinstance(columns, MemoryColumns) else None)
+
+
+def _codes(columns: ChunkColumns | MemoryColumns) -> Codes | None:
+    worth = len(columns.ids) >= CODED_ROWS and columns.vectors.shape[1] > 0
+    return Codes.of(columns.vectors) if worth else None
 
 
 def _stripped(columns: C) -> C:

@@ -92,9 +92,6 @@ def explaining(store: Store, cache: NamespaceCache, clock: FixedClock) -> Explai
     )
     return Explaining(
         cache,
-        store.documents,
-        store.chunks,
-        store.memories,
         Profiling(profiles, cache, clock),
         embedder,
         clock,
@@ -109,7 +106,9 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
     bus = await LogBus.open(folder / "log", partitions=2, clock=clock, observer=metrics)
     store = await open_store(str(folder / "tables"), dimensions=4, shards=1)
     writers = asyncio.create_task(store.run())
-    cache = NamespaceCache(store.documents, store.chunks, store.memories, store.catalog, 1024 * 1024)
+    cache = NamespaceCache(
+        store.documents, store.chunks, store.memories, store.catalog, 1024 * 1024, folder=folder / "index"
+    )
     state = State(
         publisher=bus,
         documents=store.documents,

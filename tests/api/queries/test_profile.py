@@ -14,7 +14,7 @@ from pipeline.profile.view import Profiles
 from pipeline.rows import DocumentRow, MemoryRow, OrganizationRow
 from pipeline.text.terms import hashed
 from schemas.http.profile import Profile, ProfileBody, ProfileFact
-from tests.fakes import EPOCH, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories, FixedClock
+from tests.fakes import EPOCH, HELD, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories, FixedClock
 
 pytestmark = pytest.mark.anyio
 
@@ -28,7 +28,9 @@ class Home:
         self.memories = FakeMemories()
         catalog = FakeCatalog()
         self.namespace = catalog.create("alice")
-        self.cache = NamespaceCache(self.documents, FakeChunks(), self.memories, catalog, limit_bytes)
+        self.cache = NamespaceCache(
+            self.documents, FakeChunks(), self.memories, catalog, limit_bytes, folder=HELD
+        )
         self.profiles = Profiles(
             documents=self.documents,
             memories=self.memories,

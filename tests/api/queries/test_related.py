@@ -11,7 +11,7 @@ from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
 from pipeline.text.terms import hashed
 from schemas.events import Relation
 from schemas.http.memories import MemoryIncluded, RelatedMemoryWithDocument
-from tests.fakes import EPOCH, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories
+from tests.fakes import EPOCH, HELD, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories
 
 pytestmark = pytest.mark.anyio
 
@@ -23,7 +23,9 @@ class Home:
         self.catalog = FakeCatalog()
         self.namespace: NamespaceRow = self.catalog.create("alice")
         self.documents, self.chunks, self.memories = FakeDocuments(), FakeChunks(), FakeMemories()
-        self.cache = NamespaceCache(self.documents, self.chunks, self.memories, self.catalog, 2**20)
+        self.cache = NamespaceCache(
+            self.documents, self.chunks, self.memories, self.catalog, 2**20, folder=HELD
+        )
         for version in range(1, 7):
             older = tuple(Relation(kind="updates", target=f"m{one}") for one in range(version - 1, 0, -1))
             self._add(f"m{version}", version, older, is_latest=version == 6)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,8 @@ from pipeline.index.cache import NamespaceCache
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.rows import ChunkColumns, DocumentColumns
 from pipeline.store import Chunks, Documents
-from tests.pipeline.index.world import EVERYTHING, SPACE, World
+from tests.fakes import HELD
+from tests.pipeline.index.world import EVERYTHING, SPACE, World, with_small_segments
 
 pytestmark = pytest.mark.anyio
 
@@ -61,6 +63,7 @@ def _over(world: World, *, documents: object = None, chunks: object = None) -> N
         store.memories,
         store.catalog,
         EVERYTHING,
+        folder=HELD,
     )
 
 
@@ -126,14 +129,35 @@ async def test_the_least_recently_used_namespace_goes_first(world: World) -> Non
     assert world.cache.nbytes <= world.cache._limit
 
 
-async def test_a_namespace_that_outgrows_the_bound_is_streamed(world: World) -> None:
+async def test_a_namespace_that_outgrows_the_bound_is_mapped(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_small_segments(monkeypatch)
     await world.document("a", "green tea")
-    assert isinstance(await world.open(), NamespaceIndex)
+    await world.open()
     world.cache._limit = world.cache.nbytes + 100
     await world.document("b", *["black coffee"] * 50)
-    assert await world.found("coffee", limit=1) == await world.found("coffee", limit=1)
-    assert not isinstance(await world.open(), NamespaceIndex)
-    assert world.cache.nbytes == 0
+    assert len(await world.found("coffee", limit=100)) == 50
+    namespace = await world.open()
+    assert all(one.segment.mapped for one in namespace.chunks.view())
+    await world.document("b", "red wine")
+    await world.document("c", *["white milk"] * 3)
+    assert [hit.text for hit in await world.hits("wine")] == ["red wine"]
+    assert await world.found("coffee") == []
+    assert len(await world.found("milk")) == 3
+    assert all(one.segment.mapped for one in (await world.open()).chunks.view())
+
+
+async def test_mapped_files_have_no_name_and_need_no_care(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_small_segments(monkeypatch)
+    await world.document("a", "green tea")
+    world.cache.loading = replace(world.cache.loading, limit_bytes=0)
+    assert await world.found("tea") == ["a-0"]
+    folder = world.cache.loading.shelf.folder
+    assert folder.is_dir()
+    assert list(folder.iterdir()) == []
 
 
 async def test_a_move_shows_the_rows_under_their_new_name(world: World) -> None:

@@ -98,7 +98,7 @@ def test_a_mask_follows_changes(
     side.mask(expression)
     side.apply({key: [_row(key, metadata)] for key, metadata in changed.items()})
     _agree(side, documents | changed, expression)
-    side._repack()
+    side._pack()
     side._fields.clear()
     _agree(side, documents | changed, expression)
 

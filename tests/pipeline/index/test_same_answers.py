@@ -1,4 +1,4 @@
-"""A namespace in memory, the same loaded anew, and the same streamed from disk: one answer."""
+"""A namespace in memory, the same loaded anew, and the same mapped from files: one answer."""
 
 from dataclasses import dataclass, replace
 
@@ -7,12 +7,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.index.asking import ask
-from pipeline.index.cache import Searchable
 from pipeline.index.hits import Wanted
-from pipeline.index.streamed import StreamedNamespace
+from pipeline.index.loading import shelved
+from pipeline.index.namespace import NamespaceIndex
+from pipeline.index.shelf import Shelf
 from pipeline.inference.wordllama import WordLlamaEmbedder
 from schemas.filters import Compare, Contains, FilterExpression
-from tests.pipeline.index.world import EVERYTHING, World, opened
+from tests.pipeline.index.world import EVERYTHING, World, opened, with_small_segments
 
 pytestmark = pytest.mark.anyio
 
@@ -62,22 +63,26 @@ STORIES = st.builds(
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(story=STORIES)
-async def test_a_held_and_a_streamed_namespace_give_the_same_answers(
-    tmp_path_factory: pytest.TempPathFactory, embedder: WordLlamaEmbedder, story: Story
+async def test_a_held_and_a_mapped_namespace_give_the_same_answers(
+    tmp_path_factory: pytest.TempPathFactory,
+    embedder: WordLlamaEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
+    story: Story,
 ) -> None:
-    async with opened(tmp_path_factory.mktemp("worlds"), embedder, EVERYTHING) as world:
+    with_small_segments(monkeypatch)
+    folder = tmp_path_factory.mktemp("worlds")
+    async with opened(folder, embedder, EVERYTHING) as world:
         await world.open()
         await _play(world, story)
         held = await world.open()
         world.cache._entries.clear()
         loaded = await world.open()
-        store = world.store
-        streamed = await StreamedNamespace.open(
-            store.documents, store.chunks, store.memories, world.namespace().spaces
-        )
+        world.cache._entries.clear()
+        mapped = await world.open()
+        shelved(mapped, Shelf(folder / "index"))
         for expression in FILTERS:
             answers = [
-                await _answer(one, embedder, story.query, expression) for one in (held, loaded, streamed)
+                await _answer(one, embedder, story.query, expression) for one in (held, loaded, mapped)
             ]
             assert answers[0] == answers[1] == answers[2]
 
@@ -94,7 +99,7 @@ async def _play(world: World, story: Story) -> None:
 
 
 async def _answer(
-    namespace: Searchable, embedder: WordLlamaEmbedder, query: str, expression: FilterExpression | None
+    namespace: NamespaceIndex, embedder: WordLlamaEmbedder, query: str, expression: FilterExpression | None
 ) -> list[tuple[str, float, str, str, bool]]:
     wanted = Wanted(threshold=0.0, limit=100, filter=expression)
     question = await ask(namespace, embedder, query)

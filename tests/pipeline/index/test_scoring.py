@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.index.parameters import K1, NONE, SENTENCES, WORDLLAMA, B, Calibration, calibration
 from pipeline.index.postings import invert
-from pipeline.index.scoring import Statistics, Weights, best, bm25
+from pipeline.index.scoring import Bm25, Statistics, Weights, best
 
 SCALES = st.sampled_from([WORDLLAMA, NONE, SENTENCES])
 
@@ -45,7 +45,7 @@ def test_bm25_is_the_formula_divided_by_its_bound(rows: list[list[int]]) -> None
     postings = invert(np.array([term for row in rows for term in row], np.uint32), offsets)
     weights = Weights({1: 2.0, 3: 0.5, 9: 1.0})
     average = 3.0
-    for row, score in zip(rows, bm25(weights, postings, average, K1).tolist(), strict=True):
+    for row, score in zip(rows, Bm25(weights, postings, average, K1).every().tolist(), strict=True):
         wanted = sum(
             weight * row.count(term) * (K1 + 1) / (row.count(term) + K1 * (1 - B + B * len(row) / average))
             for term, weight in weights.terms.items()

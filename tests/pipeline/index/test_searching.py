@@ -1,9 +1,7 @@
-"""What a namespace finds: the same whether it is held in memory or streamed from the store."""
+"""What a namespace finds: the same whether it is held in memory or mapped from files."""
 
 import pytest
 
-from pipeline.index.namespace import NamespaceIndex
-from pipeline.index.streamed import StreamedNamespace
 from schemas.events import Relation
 from schemas.filters import Compare, StringEquals
 from tests.pipeline.index.world import NOW, World
@@ -21,8 +19,11 @@ async def _kitchen(world: World) -> None:
 
 async def test_the_world_is_what_its_name_says(either: World, request: pytest.FixtureRequest) -> None:
     await _kitchen(either)
-    kind = NamespaceIndex if "held" in request.node.name else StreamedNamespace
-    assert isinstance(await either.open(), kind)
+    namespace = await either.open()
+    assert len(namespace) == 4
+    mapped = {one.segment.mapped for one in namespace.chunks.view()}
+    mapped |= {one.segment.mapped for one in namespace.memories.view()}
+    assert mapped == {"mapped" in request.node.name}
 
 
 async def test_what_answers_comes_first_and_what_does_not_stays_away(either: World) -> None:

@@ -1,4 +1,4 @@
-"""A small world: real tables in a folder, and a cache over them that holds everything or nothing."""
+"""A small world: real tables in a folder, and a cache over them that holds everything or maps it."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -7,9 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from pipeline.index import candidates, live, segments
 from pipeline.index.asking import ask
-from pipeline.index.cache import NamespaceCache, Searchable
+from pipeline.index.cache import NamespaceCache
 from pipeline.index.hits import Hit, Wanted
+from pipeline.index.namespace import NamespaceIndex
 from pipeline.inference.wordllama import WordLlamaEmbedder
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from pipeline.store import Store, open_store
@@ -99,7 +103,7 @@ class World:
     async def remove_document(self, key: str) -> None:
         await self.store.documents.update([key], lambda _key, _rows: [])
 
-    async def open(self, name: str = "alice") -> Searchable:
+    async def open(self, name: str = "alice") -> NamespaceIndex:
         return await self.cache.open(self.namespace(name))
 
     async def hits(self, query: str, name: str = "alice", **wanted: Any) -> list[Hit]:
@@ -111,10 +115,19 @@ class World:
         return [hit.id for hit in await self.hits(query, name, **wanted)]
 
 
+def with_small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Treat a few rows as many: every segment has codes, is found by them, and may be mapped."""
+    monkeypatch.setattr(live, "SHELVED_ROWS", 1)
+    monkeypatch.setattr(segments, "CODED_ROWS", 1)
+    monkeypatch.setattr(candidates, "EXACT_ROWS", 0)
+
+
 @asynccontextmanager
 async def opened(folder: Path, embedder: WordLlamaEmbedder, limit_bytes: int) -> AsyncIterator[World]:
     store = await open_store(str(folder), dimensions=embedder.dimensions, shards=2)
-    cache = NamespaceCache(store.documents, store.chunks, store.memories, store.catalog, limit_bytes)
+    cache = NamespaceCache(
+        store.documents, store.chunks, store.memories, store.catalog, limit_bytes, folder=folder / "index"
+    )
     world = World(store, embedder, cache)
     world.own("alice", SPACE)
     yield world

@@ -20,6 +20,7 @@ from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_EXTRACTED, MEMORIES_FORGOTTEN, MEMORIES_FORMED
 from tests.fakes import (
     EPOCH,
+    HELD,
     FakeBlobs,
     FakeCatalog,
     FakeChunks,
@@ -62,7 +63,7 @@ class World:
             publisher=self.publisher,
             ledger=self.ledger,
             index=NamespaceCache(
-                self.documents, FakeChunks(), self.memories, self.catalog, limit_bytes=CACHE_BYTES
+                self.documents, FakeChunks(), self.memories, self.catalog, CACHE_BYTES, folder=HELD
             ),
             extraction=self.extraction,
         )

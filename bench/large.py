@@ -1,0 +1,214 @@
+"""`python -m bench.large`: one large namespace: how long the first search takes, how long the others do.
+
+Documents of ten passages of 300 characters (`bench.texts`, the same seed, the same texts), embedded by the
+default embedder, in the service's own tables, searched by its own index without HTTP. Beside it the same with
+an exact cosine for every row, and the floor: numpy over the same vectors, nothing else. Processor time
+says more than the clock where others work.
+"""
+
+import argparse
+import asyncio
+import json
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import mean, median
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from bench.texts import SUBJECTS, Writer
+from pipeline.index.asking import ask
+from pipeline.index.cache import NamespaceCache
+from pipeline.index.hits import Hit, Wanted
+from pipeline.index.namespace import NamespaceIndex
+from pipeline.index.scoring import best, cosines
+from pipeline.inference.wordllama import WordLlamaEmbedder
+from pipeline.rows import ChunkRow, DocumentRow, NamespaceRow, Vector
+from pipeline.settings import Settings
+from pipeline.store import Store, open_store
+from pipeline.text.surroundings import counted
+from pipeline.text.terms import hashed
+from schemas.filters import Compare
+from schemas.ids import chunk_id, document_key
+
+SPACE = "large#0"
+PASSAGES = 10
+CHARACTERS = 300
+BATCH = 200
+SEARCHES = 60
+FOUND = 10
+YEARS = 10
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ANY = Wanted(threshold=0.0)
+ROW = NamespaceRow("large", 0, (SPACE,), NOW, NOW)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Of one size. Seconds and milliseconds; CPU is that of the whole process. Bytes.
+
+    `cpu_least` is what one in ten searches keeps within: the others waited for the memory of others' work.
+    """
+
+    passages: int
+    mapped: bool
+    held: int
+    cold: float
+    cold_cpu: float
+    p50: float
+    p99: float
+    cpu: float
+    cpu_least: float
+    filtered_cpu: float
+    exact_cpu: float
+    floor_cpu: float
+    same: float
+    resident: int
+
+
+def main() -> None:
+    """Measure sizes one after the other; one is filled only once."""
+    options = argparse.ArgumentParser(prog="python -m bench.large", description=__doc__)
+    options.add_argument("--passages", type=int, nargs="+", default=[10_000, 30_000, 100_000, 300_000])
+    options.add_argument("--data", type=Path, help="keep the tables here, and use those that are there")
+    options.add_argument("--cache", type=int, default=Settings.model_fields["cache_bytes"].default)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        for passages in chosen.passages:
+            data = (chosen.data or Path(folder)) / str(passages)
+            print(json.dumps(asdict(asyncio.run(measured(data, passages, chosen.cache)))), flush=True)
+
+
+async def measured(data: Path, passages: int, limit: int) -> Measured:
+    """Fill the tables where they are not there yet, and search."""
+    embedder = WordLlamaEmbedder.packaged()
+    fresh = not await asyncio.to_thread(data.exists)
+    store = await open_store(
+        str(data / "tables"), dimensions=embedder.dimensions, shards=1, embedder=embedder.name
+    )
+    if fresh:
+        await _fill(store, embedder, passages)
+    cache = NamespaceCache(
+        store.documents, store.chunks, store.memories, store.catalog, limit, folder=data / "index"
+    )
+    began, cpu = time.perf_counter(), time.process_time()
+    index = await cache.open(ROW)
+    cold, cold_cpu = time.perf_counter() - began, time.process_time() - cpu
+    queries = _queries()
+    await _asked(index, embedder, queries[:5], ANY)
+    found, walls, cpus = await _asked(index, embedder, queries, ANY)
+    year = replace(ANY, filter=Compare(field="year", operator="gte", value=YEARS - 1))
+    await _asked(index, embedder, queries[:1], year)
+    _, _, filtered = await _asked(index, embedder, queries, year)
+    resident, held = psutil.Process().memory_info().rss, index.nbytes
+    exact, _, exact_cpus = await _asked(_exact(index), embedder, queries[: SEARCHES // 3], ANY)
+    floor = _floor(index, [(await ask(index, embedder, query)).vector for query in queries[:10]])
+    await store.close()
+    return Measured(
+        passages=passages,
+        mapped=any(one.segment.mapped for one in index.chunks.view()),
+        held=held,
+        cold=cold,
+        cold_cpu=cold_cpu,
+        p50=median(walls),
+        p99=float(np.percentile(walls, 99)),
+        cpu=median(cpus),
+        cpu_least=float(np.percentile(cpus, 10)),
+        filtered_cpu=median(filtered),
+        exact_cpu=median(exact_cpus),
+        floor_cpu=floor,
+        same=mean(_shared(some, others) for some, others in zip(found, exact, strict=False)),
+        resident=resident,
+    )
+
+
+async def _fill(store: Store, embedder: WordLlamaEmbedder, passages: int) -> None:
+    writer = Writer(3)
+    for start in range(0, passages // PASSAGES, BATCH):
+        numbers = range(start, min(start + BATCH, passages // PASSAGES))
+        documents = {row.key: row for row in map(_document, numbers)}
+        chunks = dict(zip(documents, [_chunks(key, writer, embedder) for key in documents], strict=True))
+        await store.documents.update(list(documents), lambda key, _, rows=documents: [rows[key]])  # type: ignore[misc]  # bound now
+        await store.chunks.update(list(chunks), lambda key, _, rows=chunks: rows[key])  # type: ignore[misc]  # bound now
+        if start % (10 * BATCH) == 0:
+            await store.flush()
+    await store.flush()
+    await store.maintain()
+
+
+def _document(number: int) -> DocumentRow:
+    one = f"d{number}"
+    return DocumentRow(
+        key=document_key(SPACE, one), space=SPACE, id=one, seq=1, content_seq=1, created_at=NOW,
+        updated_at=NOW, status="done", title=f"Document {number}", metadata={"year": number % YEARS},
+    )  # fmt: skip
+
+
+def _chunks(document: str, writer: Writer, embedder: WordLlamaEmbedder) -> list[ChunkRow]:
+    texts = [writer.paragraph(CHARACTERS) for _ in range(PASSAGES)]
+    terms = counted(texts, [hashed(text) for text in texts])
+    return [
+        ChunkRow(
+            id=chunk_id(document, at, text), space=SPACE, document=document, position=at, text=text,
+            start=at * CHARACTERS, end=at * CHARACTERS + len(text), seq=1, created_at=NOW, vector=vector,
+            terms=own,
+        )
+        for at, (text, vector, own) in enumerate(zip(texts, embedder.embed(texts), terms, strict=True))
+    ]  # fmt: skip
+
+
+def _queries() -> list[str]:
+    """Words of a subject, with those of a sentence around them: rare ones and common ones."""
+    writer = Writer(5)
+    return [
+        f"{writer.question(at % SUBJECTS, 3)} {writer.paragraph(40, at % SUBJECTS)}" for at in range(SEARCHES)
+    ]
+
+
+async def _asked(
+    index: NamespaceIndex, embedder: WordLlamaEmbedder, queries: Sequence[str], wanted: Wanted
+) -> tuple[list[list[Hit]], list[float], list[float]]:
+    """What each finds, and its milliseconds by the clock and of the processor."""
+    found, walls, cpus = [], [], []
+    for query in queries:
+        began, cpu = time.perf_counter(), time.process_time()
+        found.append(await index.search(await ask(index, embedder, query), wanted))
+        walls.append(1000 * (time.perf_counter() - began))
+        cpus.append(1000 * (time.process_time() - cpu))
+    return found, walls, cpus
+
+
+def _exact(index: NamespaceIndex) -> NamespaceIndex:
+    """The same namespace, which knows no codes."""
+    twin = NamespaceIndex.__new__(NamespaceIndex)
+    twin.documents, twin.chunks, twin.memories = index.documents, index.chunks, index.memories
+    view = tuple(replace(one, segment=replace(one.segment, codes=None)) for one in index.chunks.view())
+    index.chunks._view = view  # noqa: SLF001 - measured, not served
+    return twin
+
+
+def _floor(index: NamespaceIndex, vectors: Sequence[Vector]) -> float:
+    """Milliseconds of the processor for the cosines of all rows and the ten best."""
+    matrices: list[NDArray[np.float32]] = [one.segment.columns.vectors for one in index.chunks.view()]
+    taken = []
+    for vector in vectors:
+        cpu = time.process_time()
+        near = np.concatenate([cosines(matrix, vector) for matrix in matrices])
+        best(near, np.arange(len(near)), FOUND)
+        taken.append(1000 * (time.process_time() - cpu))
+    return median(taken)
+
+
+def _shared(some: Sequence[Hit], others: Sequence[Hit]) -> float:
+    """How many of the exact ten are among those found."""
+    wanted = {hit.id for hit in others[:FOUND]}
+    return len(wanted & {hit.id for hit in some[:FOUND]}) / max(len(wanted), 1)
+
+
+if __name__ == "__main__":
+    main()
