@@ -71,6 +71,22 @@ def serve(
 
 
 @app.command()
+def doctor(
+    *,
+    data_dir: Annotated[Path | None, typer.Option(help="Where everything is kept.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs: every finding as JSON.")] = False,
+) -> None:
+    """Look at Python, disk, memory, port, log, tables, models, Kafka, object store, secrets and clock.
+
+    Says what is wrong and what to do about it. Exits with 1 where there is a problem; warnings are none.
+    """
+    from api.commandline.doctor import examine
+    from connectors.vault import Vault
+
+    examine(Settings() if data_dir is None else Settings(data_dir=data_dir), Vault, as_json=as_json)
+
+
+@app.command()
 def topics(
     *, check: Annotated[bool, typer.Option("--check", help="Create nothing; exit 1 on a difference.")] = False
 ) -> None:

@@ -19,7 +19,7 @@ from schemas.http.explain import (
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 
-_QUESTION = failures(400, 401, 403, 500)
+_QUESTION = failures(400, 401, 402, 403, 500)
 _ONE = failures(400, 401, 403, 404, 500, 503)
 
 
@@ -31,7 +31,10 @@ _ONE = failures(400, 401, 403, 404, 500, 503)
 )
 async def search(access: Reader, body: ExplainSearchBody) -> ExplainedSearch:
     """The answer of a search, now or at a past moment, each result with what its score is made of."""
-    return await access.state.explaining.search(access.state.catalog.namespace(access.namespace), body)
+    access.require("searches")
+    answer = await access.state.explaining.search(access.state.catalog.namespace(access.namespace), body)
+    access.count(searches=1)
+    return answer
 
 
 @router.post(

@@ -48,6 +48,18 @@ async def agree(connection: AsyncConnection, wanted: Meta) -> Meta:
     return _checked(rows, wanted)
 
 
+async def agreement(connection: AsyncConnection, wanted: Meta) -> Meta | None:
+    """As `agree`, but nothing is made: None where there is no store yet."""
+    try:
+        table = await connection.open_table("meta")
+    except ValueError as error:
+        if "was not found" not in str(error):
+            raise
+        return None
+    rows = (await table.query().to_arrow()).to_pylist()
+    return _checked({row["name"]: row["value"] for row in rows}, wanted) if rows else None
+
+
 def _checked(rows: dict[str, str | None], wanted: Meta) -> Meta:
     if rows.get("format") != _FORMAT:
         raise StoreMismatchError(

@@ -1,12 +1,19 @@
 """Object stores (s3://, gs://, az://) for locks and blobs. Imported only where one is used."""
 
 import os
+import time
 from collections.abc import Mapping
 from datetime import timedelta
+from uuid import uuid4
 
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import ObjectStore, from_url
 
+from pipeline.errors import OutageError
+
 _QUICK = timedelta(seconds=4)
+_PROBE = "doctor/probe"
 
 
 def open_objects(uri: str, options: Mapping[str, str] | None = None, *, quick: bool = False) -> ObjectStore:
@@ -25,3 +32,30 @@ def open_objects(uri: str, options: Mapping[str, str] | None = None, *, quick: b
         retries = {"max_retries": 3, "retry_timeout": _QUICK}
     store: ObjectStore = from_url(uri, config=given, client_options=client, retry_config=retries)  # type: ignore[call-overload]  # one overload per provider
     return store
+
+
+async def probed(uri: str, options: Mapping[str, str] | None = None) -> float:
+    """Seconds to write, read and remove an object there; OutageError says what did not go.
+
+    That it refuses to make an object that is there already is what leases stand on.
+    """
+    store, path, body = open_objects(uri, options, quick=True), f"{_PROBE}-{uuid4().hex}", b"recollect"
+    began = time.perf_counter()
+    try:
+        await obstore.put_async(store, path, body, mode="create")
+        read = bytes(await (await obstore.get_async(store, path)).bytes_async())
+        refuses = await _refuses(store, path, body)
+        await obstore.delete_async(store, path)
+    except BaseError as error:
+        raise OutageError(f"The object store at {uri} failed: {error}") from error
+    if read != body or not refuses:
+        raise OutageError(f"The object store at {uri} does not keep what it was given as it was given.")
+    return time.perf_counter() - began
+
+
+async def _refuses(store: ObjectStore, path: str, body: bytes) -> bool:
+    try:
+        await obstore.put_async(store, path, body, mode="create")
+    except AlreadyExistsError:
+        return True
+    return False

@@ -24,7 +24,7 @@ from pipeline.store.documents import Documents
 from pipeline.store.filling import FillingBase
 from pipeline.store.locks import FolderLocks
 from pipeline.store.memories import Memories
-from pipeline.store.meta import Meta, agree
+from pipeline.store.meta import Meta, agree, agreement
 from pipeline.store.operations import Operations
 from pipeline.store.readable import Readable
 from pipeline.store.shared import SharedTable, Sharing
@@ -182,6 +182,26 @@ async def open_store(
         meta = await agree(connection, wanted)
         sharing = Sharing(locks, seconds if follow_seconds is None else follow_seconds)
         return await _open_shared(sharing, connection, folder, meta, catalog or Catalog())
+
+
+async def agrees(
+    uri: str,
+    *,
+    dimensions: int,
+    shards: int,
+    embedder: str | None = None,
+    shared: bool = False,
+    storage: Mapping[str, str] | None = None,
+) -> bool:
+    """Whether there is a store at this URI, made with these; StoreMismatchError where it was with others."""
+    folder = None if "://" in uri else Path(uri)
+    if folder is not None and not folder.exists():
+        return False
+    options = None if storage is None else dict(storage)
+    connection = await lancedb.connect_async(
+        uri if folder is None else str(folder.resolve()), storage_options=options
+    )
+    return await agreement(connection, Meta(dimensions, shards, embedder, shared)) is not None
 
 
 def open_locks(uri: str, storage: Mapping[str, str] | None = None) -> Locks:

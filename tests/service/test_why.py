@@ -139,3 +139,6 @@ async def test_what_is_explained_needs_the_rights_of_what_is_read(service: World
     await other.refused(403, "POST", f"/ns/{ns}/explain/search", {"query": "tea"})
     await other.refused(403, "GET", f"/ns/{ns}/explain/memories/{memory['id']}")
     await other.refused(404, "GET", f"/ns/elsewhere/explain/memories/{memory['id']}")
+    used_up = {"name": "used up", "role": "read", "monthlySearches": 0}
+    spent = service.client.as_key((await service.client.ok("POST", "/admin/keys", used_up))["key"])
+    await spent.refused(402, "POST", f"/ns/{ns}/explain/search", {"query": "tea"})
