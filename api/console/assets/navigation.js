@@ -1,11 +1,14 @@
 /** What the navigation leads to. */
 
 /** The entries for this key and the namespace that is looked at; `key`: goes there after a `g`. */
-export function* entriesFor({ namespace }) {
+export function* entriesFor({ namespace, rights }) {
   yield { tab: "namespaces", name: "Namespaces", parts: [], key: "n" };
   if (namespace !== null) {
     yield { tab: "search", name: "Search", parts: ["ns", namespace, "search"], key: "s" };
     yield { tab: "documents", name: "Documents", parts: ["ns", namespace, "documents"], key: "d" };
     yield { tab: "memories", name: "Memories", parts: ["ns", namespace, "memories"], key: "m" };
+    yield { tab: "profile", name: "Profile", parts: ["ns", namespace, "profile"], key: "p" };
+    yield { tab: "settings", name: "Settings", parts: ["ns", namespace, "settings"], key: "t" };
   }
+  if (rights.admin) yield { tab: "keys", name: "Keys", parts: ["keys"], key: "k" };
 }

@@ -2,10 +2,13 @@
 
 import { document } from "./pages/document.js";
 import { documents } from "./pages/documents.js";
+import { keys } from "./pages/keys.js";
 import { memories } from "./pages/memories.js";
 import { memory } from "./pages/memory.js";
 import { namespaces } from "./pages/namespaces.js";
+import { profile } from "./pages/profile.js";
 import { search } from "./pages/search.js";
+import { settings } from "./pages/settings.js";
 
 const title = (text) => () => text;
 
@@ -17,6 +20,9 @@ const PAGES = [
   { at: "ns/:namespace/documents/:id", tab: "documents", title: title("Document"), show: document },
   { at: "ns/:namespace/memories", tab: "memories", title: title("Memories"), show: memories },
   { at: "ns/:namespace/memories/:id", tab: "memories", title: title("Memory"), show: memory },
+  { at: "ns/:namespace/profile", tab: "profile", title: title("Profile"), show: profile },
+  { at: "ns/:namespace/settings", tab: "settings", title: title("Settings"), show: settings },
+  { at: "keys", tab: "keys", title: title("Keys"), show: keys },
 ];
 
 /** The page of these parts, with the values of its variables; one that says so where there is none. */

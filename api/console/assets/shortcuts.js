@@ -11,12 +11,12 @@ const WAIT_MS = 1500;
 
 /** `g` and the letter of a page goes there, `/` to the field that finds something, `?` shows all of them. */
 export function listenForShortcuts(app) {
-  let went = 0;
+  let went = -Infinity;
   addEventListener("keydown", (event) => {
     const mine = !event.ctrlKey && !event.metaKey && !event.altKey && !event.target.closest?.(TYPING);
     if (!mine || app.who === null || localStorage.getItem(OFF)) return;
     if (event.timeStamp - went < WAIT_MS) {
-      went = 0;
+      went = -Infinity;
       const entry = [...entriesFor(app)].find((one) => one.key === event.key);
       if (entry) app.go(entry.parts);
     } else if (event.key === "g") {

@@ -12,7 +12,7 @@ export function themeSwitch() {
     { id: "theme", on: { change: () => apply(choice.value) } },
     Object.entries(NAMES).map(([value, name]) => el("option", { value, selected: value === chosen }, name)),
   );
-  return el("label.inline", { for: "theme" }, el("span", {}, "Theme"), choice);
+  return el("div.inline", {}, el("label", { for: "theme" }, "Theme"), choice);
 }
 
 function apply(theme) {

@@ -16,8 +16,7 @@ document.querySelector(".drop").dispatchEvent(new DragEvent("drop", { dataTransf
 
 
 async def test_a_text_a_file_and_a_dropped_file_are_added(visitor: Visitor, tmp_path: Path) -> None:
-    await visitor.sign_in()
-    await visitor.go("#/ns/shelf/documents")
+    await visitor.arrive("#/ns/shelf/documents")
     await visitor.sees("There are no documents here yet")
     assert await visitor.audit() == []
     await visitor.enter("Text or URL", "The kettle is blue.")
@@ -37,8 +36,7 @@ async def test_a_text_a_file_and_a_dropped_file_are_added(visitor: Visitor, tmp_
 async def test_a_file_that_cannot_be_read_says_why(visitor: Visitor, tmp_path: Path) -> None:
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.7 and nothing more")
-    await visitor.sign_in()
-    await visitor.go("#/ns/broken/documents")
+    await visitor.arrive("#/ns/broken/documents")
     await visitor.browser.choose_file("input[type=file]", broken)
     await visitor.browser.until("return document.querySelector('td .badge.bad')")
     assert await visitor.browser.text("td .trouble")
@@ -54,8 +52,7 @@ async def test_chosen_documents_are_deleted_after_a_question(visitor: Visitor) -
     for name in ("one", "two", "three"):
         await visitor.ok("POST", "/ns/chosen/document", {"content": f"This is {name}.", "id": name})
     await visitor.world.settled()
-    await visitor.sign_in()
-    await visitor.go("#/ns/chosen/documents")
+    await visitor.arrive("#/ns/chosen/documents")
     for name in ("one", "two"):
         await visitor.browser.click(f"#choose-{name}")
     await visitor.press("Delete the chosen")
@@ -87,11 +84,11 @@ async def test_versions_are_walked_and_one_is_forgotten(visitor: Visitor) -> Non
         body = {"content": text, "date": f"2026-03-0{day}", "dreaming": "instant"}
         await visitor.ok("POST", "/ns/walk/document", body)
         await visitor.world.settled()
-    await visitor.sign_in()
-    await visitor.go("#/ns/walk/memories")
+    await visitor.arrive("#/ns/walk/memories")
     await visitor.press("User lives in Porto")
     await visitor.sees("Earlier versions")
     await visitor.browser.until("return document.querySelector('.lines path')")
+    await visitor.sees("I live in Porto.")
     assert await visitor.audit() == []
     assert await visitor.overflow() == 0
     await visitor.browser.click("a.node")

@@ -10,30 +10,31 @@ import { poll, renew } from "../parts/polling.js";
 import { chips } from "../parts/results.js";
 import { empty, problem } from "../parts/states.js";
 import { status } from "../parts/statuses.js";
-import { places, withSpans } from "../parts/texts.js";
+import { stretch, withSpans } from "../parts/texts.js";
 
 const BUSY_MS = 1000;
 
 export async function document(view) {
   const place = el("div");
+  const spans = await wanted(view);
   const look = async () => {
     const shown = await view.api.get(path("ns", view.namespace, "document", view.id), { include: "chunks,memories" }, view.signal);
-    renew(place, shown, () => parts(view, shown));
+    renew(place, shown, () => parts(view, shown, spans));
     return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
   };
   if (await look()) poll(view.signal, BUSY_MS, look);
   return place;
 }
 
-function parts(view, shown) {
-  const { namespace, query } = view;
+function parts(view, shown, spans) {
+  const { namespace } = view;
   return [
     el("h2", {}, shown.title ?? shown.id),
     facts(shown),
     shown.system.error ? el("p.trouble", { role: "alert" }, shown.system.error) : null,
     chips(shown.metadata),
     shown.summary ? el("p", {}, shown.summary) : null,
-    text(shown, query.get("chunk")),
+    text(shown, spans),
     memories(shown, namespace),
     passages(shown, namespace),
     view.rights.writes(namespace) ? el("div.actions", {}, button("Delete this document", () => remove(view, shown), { class: "danger" })) : null,
@@ -44,13 +45,26 @@ function facts({ id, type, system, chunks }) {
   return el("p.muted", {}, status(system), ` ${type}, ${plural(chunks.length, "passage")}, added `, time(system.createdAt), ", id ", el("code", {}, id));
 }
 
-function text({ content, chunks, system }, wanted) {
+/** The spans of the passage or memory that one came for. Where the log is away nothing can be said of them. */
+async function wanted({ api, namespace, id, query, signal }) {
+  const [chunk, memory] = [query.get("chunk"), query.get("memory")];
+  try {
+    if (chunk !== null) return [(await api.get(path("ns", namespace, "explain", "chunks", chunk), {}, signal)).span];
+    if (memory === null) return [];
+    const { statements } = await api.get(path("ns", namespace, "explain", "memories", memory), {}, signal);
+    return statements.filter((one) => one.document?.id === id && one.span).map((one) => one.span);
+  } catch (error) {
+    if (error.status !== 404 && error.status !== 503) throw error;
+    return [];
+  }
+}
+
+function text({ content, system }, spans) {
   if (content === null) {
     return system.status === "failed" ? null : empty("No text yet", "It is shown as soon as the document has been read.");
   }
-  const found = places(content, chunks.map((one) => one.content));
-  const spans = found.filter((place, at) => place !== null && chunks[at].id === wanted);
-  const shown = el("div.document", { tabindex: "0", role: "region", "aria-label": "Text" }, withSpans(content, spans));
+  const marked = spans.map((span) => stretch(content, span)).sort(([one], [other]) => one - other);
+  const shown = el("div.document", { tabindex: "0", role: "region", "aria-label": "Text" }, withSpans(content, marked));
   const mark = shown.querySelector("mark");
   if (mark) requestAnimationFrame(() => mark.scrollIntoView({ block: "center" }));
   return shown;

@@ -1,45 +1,55 @@
-/** One memory among its relations: the graph of a namespace, walked one memory at a time. */
+/** One memory among its relations, and who states it: the graph of a namespace, walked one memory at a time. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { time } from "../format.js";
+import { moment, time } from "../format.js";
 import { sure } from "../parts/dialogs.js";
 import { flags } from "../parts/flags.js";
 import { button } from "../parts/forms.js";
 import { graph } from "../parts/graph.js";
-import { chips } from "../parts/results.js";
 import { problem } from "../parts/states.js";
-
-const NEIGHBOURS = 12;
 
 export async function memory(view) {
   const { api, namespace, id, signal, rights } = view;
-  const options = { include: "related,documents", relatedLimit: NEIGHBOURS };
-  const shown = await api.get(path("ns", namespace, "memories", id), options, signal);
-  const { related, document } = shown.included;
+  const shown = await api.get(path("ns", namespace, "explain", "memories", id), {}, signal);
   return [
-    graph(shown, related, (one) => to(["ns", namespace, "memories", one])),
-    el("section", {}, el("h2", {}, "This memory"), facts(shown, document, namespace), chips(shown.metadata)),
+    graph(shown, (one) => to(["ns", namespace, "memories", one])),
+    el("section", {}, el("h2", {}, "This memory"), facts(shown)),
+    el("section", {}, el("h2", {}, "Who says so"), el("ul.plain.passages", {}, shown.statements.map((one) => el("li.result", {}, statement(one, shown.id, namespace))))),
+    shown.notes.map((note) => el("p.muted", {}, note)),
     rights.writes(namespace) && !shown.isForgotten
       ? el("div.actions", {}, button("Forget this memory", () => forget(view, shown), { class: "danger" }))
       : null,
   ];
 }
 
-function facts({ id, version, system, ...kind }, document, namespace) {
-  const source = document
-    ? el("a", { href: to(["ns", namespace, "documents", document.id], { memory: id }) }, document.title ?? document.id)
-    : "A document that is gone";
+function facts({ id, version, forgottenAt, forgetReason, expiresAt, ...kind }) {
   const rows = [
     ["It is", flags(kind)],
     ["Version", String(version)],
-    ["From", source],
-    ["Formed", time(system.createdAt)],
-    ["Changed", time(system.updatedAt)],
+    forgottenAt ? ["Forgotten", [time(forgottenAt), forgetReason ? `: ${forgetReason}` : null]] : null,
+    expiresAt ? ["Holds until", moment(expiresAt)] : null,
     ["Id", el("code", {}, id)],
   ];
-  return el("dl.facts", {}, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  return el("dl.facts", {}, rows.filter(Boolean).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+/** A document that states it, with the words, and what was done to it on the way. */
+function statement({ document, span, since, date, events }, id, namespace) {
+  const source = document
+    ? el("a", { href: to(["ns", namespace, "documents", document.id], { memory: id }) }, document.title ?? document.id)
+    : "A document that is gone";
+  return [
+    span ? el("blockquote", {}, span.text) : null,
+    el("p.muted", {}, source, date ? `, of ${date}` : "", ", since ", time(since)),
+    el("details", {}, el("summary", {}, "Events in the log"), el("ol", {}, events.map(event))),
+  ];
+}
+
+function event({ stage, id, recordedAt, by, requestId }) {
+  const more = [by ? `by ${by}` : "", requestId ? `request ${requestId}` : ""].filter(Boolean).join(", ");
+  return el("li", {}, `${stage}, `, time(recordedAt), more ? `, ${more}` : "", ": ", el("code", {}, id));
 }
 
 async function forget({ app, api, namespace }, { id, memory: text }) {

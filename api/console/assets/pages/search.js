@@ -33,14 +33,14 @@ export async function search(view) {
   return [asking, found];
 }
 
-async function answer({ api, namespace, signal, rights }, body, place) {
+async function answer({ api, namespace, signal }, body, place) {
   refill(place, loading("results"));
   try {
-    const { results, searchTime } = await api.post(path("ns", namespace, "search"), body, undefined, signal);
+    const { results, searchTime, scale } = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
     if (results.length === 0) refill(place, nothing(body));
     else {
       const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
-      refill(place, el("p.muted", {}, summary), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, api, rights })))));
+      refill(place, el("p.muted", {}, summary), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, scale })))));
     }
   } catch (error) {
     if (!signal.aborted) refill(place, failure(error));

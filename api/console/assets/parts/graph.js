@@ -1,22 +1,28 @@
-/** A memory between its earlier and later versions, with what extends or was derived beside it; lines join them. */
+/** A memory between what it replaces and what replaces it, with what extends it or follows from it; lines join them. */
 
 import { el, svg } from "../dom.js";
 import { badge } from "./states.js";
-import { time } from "../format.js";
 
-/** `related`: the family of the interface; `address`: from an id to where it is shown. */
-export function graph(centre, related, address) {
+const SAYS = {
+  "extends to": "It says more about",
+  "extends from": "Says more about it",
+  "derives to": "It follows from",
+  "derives from": "Follows from it",
+};
+
+/** `centre`: an explained memory; `address`: from an id to where that memory is shown. */
+export function graph(centre, address) {
   const middle = el("div.node.centre", { "aria-current": "true" }, el("p", {}, centre.memory), el("footer.muted", {}, `version ${centre.version}`));
   const lines = svg("svg", { class: "lines", "aria-hidden": "true" });
-  const earlier = related.parents.map((one) => node(one, address, `version ${one.version}`));
-  const later = related.children.map((one) => node(one, address, `version ${one.version}`));
-  const beside = related.siblings.map((one) => node(one, address, ""));
+  const made = centre.relations.map((one) => ({ ...one, node: node(one, address) })).sort((one, other) => (one.version ?? 0) - (other.version ?? 0));
+  const of = (kind, direction) => made.filter((one) => one.kind === kind && one.direction === direction).map((one) => one.node);
+  const [earlier, later] = [of("updates", "to"), of("updates", "from")];
   const shown = el(
     "div.graph",
     {},
     lines,
-    lane("Earlier versions", earlier.reverse(), "Nothing was replaced by it."),
-    el("section.lane", {}, el("h2", {}, "Here"), middle, beside.length > 0 ? el("h3", {}, "Extends or follows from each other") : null, list(beside)),
+    lane("Earlier versions", earlier, "Nothing was replaced by it."),
+    el("section.lane", {}, el("h2", {}, "Here"), middle, beside(of)),
     lane("Later versions", later, "Nothing has replaced it."),
   );
   const draw = () => drawn(shown, lines, [...earlier.map((one) => [one, middle]), ...later.map((one) => [middle, one])]);
@@ -24,21 +30,32 @@ export function graph(centre, related, address) {
   return shown;
 }
 
+function beside(of) {
+  return Object.entries(SAYS).map(([relation, title]) => {
+    const nodes = of(...relation.split(" "));
+    return nodes.length > 0 ? [el("h3", {}, title), list(nodes)] : null;
+  });
+}
+
 function lane(title, nodes, nothing) {
   return el("section.lane", {}, el("h2", {}, title), nodes.length > 0 ? list(nodes) : el("p.muted", {}, nothing));
 }
 
 function list(nodes) {
-  return nodes.length > 0 ? el("ul.plain", {}, nodes.map((one) => el("li", {}, one))) : null;
+  return el("ul.plain", {}, nodes.map((one) => el("li", {}, one)));
 }
 
-function node(one, address, note) {
-  return el(
-    "a.node",
-    { href: address(one.id) },
-    el("p", {}, one.memory),
-    el("footer.muted", {}, badge(one.relation, one.relation), ` ${note} `, time(one.system.updatedAt)),
+function node({ id, memory, kind, version, isForgotten, why }, address) {
+  const footer = el(
+    "footer.muted",
+    {},
+    badge(kind, kind),
+    kind === "updates" && version ? ` version ${version}` : "",
+    isForgotten ? [" ", badge("forgotten", "bad")] : null,
+    el("p.reason", {}, why),
   );
+  if (memory === undefined) return el("div.node", {}, el("p.muted", {}, "A memory that is gone"), footer);
+  return el("a.node", { href: address(id) }, el("p", {}, memory), footer);
 }
 
 /** From the right edge of one to the left edge of the other, where they stand side by side. */

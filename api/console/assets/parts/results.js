@@ -8,7 +8,7 @@ import { withWords } from "./texts.js";
 
 const KINDS = { parents: "Replaces or follows from", children: "Replaced or extended by", siblings: "Beside it" };
 
-export function result(one, { namespace, body }) {
+export function result(one, { namespace, body, scale }) {
   const isMemory = one.memory !== undefined;
   return el(
     "article.result",
@@ -25,6 +25,7 @@ export function result(one, { namespace, body }) {
     el("footer.muted", {}, source(one, namespace, isMemory), " · ", time(one.system.updatedAt)),
     chips(one.metadata),
     relatives(one.included?.related, namespace),
+    why(one, scale),
   );
 }
 
@@ -37,9 +38,10 @@ export function similarity(value) {
 
 function source(one, namespace, isMemory) {
   const from = one.included?.document;
-  if (!from) return "Its document is gone";
   const place = isMemory ? { memory: one.id } : { chunk: one.id };
-  return ["From ", el("a", { href: to(["ns", namespace, "documents", from.id], place) }, from.title ?? from.id)];
+  const document = from ? el("a", { href: to(["ns", namespace, "documents", from.id], place) }, from.title ?? from.id) : "a document that is gone";
+  const itself = isMemory ? [" · ", el("a", { href: to(["ns", namespace, "memories", one.id]) }, "Its versions and relations")] : null;
+  return ["From ", document, itself];
 }
 
 export function chips(metadata) {
@@ -51,12 +53,27 @@ export function chips(metadata) {
 function relatives(related, namespace) {
   if (!related) return null;
   const groups = Object.entries(KINDS).filter(([kind]) => related[kind].length > 0);
+  const link = (one) => el("a", { href: to(["ns", namespace, "memories", one.id]) }, one.memory);
   return groups.map(([kind, name]) =>
     el(
       "section.relatives",
       {},
       el("h3", {}, name),
-      el("ul", {}, related[kind].map((one) => el("li", {}, badge(one.relation), " ", one.memory))),
+      el("ul", {}, related[kind].map((one) => el("li", {}, badge(one.relation, one.relation), " ", link(one)))),
     ),
   );
+}
+
+/** What its score is made of: each part of the ranking with what it gave or took. */
+function why({ why: { parts, raw }, similarity: value }, { middle, width }) {
+  const most = Math.max(...parts.map((one) => Math.abs(one.score)));
+  const rows = parts.map((one) => [el("dt", {}, one.part), el("dd", {}, gift(one.score, most), one.says)]);
+  const sum = `Together ${raw.toFixed(2)}. On the scale of this service, with its middle at ${middle} and a width of ${width}, that is ${value.toFixed(2)}.`;
+  return el("details.why", {}, el("summary", {}, `Why ${value.toFixed(2)}`), el("dl.facts", {}, rows), el("p.muted", {}, sum));
+}
+
+function gift(score, most) {
+  const bar = el("span.bar", { "aria-hidden": "true" }, el("span", { class: score < 0 ? "less" : null }));
+  bar.firstChild.style.width = `${(100 * Math.abs(score)) / most}%`;
+  return el("span.similarity", {}, bar, el("strong", {}, `${score < 0 ? "−" : "+"}${Math.abs(score).toFixed(2)}`), " ");
 }

@@ -26,13 +26,14 @@ export function withSpans(text, spans) {
   return [...parts, text.slice(at)];
 }
 
-/** Where each passage of a document stands in its text: passages follow each other and may overlap. null: nowhere. */
-export function places(text, passages) {
-  let from = 0;
-  return passages.map((passage) => {
-    const at = text.indexOf(passage, from);
-    if (at < 0) return null;
-    from = at + 1;
-    return [at, at + passage.length];
-  });
+/** Where a span of the service stands in a JavaScript string: the one counts characters, the other halves of some. */
+export function stretch(text, { start, end }) {
+  const from = unit(text, 0, start);
+  return [from, unit(text, from, end - start)];
+}
+
+/** So many characters further on. */
+function unit(text, at, characters) {
+  for (; characters > 0 && at < text.length; characters -= 1) at += text.codePointAt(at) > 0xffff ? 2 : 1;
+  return at;
 }

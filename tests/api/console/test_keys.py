@@ -1,0 +1,80 @@
+"""Keys, profiles and settings in a real Chromium: what is made there works, and what is refused is said."""
+
+import pytest
+
+from tests.api.console.visitor import Visitor
+from tests.browser import needs_chromium
+
+pytestmark = [pytest.mark.anyio, needs_chromium]
+
+
+async def test_a_key_is_made_used_and_revoked(visitor: Visitor) -> None:
+    await visitor.ok("POST", "/ns/mine/document", {"content": "A text."})
+    await visitor.ok("POST", "/ns/theirs/document", {"content": "A text."})
+    await visitor.arrive("#/keys")
+    await visitor.press("Create a key")
+    await visitor.enter("Name", "of a test")
+    await visitor.select("Role", "read: sees, changes nothing")
+    await visitor.enter("Namespaces", "mine, mine:*")
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    await visitor.press("Create")
+    await visitor.sees("It is shown only now")
+    key = await visitor.browser.text("dialog code")
+    await visitor.press("Done", "dialog")
+    await visitor.sign_in(key)
+    await visitor.sees("mine")
+    assert "theirs" not in await visitor.browser.text("main")
+    assert "Keys" not in await visitor.browser.text("nav")
+    await visitor.go("#/keys")
+    await visitor.sees("This needs an admin key")
+    await visitor.arrive("#/keys")
+    await visitor.browser.click("[aria-label='Revoke of a test']")
+    await visitor.press("Revoke", "dialog")
+    await visitor.sees("of a test is revoked.")
+    await visitor.world.client.as_key(key).refused(401, "GET", "/ns")
+
+
+async def test_a_key_that_ends_meanwhile_leads_back_to_the_door(visitor: Visitor) -> None:
+    made = await visitor.ok("POST", "/admin/keys", {"name": "short", "role": "read"})
+    await visitor.sign_in(made["key"])
+    await visitor.ok("DELETE", f"/admin/keys/{made['id']}")
+    await visitor.press("Namespaces", "nav")
+    await visitor.sees("The API key is not valid")
+    await visitor.sees("Sign in with an API key")
+
+
+async def test_a_profile_is_read_and_its_buckets_are_changed(visitor: Visitor) -> None:
+    text = "My name is Alice. I live in Lisbon. My favourite food is grilled sardines. I like swimming."
+    await visitor.ok("POST", "/ns/profiled/document", {"content": text, "dreaming": "instant"})
+    await visitor.world.settled()
+    await visitor.arrive("#/ns/profiled/profile")
+    await visitor.sees("User lives in Lisbon")
+    await visitor.press("Add a bucket")
+    await visitor.enter("Name", "food")
+    await visitor.enter("What belongs in it", "Favourite food, dishes, what somebody likes to eat")
+    await visitor.press("Save")
+    await visitor.sees("The bucket food is saved.")
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    buckets = (await visitor.ok("GET", "/ns/profiled/profile/buckets"))["buckets"]
+    assert buckets["food"].startswith("Favourite food")
+    await visitor.press("Change food")
+    await visitor.press("Remove this bucket")
+    await visitor.press("Remove", "dialog")
+    await visitor.sees("The bucket food is removed.")
+
+
+async def test_a_context_is_kept_and_a_namespace_ends_when_one_is_sure(visitor: Visitor) -> None:
+    await visitor.ok("POST", "/ns/ending/document", {"content": "A text."})
+    await visitor.arrive("#/ns/ending/settings")
+    await visitor.enter("Context", "Notes of a harbour master.")
+    await visitor.press("Save")
+    await visitor.sees("The context is saved.")
+    assert await visitor.audit() == []
+    assert (await visitor.ok("GET", "/ns/ending"))["supportingContext"] == "Notes of a harbour master."
+    await visitor.press("Delete it")
+    await visitor.press("Delete this namespace")
+    await visitor.press("Delete everything", "dialog")
+    await visitor.sees("ending is gone, with 1 document.")
+    await visitor.world.client.refused(404, "GET", "/ns/ending")
