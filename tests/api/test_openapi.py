@@ -29,7 +29,7 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-CONTRACT = operations(contract())
+CONTRACT = dict(sorted(operations(contract()).items()))
 
 
 def normal(schema: Any, document: dict[str, Any], depth: int = 0) -> Any:
