@@ -287,12 +287,15 @@ class Memories(Table[MemoryRow], Protocol):
         """As `Chunks.stream`."""
         ...
 
-    def outlines(self, spaces: Sequence[str]) -> AsyncIterator[list[MemoryRow]]:
-        """Every memory of these spaces, newest state, some thousand at a time, without vectors and terms."""
+    async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
+        """Memories that have any of these document keys among their sources, history included.
+
+        Without vectors and terms. Costs the same however many memories there are.
+        """
         ...
 
-    async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
-        """Memories that have any of these document keys among their sources."""
+    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        """Memories of these spaces that have any of these keys, as `of_documents`."""
         ...
 
     async def expiring(self) -> list[MemoryRow]:

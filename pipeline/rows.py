@@ -135,6 +135,8 @@ class MemoryRow:
     end: int | None = None
     relations: tuple[Relation, ...] = ()
     statements: tuple[Statement, ...] = ()
+    keys: tuple[str, ...] = ()
+    """What it is found by when memories are compared (`pipeline.memory.keys`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,12 +115,11 @@ class FakeChunks(FakeTable[ChunkRow]):
 class FakeMemories(FakeTable[MemoryRow]):
     """`ports.Memories`."""
 
-    async def outlines(self, spaces: Sequence[str]) -> AsyncIterator[list[MemoryRow]]:
-        if rows := await self.in_spaces(spaces):
-            yield rows
-
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
         return [row for row in self.rows if set(row.sources) & set(documents)]
+
+    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        return [row for row in self.rows if row.space in spaces and set(row.keys) & set(keys)]
 
     async def expiring(self) -> list[MemoryRow]:
         return [row for row in self.rows if row.expires_at is not None and row.forgotten_at is None]

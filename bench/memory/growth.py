@@ -8,8 +8,8 @@ import argparse
 import asyncio
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -20,6 +20,7 @@ from bench.figures import machine
 from bench.server import Server
 from bench.wire import Connection
 from pipeline.inference import open_embedder
+from pipeline.memory.ledger import keys_of
 from pipeline.ports import Embedder
 from pipeline.rows import DocumentRow, MemoryRow, Statement
 from pipeline.store import Store, open_store
@@ -43,19 +44,59 @@ def main() -> None:
     """Print one line for each size, as a Markdown table."""
     options = argparse.ArgumentParser(prog="python -m bench.memory.growth", description=__doc__)
     options.add_argument("--sizes", type=int, nargs="+", default=[100, 10_000, 100_000, 1_000_000])
+    options.add_argument("--one", action="store_true", help="all that is there is known of one person")
+    chosen = options.parse_args()
     print(f"{ADDED} documents of three sentences, one after the other; {machine()}.\n")
     print(
-        "| memories there | first document, s | next, ms of CPU | next, ms until remembered "
+        "| memories there | first document, s | first, ms of CPU "
+        "| next, ms of CPU | next, ms until remembered "
         "| first profile, ms | profile, ms of CPU | after a change, ms of CPU | resident, MB |"
     )
-    print("|---:|---:|---:|---:|---:|---:|---:|---:|")
-    for size in options.parse_args().sizes:
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    for size in chosen.sizes:
         with tempfile.TemporaryDirectory(prefix="recollect-growth-") as folder:
-            asyncio.run(fill(Path(folder) / "data", size))
+            asyncio.run(fill(Path(folder) / "data", size, of_one if chosen.one else of_many))
             print(f"| {size:,} | {asyncio.run(_measured(Path(folder) / 'data'))} |", flush=True)
 
 
-async def fill(data: Path, size: int) -> None:
+def of_many(number: int) -> list[str]:
+    """What is known of one person each: facts with slots and without."""
+    who = f"Person{number}"
+    return [
+        f"{who} lives in City{number % 997}",
+        f"{who} works at Company{number % 4999}",
+        f"{who} likes book {number}",
+        f"{who} met Person{number + 1} in shop {number % 313}",
+        f"{who} plays the cello in band {number % 211}",
+        f"{who}'s birthday is on day {number % 365}",
+        f"{who} visited museum {number % 1013}",
+        f"{who} has {number % 7 + 2} cats",
+        f"{who} read report {number} of unit {number % 89}",
+        f"{who} booked room {number % 53} for the meeting on plan {number}",
+    ]
+
+
+def of_one(number: int) -> list[str]:
+    """What is known of one person more: half of it in slots of many values."""
+    return [
+        f"Newcomer likes book {number}",
+        f"Newcomer met Person{number} in shop {number % 313}",
+        f"Newcomer plays song {number} of band {number % 211}",
+        f"Newcomer visited museum {number} of City{number % 1013}",
+        f"Newcomer has map {number} of the north",
+        f"Newcomer read report {number} of unit {number % 89}",
+        f"Newcomer uses tool {number}",
+        f"Newcomer booked room {number % 53} for the meeting on plan {number}",
+        f"Newcomer collects stamp {number}",
+        f"Newcomer heard talk {number} about theme {number % 131}",
+    ]
+
+
+Known = Callable[[int], list[str]]
+"""The facts of the document of this number."""
+
+
+async def fill(data: Path, size: int, known: Known = of_many) -> None:
     """A namespace with so many memories, as the stages would have left it."""
     embedder = open_embedder("wordllama")
     store = await open_store(
@@ -64,7 +105,7 @@ async def fill(data: Path, size: int) -> None:
     row = NamespaceChanged(name=NAME, generation=0, spaces=(SPACE,), created_at=_AT, updated_at=_AT)
     store.catalog.apply(SettingsChanged(change=row))
     for numbers in _batches(size // FACTS):
-        await _write(store, embedder, numbers)
+        await _write(store, embedder, numbers, known)
     await store.maintain()
     await store.close()
 
@@ -74,25 +115,26 @@ def _batches(documents: int) -> Iterator[range]:
         yield range(begin, min(begin + BATCH, documents))
 
 
-async def _write(store: Store, embedder: Embedder, numbers: range) -> None:
-    documents = {document_key(SPACE, f"d{number}"): _document(number) for number in numbers}
-    memories = {one.id: one for number in numbers for one in await _memories(embedder, number)}
+async def _write(store: Store, embedder: Embedder, numbers: range, known: Known) -> None:
+    documents = {document_key(SPACE, f"d{number}"): _document(number, known) for number in numbers}
+    formed = [one for number in numbers for one in await _memories(embedder, number, known)]
+    memories = {one.id: replace(one, keys=keys_of(one)) for one in formed}
     await store.documents.update(list(documents), lambda key, _: [documents[key]])
     await store.memories.update(list(memories), lambda one, _: [memories[one]])
     await store.flush()
 
 
-def _document(number: int) -> DocumentRow:
+def _document(number: int, known: Known) -> DocumentRow:
     at = _AT + timedelta(seconds=number)
     key = document_key(SPACE, f"d{number}")
-    text = "\n".join(_facts(number))
+    text = "\n".join(known(number))
     return DocumentRow(key, SPACE, f"d{number}", number, number, at, at, "done", text=text, text_seq=number)
 
 
-async def _memories(embedder: Embedder, number: int) -> list[MemoryRow]:
+async def _memories(embedder: Embedder, number: int, known: Known) -> list[MemoryRow]:
     at = _AT + timedelta(seconds=number)
     key = document_key(SPACE, f"d{number}")
-    texts = _facts(number)
+    texts = known(number)
     statement = Statement(key, number, number, at, at, at)
     return [
         MemoryRow(
@@ -109,23 +151,6 @@ async def _memories(embedder: Embedder, number: int) -> list[MemoryRow]:
             statements=(statement,),
         )
         for place, (text, vector) in enumerate(zip(texts, await embedder.documents(texts), strict=True))
-    ]
-
-
-def _facts(number: int) -> list[str]:
-    """What is known of one person each: facts with slots and without."""
-    who = f"Person{number}"
-    return [
-        f"{who} lives in City{number % 997}",
-        f"{who} works at Company{number % 4999}",
-        f"{who} likes book {number}",
-        f"{who} met Person{number + 1} in shop {number % 313}",
-        f"{who} plays the cello in band {number % 211}",
-        f"{who}'s birthday is on day {number % 365}",
-        f"{who} visited museum {number % 1013}",
-        f"{who} has {number % 7 + 2} cats",
-        f"{who} read report {number} of unit {number % 89}",
-        f"{who} booked room {number % 53} for the meeting on plan {number}",
     ]
 
 
@@ -152,6 +177,7 @@ async def _measured(data: Path) -> str:
     return " | ".join(
         [
             f"{first.wall:.1f}",
+            f"{first.cpu * 1000:.0f}",
             f"{_median_cpu(later):.0f}",
             f"{median(one.wall for one in later) * 1000:.0f}",
             f"{cold.wall * 1000:.0f}",
@@ -168,8 +194,7 @@ def _median_cpu(taken: Sequence[_Taken]) -> float:
 
 async def _remembered(connection: Connection, process: psutil.Process, number: int) -> _Taken:
     """Add a document; what it took until its memories were there."""
-    name = f"Newcomer{number}"
-    content = f"{name} lives in Lisbon. {name} plays chess. {name} works at Acme."
+    content = f"Newcomer likes tea {number}. Newcomer plays chess. Ann{number} works at Acme."
     began, spent = time.perf_counter(), _cpu(process)
     body = {"id": f"new{number}", "content": content, "dreaming": "instant"}
     await connection.post(f"/ns/{NAME}/document", body)

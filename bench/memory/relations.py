@@ -123,24 +123,23 @@ async def _print_cost(data: Path, size: int) -> None:
     cache = NamespaceCache(
         store.documents, store.chunks, store.memories, store.catalog, CACHE, folder=data / "index"
     )
-    ledger = Ledger(store.memories, capacity=2 * size)
+    ledger = Ledger(store.memories)
     words = await cache.shared_words(NAME)
     if words is None:
         message = f"There is no namespace {NAME}"
         raise SystemExit(message)
-    await ledger.load([SPACE])
-    taken = sorted(_seconds(ledger, words, number, at) * 1000 for number in range(ASKED))
+    taken = sorted([await _seconds(ledger, words, number, at) * 1000 for number in range(ASKED)])
     print(f"\nRelations of one new memory in a namespace of {size:,}, CPU time; {machine()}:")
     print(f"- median {median(taken):.2f} ms, p99 {taken[int(0.99 * ASKED)]:.2f} ms, most {taken[-1]:.2f} ms")
     await store.close()
 
 
-def _seconds(ledger: Ledger, words: SharedWords, number: int, at: datetime) -> float:
+async def _seconds(ledger: Ledger, words: SharedWords, number: int, at: datetime) -> float:
     """Slots, those who share them, the verdict, the neighbours by words, and the parent among them."""
     text = _NEW[number % len(_NEW)].format(number=number, who=f"Person{number * 7}")
     begun = process_time()
     own = slots(text)
-    judge(own, at, ledger.in_slots([SPACE], [slot.key for slot in own]))
+    judge(own, at, (await ledger.sharing([SPACE], own)).sharing([SPACE], own))
     near = words(hashed(text))
     parent(text, near.found, near)
     return process_time() - begun

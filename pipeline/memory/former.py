@@ -1,14 +1,14 @@
 """Documents to `memories.formed`: their facts, and what these mean for the facts of the namespace."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from weakref import WeakValueDictionary
 
 from pipeline.memory.drafts import Draft
 from pipeline.memory.extraction import ByRules, Delay, Extraction
-from pipeline.memory.ledger import Ledger
+from pipeline.memory.ledger import Facts, Ledger
 from pipeline.memory.neighbours import Vicinity
 from pipeline.memory.relations import Known
 from pipeline.memory.writing import Surroundings, Work, Writing
@@ -101,16 +101,15 @@ class Former:
 
     async def _relate(self, owner: NamespaceRow, found: Sequence[tuple[Work, Sequence[Draft]]]) -> None:
         """Compare the facts with what is known, document by document, and publish them."""
-        await self._ledger.load(owner.spaces)
-        keys = {slot.key for _, facts in found for draft in facts for slot in draft.slots}
-        rivals = self._ledger.in_slots(owner.spaces, keys)
-        await self._let_go_of_lost(rivals)
-        shared = await self._groups([work for work, _ in found], rivals)
+        slots = [slot for _, facts in found for draft in facts for slot in draft.slots]
+        known = await self._ledger.sharing(owner.spaces, slots)
+        await self._let_go_of_lost(known)
+        shared = await self._groups([work for work, _ in found], known)
         vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found else None
         events: list[MemoriesFormed] = []
         for work, facts in found:
             near = await vicinity.near(work, facts) if vicinity is not None else {}
-            events.append(await self._formed(owner, Surroundings(work, shared, near), facts))
+            events.append(await self._formed(known, owner, Surroundings(work, shared, near), facts))
             if sum(len(event.memories) for event in events) >= TOGETHER:
                 await self._publish(events)
                 events = []
@@ -120,10 +119,9 @@ class Former:
         await self._publisher.publish(MEMORIES_FORMED, [(event.space, event) for event in events])
 
     async def _formed(
-        self, owner: NamespaceRow, around: Surroundings, facts: Sequence[Draft]
+        self, known: Facts, owner: NamespaceRow, around: Surroundings, facts: Sequence[Draft]
     ) -> MemoriesFormed:
-        await self._ledger.load(owner.spaces)
-        work, writing = around.work, Writing(self._ledger, owner, around)
+        work, writing = around.work, Writing(known, owner, around)
         memories: dict[str, FormedMemory] = {}
         until = perf_counter() + BREATH_SECONDS
         for draft in facts:
@@ -132,8 +130,8 @@ class Former:
             if perf_counter() > until:
                 # A thousand facts of one slot take a second to compare, and requests are waiting.
                 await asyncio.sleep(0)
-                await self._ledger.load(owner.spaces)
                 until = perf_counter() + BREATH_SECONDS
+        self._ledger.note(writing.changed.values())
         return MemoriesFormed(
             space=work.space,
             document=work.document,
@@ -142,21 +140,22 @@ class Former:
             memories=tuple(memories.values()),
         )
 
-    async def _let_go_of_lost(self, facts: Sequence[Known]) -> None:
+    async def _let_go_of_lost(self, known: Facts) -> None:
         """Facts that were formed but never reached the table, because their document changed meanwhile.
 
         While the document waits for memories, those of its older text may still be on their way.
         """
-        waiting = {fact.id: fact.pending for fact in facts if fact.pending is not None}
+        waiting = {fact.id: fact.pending for fact in known if fact.pending is not None}
         rows = await self._documents.get({document for document, _ in waiting.values()}) if waiting else {}
         for id_, (document, seq) in waiting.items():
             row = rows.get(document)
-            now = self._ledger.get(id_)
-            lost = not row or (row[0].current_seq != seq and not row[0].dreaming)
-            if now is not None and now.pending is not None and lost:
+            if row and (row[0].current_seq == seq or row[0].dreaming):
+                continue
+            if (now := self._ledger.ahead(id_)) is not None and now.pending is not None:
                 self._ledger.drop(id_)
+                known.drop(id_)
 
-    async def _groups(self, works: Sequence[Work], facts: Sequence[Known]) -> dict[str, Metadata]:
+    async def _groups(self, works: Sequence[Work], facts: Iterable[Known]) -> dict[str, Metadata]:
         """The groups of the documents in question, by key; empty when no document asks for one."""
         if not any(work.group for work in works):
             return {}

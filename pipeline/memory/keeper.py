@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from hashlib import blake2b
 
 from pipeline.locks import LocalLocks
 from pipeline.memory.conclusions import all_premises, concluded, premises
-from pipeline.memory.ledger import Ledger
+from pipeline.memory.ledger import Facts, Ledger, keys_of
 from pipeline.memory.settling import settling, standing_as
 from pipeline.memory.statements import Edit, without
 from pipeline.ports import Catalog, Hold, Locks, Memories
@@ -17,7 +18,7 @@ _STRIPES = 256
 
 
 class Keeper:
-    """Serialises changes of memories of a space; the ledger shows it what replaces what.
+    """Serialises changes of memories of a space; the ledger finds what replaces what.
 
     `locks`: those of every process that changes memories; by default there is this one.
     """
@@ -36,41 +37,39 @@ class Keeper:
             return
         async with self._alone(spaces) as (together, holds):
             found = await self._memories.get(edits.keys())
-            # Nothing may be awaited between loading and settling: what is loaded could be evicted meanwhile.
-            await self._ledger.load(together)
-            planned = {one: _edited(edits[one], _first(found.get(one))) for one in edits}
-            settled = settling(self._ledger, planned)
+            there = {one: _first(found.get(one)) for one in edits}
+            planned = {one: _edited(edits[one], row) for one, row in there.items()}
+            facts = await self._ledger.around(together, there, planned)
+            settled = settling(facts, planned)
 
             def apply(one: str, rows: list[MemoryRow]) -> Sequence[MemoryRow] | None:
                 before = _first(rows)
                 after = standing_as(_edited(edits.get(one, ()), before), settled.get(one))
-                return None if after is before else [] if after is None else [after]
+                return None if after is before else [] if after is None else [_found(after)]
 
             for hold in holds:
                 hold.check()
             changed = [*edits, *(one for one in settled if one not in edits)]
             after = await self._memories.update(changed, apply)
-            await self._conclude(together, {**dict.fromkeys(edits), **_each_first(after)})
+            await self._conclude(together, facts, {**dict.fromkeys(edits), **_each_first(after)})
             for hold in holds:
                 hold.check()
 
-    async def _conclude(self, together: set[str], changed: Mapping[str, MemoryRow | None]) -> None:
+    async def _conclude(
+        self, together: Sequence[str], facts: Facts, changed: Mapping[str, MemoryRow | None]
+    ) -> None:
         """What follows from memories that changed, or is itself new, holds as far as they do; and so on."""
-        while changed:
-            await self._ledger.load(together)
-            ids = {one for id_ in changed for one in self._ledger.concluded(id_)}
-            ids |= {id_ for id_, row in changed.items() if row is not None and premises(row)}
-            if not ids:
-                return
+        ids = {one for id_ in changed for one in facts.concluded(id_)}
+        ids |= {id_ for id_, row in changed.items() if row is not None and premises(row)}
+        while ids:
             rows = _each_first(await self._memories.get(ids))
             there = [row for row in rows.values() if row is not None]
-            around = _each_first(await self._memories.get(all_premises(there)))
-            await self._ledger.load(together)
-            after = {
-                row.id: concluded(row, around, replaced=bool(self._ledger.later(row.id))) for row in there
-            }
+            premised = _each_first(await self._memories.get(all_premises(there)))
+            facts = await self._ledger.around(together, rows)
+            after = {row.id: concluded(row, premised, replaced=bool(facts.later(row.id))) for row in there}
             changed = {id_: row for id_, row in after.items() if row is not rows[id_]}
             await self._memories.update(list(changed), lambda one, _, after=after: _listed(after[one]))  # type: ignore[misc]  # bound per round
+            ids = {one for id_ in changed for one in facts.concluded(id_)}
 
     async def withdraw(self, documents: Collection[str]) -> None:
         """Documents are gone: so are the memories that only they supported."""
@@ -79,7 +78,7 @@ class Keeper:
         await self.change({row.space for row in rows}, {row.id: [gone] for row in rows})
 
     @asynccontextmanager
-    async def _alone(self, spaces: Iterable[str]) -> AsyncIterator[tuple[set[str], list[Hold]]]:
+    async def _alone(self, spaces: Iterable[str]) -> AsyncIterator[tuple[list[str], list[Hold]]]:
         """All that versions of these spaces may run across, while nobody else changes memories of it."""
         wanted = set(spaces)
         while True:
@@ -89,7 +88,7 @@ class Keeper:
                 names = sorted({_lock_name(space) for space in together})
                 holds = [await held.enter_async_context(self._locks.hold(name)) for name in names]
                 if self._together(wanted) == together:
-                    yield together, holds
+                    yield sorted(together), holds
                     return
             # Spaces were moved meanwhile: others may be changed together with these now.
 
@@ -105,6 +104,12 @@ class Keeper:
     async def durable(self) -> None:
         """Wait until every change so far is on disk."""
         await self._memories.durable()
+
+
+def _found(row: MemoryRow) -> MemoryRow:
+    """With the keys it is to be found by."""
+    keys = keys_of(row)
+    return row if keys == row.keys else replace(row, keys=keys)
 
 
 def _lock_name(space: str) -> str:

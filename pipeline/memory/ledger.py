@@ -1,17 +1,17 @@
-"""Which facts share a slot and which replaced which, per space, in memory: a view of the memories table.
+"""Which facts share a slot and which replaced which: looked up in the memories table, as much as is asked.
 
-It holds only facts that have a slot or replace others, is loaded on first use, kept true by the table's
-listener, and bounded: the space that was not used for longest goes first.
+What was formed and is not in the table yet is held here, bounded: what was formed longest ago goes first.
 """
 
-import asyncio
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from pipeline.memory import keys
 from pipeline.memory.conclusions import premises
 from pipeline.memory.relations import Known, moment
 from pipeline.memory.slots.reading import slots
+from pipeline.memory.slots.slot import Slot
 from pipeline.memory.statements import stated_relations
 from pipeline.ports import Memories
 from pipeline.rows import MemoryRow
@@ -19,11 +19,11 @@ from pipeline.rows import MemoryRow
 K = TypeVar("K")
 
 CAPACITY = 200_000
-"""Facts, at most, of spaces that are not in use."""
+"""Facts, at most, that are on their way to the table."""
 
 
 def known(row: MemoryRow) -> Known | None:
-    """The row as the ledger holds it; None if it can neither replace nor be replaced."""
+    """The row as a fact; None if it can neither replace nor be replaced, and concludes nothing."""
     own = slots(row.text)
     updates = tuple(one.target for one in row.relations if one.kind == "updates")
     needed = premises(row)
@@ -48,60 +48,41 @@ def known(row: MemoryRow) -> Known | None:
     )
 
 
-def _known(rows: Sequence[MemoryRow]) -> list[Known]:
-    return [fact for row in rows if (fact := known(row)) is not None]
+def keys_of(row: MemoryRow) -> tuple[str, ...]:
+    """What a memory is to be found by."""
+    fact = known(row)
+    return () if fact is None else keys.of(fact.slots, (*fact.stated, *fact.replaced_by), fact.premises)
 
 
-class Ledger:
-    """One per process and memories table, subscribed on construction."""
+class Facts:
+    """Facts by id and by what they have to do with each other."""
 
-    def __init__(self, memories: Memories, capacity: int = CAPACITY) -> None:
-        self._memories = memories
-        self._capacity = capacity
+    def __init__(self, facts: Iterable[Known] = ()) -> None:
         self._facts: dict[str, Known] = {}
-        self._spaces: OrderedDict[str, set[str]] = OrderedDict()
-        self._slots: defaultdict[tuple[str, str, str], set[str]] = defaultdict(set)
+        self._slots: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._later: defaultdict[str, set[str]] = defaultdict(set)
         self._naming: defaultdict[str, set[str]] = defaultdict(set)
         self._concluded: defaultdict[str, set[str]] = defaultdict(set)
-        self._loading: dict[str, set[str]] = {}
-        self._lock = asyncio.Lock()
-        memories.subscribe(self._changed, self._spaces.__contains__)
+        for fact in facts:
+            self.put(fact)
 
-    async def load(self, spaces: Iterable[str]) -> None:
-        """Make sure that these spaces are held, with what other processes changed too."""
-        wanted = dict.fromkeys(spaces)
-        await self._memories.refresh(wanted)
-        async with self._lock:
-            for space in wanted:
-                if space in self._spaces:
-                    self._spaces.move_to_end(space)
-                else:
-                    await self._load(space)
-            self._evict(keep=wanted.keys())
+    def __len__(self) -> int:
+        return len(self._facts)
 
-    async def _load(self, space: str) -> None:
-        """Read and taken apart in a thread, held some at a time: requests go on beside a large space."""
-        self._spaces[space] = set()
-        changed = self._loading[space] = set()
-        try:
-            async for rows in self._memories.outlines([space]):
-                for fact in await asyncio.to_thread(_known, rows):
-                    if fact.id not in changed:
-                        self.put(fact)
-        except BaseException:
-            self._forget_space(space)
-            raise
-        finally:
-            del self._loading[space]
+    def __iter__(self) -> Iterator[Known]:
+        return iter(list(self._facts.values()))
 
     def get(self, id: str) -> Known | None:  # noqa: A002 - a memory's own word
         """A fact by its memory's id."""
         return self._facts.get(id)
 
-    def in_slots(self, spaces: Sequence[str], keys: Iterable[tuple[str, str]]) -> list[Known]:
-        """The facts of any of these slots, forgotten and replaced ones too."""
-        found = {one: None for key in keys for space in spaces for one in self._slots.get((space, *key), ())}
+    def sharing(self, spaces: Sequence[str], some: Iterable[Slot]) -> list[Known]:
+        """The facts that these slots can contradict or repeat, forgotten and replaced ones too."""
+        return self.keyed(spaces, keys.sought(some))
+
+    def keyed(self, spaces: Sequence[str], some: Iterable[str]) -> list[Known]:
+        """Those that have any of these keys of slots."""
+        found = {one for key in some for space in spaces for one in self._slots.get((space, key), ())}
         return [self._facts[one] for one in sorted(found)]
 
     def later(self, id: str) -> frozenset[str]:  # noqa: A002
@@ -117,15 +98,11 @@ class Ledger:
         return frozenset(self._concluded.get(id, ()))
 
     def put(self, fact: Known) -> None:
-        """Hold a fact; one that is not yet in the table is `pending` until the table has it."""
+        """Hold a fact, instead of what was held of it."""
         self.drop(fact.id)
-        members = self._spaces.get(fact.space)
-        if members is None:
-            return
-        members.add(fact.id)
         self._facts[fact.id] = fact
-        for slot in fact.slots:
-            self._slots[(fact.space, *slot.key)].add(fact.id)
+        for key in keys.held(fact.slots):
+            self._slots[fact.space, key].add(fact.id)
         for target in fact.updates:
             self._later[target].add(fact.id)
         for other in (*fact.stated, *fact.replaced_by):
@@ -138,9 +115,8 @@ class Ledger:
         fact = self._facts.pop(id, None)
         if fact is None:
             return
-        self._spaces[fact.space].discard(id)
-        for key in {slot.key for slot in fact.slots}:
-            _discard(self._slots, (fact.space, *key), id)
+        for key in keys.held(fact.slots):
+            _discard(self._slots, (fact.space, key), id)
         for target in fact.updates:
             _discard(self._later, target, id)
         for other in {*fact.stated, *fact.replaced_by}:
@@ -148,28 +124,93 @@ class Ledger:
         for premise in fact.premises:
             _discard(self._concluded, premise, id)
 
+
+class Ledger:
+    """One per process and memories table, subscribed on construction."""
+
+    def __init__(self, memories: Memories, capacity: int = CAPACITY) -> None:
+        self._memories = memories
+        self._capacity = capacity
+        self._ahead = Facts()
+        self._spaces = Counter[str]()
+        memories.subscribe(self._changed, self._spaces.__contains__)
+
+    async def sharing(self, spaces: Sequence[str], some: Iterable[Slot]) -> Facts:
+        """The facts that these slots can contradict or repeat, with those on their way to the table."""
+        await self._memories.refresh(spaces)
+        wanted = keys.sought(some)
+        # What reaches the table while it is read is in one of both.
+        before = self._ahead.keyed(spaces, wanted)
+        rows = await self._memories.keyed(spaces, wanted)
+        facts = Facts(_known(rows))
+        for fact in (*before, *self._ahead.keyed(spaces, wanted)):
+            facts.put(fact)
+        return facts
+
+    async def around(
+        self,
+        spaces: Sequence[str],
+        there: Mapping[str, MemoryRow | None],
+        becoming: Mapping[str, MemoryRow | None] | None = None,
+    ) -> Facts:
+        """All that versions of these memories may depend on, and what was concluded from them.
+
+        As the table has them, to who holds the lock of these spaces. `becoming`: as they will be.
+        """
+        facts = Facts(_known(row for row in there.values() if row is not None))
+        then = _known(row for row in (becoming or {}).values() if row is not None)
+        named = {one for fact in (*facts, *then) for one in (fact.id, *_named(fact))}
+        needed, seen, asked = {*there, *named}, set[str](), set(there)
+        while named or needed:
+            wanted = [*map(keys.names, sorted(named)), *map(keys.needs, sorted(needed))]
+            pointing = await self._memories.keyed(spaces, wanted)
+            others = await self._memories.get(named - asked)
+            seen |= named
+            asked |= named
+            fresh = _known([*pointing, *(row for rows in others.values() for row in rows)])
+            for fact in fresh:
+                facts.put(fact)
+            named = needed = {one for fact in fresh for one in (fact.id, *_named(fact))} - seen
+        return facts
+
+    async def concluded(self, spaces: Sequence[str], ids: Collection[str]) -> list[MemoryRow]:
+        """What was concluded from any of these memories."""
+        return await self._memories.keyed(spaces, [keys.needs(one) for one in ids])
+
+    def note(self, facts: Iterable[Known]) -> None:
+        """These were formed: the table will have them so."""
+        for fact in facts:
+            self.drop(fact.id)
+            self._ahead.put(fact)
+            self._spaces[fact.space] += 1
+        while len(self._ahead) > self._capacity:
+            self.drop(next(iter(self._ahead)).id)
+
+    def ahead(self, id: str) -> Known | None:  # noqa: A002 - a memory's own word
+        """A fact that the table does not have so yet."""
+        return self._ahead.get(id)
+
+    def drop(self, id: str) -> None:  # noqa: A002
+        """It is in the table, or never will be."""
+        fact = self._ahead.get(id)
+        if fact is None:
+            return
+        self._ahead.drop(id)
+        self._spaces[fact.space] -= 1
+        if not self._spaces[fact.space]:
+            del self._spaces[fact.space]
+
     def _changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
-        for id_, rows in groups.items():
-            for changed in self._loading.values():
-                changed.add(id_)
-            fact = known(rows[0]) if rows and rows[0].space in self._spaces else None
-            if fact is None:
-                self.drop(id_)
-            else:
-                self.put(fact)
-
-    def _evict(self, keep: Iterable[str]) -> None:
-        kept = set(keep)
-        for space in list(self._spaces):
-            if len(self._facts) + len(self._spaces) <= self._capacity:
-                return
-            if space not in kept:
-                self._forget_space(space)
-
-    def _forget_space(self, space: str) -> None:
-        for id_ in list(self._spaces.get(space, ())):
+        for id_ in groups:
             self.drop(id_)
-        self._spaces.pop(space, None)
+
+
+def _known(rows: Iterable[MemoryRow]) -> list[Known]:
+    return [fact for row in rows if (fact := known(row)) is not None]
+
+
+def _named(fact: Known) -> tuple[str, ...]:
+    return (*fact.updates, *fact.stated, *fact.replaced_by)
 
 
 def _discard(index: dict[K, set[str]], key: K, id_: str) -> None:

@@ -10,7 +10,7 @@ from json import dumps
 
 from pipeline.memory.details import parent
 from pipeline.memory.drafts import Draft
-from pipeline.memory.ledger import Ledger
+from pipeline.memory.ledger import Facts
 from pipeline.memory.relations import Known, Verdict, is_newest, judge, moment, visible
 from pipeline.memory.slots.slot import Slot, repeats
 from pipeline.ports import Neighbour, Neighbours
@@ -47,10 +47,14 @@ class Surroundings:
 
 
 class Writing:
-    """One document being formed: what it has said so far, and how that stands to what is known."""
+    """One document being formed: what it has said so far, and how that stands to what is known.
 
-    def __init__(self, ledger: Ledger, owner: NamespaceRow, around: Surroundings) -> None:
-        self._ledger = ledger
+    `known` holds at least what shares slots with its facts. `changed`: the facts as they are with it.
+    """
+
+    def __init__(self, known: Facts, owner: NamespaceRow, around: Surroundings) -> None:
+        self.changed: dict[str, Known] = {}
+        self._known = known
         self._owner = owner
         self._work = around.work
         self._shared = around.shared
@@ -64,7 +68,7 @@ class Writing:
         there = None
         if draft.slots:
             id_, verdict, since = self._judged(draft, id_)
-            there = self._ledger.get(id_)
+            there = self._known.get(id_)
         relations = (*verdict.relations, *draft.relations)
         more = None if relations or verdict.replaced_by or draft.is_inference else self._detail(id_, draft)
         self._said[id_] = Neighbour(id_, draft.text, self._work.document)
@@ -99,11 +103,10 @@ class Writing:
         return parent(draft.text, [*near.found, *said], near)
 
     def _judged(self, draft: Draft, id_: str) -> tuple[str, Verdict, datetime]:
-        keys = [slot.key for slot in draft.slots]
-        others = self._visible(self._ledger.in_slots(self._owner.spaces, keys))
+        others = self._visible(self._known.sharing(self._owner.spaces, draft.slots))
         id_, returns = self._identity(draft, id_, others)
         when = self._when(id_, draft.slots)
-        replacing = self._ledger.later(id_)
+        replacing = self._known.later(id_)
         rivals = [one for one in others if one.id != id_ and not (one.id in replacing and one.when == when)]
         verdict = judge(draft.slots, when, rivals, returns=returns)
         self._remember(id_, draft, when, verdict)
@@ -116,7 +119,7 @@ class Writing:
         standing = [one for one in same if not self._replaced(one, seen)]
         if standing:
             return standing[0].id, standing[0].id != id_
-        first = self._ledger.get(id_)
+        first = self._known.get(id_)
         if first is None or first not in same or self._is_old_news(first, others):
             return id_, False
         heads = [one for one in others if not self._replaced(one, seen)]
@@ -129,7 +132,7 @@ class Writing:
         return repeated or not first.slots or not is_newest(self._time(first.slots), others)
 
     def _replaced(self, fact: Known, seen: AbstractSet[str]) -> bool:
-        return not self._ledger.later(fact.id).isdisjoint(seen)
+        return not self._known.later(fact.id).isdisjoint(seen)
 
     def _visible(self, facts: Sequence[Known]) -> list[Known]:
         seen = visible(facts, self._work.document, self._said.keys())
@@ -151,7 +154,7 @@ class Writing:
 
         A document that repeats itself states nothing new, unless something new comes before it in the text.
         """
-        there = self._ledger.get(id_)
+        there = self._known.get(id_)
         mine = there is not None and self._work.document in there.sources
         if there is not None and mine and not any(slot.key in self._renewed for slot in slots):
             return there.when
@@ -160,8 +163,8 @@ class Writing:
         return when if there is None else max(there.when, when)
 
     def _remember(self, id_: str, draft: Draft, when: datetime, verdict: Verdict) -> None:
-        """Until the table has it, the ledger knows the fact from here."""
-        there = self._ledger.get(id_)
+        """Until the table has it, the fact is known from here."""
+        there = self._known.get(id_)
         targets = tuple(one.target for one in verdict.relations)
         fact = there or Known(
             id=id_,
@@ -175,10 +178,14 @@ class Writing:
         )
         sources = tuple(dict.fromkeys((*fact.sources, self._work.document)))
         updates = tuple(dict.fromkeys((*fact.updates, *targets)))
-        self._ledger.put(replace(fact, when=when, sources=sources, updates=updates))
+        self._put(replace(fact, when=when, sources=sources, updates=updates))
         for later in verdict.replaced_by:
-            if (newer := self._ledger.get(later)) is not None and id_ not in newer.updates:
-                self._ledger.put(replace(newer, updates=(*newer.updates, id_)))
+            if (newer := self._known.get(later)) is not None and id_ not in newer.updates:
+                self._put(replace(newer, updates=(*newer.updates, id_)))
+
+    def _put(self, fact: Known) -> None:
+        self._known.put(fact)
+        self.changed[fact.id] = fact
 
 
 def says_the_same(draft: Draft, fact: Known) -> bool:

@@ -67,7 +67,9 @@ class Base(Stored[Row]):
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
-        return cls(table, codec, disk, groups, turn)
+        base = cls(table, codec, disk, groups, turn)
+        await base.open_links(connection, folder, name)
+        return base
 
     @classmethod
     def schema(cls, codec: Codec[Row]) -> pa.Schema:
@@ -83,15 +85,20 @@ class Base(Stored[Row]):
         known = set(self._groups.known(changed))
         # Known before the commit: should it fail half-way, the next try must not take them for new.
         self._groups.add(group for group, rows in changed.items() if rows)
+        await self._link(changed, known)
+        gone = await self._linked_rows([group for group in known if not changed[group]])
         for part in self._parts(changed):
             await self._commit_part(part, known)
         await self._sync()
+        await self._unlink(gone)
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Delete every row of these spaces and sync."""
         await self._table.delete(among("space", sorted(spaces)))
         self._commits += 1
         await self._sync()
+        if self._links is not None:
+            await self._links.remove_spaces(spaces)
 
     def upkeep_in(self, *, idle: bool) -> float | None:
         """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""
@@ -122,6 +129,8 @@ class Base(Stored[Row]):
     async def _optimize(self) -> None:
         await self._table.optimize(cleanup_older_than=self._retention())
         await self._index()
+        if self._links is not None:
+            await self._links.maintain(self._retention())
         self._commits = 0
 
     async def _index(self) -> None:
@@ -138,6 +147,10 @@ class Base(Stored[Row]):
     @property
     def _versions(self) -> int:
         return 0 if self._disk is None else self._disk.versions()
+
+    async def _linked_rows(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        """What is about to go, if links have to go with it."""
+        return {} if self._links is None else await super().fetch(groups)
 
     async def _commit_part(self, changed: Mapping[str, Sequence[Row]], known: set[str]) -> None:
         rows = self._unique(changed)

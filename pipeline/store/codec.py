@@ -40,12 +40,19 @@ class Codec(Generic[Row]):
     order: Callable[[Row], Any]
     counted: Callable[[Row], bool] = lambda _: True
     counted_where: str | None = None
-    lists: tuple[str, ...] = ()
-    """Columns of lists that are asked for what they hold: indexed in a large table, like `group` and `id`."""
+    keys: Callable[[Row], Iterable[str]] | None = None
+    """What else a row is found by: kept as links beside the table."""
+    large: frozenset[str] = frozenset()
+    """Columns that `decode` does without where they are not needed."""
     fleeting: bool = False
     """Whether rows of a shared table are dropped a day or so after they were written."""
     recent_bytes: int = 512 * 1024
     """How much of what was just flushed stays in memory, for the next stage asks for it at once."""
+
+    @property
+    def light(self) -> list[str]:
+        """The columns without the large ones."""
+        return [name for name in self.schema.names if name not in self.large]
 
     @property
     def single(self) -> bool:

@@ -16,10 +16,10 @@ from pipeline.rows import MemoryColumns, MemoryRow, Terms, Vector
 from pipeline.store.codec import (
     TIME,
     Codec,
+    among,
     column_values,
     joined_column,
     number_column,
-    quoted,
     string_lists,
     strings,
     term_column,
@@ -38,6 +38,7 @@ from pipeline.store.values import relations_of, statements_json, statements_of
 MemorySort = Literal["createdAt", "updatedAt"]
 
 _SORTS = {"createdAt": "created_at", "updatedAt": "updated_at"}
+_LARGE = frozenset({"vector", "terms"})
 _REQUIRED_TEXT = ("id", "space", "text")
 _TEXT = (*_REQUIRED_TEXT, "forget_reason", "date")
 _NUMBERS = ("seq", "version", "start", "end")
@@ -63,6 +64,7 @@ def schema(dimensions: int) -> pa.Schema:
             pa.field("sources", pa.list_(pa.string()), nullable=False),
             pa.field("relations", pa.string()),
             pa.field("statements", pa.string()),
+            pa.field("keys", pa.list_(pa.string())),
             pa.field("vector", pa.list_(pa.float32(), dimensions), nullable=False),
             pa.field("terms", pa.list_(pa.uint32()), nullable=False),
         ]
@@ -86,6 +88,7 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
             string_lists(row.sources for row in rows),
             strings(relations_json(row.relations) for row in rows),
             strings(statements_json(row.statements) for row in rows),
+            string_lists(row.keys for row in rows),
             vectors([row.vector for row in rows], dimensions),
             terms([row.terms for row in rows]),
         ]
@@ -106,8 +109,21 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
         recent_bytes=2 * 1024 * 1024,
         counted=recallable,
         counted_where=_RECALLABLE,
-        lists=("sources",),
+        keys=_keys,
+        large=_LARGE,
     )
+
+
+def _keys(row: MemoryRow) -> list[str]:
+    return [*map(_of_source, row.sources), *(_in_space(row.space, key) for key in row.keys)]
+
+
+def _of_source(document: str) -> str:
+    return f"source {document}"
+
+
+def _in_space(space: str, key: str) -> str:
+    return f"{space} {key}"
 
 
 def decode(table: pa.Table) -> list[MemoryRow]:
@@ -118,6 +134,7 @@ def decode(table: pa.Table) -> list[MemoryRow]:
         column_values(table, "sources"),
         column_values(table, "relations"),
         column_values(table, "statements"),
+        column_values(table, "keys"),
         vector_values(table) if "vector" in read else repeat(_NO_VECTOR, table.num_rows),
         term_values(table) if "terms" in read else repeat(_NO_TERMS, table.num_rows),
         strict=True,
@@ -128,10 +145,11 @@ def decode(table: pa.Table) -> list[MemoryRow]:
             sources=tuple(sources),
             relations=relations_of(relations),
             statements=statements_of(statements),
+            keys=tuple(keys or ()),
             vector=vector,
             terms=term,
         )
-        for values, (sources, relations, statements, vector, term) in zip(columns, nested, strict=True)
+        for values, (sources, relations, statements, keys, vector, term) in zip(columns, nested, strict=True)
     ]
 
 
@@ -139,13 +157,22 @@ class Memories(Readable[MemoryRow]):
     """`ports.Memories`, and what lists ask."""
 
     async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
-        """Memories that have any of these document keys among their sources, history included."""
+        """As `ports.Memories.of_documents`."""
         if not documents:
             return []
         wanted = frozenset(documents)
-        overlay, base = await self.scan(None, _from_any(wanted), None)
-        fresh = [row for row in self.unflushed(overlay, None) if not wanted.isdisjoint(row.sources)]
-        return self.codec.decode(base) + fresh
+        overlay, base = await self.linked(None, [*map(_of_source, wanted)])
+        rows = await self._bases[0].decoded(base) + self.unflushed(overlay, None)
+        return [row for row in rows if not wanted.isdisjoint(row.sources)]
+
+    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        """As `ports.Memories.keyed`."""
+        if not keys:
+            return []
+        wanted, within = frozenset(keys), frozenset(spaces)
+        overlay, base = await self.linked(spaces, [_in_space(one, key) for one in spaces for key in wanted])
+        rows = await self._bases[0].decoded(base) + self.unflushed(overlay, within)
+        return [row for row in rows if row.space in within and not wanted.isdisjoint(row.keys)]
 
     async def expiring(self) -> list[MemoryRow]:
         """Memories that say their own end and are not forgotten yet, of every space."""
@@ -162,14 +189,14 @@ class Memories(Readable[MemoryRow]):
         wanted = frozenset(documents)
         if not wanted:
             return {}
-        overlay, base = await self.scan(None, f"{_RECALLABLE} AND {_from_any(wanted)}", ["id", "sources"])
+        overlay, base = await self.linked(None, [*map(_of_source, wanted)], _RECALLABLE)
         fresh = (row.sources for row in self.unflushed(overlay, None) if recallable(row))
         tally = Counter(_each([*base.column("sources").to_pylist(), *fresh]))
         return {document: tally[document] for document in wanted}
 
     async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
         """As `Chunks.stream`."""
-        hidden = {"space", "seq", "end", "expires_at", "forget_reason", "statements"} | (
+        hidden = {"space", "seq", "end", "expires_at", "forget_reason", "statements", "keys"} | (
             set() if vectors else {"vector"}
         )
         names = [name for name in self.codec.schema.names if name not in hidden]
@@ -179,15 +206,6 @@ class Memories(Readable[MemoryRow]):
         if fresh := self.unflushed(overlay, spaces):
             columns = memory_columns(fresh)
             yield columns if vectors else replace(columns, vectors=np.zeros((len(fresh), 0), np.float32))
-
-    async def outlines(self, spaces: Sequence[str]) -> AsyncIterator[list[MemoryRow]]:
-        """As `ports.Memories.outlines`."""
-        names = [name for name in self.codec.schema.names if name not in {"vector", "terms"}]
-        overlay = self.snapshot()
-        async for batch in self.stream_base(spaces, names, overlay):
-            yield await self._bases[0].decoded(batch)
-        if fresh := self.unflushed(overlay, spaces):
-            yield fresh
 
     async def page(
         self,
@@ -206,7 +224,7 @@ class Memories(Readable[MemoryRow]):
         """
         wanted = None if documents is None else frozenset(documents)
         few = wanted is not None and len(wanted) <= _FEW
-        of_few = [_from_any(wanted)] if wanted and few else []
+        of_few = [among("id", [row.id for row in await self.of_documents(wanted)])] if wanted and few else []
         question: Question[MemoryRow] = Question(
             spaces=spaces,
             where=" AND ".join([*([] if forgotten else [_RECALLABLE]), *of_few]) or "true",
@@ -219,10 +237,6 @@ class Memories(Readable[MemoryRow]):
         return await page(
             self, question, sort=_SORTS[sort], descending=descending, offset=offset, limit=limit
         )
-
-
-def _from_any(documents: Iterable[str]) -> str:
-    return f"array_has_any(sources,[{','.join(map(quoted, sorted(documents)))}])"
 
 
 def _each(lists: Iterable[Iterable[str]]) -> Iterable[str]:

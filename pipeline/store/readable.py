@@ -116,6 +116,17 @@ class Readable(ABC, Generic[Row]):
         overlay, tables = await self._scan(spaces, where, columns)
         return overlay, pa.concat_tables(tables)
 
+    async def linked(
+        self, spaces: Sequence[str] | None, keys: Collection[str], where: str | None = None
+    ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
+        """As `scan`, of the rows that may have any of these keys, without the large columns."""
+        overlay, light = self.snapshot(), self.codec.light
+        found = await asyncio.gather(
+            *(self._bases[shard].linked(keys, light, where) for shard in self._shards(spaces))
+        )
+        tables = [self._without(table, overlay) for table in found if table is not None]
+        return overlay, pa.concat_tables(tables) if tables else self.codec.schema.empty_table().select(light)
+
     async def places(
         self, spaces: Sequence[str], where: str, columns: Sequence[str]
     ) -> tuple[Mapping[str, Change[Row]], pa.Table]:

@@ -41,7 +41,9 @@ class SharedBase(Marked[Row]):
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None:
             await asyncio.to_thread(disk.sweep)
-        return cls(table, codec, disk)
+        base = cls(table, codec, disk)
+        await base.open_links(connection, folder, name)
+        return base
 
     @property
     def _has_json(self) -> bool:
@@ -72,6 +74,7 @@ class SharedBase(Marked[Row]):
         `before` are their rows at `version`, the newest one. LockLostError when somebody else wrote
         meanwhile; nothing of theirs was overwritten.
         """
+        await self._link(changed, before)
         for part in self._parts(changed):
             rows = self._unique(part)
             kept = {self._codec.id_of(row) for row in rows}
@@ -82,6 +85,7 @@ class SharedBase(Marked[Row]):
             hold.check()
             version = await self._merge(data, version + 1)
         await self._sync()
+        await self._unlink({group: before.get(group, ()) for group, rows in changed.items() if not rows})
         return version
 
     async def small_fragments(self) -> int:
@@ -95,6 +99,8 @@ class SharedBase(Marked[Row]):
             await self._table.delete(f"{'true' if self._codec.fleeting else 'gone'} AND stamp <= {purge}")
         await self._table.optimize(cleanup_older_than=self._retention())
         await self._index()
+        if self._links is not None:
+            await self._links.maintain(self._retention())
         await asyncio.to_thread(give_back)
         await self._sync()
         return await self.version()

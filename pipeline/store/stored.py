@@ -2,14 +2,16 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
-from lancedb.index import BTree, LabelList
+from lancedb.index import BTree
 
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
+from pipeline.store.links import Link, Links, links_of
 from pipeline.store.sizes import Size
 
 Row = TypeVar("Row")
@@ -24,6 +26,9 @@ FAILURES = (OSError, RuntimeError, ValueError)
 _INDEX_ROWS = 50_000
 _COMMIT_BYTES = 48 * 1024 * 1024
 _FEW_ROWS = 64
+_BATCH_ROWS = 4096
+_ASKED = 500
+"""Groups of one question."""
 
 
 def give_back() -> None:
@@ -65,6 +70,26 @@ class Stored(Generic[Row]):
         self._table = table
         self._codec = codec
         self._disk = disk
+        self._links: Links | None = None
+
+    async def open_links(self, connection: AsyncConnection, folder: Path | None, name: str) -> None:
+        """Open the links beside the table of this name, if its rows have keys."""
+        if self._codec.keys is not None:
+            self._links = await Links.open(connection, folder, name, self._links_of_all())
+
+    async def linked(
+        self, keys: Collection[str], columns: Sequence[str], where: str | None = None
+    ) -> pa.Table | None:
+        """Rows that may have any of these keys, and surely all that have; None for none."""
+        found = [] if self._links is None else await self._links.find(keys)
+        if not found:
+            return None
+        also = "" if where is None else f" AND {where}"
+        parts = [
+            await self.scan(among(self._codec.group, found[begin : begin + _ASKED]) + also, columns)
+            for begin in range(0, len(found), _ASKED)
+        ]
+        return pa.concat_tables(parts)
 
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """The rows of these groups; a group that is not here is absent."""
@@ -102,19 +127,40 @@ class Stored(Generic[Row]):
         if self._disk is None:
             return Size(rows)
         nbytes, files = await asyncio.to_thread(self._disk.size)
-        return Size(rows, nbytes, files, self._disk.versions())
+        beside = (0, 0) if self._links is None else await self._links.size()
+        return Size(rows, nbytes + beside[0], files + beside[1], self._disk.versions())
+
+    async def _link(self, changed: Mapping[str, Sequence[Row]], old: Collection[str]) -> None:
+        """Before rows of these groups come; `old`: those that may have links already."""
+        if self._links is not None:
+            await self._links.add(self._links_to(changed), old)
+
+    async def _unlink(self, gone: Mapping[str, Sequence[Row]]) -> None:
+        """After these rows went."""
+        if self._links is not None and gone:
+            await self._links.remove(self._links_to(gone))
+
+    def _links_to(self, groups: Mapping[str, Sequence[Row]]) -> list[Link]:
+        keys, space_of = self._codec.keys, self._codec.space_of
+        if keys is None:
+            return []
+        return links_of(
+            {group: [(space_of(row), keys(row)) for row in rows] for group, rows in groups.items() if rows}
+        )
+
+    async def _links_of_all(self) -> AsyncIterator[list[Link]]:
+        """Of a table that was made before there were links."""
+        async for batch in self.stream("true", self._codec.light, _BATCH_ROWS):
+            yield self._links_to(self._codec.grouped(await self.decoded(batch)))
 
     async def _index_when_large(self, columns: Sequence[str]) -> None:
-        """Indices on these columns, and on the lists that are asked for what they hold, where missing."""
+        """Indices on these columns, where missing."""
         if await self._table.count_rows() < _INDEX_ROWS:
             return
         there = {column for index in await self._table.list_indices() for column in index.columns}
         for column in dict.fromkeys(columns):
             if column not in there:
                 await self._table.create_index(column, config=BTree())
-        for column in self._codec.lists:
-            if column not in there:
-                await self._table.create_index(column, config=LabelList())
 
     async def _sync(self) -> None:
         if self._disk is not None:

@@ -74,7 +74,21 @@ def is_named(named: str, value: str) -> bool:
     rest = value.removeprefix(f"{named} ")
     if rest == value:
         return False
-    following = rest.split()[0]
+    return _goes_on(rest.split()[0])
+
+
+def naming(value: str) -> list[str]:
+    """Every phrase that names a value.
+
+    >>> naming("vim with forty plugins")
+    ['vim', 'vim with forty plugins']
+    """
+    said = value.split(" ")
+    places = [place for place in range(1, len(said)) if said[place] and _goes_on(said[place])]
+    return [*(" ".join(said[:place]) for place in places), value]
+
+
+def _goes_on(following: str) -> bool:
     return following in _GOES_ON or following[0].isdigit()
 
 

@@ -171,18 +171,22 @@ async def test_memory_lists_and_counts_agree_and_hide_what_is_not_recallable(
 
 
 @both
-async def test_outlines_are_the_memories_without_what_is_large(tmp_path: Path, shared: bool) -> None:
+async def test_memories_are_found_by_their_keys_in_their_space(tmp_path: Path, shared: bool) -> None:
     store = await opened(tmp_path, shared=shared)
-    await store_memories(store, memory("one", ["p"]), memory("two", ["q"], date="2024"))
+    await store_memories(store, memory("one", ["p"], keys=("x", "y")), memory("two", ["q"], keys=("y",)))
     await store.memories.flush()
-    await store_memories(store, memory("three", ["p"], space="bob#0"), memory("one", ["p", "q"]))
+    await store_memories(store, memory("three", ["p"], space="bob#0", keys=("x",)), memory("four", ["p"]))
+    await store_memories(store, memory("one", ["p", "q"], keys=("x", "z")))
     for _ in range(2):
-        rows = [row async for rows in store.memories.outlines(["alice#0"]) for row in rows]
-        assert sorted((row.text, row.sources, row.date) for row in rows) == [
-            ("one", ("p", "q"), None),
-            ("two", ("q",), "2024"),
-        ]
+        assert await _keyed(store, "x") == {("one", ("p", "q"))}
+        assert await _keyed(store, "y") == {("two", ("q",))}
+        assert await _keyed(store, "x", "y", "z") == {("one", ("p", "q")), ("two", ("q",))}
+        assert await _keyed(store) == set()
         await store.memories.flush()
+
+
+async def _keyed(store: Store, *keys: str) -> set[tuple[str, tuple[str, ...]]]:
+    return {(row.text, row.sources) for row in await store.memories.keyed(["alice#0"], keys)}
 
 
 @both

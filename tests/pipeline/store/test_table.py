@@ -361,6 +361,7 @@ async def test_memories_of_a_document_are_found_with_an_index_as_without(
 ) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("pipeline.store.stored._INDEX_ROWS", 1)
+        patch.setattr("pipeline.store.links._INDEX_ROWS", 1)
         store = await opened(folder, shards=1, shared=shared)
         known: dict[int, list[str]] = {9: ["a"]}
         await store_memories(store, memory("text 9", ["a"]))

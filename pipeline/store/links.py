@@ -1,0 +1,143 @@
+"""Which groups a key leads to: a LanceDB table beside that of the rows.
+
+LanceDB makes an index on lists anew at every upkeep: 6 to 20 s of CPU for a million rows with a hundred
+thousand different values. One on numbers is brought up to date in a fraction of a second. A link may lead to
+what is gone or has the key no longer, never the other way round: it comes before its row and goes after it.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from hashlib import blake2b
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+from lancedb import AsyncConnection, AsyncTable
+from lancedb.index import BTree
+
+from pipeline.store.codec import among, strings
+from pipeline.store.disk import Disk
+
+Row = TypeVar("Row")
+
+_SCHEMA = pa.schema(
+    [
+        pa.field("key", pa.int64(), nullable=False),
+        pa.field("target", pa.string(), nullable=False),
+        pa.field("space", pa.string(), nullable=False),
+    ]
+)
+_INDEX_ROWS = 50_000
+_ASKED = 500
+"""Keys of one question."""
+
+Link = tuple[int, str, str]
+"""A key, the group that it leads to, and that group's space."""
+
+
+def number(key: str) -> int:
+    """A key as it is kept."""
+    return int.from_bytes(blake2b(key.encode(errors="surrogatepass"), digest_size=8).digest(), signed=True)
+
+
+class Links:
+    """The links of one table. Whoever calls a method that changes them may change that table."""
+
+    def __init__(self, table: AsyncTable, disk: Disk | None) -> None:
+        self._table = table
+        self._disk = disk
+
+    @classmethod
+    async def open(
+        cls,
+        connection: AsyncConnection,
+        folder: Path | None,
+        name: str,
+        there: AsyncIterator[Sequence[Link]],
+    ) -> "Links":
+        """Open those of the table of this name, or make them of what is `there` already."""
+        own = f"{name}_links"
+        try:
+            table = await connection.open_table(own)
+        except ValueError as error:
+            if "was not found" not in str(error):
+                raise
+            parts = [_encoded(some) async for some in there]
+            table = await connection.create_table(own, pa.concat_tables([_encoded([]), *parts]))
+        disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{own}.lance")
+        return cls(table, disk)
+
+    async def find(self, keys: Collection[str]) -> list[str]:
+        """The groups that any of these keys may lead to, each once."""
+        pairs = await self._pairs({number(key) for key in keys})
+        return list(dict.fromkeys(target for _, target in pairs))
+
+    async def add(self, links: Sequence[Link], old: Collection[str]) -> None:
+        """Durable on return. Groups that are not among the `old` ones have no links yet."""
+        doubtful = {key for key, target, _ in links if target in old}
+        there = await self._pairs(doubtful) if doubtful else set()
+        fresh = [link for link in links if link[:2] not in there]
+        if fresh:
+            await self._table.add(await asyncio.to_thread(_encoded, fresh))
+            await self._sync()
+
+    async def remove(self, links: Sequence[Link]) -> None:
+        """Of groups that are gone."""
+        for some in _portions(links):
+            keys = ",".join(str(key) for key, _, _ in some)
+            groups = among("target", dict.fromkeys(target for _, target, _ in some))
+            await self._table.delete(f"key IN ({keys}) AND {groups}")
+        if links:
+            await self._sync()
+
+    async def remove_spaces(self, spaces: Collection[str]) -> None:
+        """Delete every link of these spaces."""
+        await self._table.delete(among("space", sorted(spaces)))
+        await self._sync()
+
+    async def maintain(self, retention: timedelta) -> None:
+        """Merge small fragments, bring the index up to date, drop versions older than this."""
+        await self._table.optimize(cleanup_older_than=retention)
+        if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
+            await self._table.create_index("key", config=BTree())
+        await self._sync()
+
+    async def size(self) -> tuple[int, int]:
+        """Bytes and files on a local disk."""
+        return (0, 0) if self._disk is None else await asyncio.to_thread(self._disk.size)
+
+    async def _pairs(self, keys: Collection[int]) -> set[tuple[int, str]]:
+        pairs: set[tuple[int, str]] = set()
+        for some in _portions(sorted(keys)):
+            query = self._table.query().select(["key", "target"])
+            found = await query.where(f"key IN ({','.join(map(str, some))})").to_arrow()
+            pairs.update(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
+        return pairs
+
+    async def _sync(self) -> None:
+        if self._disk is not None:
+            await asyncio.to_thread(self._disk.sync)
+
+
+def links_of(rows: Mapping[str, Iterable[tuple[str, Iterable[str]]]]) -> list[Link]:
+    """By group, the space and the keys of each of its rows."""
+    return [
+        (number(key), group, space)
+        for group, members in rows.items()
+        for space, keys in members
+        for key in keys
+    ]
+
+
+def _encoded(links: Sequence[Link]) -> pa.Table:
+    arrays = [
+        pa.array([key for key, _, _ in links], pa.int64()),
+        strings(target for _, target, _ in links),
+        strings(space for _, _, space in links),
+    ]
+    return pa.table(arrays, schema=_SCHEMA)
+
+
+def _portions(some: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    return (some[begin : begin + _ASKED] for begin in range(0, len(some), _ASKED))

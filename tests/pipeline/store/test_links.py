@@ -1,0 +1,78 @@
+"""Links lead from keys to rows, however the rows came to the table and left it."""
+
+from pathlib import Path
+
+import lancedb
+import pytest
+
+from pipeline.store import Store
+from pipeline.store.links import Links
+from tests.pipeline.store.samples import both, forget_recent, memory, opened, store_memories
+
+pytestmark = pytest.mark.anyio
+
+
+def _links(store: Store) -> Links:
+    links = store.memories._bases[0]._links
+    assert links is not None
+    return links
+
+
+async def _count(store: Store) -> int:
+    return int(await _links(store)._table.count_rows())
+
+
+@both
+async def test_what_goes_takes_its_links_along_and_what_comes_again_brings_them(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shards=1, shared=shared)
+    row = memory("one", ["p", "q"], keys=("x",))
+    for _ in range(2):
+        await store_memories(store, row, memory("two", ["q"]))
+        await store.memories.flush()
+        assert await _count(store) == 4
+        await store.memories.update([row.id], lambda _, __: [])
+        await store.memories.flush()
+        assert await _count(store) == 1
+        assert await store.memories.keyed(["alice#0"], ["x"]) == []
+    await store.close()
+
+
+@both
+async def test_a_row_that_changes_keeps_one_link_of_each_key(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shards=1, shared=shared)
+    for sources in (["p"], ["p", "q"], ["q"]):
+        await store_memories(store, memory("one", sources, keys=("x",)))
+        await store.memories.flush()
+    assert await _count(store) == 3
+    assert await store.memories.of_documents(["p"]) == []
+    assert [row.text for row in await store.memories.of_documents(["q"])] == ["one"]
+    await store.close()
+
+
+@both
+async def test_the_links_of_a_namespace_go_with_it(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shards=1, shared=shared)
+    await store_memories(store, memory("one", ["p"]), memory("two", ["q"], space="bob#0"))
+    await store.memories.flush()
+    await store.remove_spaces({"alice#0"})
+    assert await _count(store) == 1
+    await store.close()
+
+
+@both
+async def test_a_table_of_before_there_were_links_gets_them_when_it_is_opened(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shards=1, shared=shared)
+    await store_memories(store, memory("one", ["p"], keys=("x",)), memory("two", ["q"]))
+    await store.memories.flush()
+    await store.close()
+    connection = await lancedb.connect_async(str(tmp_path))
+    await connection.drop_table("memories_links")
+    again = await opened(tmp_path, shards=1, shared=shared)
+    forget_recent(again.memories)
+    assert [row.text for row in await again.memories.of_documents(["p"])] == ["one"]
+    assert [row.text for row in await again.memories.keyed(["alice#0"], ["x"])] == ["one"]
+    await again.close()
