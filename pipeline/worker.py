@@ -222,6 +222,7 @@ def assembled(
         publisher=foundation.bus,
         ledger=ledger,
         index=cache,
+        count=store.memories.count,
         extraction=_extraction(foundation, store, embedder, cache),
     )
     dreamer = _dreaming(foundation, store, former)

@@ -46,6 +46,7 @@ def main() -> None:
     chosen = options.parse_args()
     print("| half | relation | pairs | found | precision | recall |\n|---|---|---:|---:|---:|---:|")
     _print_pairs("open")
+    _print_pairs("details")
     _print_pairs("locked")
     path = chosen.data / "locomo-dev.json"
     if path.is_file():
@@ -54,7 +55,7 @@ def main() -> None:
         asyncio.run(_print_cost(Path(folder), chosen.memories))
 
 
-def _print_pairs(half: Literal["open", "locked"]) -> None:
+def _print_pairs(half: Literal["open", "details", "locked"]) -> None:
     all_of = pairs(half)
     near = _near(sorted({one.old for one in all_of}))
     said = Counter((one.verdict, _judged(one.old, one.new, near)) for one in all_of)
@@ -62,7 +63,8 @@ def _print_pairs(half: Literal["open", "locked"]) -> None:
         right = said[answer, answer]
         given = sum(count for (_, found), count in said.items() if found == answer)
         wanted = sum(count for (truth, _), count in said.items() if truth == answer)
-        print(f"| {half} | {answer} | {wanted} | {given} | {right / given:.3f} | {right / wanted:.3f} |")
+        if wanted:
+            print(f"| {half} | {answer} | {wanted} | {given} | {right / given:.3f} | {right / wanted:.3f} |")
 
 
 def _judged(old: str, new: str, near: Neighbours) -> Verdict:

@@ -5,48 +5,88 @@ Both stay true, so this hides nothing; it is drawn to the best parent only.
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import takewhile
 
-from pipeline.memory.verbs import BASES
+from pipeline.memory.verbs import ADVERBS, BASES, PASTS, is_finite, is_past, third_person, words
 from pipeline.ports import Neighbour, Neighbours
 from pipeline.text.terms import term_hash, terms
 from schemas.events import Relation
 
-LEAST = 0.45
-"""What the shared words must weigh, of all words of the shorter text without its subject."""
+LEAST = 0.5
+"""What the shared words must weigh, of all words of the older text without its subject."""
 RARE_SHARE = 0.02
 RARE_ROWS = 3
 """A shared word is rare when at most so many memories have it, or this share of them."""
 _LEAD = re.compile(r"(?P<s>(?:The|Our|A|An) (?:[\w-]+)|[A-Z][\w-]*(?: [A-Z][\w-]*){0,2})(?P<own>'s)?(?: |$)")
-_NEGATED = re.compile(r"\b(?:not|no longer|never|no|without|\w+n't|stopped|quit)\b")
+_NEGATED = re.compile(
+    r"\b(?:not|no longer|never|no|without|\w+n't|stopped|quit|left|dropped|lost|sold|gave up|ended|cancelled|"
+    r"canceled|moved out|broke up|used to|former)\b"
+)
+_SPOKEN = re.compile(r"[\w'-]+")
+_INTRODUCED = re.compile(
+    r"\b(?:is|are|named|called|married to|married|dating) (?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)?)"
+    r"(?=[,.]|$| and\b)"
+)
+_HELPING = words("is are was were has have had")
+_BEING = words("is are was were been became becomes")
+_OWNERS = words("their his her its my our")
+_PREPOSITIONS = words(
+    "at in on to for with from of as about near by into along across through around over under behind beside "
+    "between before after during without towards"
+)
 _EMPTY_WORDS = (
     "is are was were has have had do does did got much part around happened since back stuff really able "
-    "kind heard shared new old good great nice day time thing people lot way year "
-    "week weekend month today tonight tomorrow yesterday now first last next every once twice again name "
-    "named called email phone number address birthday favorite favourite learning using going living working "
-    "running based employed brother sister son daughter child mother father friend wife husband "
-    "january february march april may june july august september october november december monday tuesday "
-    "wednesday thursday friday saturday sunday morning afternoon evening night one two three four five"
+    "kind heard shared new old good great nice day time thing people lot way year week weekend month "
+    "today tonight tomorrow yesterday now first last next every once twice again name named called email "
+    "phone number address birthday favorite favourite learning using going living working running based "
+    "employed brother sister son daughter child mother father friend wife husband january february march "
+    "april may june july august september october november december monday tuesday wednesday thursday "
+    "friday saturday sunday morning afternoon evening night one two three four five lately nearby still "
+    "something someone anything everything everyone somebody little proud excited thankful grateful happy "
+    "sad glad fun different similar important special hard easy awesome amazing cool fantastic wonderful "
+    "lovely best better big small huge long short whole full sure ready busy tired super gone more most "
+    "many few lots couple bit kinda sort yet already together alone others difference chance support "
+    "inspired inspiring motivated struggling feeling feelings half another else"
 )
+_ATTRIBUTES = "diet owner owned owns role position title status nationality religion hometown favourite"
+"""What only says in other words whose value something is."""
 
 
 @cache
 def _empty() -> frozenset[str]:
     """Terms that make no two facts about the same."""
-    return frozenset(terms(f"{_EMPTY_WORDS} {' '.join(BASES)}"))
+    verbs = " ".join((*BASES, *map(third_person, BASES), *PASTS))
+    return frozenset(terms(f"{_EMPTY_WORDS} {verbs}"))
+
+
+@cache
+def _attributes() -> frozenset[str]:
+    return frozenset(terms(_ATTRIBUTES))
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A text as its content words, and whose it is."""
+    """A text as its content words, and whose it is.
+
+    `verb`, and the first content word behind it; `own`: what is somebody's (`their boat`, `Ann's boat`);
+    `placed`: content words with the preposition before them; `past`: it tells what happened once;
+    `introduces`: the name of whom or what it speaks of.
+    """
 
     text: str
     subject: str
     content: frozenset[str]
     named: frozenset[str]
     denied: bool
+    verb: str
+    first: str | None
+    own: frozenset[str]
+    placed: frozenset[tuple[str, str]]
+    past: bool
+    introduces: frozenset[str]
 
 
 def read(text: str) -> Words:
@@ -54,16 +94,60 @@ def read(text: str) -> Words:
     match = _LEAD.match(text)
     subject = match["s"] if match is not None else ""
     own = frozenset(terms(subject))
+    behind = _SPOKEN.findall(text[match.end() :].casefold()) if match is not None else []
+    is_owner = match is not None and match["own"] is not None
+    verb = "" if is_owner else _verb(behind)
     return Words(
         text=text,
         subject=subject.casefold(),
-        content=frozenset(term for term in terms(text) if term not in _empty() and not term[0].isdigit())
-        - own,
+        content=frozenset(filter(_says_something, terms(text))) - own,
         named=own
         if subject[:1].isupper() and not subject.startswith(("The ", "Our ", "A ", "An "))
         else frozenset(),
         denied=_NEGATED.search(text) is not None,
+        verb=verb,
+        first=next(filter(_says_something, terms(" ".join(behind))), None),
+        own=frozenset([*_owned(behind), *(_thing(behind)[-1:] if is_owner else ())]),
+        placed=frozenset(_placed(behind)),
+        past=is_past(verb),
+        introduces=frozenset(terms(said["name"])) if (said := _INTRODUCED.search(text)) else frozenset(),
     )
+
+
+def _verb(behind: Sequence[str]) -> str:
+    """What is done, without what only says when: `is learning`, `has been married`, `really likes`."""
+    said = [one for one in behind if one not in ADVERBS]
+    if len(said) > 1 and said[0] in _HELPING and (said[1].endswith("ing") or said[1] == "been"):
+        said = said[1:]
+    return "" if not said else "is" if said[0] in _BEING else said[0]
+
+
+def _owned(said: Sequence[str]) -> Iterator[str]:
+    """What stands behind `their`, and what ends the phrase: `their motorbike red`, `their sailing boat`."""
+    for place, one in enumerate(said):
+        if one in _OWNERS:
+            thing = _thing(said[place + 1 :])
+            yield from (*thing[:1], *thing[-1:])
+
+
+def _thing(said: Sequence[str]) -> list[str]:
+    """The content words of a phrase."""
+    phrase = takewhile(lambda word: word not in _PREPOSITIONS and not is_finite(word), said)
+    return [term for term in terms(" ".join(phrase)) if _says_something(term)]
+
+
+def _placed(said: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for place, one in enumerate(said):
+        if one in _PREPOSITIONS:
+            phrase = list(takewhile(lambda word: word not in _PREPOSITIONS, said[place + 1 :]))
+            if one == "to" and phrase and phrase[0] in BASES:
+                continue
+            yield from ((one, term) for term in filter(_says_something, terms(" ".join(phrase))))
+
+
+def _says_something(term: str) -> bool:
+    """Single letters and pairs of them are remains of words, but not in scripts that are cut into pairs."""
+    return term not in _empty() and not term[0].isdigit() and (len(term) > 2 or not term.isascii())
 
 
 def parent(text: str, candidates: Iterable[Neighbour], known: Neighbours) -> Relation | None:
@@ -89,22 +173,43 @@ def parent(text: str, candidates: Iterable[Neighbour], known: Neighbours) -> Rel
 
 
 def _shared(new: Words, old: Words, weights: "_Weights") -> tuple[float, Sequence[str]] | None:
-    if new.denied != old.denied or not new.subject:
+    if new.denied != old.denied or not new.subject or _speaks_of_another(new, old):
         return None
     if new.subject == old.subject:
         common = new.content & old.content
-    elif new.named and new.named <= old.content:
+    elif new.named and new.named == old.introduces:
         # What is said of Lina says more of whose friend she is.
         common = (new.content & old.content) | new.named
     else:
         return None
     rare = sorted(term for term in common if weights.is_rare(term))
-    added = new.content - old.content
-    if not rare or not added:
+    if new.subject == old.subject and not _is_about(new, old, rare):
         return None
-    shorter = min(weights.total(new.content), weights.total(old.content))
-    score = min(1.0, weights.total(common) / shorter) if shorter else 0.0
+    added = new.content - old.content - _attributes()
+    whole = weights.total(old.content)
+    if not rare or not added or not whole:
+        return None
+    score = min(1.0, weights.total(common) / whole)
     return (score, rare) if score >= LEAST else None
+
+
+def _speaks_of_another(new: Words, old: Words) -> bool:
+    """Going to church says nothing about going to therapy."""
+    return bool(new.verb) and new.verb == old.verb and old.first is not None and old.first not in new.content
+
+
+def _is_about(new: Words, old: Words, rare: Sequence[str]) -> bool:
+    """Whether what both mention is what the older is about: a word alone may stand anywhere.
+
+    What is no longer than the older puts something else in its place, or says it in other words.
+    """
+    if len(new.text.split()) <= len(old.text.split()):
+        return False
+    if len(rare) > 1 or not new.own.isdisjoint(rare):
+        return True
+    if new.verb and new.verb == old.verb:
+        return not new.past or old.content <= new.content
+    return not new.past and any(word in rare for _, word in new.placed & old.placed)
 
 
 class _Weights:

@@ -1,7 +1,7 @@
 """Documents to `memories.formed`: their facts, and what these mean for the facts of the namespace."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from weakref import WeakValueDictionary
@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from pipeline.memory.drafts import Draft
 from pipeline.memory.extraction import ByRules, Delay, Extraction
 from pipeline.memory.ledger import Facts, Ledger
+from pipeline.memory.nearby import LARGEST
 from pipeline.memory.neighbours import Vicinity
 from pipeline.memory.relations import Known
 from pipeline.memory.writing import Surroundings, Work, Writing
@@ -34,6 +35,10 @@ class Delayed:
     seconds: float
 
 
+def _unknown(_: Sequence[str]) -> Mapping[str, int]:
+    return {}
+
+
 class Former:
     """Forms and publishes, one caller at a time in a namespace, so that facts are compared in order."""
 
@@ -45,13 +50,16 @@ class Former:
         publisher: Publisher,
         ledger: Ledger,
         index: WordIndex,
+        count: Callable[[Sequence[str]], Mapping[str, int]] = _unknown,
         extraction: Extraction | None = None,
     ) -> None:
+        """`count`: how many current memories spaces have, from memory."""
         self._documents = documents
         self._catalog = catalog
         self._publisher = publisher
         self._ledger = ledger
         self._index = index
+        self._count = count
         self._extraction = extraction or ByRules()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -105,7 +113,8 @@ class Former:
         known = await self._ledger.sharing(owner.spaces, slots)
         await self._let_go_of_lost(known)
         shared = await self._groups([work for work, _ in found], known)
-        vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found else None
+        small = sum(self._count(owner.spaces).values()) <= LARGEST
+        vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found and small else None
         events: list[MemoriesFormed] = []
         for work, facts in found:
             near = await vicinity.near(work, facts) if vicinity is not None else {}

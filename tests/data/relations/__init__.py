@@ -18,8 +18,8 @@ class Pair:
     new: str
 
 
-def pairs(half: Literal["open", "locked"]) -> list[Pair]:
-    """All pairs of one half."""
+def pairs(half: Literal["open", "locked", "details"]) -> list[Pair]:
+    """All pairs of one half; `details` are more of the open one, of what shares a word."""
     return list(_read(_FOLDER / f"{half}.txt"))
 
 
