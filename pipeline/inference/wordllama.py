@@ -23,7 +23,7 @@ from pipeline.rows import Vector
 TOKENIZER = "l2_supercat_tokenizer_config.json"
 WEIGHTS = "l2_supercat_256.safetensors"
 TENSOR = "embedding.weight"
-BATCH = 64
+BATCH = 256
 PIECE_CACHE = 65_536
 _LONGEST_PIECE = 256
 """Characters of one run without spaces that are tokenized together; longer runs are cut."""
