@@ -258,6 +258,7 @@ async def serving_of(
 async def _state(
     pipeline: "Pipeline", admin_key: str | None, connectors: "ports.Connectors | None"
 ) -> "State":
+    from api.queries.search import Models
     from api.service import open_state
 
     return await open_state(
@@ -270,7 +271,7 @@ async def _state(
         keeper=pipeline.keeper,
         changes=pipeline.changes,
         tombstones=pipeline.tombstones,
-        embedder=pipeline.embedder,
+        models=Models(pipeline.embedder, pipeline.foundation.reranker),
         clock=pipeline.clock,
         measuring=pipeline.measuring,
         metrics=pipeline.foundation.metrics,

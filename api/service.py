@@ -16,7 +16,7 @@ from pipeline.index.cache import NamespaceCache
 from pipeline.measuring import Measuring
 from pipeline.memory.keeper import Keeper
 from pipeline.metrics import Metrics
-from pipeline.ports import Blobs, Clock, Embedder, Publisher, Tombstones
+from pipeline.ports import Blobs, Clock, Publisher, Tombstones
 from pipeline.profile.view import Profiles
 from pipeline.store import Store
 from schemas.events import FeedbackSubmitted
@@ -34,7 +34,7 @@ async def open_state(
     keeper: Keeper,
     changes: Changes,
     tombstones: Tombstones,
-    embedder: Embedder,
+    models: search.Models,
     clock: Clock,
     measuring: Measuring,
     metrics: Metrics,
@@ -54,12 +54,14 @@ async def open_state(
         blobs=blobs,
         clock=clock,
         keyring=Keyring(store.catalog, admin_key),
-        search=metrics.searching(partial(search.search, cache, embedder)),
+        search=metrics.searching(partial(search.search, cache, models)),
         profile=profiling,
         related=partial(related.related, cache, store.memories, store.documents),
-        matching=partial(search.matching, cache, embedder, store.memories),
-        explaining=Explaining(cache, profiling, embedder, clock),
-        origins=Origins(cache, store.documents, store.chunks, store.memories, Trail(bus), embedder.name),
+        matching=partial(search.matching, cache, models.embedder, store.memories),
+        explaining=Explaining(cache, profiling, models, clock),
+        origins=Origins(
+            cache, store.documents, store.chunks, store.memories, Trail(bus), models.embedder.name
+        ),
         health=measuring,
         metrics=metrics,
         dead_letters=bus,

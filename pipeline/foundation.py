@@ -11,12 +11,22 @@ from pipeline.changes import Changes
 from pipeline.extraction.extractor import FileExtractor
 from pipeline.extraction.fetch import HttpFetcher
 from pipeline.extraction.workers import WorkerPool
-from pipeline.inference import open_embedder, open_model
+from pipeline.inference import open_embedder, open_model, open_reranker
 from pipeline.inference.media import MediaEndpoint
 from pipeline.inference.observed import observed
 from pipeline.locks import LocalLocks
 from pipeline.metrics import Metrics
-from pipeline.ports import Blobs, Clock, Embedder, Extractor, Fetcher, LanguageModel, Locks, Tombstones
+from pipeline.ports import (
+    Blobs,
+    Clock,
+    Embedder,
+    Extractor,
+    Fetcher,
+    LanguageModel,
+    Locks,
+    Reranker,
+    Tombstones,
+)
 from pipeline.settings import Settings
 from pipeline.stage import Record
 from pipeline.store import Catalog, open_locks
@@ -57,6 +67,8 @@ class Foundation:
     metrics: Metrics
     model: LanguageModel | None
     """Finds facts, where one is configured."""
+    reranker: Reranker | None = None
+    """Orders results, where one is configured."""
 
     @property
     def shared(self) -> bool:
@@ -126,7 +138,21 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             tombstones=LocalTombstones(),
             metrics=metrics,
             model=model,
+            reranker=_reranker(settings, stack),
         )
+
+
+def _reranker(settings: Settings, stack: AsyncExitStack) -> Reranker | None:
+    key = settings.rerank_api_key
+    reranker = open_reranker(
+        base_url=settings.rerank_base_url,
+        model=settings.rerank_model,
+        api_key=key.get_secret_value() if key else None,
+        seconds=settings.rerank_seconds,
+    )
+    if reranker is not None:
+        stack.push_async_callback(reranker.aclose)
+    return reranker
 
 
 def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:

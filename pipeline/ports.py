@@ -181,6 +181,14 @@ class Reply(Generic[Answered]):
     spent: Spent
 
 
+class Reranker(Protocol):
+    """Reads texts beside a question: slower than an index, and better at it."""
+
+    async def order(self, query: str, texts: Sequence[str]) -> list[int] | None:
+        """The places of the texts, best first; None when it can't say so in time. Never raises for that."""
+        ...
+
+
 class LanguageModel(Protocol):
     """Questions to answers of a shape."""
 

@@ -81,6 +81,12 @@ class Settings(BaseSettings):
     """Of one question, about; longer documents are asked about in parts."""
     llm_output_tokens: int = Field(default=4000, ge=100)
 
+    rerank_base_url: str | None = None
+    rerank_api_key: SecretStr | None = None
+    rerank_model: str | None = None
+    rerank_seconds: float = Field(default=1.0, gt=0)
+    """How long a search waits for it, before it keeps its own order."""
+
     chunk_size: int = Field(default=800, ge=100, le=8000)
     """Characters of a chunk, at most."""
     dreaming_quiet_seconds: float = Field(default=10.0, ge=0)

@@ -7,14 +7,14 @@ from time import perf_counter
 from typing import Any
 
 from api.queries.profile import Profiling
-from api.queries.search import found_in, milliseconds
+from api.queries.search import Models, found_in, milliseconds
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.hits import Hit
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.parameters import calibration
 from pipeline.index.parts import ScorePart
 from pipeline.index.past import PastNamespace, Unseen
-from pipeline.ports import Clock, Embedder
+from pipeline.ports import Clock
 from pipeline.profile.aggregates import Stated
 from pipeline.profile.buckets import effective
 from pipeline.profile.sections import Portrait
@@ -48,6 +48,7 @@ SAYS: Mapping[ScorePart, str] = {
     "nearness": "what stands together in the question stands together in it",
     "likeness": "its words are like those of the question",
     "common": "words in common, which likeness counts again",
+    "endpoint": "what a reranker made of its place, where one is configured",
     "usual": "what reranking gives a borderline result, taken off so that thresholds mean the same",
 }
 """For people."""
@@ -72,12 +73,12 @@ class Explaining:
 
     cache: NamespaceCache
     profiling: Profiling
-    embedder: Embedder
+    models: Models
     clock: Clock
 
     async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
         """The results of the search, each with what its score is made of."""
-        started, scale = perf_counter(), calibration(self.embedder.name)
+        started, scale = perf_counter(), calibration(self.models.embedder.name)
         results: list[ExplainedResult] = []
         moment, unseen = self._moment(body.as_of), NOTHING
         if namespace is not None:
@@ -87,12 +88,12 @@ class Explaining:
             else:
                 index = await self._past(namespace, moment, forgotten=body.include.forgotten)
                 unseen = index.unseen
-            found = await found_in(index, self.embedder, body, explained=True)
+            found = await found_in(index, self.models, body, explained=True)
             results = [_explained(hit, one) for hit, one in zip(found.hits, found.results, strict=True)]
         return ExplainedSearch(
             results=results,
             search_time=milliseconds(started),
-            embedder=self.embedder.name,
+            embedder=self.models.embedder.name,
             scale=Scale(middle=scale.middle, width=scale.width),
             **_limits(moment, unseen),
         )

@@ -49,6 +49,17 @@ def reordered(question: Question, query: str, hits: Sequence[Hit], vectors: Word
     return _ranked(again)
 
 
+def handed_out(question: Question, hits: Sequence[Hit], order: Sequence[int]) -> list[Hit]:
+    """The same results in an order that somebody else gave; the scores stay, and go to whom they belong now.
+
+    So a threshold means what it meant, whatever scale the other one has.
+    """
+    return [
+        _scored(question, hits[at], {"endpoint": before.raw - hits[at].raw})
+        for before, at in zip(hits, order, strict=True)
+    ]
+
+
 def aggregated(hits: Sequence[Hit]) -> list[Hit]:
     """Passages that touch and answer alike become one; of memories that say the same the best stays."""
     merged = _passages([hit for hit in hits if hit.kind == "chunk"])

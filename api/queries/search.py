@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
-from api.queries.rerank import aggregated, reordered
+from api.queries.rerank import aggregated, handed_out, reordered
 from api.queries.rewrite import rewritten
 from pipeline.columns import moment
 from pipeline.index.asking import QUERY_CHARACTERS, ask
@@ -15,7 +15,7 @@ from pipeline.index.documents import DocumentFacts
 from pipeline.index.hits import BOTH, Hit, Kind, RelatedHit, Relatives, Wanted
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.scoring import Question
-from pipeline.ports import Embedder, Memories, WordVectors
+from pipeline.ports import Embedder, Memories, Reranker, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow
 from schemas.base import timestamp
 from schemas.http.memories import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
@@ -42,12 +42,20 @@ _KINDS: Mapping[SearchMode, tuple[Kind, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What reads questions. `reranker`: orders the best results where that is asked for; None: offline."""
+
+    embedder: Embedder
+    reranker: Reranker | None = None
+
+
 async def search(
-    cache: NamespaceCache, embedder: Embedder, namespace: NamespaceRow, body: SearchBody
+    cache: NamespaceCache, models: Models, namespace: NamespaceRow, body: SearchBody
 ) -> SearchAnswer:
     """The results of a search in a namespace that exists, best first."""
     started = perf_counter()
-    found = await found_in(await cache.open(namespace), embedder, body)
+    found = await found_in(await cache.open(namespace), models, body)
     return SearchAnswer(results=found.results, search_time=milliseconds(started))
 
 
@@ -61,16 +69,16 @@ class Found:
 
 
 async def found_in(
-    index: NamespaceIndex, embedder: Embedder, body: SearchBody, *, explained: bool = False
+    index: NamespaceIndex, models: Models, body: SearchBody, *, explained: bool = False
 ) -> Found:
     """What a search finds, best first; `explained`: hits say what their scores are made of."""
     query = rewritten(body.query) if body.rewrite_query else body.query
-    question = await ask(index, embedder, query)
+    question = await ask(index, models.embedder, query)
     wanted = replace(_wanted(body), explained=explained)
     if body.rerank == "none":
         hits = await index.search(question, wanted)
     else:
-        hits = await _again(index, question, query, wanted, body=body, embedder=embedder)
+        hits = await _again(index, question, query, wanted, body=body, models=models)
     relatives = await _relatives(index, hits, body)
     results = [_result(hit, relatives.get(hit.id), documents=body.include.documents) for hit in hits]
     return Found(question, hits, results)
@@ -109,14 +117,18 @@ async def _again(
     wanted: Wanted,
     *,
     body: SearchBody,
-    embedder: Embedder,
+    models: Models,
 ) -> list[Hit]:
     """More results than asked for, down to a lower similarity, scored again and then cut."""
     wider = replace(wanted, limit=max(body.limit, RERANKED), threshold=body.threshold * RERANKED_THRESHOLD)
     hits = await index.search(question, wider)
-    vectors = embedder if isinstance(embedder, WordVectors) else None
+    vectors = models.embedder if isinstance(models.embedder, WordVectors) else None
     hits = await asyncio.to_thread(reordered, question, query[:QUERY_CHARACTERS], hits, vectors)
     hits = [hit for hit in hits if hit.similarity >= body.threshold]
+    if models.reranker is not None:
+        first, rest = hits[:RERANKED], hits[RERANKED:]
+        order = await models.reranker.order(query[:QUERY_CHARACTERS], [hit.text for hit in first])
+        hits = hits if order is None else [*handed_out(question, first, order), *rest]
     if body.rerank == "aggregate":
         hits = aggregated(hits)
     return hits[: body.limit]

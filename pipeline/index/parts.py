@@ -17,6 +17,7 @@ ScorePart = Literal[
     "likeness",
     "common",
     "usual",
+    "endpoint",
 ]
 """What gives to a score, or takes from it: the first look, the second (`refining`), and reranking."""
 Parts = Mapping[ScorePart, float]

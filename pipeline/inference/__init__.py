@@ -3,7 +3,7 @@
 from typing import Literal, Protocol
 
 from pipeline.inference.none import NoEmbedder
-from pipeline.ports import Embedder, LanguageModel
+from pipeline.ports import Embedder, LanguageModel, Reranker
 
 
 def open_embedder(
@@ -32,6 +32,23 @@ def open_embedder(
 
         return OpenAIEmbedder(base_url=base_url, model=model, dimensions=dimensions, api_key=api_key)
     return NoEmbedder()
+
+
+class ClosableReranker(Reranker, Protocol):
+    """Whoever opens it closes it."""
+
+    async def aclose(self) -> None: ...
+
+
+def open_reranker(
+    *, base_url: str | None, model: str | None, api_key: str | None, seconds: float
+) -> ClosableReranker | None:
+    """The endpoint of the settings; None where none is set: results are then reranked offline."""
+    if base_url is None:
+        return None
+    from pipeline.inference.rerank import RerankEndpoint  # noqa: PLC0415 - see above
+
+    return RerankEndpoint(base_url=base_url, model=model, api_key=api_key, seconds=seconds)
 
 
 class ClosableModel(LanguageModel, Protocol):

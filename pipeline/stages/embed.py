@@ -1,6 +1,7 @@
 """documents.chunked → the chunks table: passages get their vectors and terms and can be found."""
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from schemas.ids import chunk_id
 from schemas.topics import DOCUMENTS_CHUNKED
 
 BATCH = 128
+_TURN = re.compile(r"[^\s:][^:\n]{0,39}: ")
 TEXTS = 4096
 """Passages per call of the embedder: one call for any usual batch, bounded memory for a huge document."""
 
@@ -132,7 +134,13 @@ async def vectors_of(texts: Sequence[str], embedder: Embedder) -> list[Vector]:
 
 
 def in_context(title: str | None, span: ChunkSpan) -> str:
-    """The passage under its title and heading, as far as it does not say them itself."""
+    """The passage under its title and heading, as far as it does not say them itself.
+
+    Without a title a document is called by its first line. Of a transcript that is a turn, which says
+    nothing about the others: with it a point less of LoCoMo's evidence is found (docs/benchmarks.md).
+    """
+    if title and _TURN.match(title) and _TURN.match(span.text):
+        title = None
     above = [part for part in (title, span.heading) if part and part not in span.text]
     return "\n".join([*above, span.text])
 

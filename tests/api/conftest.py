@@ -20,6 +20,7 @@ from api.queries.events import Trail
 from api.queries.explaining import Explaining
 from api.queries.origins import Origins
 from api.queries.profile import Profiling
+from api.queries.search import Models
 from api.state import Serving, State
 from pipeline.bus.log import LogBus
 from pipeline.index.cache import NamespaceCache
@@ -93,7 +94,7 @@ def explaining(store: Store, cache: NamespaceCache, clock: FixedClock) -> Explai
     return Explaining(
         cache,
         Profiling(profiles, cache, clock),
-        embedder,
+        Models(embedder),
         clock,
     )
 

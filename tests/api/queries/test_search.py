@@ -1,12 +1,14 @@
 """What a search answers."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from api.queries.search import matching, search
+from api.queries.search import Models, matching, search
 from pipeline.inference.none import NoEmbedder
-from pipeline.ports import Embedder
+from pipeline.ports import Embedder, Reranker
 from schemas.events import Relation
 from schemas.http.search import SearchAnswer, SearchBody, SearchResult
 from tests.pipeline.index.world import NOW, World
@@ -14,9 +16,16 @@ from tests.pipeline.index.world import NOW, World
 pytestmark = pytest.mark.anyio
 
 
-async def _search(world: World, query: str, *, embedder: Embedder | None = None, **body: Any) -> SearchAnswer:
+async def _search(
+    world: World,
+    query: str,
+    *,
+    embedder: Embedder | None = None,
+    reranker: Reranker | None = None,
+    **body: Any,
+) -> SearchAnswer:
     asked = SearchBody.model_validate({"query": query, **body})
-    return await search(world.cache, embedder or world.embedder, world.namespace(), asked)
+    return await search(world.cache, Models(embedder or world.embedder, reranker), world.namespace(), asked)
 
 
 async def _results(world: World, query: str, **body: Any) -> list[SearchResult]:
@@ -201,3 +210,34 @@ async def test_forgetting_by_meaning_takes_only_what_is_meant(world: World) -> N
     rows = await matching(world.cache, world.embedder, memories, world.namespace(), "Alice's cat Miso")
     assert [row.id for row in rows] == ["cat"]
     assert await matching(world.cache, world.embedder, memories, world.namespace(), "gas turbines") == []
+
+
+@dataclass
+class Opinionated:
+    """A reranker that turns everything around, or says nothing."""
+
+    speaks: bool = True
+    read: list[str] = field(default_factory=list)
+
+    async def order(self, query: str, texts: Sequence[str]) -> list[int] | None:
+        assert query == "green tea"
+        self.read = list(texts)
+        return list(range(len(texts)))[::-1] if self.speaks else None
+
+
+@pytest.mark.parametrize("rerank", ["order", "aggregate"])
+async def test_an_endpoint_orders_what_is_reranked_and_leaves_the_scale(world: World, rerank: str) -> None:
+    await world.document("a", "Alice drinks green tea.")
+    await world.document("b", "Green is a colour.")
+    await world.document("c", "There is tea in Kyoto.")
+    offline = (await _search(world, "green tea", rerank=rerank, threshold=0.0)).results
+    mind = Opinionated()
+    found = (await _search(world, "green tea", reranker=mind, rerank=rerank, threshold=0.0)).results
+    assert mind.read == [one.chunk for one in offline]
+    assert [one.id for one in found] == [one.id for one in offline][::-1]
+    assert [one.similarity for one in found] == [one.similarity for one in offline]
+    silent = Opinionated(speaks=False)
+    again = (await _search(world, "green tea", reranker=silent, rerank=rerank, threshold=0.0)).results
+    assert [one.id for one in again] == [one.id for one in offline]
+    await _search(world, "green tea", reranker=(unasked := Opinionated()), threshold=0.0)
+    assert unasked.read == []

@@ -176,6 +176,14 @@ def test_title_and_heading_are_embedded_where_the_passage_does_not_say_them() ->
     assert in_context(None, span) == "Moon\nnoon Tides"
 
 
+def test_the_first_turn_of_a_transcript_is_no_title_of_the_others() -> None:
+    turn = ChunkSpan(start=40, end=80, text="Mel: I painted the lake at sunrise.")
+    assert in_context("Caro: Hey Mel! How have you been?", turn) == turn.text
+    assert in_context("Talks of Caro and Mel", turn) == f"Talks of Caro and Mel\n{turn.text}"
+    prose = ChunkSpan(start=0, end=9, text="We measure recall.")
+    assert in_context("Recall: a study", prose) == f"Recall: a study\n{prose.text}"
+
+
 async def test_a_missing_text_is_read_from_its_claim_check() -> None:
     world = World()
     event = await world.extracted("d", TEXT, 0)
