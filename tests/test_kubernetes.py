@@ -1,0 +1,90 @@
+"""The manifests of deploy/kubernetes fit Kubernetes' own schemas, the image, and the code."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from pipeline.settings import Settings
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
+KNOWN = {"RECOLLECT_" + name.upper() for name in Settings.model_fields}
+WORKLOADS = frozenset({"Deployment", "StatefulSet"})
+
+
+def _objects(file: Path) -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(file.read_text()))
+
+
+def _workloads(file: Path) -> list[dict[str, Any]]:
+    return [one for one in _objects(file) if one["kind"] in WORKLOADS]
+
+
+def _container(workload: dict[str, Any]) -> dict[str, Any]:
+    (container,) = workload["spec"]["template"]["spec"]["containers"]
+    made: dict[str, Any] = container
+    return made
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_object_fits_the_schema_of_kubernetes(file: Path) -> None:
+    for one in _objects(file):
+        kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_settings_are_known_and_no_secret_is_written_down(file: Path) -> None:
+    for one in _objects(file):
+        assert set(one.get("data", {})) | set(one.get("stringData", {})) <= KNOWN
+        assert not any(one.get("stringData", {}).values()), "a manifest is no place for a secret"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_what_a_pod_and_a_service_point_to_is_there(file: Path) -> None:
+    objects = _objects(file)
+    there = {(one["kind"], one["metadata"]["name"]) for one in objects}
+    for workload in _workloads(file):
+        pod = workload["spec"]["template"]
+        container = _container(workload)
+        labels = pod["metadata"]["labels"]
+        assert workload["spec"]["selector"]["matchLabels"] == labels
+        for source in container["envFrom"]:
+            for kind, reference in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
+                if reference in source:
+                    assert (kind, source[reference]["name"]) in there
+        volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
+        volumes |= {claim["metadata"]["name"] for claim in workload["spec"].get("volumeClaimTemplates", [])}
+        assert {mount["name"] for mount in container["volumeMounts"]} == volumes
+    everyone = [workload["spec"]["template"]["metadata"]["labels"] for workload in _workloads(file)]
+    for one in objects:
+        if one["kind"] == "Service":
+            selector = one["spec"]["selector"].items()
+            assert sum(selector <= labels.items() for labels in everyone) == 1
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_pods_run_the_image_as_it_is_made(file: Path) -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    composed = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+    user, port = re.search(r"--uid (\d+)", dockerfile), re.search(r"EXPOSE (\d+)", dockerfile)
+    assert user is not None
+    assert port is not None
+    for workload in _workloads(file):
+        pod, container = workload["spec"]["template"], _container(workload)
+        assert container["image"] == composed["services"]["recollect"]["image"]
+        assert pod["spec"]["securityContext"]["runAsUser"] == int(user[1])
+        assert container["ports"][0]["containerPort"] == int(port[1])
+        assert pod["metadata"]["annotations"]["prometheus.io/port"] == port[1]
+        assert {"name": "data", "mountPath": "/data"} in container["volumeMounts"]
+        assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+def test_one_disk_has_one_process_and_each_part_is_a_deployment() -> None:
+    (alone,) = _workloads(ROOT / "deploy" / "kubernetes" / "recollect.yaml")
+    assert (alone["kind"], alone["spec"]["replicas"]) == ("StatefulSet", 1)
+    parts = [_container(one)["args"] for one in _workloads(ROOT / "deploy" / "kubernetes" / "parts.yaml")]
+    assert parts == [["serve", "--only", part] for part in ("api", "pipeline", "connectors")]
