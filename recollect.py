@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.commandline.conventions import Ending, Json, examples, failure, show_json
 from api.commands import app
-from api.remote import Key, Url, failure, local_address, local_key
+from api.remote import Key, Url, local_address, local_key
 from pipeline import logs
 from pipeline.errors import DataDirectoryLockedError, OutageError, StageFaultError
 from pipeline.settings import Settings
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from pipeline.replay.job import Replays
     from pipeline.worker import Pipeline
 
+__all__ = ["app", "main", "serving_of"]
+
 PARTS = ("api", "pipeline", "connectors")
 SWITCH_SECONDS = 0.0005
 DRAIN_SECONDS = 10.0
@@ -40,7 +43,13 @@ COLLECTION = (100_000, 20, 20)
 """Objects made before those without a name are looked for; Python's own is 700, 10, 10."""
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "recollect serve",
+        "recollect serve --port 0 --data-dir /srv/recollect",
+        "recollect serve --only pipeline,connectors",
+    )
+)
 def serve(
     host: Annotated[str | None, typer.Option(help="The address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="The port; 0 takes a free one.")] = None,
@@ -70,11 +79,11 @@ def serve(
         listener.close()
 
 
-@app.command()
+@app.command(epilog=examples("recollect doctor", "recollect doctor --json"))
 def doctor(
     *,
     data_dir: Annotated[Path | None, typer.Option(help="Where everything is kept.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: every finding as JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Look at Python, disk, memory, port, log, tables, models, Kafka, object store, secrets and clock.
 
@@ -86,27 +95,33 @@ def doctor(
     examine(Settings() if data_dir is None else Settings(data_dir=data_dir), Vault, as_json=as_json)
 
 
-@app.command()
+@app.command(epilog=examples("recollect topics", "recollect topics --check --json"))
 def topics(
-    *, check: Annotated[bool, typer.Option("--check", help="Create nothing; exit 1 on a difference.")] = False
+    *,
+    check: Annotated[bool, typer.Option("--check", help="Create nothing; exit 1 on a difference.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Create Kafka's topics where they are missing, and say what about them is not as it should be."""
     settings = Settings()
     if settings.kafka_bootstrap is None:
-        typer.echo("RECOLLECT_KAFKA_BOOTSTRAP is not set: the embedded log makes its topics by itself.")
+        typer.echo(
+            "RECOLLECT_KAFKA_BOOTSTRAP is not set: the embedded log makes its topics by itself.", err=as_json
+        )
+        if as_json:
+            show_json({"differences": []})
         return
     from pipeline.bus.opening import see_to_topics
 
     try:
         said = asyncio.run(see_to_topics(settings, settings.kafka_bootstrap, create=not check))
     except (OutageError, OSError) as error:
-        raise failure(str(error)) from error
-    for difference in said:
-        typer.echo(difference)
-    if not said:
-        typer.echo("The topics are as they should be.")
-    elif check:
-        raise typer.Exit(1)
+        raise failure(str(error), Ending.UNREACHABLE) from error
+    if as_json:
+        show_json({"differences": said})
+    else:
+        typer.echo("\n".join(said) or "The topics are as they should be.")
+    if said and check:
+        raise typer.Exit(Ending.FAILED)
 
 
 def _stopped(errors: ExceptionGroup[Exception]) -> Exception:
@@ -123,7 +138,7 @@ def _parts(settings: Settings, only: str | None) -> frozenset[str]:
     """The parts of the service that this process is."""
     parts = frozenset(PARTS if only is None else only.split(","))
     if unknown := parts - set(PARTS):
-        raise failure(f"--only takes {', '.join(PARTS)}; not {', '.join(sorted(unknown))}.")
+        raise failure(f"--only takes {', '.join(PARTS)}; not {', '.join(sorted(unknown))}.", Ending.USAGE)
     if settings.kafka_bootstrap is None and parts != set(PARTS):
         raise failure(
             "The embedded log belongs to one process, which is every part of the service. Leave --only out,"
@@ -304,7 +319,14 @@ def _announce(settings: Settings, listener: "socket.socket", secret: str | None,
         typer.echo(f"Admin key (shown only now): {secret}")
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "recollect replay --dry-run",
+        "recollect replay --embedder openai --embedder-base-url http://127.0.0.1:11434/v1",
+        "recollect replay --chunk-size 1200 --json",
+        "recollect replay --rollback",
+    )
+)
 def replay(
     *,
     source: Annotated[
@@ -313,16 +335,19 @@ def replay(
     stage: Annotated[str | None, typer.Option(help="embed: only the vectors.")] = None,
     embedder: Annotated[str | None, typer.Option(help="wordllama, openai or none.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="The model of an openai embedder.")] = None,
-    embedder_dimensions: Annotated[int | None, typer.Option(min=1, max=8192)] = None,
+    embedder_dimensions: Annotated[int | None, typer.Option(min=1, max=8192, help="Of its vectors.")] = None,
     embedder_base_url: Annotated[str | None, typer.Option(help="Where an openai embedder answers.")] = None,
     chunk_size: Annotated[int | None, typer.Option(min=100, max=8000, help="Characters, at most.")] = None,
-    shards: Annotated[int | None, typer.Option(min=1, max=1024)] = None,
+    shards: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Tables of chunks and of memories.")
+    ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Where everything is, if no service runs.")] = None,
     force: Annotated[bool, typer.Option(help="Switch though the new tables hold something else.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Only say what it would do.")] = False,
     rollback: Annotated[bool, typer.Option(help="Serve the previous tables again.")] = False,
     clean_up: Annotated[bool, typer.Option(help="Remove the previous tables.")] = False,
     cancel: Annotated[bool, typer.Option(help="End the replay that runs.")] = False,
+    as_json: Json = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
@@ -348,21 +373,25 @@ def replay(
     address = url or replaying.answering(settings.data_dir)
     if address is not None:
         wish = replaying.wish(dry_run=dry_run, rollback=rollback, clean_up=clean_up, cancel=cancel)
-        replaying.run(replaying.service(address, key), wish, body)
+        replaying.run(replaying.service(address, key), wish, body, as_json=as_json)
         return
     if cancel:
-        raise failure("No service runs here, so no replay does.")
+        raise failure("No service runs here, so no replay does.", Ending.UNREACHABLE)
     from pipeline.store import StoreMismatchError
 
     _tune_process()
     try:
-        _run(_replay_alone(settings, body, dry_run=dry_run, rollback=rollback, clean_up=clean_up))
+        _run(
+            _replay_alone(
+                settings, body, dry_run=dry_run, rollback=rollback, clean_up=clean_up, as_json=as_json
+            )
+        )
     except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
         raise failure(str(error)) from error
 
 
 async def _replay_alone(
-    settings: Settings, body: dict[str, Any], *, dry_run: bool, rollback: bool, clean_up: bool
+    settings: Settings, body: dict[str, Any], *, dry_run: bool, rollback: bool, clean_up: bool, as_json: bool
 ) -> None:
     """The same where no service runs: this process opens the log."""
     from pydantic import ValidationError
@@ -380,9 +409,10 @@ async def _replay_alone(
     async with open_live(settings, working=False, serving=False) as live:
         replays = Replays(live)
         if dry_run:
-            replaying.show_plan(planned(await replays.plan(order)).model_dump(by_alias=True))
+            plan = planned(await replays.plan(order)).model_dump(by_alias=True, mode="json")
+            replaying.show_plan(plan, as_json=as_json)
         elif clean_up:
-            replaying.show_removed(await replays.clean_up())
+            replaying.show_removed(await replays.clean_up(), as_json=as_json)
         else:
             running = asyncio.create_task(live.run())
             if rollback:
@@ -390,14 +420,16 @@ async def _replay_alone(
             else:
                 replays.start(order)
             try:
-                await replaying.watch(lambda: shown(replays.progress).model_dump(by_alias=True))
+                await replaying.watch(
+                    lambda: shown(replays.progress).model_dump(by_alias=True, mode="json"), as_json=as_json
+                )
             finally:
                 await replays.stop()
                 running.cancel()
                 await asyncio.wait([running])
 
 
-@app.command()
+@app.command(epilog=examples("recollect demo"))
 def demo(*, url: Url = None, key: Key = None) -> None:
     """Remember the descriptions of the installed packages, then ask five questions."""
     from rich.console import Console

@@ -7,18 +7,13 @@ from typing import Annotated, Any
 import httpx2
 import typer
 
+from api.commandline.conventions import Ending, ending_of, failure
 from pipeline.settings import Settings
 
 PAGE = 100
 Url = Annotated[str | None, typer.Option(envvar="RECOLLECT_URL", help="Where the service answers.")]
 Key = Annotated[str | None, typer.Option(envvar="RECOLLECT_API_KEY", help="An API key.")]
 Answer = dict[str, Any]
-
-
-def failure(message: str) -> typer.Exit:
-    """Tell whoever typed the command; raise what is returned."""
-    typer.echo(message, err=True)
-    return typer.Exit(1)
 
 
 class Service:
@@ -48,11 +43,11 @@ class Service:
         try:
             response = self._client.request(method, path, **options)
         except httpx2.TransportError as error:
-            raise failure(f"No answer from {self._client.base_url}: {error}") from error
+            raise _silence(f"No answer from {self._client.base_url}: {error}") from error
         if response.is_success:
             answer: Answer = response.json()
             return answer
-        raise failure(f"{response.status_code}: {complaint(response)}")
+        raise _refusal(response)
 
     def lines(self, path: str, **options: Any) -> Iterator[bytes]:
         """The lines of an answer, as they come; typer.Exit as for `call`."""
@@ -60,7 +55,7 @@ class Service:
             with self._client.stream("GET", path, **options) as response:
                 if not response.is_success:
                     response.read()
-                    raise failure(f"{response.status_code}: {complaint(response)}")
+                    raise _refusal(response)
                 left = b""
                 for part in response.iter_bytes():
                     *whole, left = (left + part).split(b"\n")
@@ -68,16 +63,16 @@ class Service:
                 if left:
                     yield left
         except httpx2.TransportError as error:
-            raise failure(f"The answer of {self._client.base_url} broke off: {error}") from error
+            raise _silence(f"The answer of {self._client.base_url} broke off: {error}") from error
 
     def fetch(self, path: str) -> bytes:
         """The bytes of an answer; typer.Exit as for `call`."""
         try:
             response = self._client.get(path)
         except httpx2.TransportError as error:
-            raise failure(f"No answer from {self._client.base_url}: {error}") from error
+            raise _silence(f"No answer from {self._client.base_url}: {error}") from error
         if not response.is_success:
-            raise failure(f"{response.status_code}: {complaint(response)}")
+            raise _refusal(response)
         return response.content
 
     def pages(self, path: str, body: Answer, kind: str) -> Iterator[Answer]:
@@ -90,14 +85,22 @@ class Service:
             page, last = page + 1, answer["pagination"]["totalPages"]
 
 
+def _silence(message: str) -> typer.Exit:
+    return failure(message, Ending.UNREACHABLE)
+
+
+def _refusal(response: httpx2.Response) -> typer.Exit:
+    return failure(f"{response.status_code}: {complaint(response)}", ending_of(response.status_code))
+
+
 def located(url: str | None, key: str | None) -> tuple[str, str]:
     """The address and the key that commands use; typer.Exit where nothing says one of them."""
     address = url or local_address()
     if address is None:
-        raise failure("No service found here. Start one with `recollect serve`, or give --url.")
+        raise _silence("No service found here. Start one with `recollect serve`, or give --url.")
     secret = key or local_key()
     if secret is None:
-        raise failure("No API key. Give --key or set RECOLLECT_API_KEY.")
+        raise failure("No API key. Give --key or set RECOLLECT_API_KEY.", Ending.REFUSED)
     return address, secret
 
 

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from api.remote import Answer, Service, failure, local_key
+from api.commandline.conventions import Ending, failure, show_json
+from api.remote import Answer, Service, local_key
 
 Wish = Literal["replay", "plan", "rollback", "clean-up", "cancel"]
 POLL_SECONDS = 0.5
@@ -36,7 +37,7 @@ def service(address: str, key: str | None) -> Service:
     """The service at an address."""
     secret = key or local_key()
     if secret is None:
-        raise failure("No API key. Give --key or set RECOLLECT_API_KEY.")
+        raise failure("No API key. Give --key or set RECOLLECT_API_KEY.", Ending.REFUSED)
     return Service.at(address, secret)
 
 
@@ -45,37 +46,40 @@ def wish(*, dry_run: bool, rollback: bool, clean_up: bool, cancel: bool) -> Wish
     asked: dict[Wish, bool] = {"plan": dry_run, "rollback": rollback, "clean-up": clean_up, "cancel": cancel}
     given = [name for name, said in asked.items() if said]
     if len(given) > 1:
-        raise failure("Give one of --dry-run, --rollback, --clean-up and --cancel.")
+        raise failure("Give one of --dry-run, --rollback, --clean-up and --cancel.", Ending.USAGE)
     return given[0] if given else "replay"
 
 
-def run(remote: Service, wish: Wish, body: Answer) -> None:
+def run(remote: Service, wish: Wish, body: Answer, *, as_json: bool) -> None:
     """Ask a running service, and watch it. Ctrl-C stops the watching, not the replay."""
     match wish:
         case "plan":
-            show_plan(remote.call("POST", f"{PATH}/plan", json=body))
+            show_plan(remote.call("POST", f"{PATH}/plan", json=body), as_json=as_json)
         case "clean-up":
-            show_removed(remote.call("POST", f"{PATH}/clean-up")["removed"])
+            show_removed(remote.call("POST", f"{PATH}/clean-up")["removed"], as_json=as_json)
         case "cancel":
             remote.call("DELETE", PATH)
-            typer.echo("No replay runs; what is served is as it was.")
+            if as_json:
+                show_json(remote.call("GET", PATH))
+            else:
+                typer.echo("No replay runs; what is served is as it was.")
         case "rollback":
             remote.call("POST", f"{PATH}/rollback")
-            _follow(remote)
+            _follow(remote, as_json=as_json)
         case "replay":
             remote.call("POST", PATH, json=body)
-            _follow(remote)
+            _follow(remote, as_json=as_json)
 
 
-def _follow(remote: Service) -> None:
+def _follow(remote: Service, *, as_json: bool) -> None:
     try:
-        asyncio.run(watch(lambda: remote.call("GET", PATH)))
+        asyncio.run(watch(lambda: remote.call("GET", PATH), as_json=as_json))
     except KeyboardInterrupt:
         typer.echo("The replay goes on in the service; `recollect replay --cancel` ends it.", err=True)
         raise typer.Exit(130) from None
 
 
-async def watch(ask: Callable[[], Answer]) -> None:
+async def watch(ask: Callable[[], Answer], *, as_json: bool = False) -> None:
     """A bar until it has ended; typer.Exit when it did not end well."""
     columns = (
         TextColumn("{task.description}"),
@@ -97,20 +101,28 @@ async def watch(ask: Callable[[], Answer]) -> None:
                 rate=rate,
             )
             await asyncio.sleep(POLL_SECONDS)
-    _show_end(answer)
+    _show_end(answer, as_json=as_json)
 
 
-def _show_end(answer: Answer) -> None:
+def _show_end(answer: Answer, *, as_json: bool) -> None:
+    if as_json:
+        show_json(answer)
     for difference in answer["differences"]:
         typer.echo(f"otherwise than before: {difference}", err=True)
     if answer["state"] != "done":
         reason = answer["error"] or "it was cancelled"
         raise failure(f"The replay {answer['state']}: {reason}. What is served is as it was.")
-    typer.echo(f"Generation {answer['generation']} is served, after {answer['read']:,} records of the log.")
+    if not as_json:
+        typer.echo(
+            f"Generation {answer['generation']} is served, after {answer['read']:,} records of the log."
+        )
 
 
-def show_plan(plan: Answer) -> None:
+def show_plan(plan: Answer, *, as_json: bool) -> None:
     """What a replay would read and write."""
+    if as_json:
+        show_json(plan)
+        return
     table = Table(show_header=False, box=None)
     previous = "" if plan["previous"] is None else f" (a rollback would go to {plan['previous']})"
     table.add_row("served now", f"generation {plan['current']}{previous}")
@@ -125,7 +137,10 @@ def show_plan(plan: Answer) -> None:
     Console().print(table)
 
 
-def show_removed(removed: list[int]) -> None:
+def show_removed(removed: list[int], *, as_json: bool) -> None:
     """Which generations went."""
+    if as_json:
+        show_json({"removed": removed})
+        return
     names = ", ".join(map(str, removed))
     typer.echo(f"Removed generation {names}." if removed else "There was nothing to remove.")

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from api.commandline.conventions import failure
 from api.commands import shown
-from api.remote import Service, failure
+from api.remote import Service
 from bench.server import Server
 from bench.texts import descriptions
 

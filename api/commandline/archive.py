@@ -2,7 +2,7 @@
 
 import json
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -12,10 +12,19 @@ from typing import Annotated, Any
 
 import typer
 from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import Progress
 
-from api.remote import Key, Service, Url, failure
+from api.commandline.conventions import Ending, Json, examples, failure, show_json
+from api.remote import Key, Service, Url
 from schemas.archive import FORMAT, Manifest
 
+EXPORTS = examples(
+    "recollect export alice bob backup",
+    "recollect export --all backup.tar",
+    "recollect export alice a.tar --json",
+)
+IMPORTS = examples("recollect import backup", "recollect import backup.tar --json")
 MANIFEST = "manifest.json"
 SETTINGS = "settings.jsonl"
 PORTION_LINES = 100
@@ -28,22 +37,27 @@ def export(
     everything: Annotated[
         bool, typer.Option("--all", help="Every namespace, the settings and keys.")
     ] = False,
+    as_json: Json = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Write namespaces, or all there is, to a folder or a .tar file."""
     *names, target = chosen
     if everything == bool(names):
-        raise failure("Say which namespaces, or --all, and then where to write to.")
+        raise failure("Say which namespaces, or --all, and then where to write to.", Ending.USAGE)
     service = Service.of(url, key)
     with _writing(Path(target)) as folder:
         total = _export(service, folder, None if everything else names)
-    typer.echo(f"{total} documents written to {target}", err=True)
+    if as_json:
+        show_json({"documents": total, "target": target})
+    else:
+        typer.echo(f"{total} documents written to {target}", err=True)
 
 
 def take(
     source: Annotated[Path, typer.Argument(exists=True, help="A folder or .tar file that `export` wrote.")],
     *,
+    as_json: Json = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
@@ -52,9 +66,14 @@ def take(
     with _reading(source) as folder:
         _check(folder / MANIFEST)
         counts = dict.fromkeys(("documents", "memories", "settings", "kept"), 0)
-        for file in [folder / SETTINGS, *sorted((folder / "namespaces").glob("*.jsonl"))]:
-            if file.exists():
-                _import(service, folder, file, counts)
+        files = [folder / SETTINGS, *sorted((folder / "namespaces").glob("*.jsonl"))]
+        there = [file for file in files if file.exists()]
+        with _bar("Importing", sum(file.stat().st_size for file in there)) as read:
+            for file in there:
+                _import(service, folder, file, counts, read)
+    if as_json:
+        show_json(counts)
+        return
     accepted = f"{counts['documents']} documents and {counts['memories']} memories accepted"
     typer.echo(f"{accepted}, {counts['kept']} documents were here already", err=True)
 
@@ -66,10 +85,12 @@ def _export(service: Service, folder: Path, names: list[str] | None) -> int:
         lines = map(json.loads, (folder / SETTINGS).read_bytes().splitlines())
         names = [line["name"] for line in lines if line["kind"] == "namespace"]
     total = 0
-    for name in names:
-        file = folder / "namespaces" / f"{name}.jsonl"
-        total += _stream(service, file, {"namespace": name})
-        _fetch_blobs(service, folder, file)
+    with _bar("Exporting", len(names)) as done:
+        for name in names:
+            file = folder / "namespaces" / f"{name}.jsonl"
+            total += _stream(service, file, {"namespace": name})
+            _fetch_blobs(service, folder, file)
+            done(1)
     manifest = Manifest(written_by=f"recollect {version('recollect')}", at=datetime.now(UTC))
     # Last: an export that was interrupted has none.
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n")
@@ -99,7 +120,9 @@ def _fetch_blobs(service: Service, folder: Path, file: Path) -> None:
                     blob.write_bytes(service.fetch(f"/admin/blobs/{digest}"))
 
 
-def _import(service: Service, folder: Path, file: Path, counts: dict[str, int]) -> None:
+def _import(
+    service: Service, folder: Path, file: Path, counts: dict[str, int], read: Callable[[int], None]
+) -> None:
     for portion in _portions(file):
         for line in portion:
             for digest in _digests(line):
@@ -110,6 +133,7 @@ def _import(service: Service, folder: Path, file: Path, counts: dict[str, int]) 
         answer = service.call("POST", "/admin/import", content=b"".join(portion))
         for name in counts:
             counts[name] += answer[name]
+        read(sum(map(len, portion)))
 
 
 def _portions(file: Path) -> Iterator[list[bytes]]:
@@ -146,6 +170,14 @@ def _check(file: Path) -> None:
         raise failure(f"{file} is not that of an export: {error.errors()[0]['msg']}") from error
     if manifest.version > FORMAT:
         raise failure(f"This export has format {manifest.version}; this version reads up to {FORMAT}.")
+
+
+@contextmanager
+def _bar(doing: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error, where that is a terminal; call what is yielded with what is done."""
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(doing, total=total)
+        yield lambda more: bars.advance(task, more)
 
 
 @contextmanager

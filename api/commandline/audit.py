@@ -8,8 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from api.commandline.conventions import examples
 from api.remote import Answer, Key, Service, Url
 
+EXAMPLES = examples("recollect audit", "recollect audit --limit 1000 --json > acts.jsonl")
 PAGE = 1000
 
 

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
+from api.commandline.conventions import examples
 from api.remote import Key, Url, located
+
+EXAMPLES = examples("recollect mcp", "recollect mcp --namespace alice")
 
 
 def mcp(

@@ -1,6 +1,5 @@
 """`recollect status`: the whole service on one screen."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -8,27 +7,33 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from api.commandline.conventions import Json, examples, show_json
 from api.remote import Answer, Key, Service, Url
 
+EXAMPLES = examples("recollect status", "recollect status --failed", "recollect status --json | jq .stages")
 UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def status(
     *,
     failed: Annotated[bool, typer.Option(help="Only the documents that could not be read, and why.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: everything as JSON.")] = False,
+    as_json: Json = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """How much there is, how far the pipeline is behind, and what went wrong."""
     service = Service.of(url, key)
     if failed:
-        for document in service.call("GET", "/admin/failed")["documents"]:
+        documents = service.call("GET", "/admin/failed")["documents"]
+        if as_json:
+            show_json(documents)
+            return
+        for document in documents:
             typer.echo(f"{document['namespace']}/{document['id']}: {document['error']}")
         return
     answer = service.call("GET", "/admin/status")
     if as_json:
-        typer.echo(json.dumps({"address": service.address, **answer}, indent=2, ensure_ascii=False))
+        show_json({"address": service.address, **answer})
         return
     console = Console()
     for table in (_service(service.address, answer), _contents(answer), _stages(answer), _troubles(answer)):

@@ -1,6 +1,5 @@
 """`recollect usage`: what was used in a month."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -8,13 +7,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from api.commandline.conventions import Json, examples, show_json
 from api.remote import Answer, Key, Service, Url
+
+EXAMPLES = examples("recollect usage", "recollect usage --month 2026-01 --json")
 
 
 def usage(
     *,
     month: Annotated[str | None, typer.Option(help="Such as 2026-01, in UTC; the present one.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs: everything as JSON.")] = False,
+    as_json: Json = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
@@ -22,7 +24,7 @@ def usage(
     query = {} if month is None else {"month": month}
     answer = Service.of(url, key).call("GET", "/admin/usage", params=query)
     if as_json:
-        typer.echo(json.dumps(answer, indent=2, ensure_ascii=False))
+        show_json(answer)
         return
     title = f"{answer['month']} (UTC)"
     table = Table("key", "name", "documents", "searches", "a minute", title=title, box=None, pad_edge=False)

@@ -1,14 +1,19 @@
 """The commands against a running service, as one types them."""
 
+import gc
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from supermemory import Supermemory
+from typer.testing import CliRunner
 
+import recollect as command
+from api.commandline.conventions import Ending
 from bench.server import Server
 from tests.e2e.waiting import until
 
@@ -105,7 +110,7 @@ def test_a_dead_letter_is_listed_shown_and_dropped(recollect: Shell, server: Ser
     assert recollect("dlq", "list") == ""
     assert "0 records" in recollect("dlq", "replay")
     missing = recollect.run("dlq", "show", "documents.submitted.v1.dlq/0/0")
-    assert missing.returncode == 1
+    assert missing.returncode == Ending.MISSING
     assert "no dead letter" in missing.stderr
     assert "Nothing was dropped" in recollect.run("dlq", "drop", "documents.submitted.v1", given="n\n").stderr
     assert "0 records dropped" in recollect("dlq", "drop", "documents.submitted.v1", "--yes")
@@ -115,7 +120,9 @@ def test_a_key_opens_what_it_was_made_for_until_it_is_revoked(recollect: Shell, 
     key = recollect("keys", "create", "app", "--role", "read", "--namespace", namespace).strip()
     recollect("add", namespace, "The gate is green.", "--wait")
     assert "green" in recollect("search", namespace, "gate", key=key)
-    assert "403" in recollect.run("add", namespace, "More.", key=key).stderr
+    refused = recollect.run("add", namespace, "More.", key=key)
+    assert "403" in refused.stderr
+    assert refused.returncode == Ending.REFUSED
     assert "403" in recollect.run("search", "elsewhere", "gate", key=key).stderr
     identity = next(line.split()[0] for line in recollect("keys", "list").splitlines() if " app " in line)
     recollect("keys", "revoke", identity)
@@ -130,9 +137,9 @@ def test_buckets_of_the_organization_are_set_and_deleted(recollect: Shell) -> No
     assert "hobbies" not in recollect("buckets", "delete", "hobbies")
 
 
-def test_a_mistake_is_told_in_one_line_and_ends_with_1(recollect: Shell, namespace: str) -> None:
+def test_a_mistake_is_told_in_one_line_and_ends_as_wrong_usage_does(recollect: Shell, namespace: str) -> None:
     done = recollect.run("search", namespace, "tea", "--filter", "{not json")
-    assert done.returncode == 1
+    assert done.returncode == Ending.USAGE
     assert "This is not JSON" in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -147,6 +154,53 @@ def test_connectors_are_listed_and_keys_for_their_credentials_made(
     assert made.id in listed, "whole, to be copied"
     assert len(recollect("connectors", "key").strip()) == 44
     refusal = recollect.run("connectors", "sync", "con_no")
-    assert refusal.returncode == 1
+    assert refusal.returncode == Ending.MISSING
     assert "no connector" in refusal.stderr
     assert recollect("connectors", "handshakes") == ""
+
+
+# A command's connection ends with its process, which here goes on.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+def test_programs_read_json_from_every_command_that_shows_something(
+    server: Server, namespace: str, tmp_path: Path
+) -> None:
+    where = {
+        "RECOLLECT_URL": server.url,
+        "RECOLLECT_API_KEY": server.key,
+        "RECOLLECT_DATA_DIR": str(tmp_path),
+    }
+
+    def read(*words: str) -> Any:
+        done = CliRunner().invoke(command.app, [*words, "--json"], env=where)
+        assert done.exit_code == 0, f"{words}: {done.output}"
+        return json.loads(done.stdout)
+
+    added = read("add", namespace, "The kettle is green.", "--wait")
+    assert added["status"] == "done"
+    question = ("search", namespace, "What colour is the kettle?")
+    assert "green" in read(*question)["results"][0]["chunk"]
+    assert read(*question, "--why")["results"][0]["why"]["parts"]
+    assert read(*question, "--as-of", "2020-01-01T00:00:00Z")["results"] == []
+    key = read("keys", "create", "program", "--role", "read")
+    assert key["id"] in [one["id"] for one in read("keys", "list")]
+    assert read("keys", "rotate", key["id"])["key"] != key["key"]
+    read("keys", "revoke", key["id"])
+    assert read("buckets", "set", "joys", "What somebody enjoys")["joys"]
+    assert "joys" in read("buckets", "list")
+    assert "joys" not in read("buckets", "delete", "joys")
+    assert read("dlq", "replay") == {"replayed": 0}
+    for words in (
+        ("dlq", "list"),
+        ("connectors", "list"),
+        ("connectors", "handshakes"),
+        ("status", "--failed"),
+    ):
+        assert read(*words) in ([], {})
+    assert read("status")["notReady"] == []
+    assert read("replay", "--dry-run")["records"]
+    assert read("export", namespace, str(tmp_path / "copy"))["documents"] == 1
+    assert read("import", str(tmp_path / "copy"))["kept"] == 1
+    assert len(read("connectors", "key")["key"]) == 44
+    assert read("topics") == {"differences": []}
+    assert {one["part"] for one in read("doctor")} >= {"disk", "log", "clock"}
+    gc.collect()

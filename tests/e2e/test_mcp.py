@@ -13,6 +13,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
+from api.commandline.conventions import Ending
 from bench.server import Server
 from tests.mcp import answered, connected, told
 
@@ -82,5 +83,5 @@ def test_without_a_key_the_command_says_what_it_needs(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 1
+    assert done.returncode == Ending.REFUSED
     assert "RECOLLECT_API_KEY" in done.stderr

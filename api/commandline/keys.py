@@ -1,0 +1,105 @@
+"""`recollect keys`: who may ask, and for what."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from api.commandline.conventions import Json, examples, show_json
+from api.remote import Key, Service, Url
+
+keys = typer.Typer(no_args_is_help=True, help="API keys.")
+
+Id = Annotated[str, typer.Argument(help="The id of a key, as `keys list` shows it.")]
+Days = Annotated[int | None, typer.Option(min=1, help="Until it opens nothing any more; left out: for ever.")]
+
+
+@keys.command(
+    name="create",
+    epilog=examples(
+        "recollect keys create laptop --role write --namespace alice",
+        "recollect keys create dashboard --role read --namespace 'team-a:*' --expires-in-days 90",
+        "recollect keys create app --rate-limit 600 --monthly-searches 100000 --json",
+    ),
+)
+def create_key(
+    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    *,
+    role: Annotated[str, typer.Option(help="admin, write or read.")] = "write",
+    namespace: Annotated[list[str] | None, typer.Option(help="A namespace or prefix (team-a:*).")] = None,
+    expires_in_days: Days = None,
+    rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests a minute.")] = None,
+    monthly_documents: Annotated[int | None, typer.Option(min=0, help="A quota.")] = None,
+    monthly_searches: Annotated[int | None, typer.Option(min=0, help="A quota.")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Issue a key and show it, once."""
+    body = {
+        "name": name,
+        "role": role,
+        "namespaces": namespace or None,
+        "expiresInDays": expires_in_days,
+        "rateLimit": rate_limit,
+        "monthlyDocuments": monthly_documents,
+        "monthlySearches": monthly_searches,
+    }
+    answer = Service.of(url, key).call("POST", "/admin/keys", json=body)
+    if as_json:
+        show_json(answer)
+    else:
+        typer.echo(answer["key"])
+
+
+@keys.command(name="list", epilog=examples("recollect keys list", "recollect keys list --json"))
+def list_keys(*, as_json: Json = False, url: Url = None, key: Key = None) -> None:
+    """All keys, without their secrets."""
+    found = Service.of(url, key).call("GET", "/admin/keys")["keys"]
+    if as_json:
+        show_json(found)
+        return
+    table = Table("id", "name", "role", "namespaces", "expires", "revoked", box=None)
+    for row in found:
+        scope = ", ".join(row["namespaces"] or ["all"])
+        dates = row["expiresAt"] or "", row["revokedAt"] or ""
+        table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates)
+    Console().print(table)
+
+
+@keys.command(
+    name="rotate",
+    epilog=examples(
+        "recollect keys rotate key_2f1c", "recollect keys rotate key_2f1c --overlap-hours 0 --json"
+    ),
+)
+def rotate_key(
+    id: Id,  # noqa: A002 - shown in the usage
+    *,
+    overlap_hours: Annotated[
+        int, typer.Option(min=0, help="How long the old secret opens as much; 0: from now on nothing.")
+    ] = 24,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, help="From now; left out: as it was.")] = None,
+    as_json: Json = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Give a key a new secret and show it, once."""
+    body = {"overlapHours": overlap_hours, "expiresInDays": expires_in_days}
+    answer = Service.of(url, key).call("POST", f"/admin/keys/{id}/rotate", json=body)
+    if as_json:
+        show_json(answer)
+    else:
+        typer.echo(answer["key"])
+
+
+@keys.command(name="revoke", epilog=examples("recollect keys revoke key_2f1c"))
+def revoke_key(id: Id, *, as_json: Json = False, url: Url = None, key: Key = None) -> None:  # noqa: A002 - shown in the usage
+    """End a key, at once."""
+    answer = Service.of(url, key).call("DELETE", f"/admin/keys/{id}")
+    if as_json:
+        show_json(answer)
+    else:
+        typer.echo(f"{id} opens nothing from now on")
