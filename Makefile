@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test browser check format lint types imports bench bench-memory bench-recall chaos demo demo-connectors pictures kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall chaos soak demo demo-connectors pictures kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -33,7 +33,7 @@ browser: ## Install Chromium for the tests of pages, with Debian's package manag
 	      || echo "Chromium could not be installed: the tests in a browser are skipped."; \
 	  else echo "There is no Chromium (chromedriver) here: the tests in a browser are skipped."; fi; fi
 
-check: lint types imports test ## What CI runs: format, lint, types, imports, tests
+check: lint types imports secure test ## What CI runs: format, lint, types, imports, secrets, tests
 
 lint: install ## Check the format and the rules of ruff
 	@$(BIN)/ruff format --check .
@@ -44,6 +44,13 @@ types: install ## Check the types (mypy, strict)
 
 imports: install ## Check who may import whom
 	@$(BIN)/lint-imports
+
+secure: install ## Look for secrets, dangerous calls, and known vulnerabilities where their database can be reached
+	@$(BIN)/detect-secrets-hook --no-verify --baseline .secrets.baseline $$(git ls-files ':!tests' ':!uv.lock' ':!docs/images' ':!docs/asyncapi.json') \
+	  || { [ $$? = 3 ] || exit 1; }  # 3: lines have moved, and the baseline with them
+	@$(BIN)/bandit --quiet -lll --recursive api connectors pipeline schemas tools recollect.py
+	@UV_HTTP_RETRIES=0 UV_HTTP_TIMEOUT=10 $(UV) audit --frozen --quiet --preview-features audit \
+	  || { [ $$? = 2 ] || exit 1; echo "The database of vulnerabilities can't be reached from here: no dependency was looked up."; }
 
 format: install ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
@@ -62,6 +69,9 @@ bench-recall: install ## Measure what searches find, beside BM25, vectors and La
 
 chaos: install ## Break the service on purpose and see what is lost (ARGS="--short", or faults by name)
 	@$(BIN)/python -m bench.chaos $(ARGS)
+
+soak: install ## Let 64 clients ask and write for an hour, and see whether anything grows (ARGS="--seconds 600")
+	@$(BIN)/python -m bench.soak $(ARGS)
 
 demo: install ## Remember the installed packages, then ask five questions
 	@$(BIN)/recollect demo

@@ -57,3 +57,10 @@ def test_the_kafka_suite_has_to_run(tmp_path: Path) -> None:
 
 def test_deselected_tests_are_a_failure(tmp_path: Path) -> None:
     assert _run(tmp_path, "==== 3 passed, 2 deselected in 1.00s ====").returncode == 1
+
+
+def test_a_soak_that_fails_is_a_failure(tmp_path: Path) -> None:
+    make = f"{PASSED}\nEND\n[ \"$1\" != soak ] || exit 1\ncat <<'END'"
+    done = _run(tmp_path, make)
+    assert (done.returncode, _last(done)) == (1, PASSED)
+    assert "The soak failed" in done.stdout

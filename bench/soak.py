@@ -1,0 +1,307 @@
+"""`make soak`: 64 clients that add, search, read and erase for an hour, and whether anything grows.
+
+What is there stays the same size: each client erases its oldest document for each that it adds. Exits with 1
+unless every answer was a declared one, everything was handled, and memory, files and latency stayed flat.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from bench.figures import machine, milliseconds, write
+from bench.load import resident, size
+from bench.server import Server
+from bench.texts import SUBJECTS, Writer
+from bench.waiting import level
+from bench.wire import Connection
+
+PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- soak -->", "<!-- /soak -->"
+NAMESPACES: Final = 16
+KEPT: Final = 5
+"""Documents of a client at any time."""
+SAMPLES: Final = 24
+ROWS: Final = 8
+LATER: Final = frozenset({429, 503})
+"""Declared, with a time to come back."""
+KINDS: Final = (("search", 50), ("filter", 15), ("profile", 8), ("read", 8), ("list", 3), ("write", 16))
+LATENCY_SECONDS: Final = 300.0
+"""Of a shorter run latency is shown, and not judged: others use the machine too."""
+FILES_SECONDS: Final = 2400.0
+"""Versions of tables are kept for ten minutes, so that files need longer to stop growing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`rate`: requests a second of all clients together."""
+
+    seconds: float
+    clients: int
+    rate: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The service at one moment, and the requests since the one before. Bytes, seconds."""
+
+    at: float
+    resident: int
+    descriptors: int
+    files: int
+    disk: int
+    latencies: tuple[float, ...]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What clients got. `taken`: seconds by kind of request."""
+
+    taken: dict[str, list[float]] = field(default_factory=dict)
+    since: list[float] = field(default_factory=list)
+    later: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+
+    def note(self, kind: str, seconds: float) -> None:
+        self.taken.setdefault(kind, []).append(seconds)
+        self.since.append(seconds)
+
+
+def main() -> None:
+    """Run, print the table, and with --write put it into docs/benchmarks.md."""
+    options = _options()
+    plan = Plan(options.seconds, options.clients, options.rate)
+    with tempfile.TemporaryDirectory(prefix="recollect-soak-") as folder:
+        with Server(Path(folder) / "data", {"RECOLLECT_DREAMING_QUIET_SECONDS": "1"}) as server:
+            samples, seen, left = asyncio.run(run(server, plan))
+    result = table(plan, samples, seen)
+    print(result)
+    if options.write:
+        write(PAGE, result, BEGIN, END)
+    for what, count in seen.later.most_common():
+        print(f"{count} times {what}", file=sys.stderr)
+    faults = [*left, *wrong(seen), *growth(samples, plan.seconds)]
+    for fault in faults:
+        print(f"✗ {fault}", file=sys.stderr)
+    raise SystemExit(1 if faults else 0)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
+    parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--clients", type=int, default=64)
+    parser.add_argument("--rate", type=float, default=64.0, help="requests a second, all clients together")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    return parser.parse_args()
+
+
+async def run(server: Server, plan: Plan) -> tuple[list[Sample], Seen, list[str]]:
+    """Samples, what clients saw, and what was not handled at the end."""
+    seen, writer = Seen(), Writer()
+    began = time.perf_counter()
+    samples: list[Sample] = []
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(plan.clients):
+            client = await _Client.open(server, writer, seen, number)
+            tasks.create_task(client.run(began, plan))
+        while (elapsed := time.perf_counter() - began) < plan.seconds:
+            await asyncio.sleep(min(plan.seconds / SAMPLES, plan.seconds - elapsed))
+            samples.append(await asyncio.to_thread(_sample, server, seen, time.perf_counter() - began))
+    connection = await Connection.open(server.url, server.key)
+    await level(connection)
+    status = await connection.get("/admin/status")
+    await connection.close()
+    parked = status["deadLetters"]
+    left = [f"{count} dead letters of {topic}" for topic, count in parked.items()]
+    failed = status["documents"].get("failed", 0)
+    return samples, seen, left + ([f"{failed} documents failed"] if failed else [])
+
+
+class _Client:
+    """Asks one thing after another on its own connection, at its own pace."""
+
+    def __init__(
+        self, server: Server, connection: Connection, writer: Writer, seen: Seen, number: int
+    ) -> None:
+        self._server = server
+        self._connection = connection
+        self._writer = writer
+        self._seen = seen
+        self._number = number
+        self._random = random.Random(number)
+        self._path = f"/ns/soak-{number % NAMESPACES}"
+        self._documents: deque[str] = deque()
+        self._made = 0
+
+    @classmethod
+    async def open(cls, server: Server, writer: Writer, seen: Seen, number: int) -> "_Client":
+        return cls(server, await _connect(server), writer, seen, number)
+
+    async def run(self, began: float, plan: Plan) -> None:
+        """All begin at once; who is late does not catch up."""
+        kinds, weights = zip(*KINDS, strict=True)
+        while time.perf_counter() - began < plan.seconds:
+            asked = time.perf_counter()
+            await self._do(self._random.choices(kinds, weights)[0])
+            pause = self._random.expovariate(plan.rate / plan.clients)
+            await asyncio.sleep(max(0.0, asked + pause - time.perf_counter()))
+        await self._connection.close()
+
+    async def _do(self, kind: str) -> None:
+        subject = self._random.randrange(SUBJECTS)
+        question: dict[str, Any] = {"query": self._writer.question(subject)}
+        if kind == "write" or not self._documents:
+            await self._write(subject)
+        elif kind == "search":
+            await self._ask(kind, "POST", "/search", question)
+        elif kind == "filter":
+            mine = {"field": "client", "operator": "eq", "value": self._number}
+            await self._ask(kind, "POST", "/search", {**question, "filter": mine})
+        elif kind == "profile":
+            await self._ask(kind, "POST", "/profile", {})
+        elif kind == "list":
+            await self._ask(kind, "POST", "/list/documents?limit=20", {})
+        else:
+            await self._ask(kind, "GET", f"/document/{self._random.choice(self._documents)}")
+
+    async def _write(self, subject: int) -> None:
+        self._made += 1
+        name = f"c{self._number}-{self._made}"
+        text = f"I read about {self._writer.question(subject, 2)}. {self._writer.paragraph(900, subject)}"
+        body = {"id": name, "content": text, "metadata": {"client": self._number}}
+        if await self._ask("add", "POST", "/document", body):
+            self._documents.append(name)
+        if len(self._documents) > KEPT:
+            oldest = self._documents.popleft()
+            if not await self._ask("erase", "DELETE", "/document", {"ids": [oldest]}):
+                self._documents.appendleft(oldest)
+
+    async def _ask(self, kind: str, method: str, path: str, body: Any = None) -> bool:
+        """Whether it was done; what was neither done nor told to come later is noted."""
+        sent = b"" if body is None else json.dumps(body).encode()
+        began = time.perf_counter()
+        try:
+            status, answer = await self._connection.request(method, self._path + path, sent)
+        except (OSError, asyncio.IncompleteReadError) as error:
+            self._seen.wrong[f"{kind} got no answer: {error!r}"] += 1
+            self._connection = await _connect(self._server)
+            return False
+        self._seen.note(kind, time.perf_counter() - began)
+        if status in LATER:
+            self._seen.later[f"{kind} answered {status}"] += 1
+            # The service may have closed the connection with it.
+            await self._connection.close()
+            self._connection = await _connect(self._server)
+        elif status != 200:
+            self._seen.wrong[f"{kind} answered {status}: {answer[:200].decode(errors='replace')}"] += 1
+        return status == 200
+
+
+async def _connect(server: Server) -> Connection:
+    return await Connection.open(server.url, server.key)
+
+
+def _sample(server: Server, seen: Seen, at: float) -> Sample:
+    process = psutil.Process(server.pid)
+    since, seen.since = seen.since, []
+    return Sample(
+        at=at,
+        resident=resident(server.pid),
+        descriptors=process.num_fds(),
+        files=sum(1 for path in server.data_dir.rglob("*") if path.is_file()),
+        disk=size(server.data_dir),
+        latencies=tuple(since),
+    )
+
+
+def wrong(seen: Seen) -> list[str]:
+    """Answers that nobody declared."""
+    return [f"{count} times {what}" for what, count in seen.wrong.most_common(10)]
+
+
+def growth(samples: Sequence[Sample], seconds: float) -> list[str]:
+    """What grew from the second quarter of the run to its last one."""
+    quarter = len(samples) // 4
+    early, late = samples[quarter : 2 * quarter], samples[-quarter:]
+    found = [
+        _grown("resident memory", [one.resident for one in early], [one.resident for one in late], 1.1, 24e6),
+        _grown("descriptors", [one.descriptors for one in early], [one.descriptors for one in late], 1.1, 16),
+    ]
+    if seconds >= FILES_SECONDS:
+        found.append(_grown("files", [one.files for one in early], [one.files for one in late], 1.25, 100))
+    if seconds >= LATENCY_SECONDS:
+        before, after = ([value for one in part for value in one.latencies] for part in (early, late))
+        found.append(_grown("the median latency", before, after, 2.0, 0.005))
+    return [fault for fault in found if fault is not None]
+
+
+def _grown(
+    what: str, early: Sequence[float], late: Sequence[float], factor: float, slack: float
+) -> str | None:
+    if not early or not late:
+        return f"{what} can't be judged: there are no figures"
+    before, after = statistics.median(early), statistics.median(late)
+    if after <= before * factor + slack:
+        return None
+    return f"{what} grew from {before:,.4g} to {after:,.4g} between the second and the last quarter"
+
+
+def table(plan: Plan, samples: Sequence[Sample], seen: Seen) -> str:
+    """The run over time, and each kind of request, as Markdown."""
+    asked = sum(len(taken) for taken in seen.taken.values())
+    note = (
+        f"{plan.clients} clients for {plan.seconds / 60:.0f} minutes, {asked / plan.seconds:.0f} requests a"
+        f" second ({asked:,} in all, {seen.later.total():,} told to come later,"
+        f" {seen.wrong.total()} wrong); {machine()}."
+    )
+    head = [
+        "| after | requests | p50 | p99 | slowest | resident | descriptors | files | disk |",
+        "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    rows = [_row(part) for part in _parts(samples)]
+    kinds = ["", "| | requests | p50 | p99 |", "|---|---:|---:|---:|"]
+    for kind, taken in sorted(seen.taken.items()):
+        kinds.append(
+            f"| {kind} | {len(taken):,} | {milliseconds(taken):.1f} ms | {milliseconds(taken, 0.99):.1f} ms |"
+        )
+    return "\n".join([note, "", *head, *rows, *kinds])
+
+
+def _parts(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
+    each = -(-len(samples) // ROWS) or 1
+    return [samples[start : start + each] for start in range(0, len(samples), each)]
+
+
+def _row(part: Sequence[Sample]) -> str:
+    taken = [value for one in part for value in one.latencies]
+    last = part[-1]
+    cells = [
+        f"{last.at:,.0f} s",
+        f"{len(taken):,}",
+        *(f"{value:.1f} ms" for value in _latencies(taken)),
+        f"{last.resident / 1e6:,.0f} MB",
+        f"{last.descriptors}",
+        f"{last.files:,}",
+        f"{last.disk / 1e6:,.0f} MB",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _latencies(taken: Sequence[float]) -> tuple[float, float, float]:
+    """Median, 99th percentile and the slowest, in milliseconds."""
+    return (milliseconds(taken), milliseconds(taken, 0.99), 1000 * max(taken)) if taken else (0.0, 0.0, 0.0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""What a soak calls growth."""
+
+from bench.soak import Plan, Sample, Seen, growth, table, wrong
+
+
+def samples(resident: list[int], latency: float = 0.01, files: int = 100) -> list[Sample]:
+    return [
+        Sample(at=10.0 * n, resident=value, descriptors=50, files=files, disk=1, latencies=(latency,))
+        for n, value in enumerate(resident, 1)
+    ]
+
+
+def test_what_stays_as_it_is_has_not_grown() -> None:
+    assert growth(samples([400_000_000] * 8), 3600) == []
+
+
+def test_the_first_quarter_is_for_warming_up() -> None:
+    assert growth(samples([100_000_000, 200_000_000, *[400_000_000] * 6]), 3600) == []
+
+
+def test_memory_that_goes_on_growing_is_named() -> None:
+    (fault,) = growth(samples([400_000_000 + 40_000_000 * n for n in range(8)]), 60)
+    assert "resident memory" in fault
+
+
+def test_latency_is_judged_in_runs_that_are_long_enough() -> None:
+    slower = [*samples([1] * 6, latency=0.01), *samples([1] * 2, latency=0.1)]
+    assert growth(slower, 60) == []
+    (fault,) = growth(slower, 600)
+    assert "latency" in fault
+
+
+def test_a_run_without_figures_is_no_proof() -> None:
+    assert growth([], 60)
+
+
+def test_answers_that_nobody_declared_are_named_with_their_number() -> None:
+    seen = Seen()
+    seen.wrong["add answered 500: x"] += 3
+    assert wrong(seen) == ["3 times add answered 500: x"]
+
+
+def test_the_table_has_the_run_over_time_and_each_kind_of_request() -> None:
+    seen = Seen()
+    seen.note("search", 0.004)
+    shown = table(Plan(80.0, 64, 64.0), samples([400_000_000] * 8), seen)
+    assert "64 clients" in shown
+    assert "| 80 s | 1 | 10.0 ms | 10.0 ms | 10.0 ms | 400 MB | 50 | 100 | 0 MB |" in shown
+    assert "| search | 1 | 4.0 ms | 4.0 ms |" in shown
