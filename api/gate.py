@@ -1,7 +1,7 @@
 """What every request passes: no more at a time than can be served, within bounded time and size."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -34,7 +34,6 @@ class _Room:
     bounds: Bounds
     hardening: Hardening
     inside: int = 0
-    answering: set[asyncio.Task[None]] = field(default_factory=set)
 
 
 class Gate:
@@ -65,12 +64,13 @@ class Gate:
                 await self._app(scope, passage.receive, passage.send)
             finally:
                 passage.leave()
+                await passage.told()
 
 
 class _Passage:
     """One request on its way."""
 
-    __slots__ = ("_late", "_loop", "_moved", "_receive", "_room", "_scope", "_send", "_size", "_timer")
+    __slots__ = ("_loop", "_moved", "_receive", "_room", "_scope", "_send", "_size", "_telling", "_timer")
 
     def __init__(self, room: _Room, scope: Scope, receive: Receive, send: Send) -> None:
         self._room = room
@@ -78,7 +78,8 @@ class _Passage:
         self._receive = receive
         self._send = send
         self._size = 0
-        self._late = False
+        self._telling: asyncio.Task[None] | None = None
+        """Not None: it is too late for an answer of its own."""
         self._timer: asyncio.TimerHandle | None = None
 
     def enter(self) -> None:
@@ -107,8 +108,13 @@ class _Passage:
         """Nothing any more where its caller was answered already."""
         if message["type"] == "http.response.start":
             self.leave()
-        if not self._late:
+        if self._telling is None:
             await self._forward(message)
+
+    async def told(self) -> None:
+        """Whoever called gets an answer before this is over."""
+        if self._telling is not None:
+            await self._telling
 
     async def _forward(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -124,10 +130,7 @@ class _Passage:
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)
             return
-        self._late = True
-        answering = self._loop.create_task(self._tell())
-        self._room.answering.add(answering)
-        answering.add_done_callback(self._room.answering.discard)
+        self._telling = self._loop.create_task(self._tell())
 
     async def _tell(self) -> None:
         seconds = self._room.bounds.seconds

@@ -183,9 +183,8 @@ class _Client:
         if await self._ask("add", "POST", "/document", body):
             self._documents.append(name)
         if len(self._documents) > KEPT:
-            oldest = self._documents.popleft()
-            if not await self._ask("erase", "DELETE", "/document", {"ids": [oldest]}):
-                self._documents.appendleft(oldest)
+            # Whatever is answered: one that was told to come later may be gone by then.
+            await self._ask("erase", "DELETE", "/document", {"ids": [self._documents.popleft()]})
 
     async def _ask(self, kind: str, method: str, path: str, body: Any = None) -> bool:
         """Whether it was done; what was neither done nor told to come later is noted."""
@@ -198,11 +197,12 @@ class _Client:
             self._connection = await _connect(self._server)
             return False
         self._seen.note(kind, time.perf_counter() - began)
-        if status in LATER:
-            self._seen.later[f"{kind} answered {status}"] += 1
-            # The service may have closed the connection with it.
+        if status != 200:
+            # The service may close the connection with it.
             await self._connection.close()
             self._connection = await _connect(self._server)
+        if status in LATER:
+            self._seen.later[f"{kind} answered {status}"] += 1
         elif status != 200:
             self._seen.wrong[f"{kind} answered {status}: {answer[:200].decode(errors='replace')}"] += 1
         return status == 200

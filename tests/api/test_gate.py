@@ -1,8 +1,10 @@
 """What every request passes: how many at a time, for how long, how large, and with which headers."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx2
 import pytest
@@ -120,6 +122,21 @@ async def test_who_takes_too_long_is_told_and_what_was_begun_goes_on_to_its_end(
         assert slow.done.is_set()
         assert sent.empty(), "nobody is answered twice"
         assert (await client.get("/")).status_code == 200
+
+
+async def test_who_ends_in_the_moment_it_is_late_has_been_answered_by_then() -> None:
+    async def just_late(scope: Scope, receive: Receive, send: Send) -> None:
+        time.sleep(0.02)  # noqa: ASYNC251 - the loop comes to the timer and to this at the same time
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        await Response("done")(scope, receive, send)
+
+    sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    scope = {"type": "http", "path": "/", "method": "GET", "headers": []}
+    await gate(just_late, seconds=0.01)(scope, _nothing, sent.put)  # type: ignore[arg-type]  # as ASGI has it
+    assert sent.get_nowait()["status"] == 503
+    assert sent.get_nowait()["type"] == "http.response.body"
+    assert sent.empty()
 
 
 async def _nothing() -> dict[str, object]:
