@@ -65,8 +65,13 @@ class Browser:
         return read
 
     async def click(self, css: str) -> None:
-        """As a pointer does: only what can be seen."""
-        await self._ask("POST", f"element/{await self._found(css)}/click", {})
+        """As a pointer does: only what can be seen. What was put anew in between is looked for again."""
+        while True:
+            answer = await self._sent("POST", f"element/{await self._found(css)}/click", {})
+            value = answer.json()["value"]
+            if answer.is_success or value["error"] != "stale element reference":
+                break
+        assert answer.is_success, value
 
     async def fill(self, css: str, text: str) -> None:
         """Type into a field, in the place of what was there."""
@@ -93,6 +98,11 @@ class Browser:
     async def picture(self) -> bytes:
         """What is seen, as PNG."""
         return b64decode(await self._ask("GET", "screenshot"))
+
+    async def complaints(self) -> list[str]:
+        """Since this was last asked: what scripts failed at, and what the page's policy refused."""
+        entries = await self._ask("POST", "se/log", {"type": "browser"})
+        return [one["message"] for one in entries if one["level"] == "SEVERE" and one["source"] != "network"]
 
     async def _tell(self, command: str, values: dict[str, Any]) -> None:
         await self._ask("POST", "goog/cdp/execute", {"cmd": command, "params": values})
@@ -122,10 +132,13 @@ class Browser:
         return found
 
     async def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        answer = await self._http.request(method, f"/session/{self._session}/{path}", json=body)
+        answer = await self._sent(method, path, body)
         value = answer.json()["value"]
         assert answer.is_success, value
         return value
+
+    async def _sent(self, method: str, path: str, body: Any) -> httpx2.Response:
+        return await self._http.request(method, f"/session/{self._session}/{path}", json=body)
 
 
 @asynccontextmanager
@@ -142,7 +155,10 @@ async def chromium(folder: Path) -> AsyncIterator[Browser]:
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as http:
             await _answering(http)
             options = {"args": [*_ARGUMENTS, f"--user-data-dir={folder}"]}
-            wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options}}}
+            logs = {"browser": "SEVERE"}
+            wanted = {
+                "capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": logs}}
+            }
             made = (await http.post("/session", json=wanted)).json()["value"]
             assert "sessionId" in made, made
             yield Browser(http, made["sessionId"])

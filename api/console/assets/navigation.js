@@ -8,7 +8,13 @@ export function* entriesFor({ namespace, rights }) {
     yield { tab: "documents", name: "Documents", parts: ["ns", namespace, "documents"], key: "d" };
     yield { tab: "memories", name: "Memories", parts: ["ns", namespace, "memories"], key: "m" };
     yield { tab: "profile", name: "Profile", parts: ["ns", namespace, "profile"], key: "p" };
+    yield { tab: "connectors", name: "Connectors", parts: ["ns", namespace, "connectors"], key: "c" };
     yield { tab: "settings", name: "Settings", parts: ["ns", namespace, "settings"], key: "t" };
   }
-  if (rights.admin) yield { tab: "keys", name: "Keys", parts: ["keys"], key: "k" };
+  if (rights.operator) yield { tab: "pipeline", name: "Pipeline", parts: ["pipeline"], key: "l" };
+  if (rights.admin) {
+    yield { tab: "keys", name: "Keys", parts: ["keys"], key: "k" };
+    yield { tab: "usage", name: "Usage", parts: ["usage"], key: "u" };
+  }
+  if (rights.operator) yield { tab: "audit", name: "Audit", parts: ["audit"], key: "a" };
 }

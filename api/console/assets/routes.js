@@ -1,14 +1,19 @@
 /** Which page an address means. */
 
+import { audit } from "./pages/audit.js";
+import { connector } from "./pages/connector.js";
+import { connectors } from "./pages/connectors.js";
 import { document } from "./pages/document.js";
 import { documents } from "./pages/documents.js";
 import { keys } from "./pages/keys.js";
 import { memories } from "./pages/memories.js";
 import { memory } from "./pages/memory.js";
 import { namespaces } from "./pages/namespaces.js";
+import { pipeline } from "./pages/pipeline.js";
 import { profile } from "./pages/profile.js";
 import { search } from "./pages/search.js";
 import { settings } from "./pages/settings.js";
+import { usage } from "./pages/usage.js";
 
 const title = (text) => () => text;
 
@@ -21,7 +26,12 @@ const PAGES = [
   { at: "ns/:namespace/memories", tab: "memories", title: title("Memories"), show: memories },
   { at: "ns/:namespace/memories/:id", tab: "memories", title: title("Memory"), show: memory },
   { at: "ns/:namespace/profile", tab: "profile", title: title("Profile"), show: profile },
+  { at: "ns/:namespace/connectors", tab: "connectors", title: title("Connectors"), show: connectors },
+  { at: "ns/:namespace/connectors/:id", tab: "connectors", title: title("Connector"), show: connector },
   { at: "ns/:namespace/settings", tab: "settings", title: title("Settings"), show: settings },
+  { at: "pipeline", tab: "pipeline", title: title("Pipeline"), show: pipeline },
+  { at: "usage", tab: "usage", title: title("Usage"), show: usage },
+  { at: "audit", tab: "audit", title: title("Audit"), show: audit },
   { at: "keys", tab: "keys", title: title("Keys"), show: keys },
 ];
 

@@ -13,7 +13,13 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="package")
-async def visitor(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[Visitor]:
-    """Somebody who has not signed in yet."""
+async def _opened(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[Visitor]:
     async with visiting(tmp_path_factory.mktemp("console")) as opened:
         yield opened
+
+
+@pytest.fixture
+async def visitor(_opened: Visitor) -> AsyncIterator[Visitor]:
+    """Somebody who has not signed in yet. No script may fail while they look around."""
+    yield _opened
+    assert await _opened.browser.complaints() == []

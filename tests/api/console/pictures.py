@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from pipeline.records import Entry
 from tests.api.console.visitor import Visitor, visiting
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
@@ -54,6 +55,11 @@ async def _pictures(visitor: Visitor) -> None:
     await visitor.sees("version 2")
     await _shown(visitor, "memory")
     await visitor.browser.prefer("light")
+    entry = Entry(key=b"note", value=b'{"content": 7}', headers={})
+    await visitor.world.live.pipeline.bus.append("documents.submitted.v1", [entry])
+    await visitor.go("#/pipeline")
+    await visitor.sees("1 record could not be handled")
+    await _shown(visitor, "pipeline")
 
 
 async def _main() -> None:

@@ -36,11 +36,11 @@ export async function search(view) {
 async function answer({ api, namespace, signal }, body, place) {
   refill(place, loading("results"));
   try {
-    const { results, searchTime, scale } = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
+    const { results, searchTime, scale, limits } = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
     if (results.length === 0) refill(place, nothing(body));
     else {
       const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
-      refill(place, el("p.muted", {}, summary), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, scale })))));
+      refill(place, el("p.muted", {}, summary), limits?.says.map((one) => el("p.muted", {}, one)), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, scale })))));
     }
   } catch (error) {
     if (!signal.aborted) refill(place, failure(error));
@@ -64,6 +64,7 @@ class Controls {
     this.rewrite = checkbox("Rewrite the question before asking", asked.rewriteQuery);
     this.related = checkbox("With what memories relate to", asked.include.related);
     this.forgotten = checkbox("With what was forgotten or has expired", asked.include.forgotten);
+    this.asOf = el("input", { type: "datetime-local", value: asked.asOf ? local(asked.asOf) : null });
     this.filter = new FilterBuilder(asked.filter);
     this.node = el(
       "div.search",
@@ -81,6 +82,7 @@ class Controls {
       field("At most", this.limit, "Results, 1 to 100."),
       field("Least similarity", this.threshold, "0 to 1; what is below is left out."),
       field("Rank", this.rerank),
+      field("As of", this.asOf, "A past moment; empty: now."),
       el("div.checks", {}, this.rewrite.node, this.related.node, this.forgotten.node),
       this.filter.node,
     );
@@ -98,8 +100,15 @@ class Controls {
       rewriteQuery: this.rewrite.box.checked,
       include: { documents: true, related: this.related.box.checked, forgotten: this.forgotten.box.checked },
       ...(filter ? { filter } : {}),
+      ...(this.asOf.value ? { asOf: new Date(this.asOf.value).toISOString() } : {}),
     };
   }
+}
+
+/** A moment as the field for it has them: in the visitor's own time. */
+function local(iso) {
+  const at = new Date(iso);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 /** What was asked, from the options of the address. */

@@ -1,0 +1,112 @@
+/** One connector: its runs, what failed in them, what it keeps in step. */
+
+import { to } from "../addresses.js";
+import { path } from "../api.js";
+import { el } from "../dom.js";
+import { number, plural, time } from "../format.js";
+import { NAMES } from "../parts/connecting.js";
+import { ask } from "../parts/dialogs.js";
+import { button } from "../parts/forms.js";
+import { poll, renew } from "../parts/polling.js";
+import { outcome, reason, state } from "../parts/runs.js";
+import { problem } from "../parts/states.js";
+
+const LOOK_MS = 1500;
+
+export async function connector(view) {
+  const { api, namespace, id, signal } = view;
+  const place = el("div");
+  const way = path("ns", namespace, "connectors", id);
+  const look = async () => renew(place, await api.get(way, { include: "syncs" }, signal), (shown) => parts(view, shown, act));
+  const act = async (does) => {
+    try {
+      view.app.say(await does(way));
+      await look();
+    } catch (error) {
+      view.app.say(problem(error));
+    }
+  };
+  await look();
+  poll(signal, LOOK_MS, look);
+  return place;
+}
+
+function parts(view, shown, act) {
+  const { namespace, rights } = view;
+  return [
+    el("h2", {}, NAMES[shown.provider], shown.account ? `, ${shown.account}` : ""),
+    facts(shown),
+    rights.writes(namespace) ? actions(view, shown, act) : null,
+    el("h2", {}, "Runs"),
+    shown.syncs.length === 0 ? el("p.muted", {}, "It has not run yet.") : el("ol.plain.passages", {}, shown.syncs.map((one) => el("li.result", {}, run(one, namespace)))),
+  ];
+}
+
+function facts({ documentCount, documentLimit, config, selection, system, ...rest }) {
+  const chosen = Object.entries(selection ?? {}).map(([kind, some]) => `${kind}: ${some.map((one) => one.name).join(", ")}`);
+  const rows = [
+    ["State", outcome({ system, ...rest })],
+    ["Documents", `${number(documentCount)} of at most ${number(documentLimit)}`],
+    ["Last success", time(system.lastSuccessfulSyncAt)],
+    ["Chosen", chosen.join("; ") || "everything"],
+    ...Object.entries(config ?? {}).map(([name, value]) => [name, String(value)]),
+  ];
+  return el("dl.facts", {}, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+}
+
+function actions({ api, app, namespace }, { id, capabilities, system, authorization }, act) {
+  const sync = () => act(async (way) => {
+    await api.post(`${way}/sync`);
+    return "A run will begin.";
+  });
+  const choose = () => act(async (way) => {
+    const { picker } = await api.get(way, { include: "picker", returnUrl: location.href });
+    location.assign(picker.url);
+    return "You are led to the page where one chooses.";
+  });
+  const end = async () => {
+    const documents = await whatToKeep();
+    if (documents === null) return;
+    try {
+      await api.delete(path("ns", namespace, "connectors", id), { query: { deleteDocuments: documents } });
+      app.go(["ns", namespace, "connectors"]);
+      app.say("It is disconnected.");
+    } catch (error) {
+      app.say(problem(error));
+    }
+  };
+  const pending = system.status === "pending_authorization";
+  return el("div.row", {}, [
+    pending ? null : button("Run now", sync, { id: "run", class: "primary" }),
+    pending && authorization ? el("a.button", { href: authorization.url, rel: "noreferrer" }, "Authorize it") : null,
+    capabilities.selectable && !pending ? button("Choose what it keeps in step", choose, { id: "choose" }) : null,
+    button("Disconnect", end, { id: "disconnect", class: "danger" }),
+  ]);
+}
+
+/** Whether its documents go with it; null: it stays. */
+function whatToKeep() {
+  return ask("Disconnect?", (close) => [
+    el("p", {}, "It is not kept in step any more. Its documents may stay as they are, or go with it."),
+    el(
+      "div.actions",
+      {},
+      button("Cancel", () => close(null), { autofocus: true }),
+      button("Keep the documents", () => close("false")),
+      button("Delete the documents", () => close("true"), { class: "danger" }),
+    ),
+  ]);
+}
+
+function run(one, namespace) {
+  const { system, trigger, itemsProcessed, itemsFailed, failures } = one;
+  return [
+    el("p", {}, state(one), ` ${plural(itemsProcessed, "item")}, ${number(itemsFailed)} failed; `, time(system.startedAt), ` (${trigger})`),
+    reason(one) ? el("p.trouble", {}, reason(one)) : null,
+    failures.length > 0 ? el("ul", {}, failures.map((failed) => el("li", {}, failure(failed, namespace)))) : null,
+  ];
+}
+
+function failure({ documentId, title, errorMessage }, namespace) {
+  return [el("a", { href: to(["ns", namespace, "documents", documentId]) }, title ?? documentId), `: ${errorMessage}`];
+}
