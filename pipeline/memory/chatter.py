@@ -84,6 +84,8 @@ _DANGLING = re.compile(
     r"^(?:I|We)(?:'ve| have)? (?:had|have|felt|feel|did|do) (?:a similar|the same|similar)\b",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"\w+")
+_YOU_WORDS = words("you your yours yourself yourselves ya u ur")
 _YOU = re.compile(
     r"\b(?:you|your|yours|you're|you've|you'll|you'd|yourself|yourselves|ya|y'all|u|ur)\b", re.IGNORECASE
 )
@@ -116,7 +118,12 @@ def is_hedged(clause: str) -> bool:
 
 def is_addressed(clause: str) -> bool:
     """Whether it speaks to somebody."""
-    return _YOU.search(clause) is not None
+    if not clause.isascii():
+        return _YOU.search(clause) is not None
+    folded = clause.lower()
+    return not _YOU_WORDS.isdisjoint(_WORD.findall(folded)) or (
+        "y'all" in folded and _YOU.search(clause) is not None
+    )
 
 
 def is_chatter(clause: str) -> bool:

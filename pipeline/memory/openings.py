@@ -38,13 +38,15 @@ _TAIL = re.compile(
 )
 _CALLED_LAST = re.compile(r",\s*(?P<name>[A-Z][a-z]+)(?=[.!?\u2026]*$)")
 _CALLED_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
-_SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
+_SMALL_I = re.compile(r"i(?<![\w.'-]i)(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
+"""The letter first: that is what is looked for, and what stands before it only where it is."""
 _SPOKEN = (
-    (re.compile(r"\bwanna\b", re.IGNORECASE), "want to"),
-    (re.compile(r"\bgonna\b", re.IGNORECASE), "going to"),
-    (re.compile(r"\bgotta\b", re.IGNORECASE), "have to"),
-    (re.compile(r"(?<=\s)(?:'?til|till)\b"), "until"),
+    (("wanna",), re.compile(r"\bwanna\b", re.IGNORECASE), "want to"),
+    (("gonna",), re.compile(r"\bgonna\b", re.IGNORECASE), "going to"),
+    (("gotta",), re.compile(r"\bgotta\b", re.IGNORECASE), "have to"),
+    (("til",), re.compile(r"(?<=\s)(?:'?til|till)\b"), "until"),
     (
+        ("our last ", " we "),
         re.compile(
             r",? (?:since|after|from) (?:our last (?:chat|talk|conversation|catch-up)|we (?:last "
             r")?(?:talked|chatted|spoke)(?: last)?)\b,?"
@@ -65,8 +67,10 @@ def plain(sentence: str, voice: Voice) -> str:
     if voice.chat:
         text = _TAIL.sub("", _ASIDE.sub(" ", text).strip())
         text = _without_call(text, voice, _CALLED_LAST)
-        for pattern, written in _SPOKEN:
-            text = pattern.sub(written, text)
+        folded = text.lower() if text.isascii() else None
+        for hints, pattern, written in _SPOKEN:
+            if folded is None or any(hint in folded for hint in hints):
+                text = pattern.sub(written, text)
     for _ in range(_ROUNDS):
         shorter = _OPENING.sub("", text)
         if voice.chat:

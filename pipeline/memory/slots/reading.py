@@ -3,6 +3,7 @@
 import re
 from collections import defaultdict
 from dataclasses import replace
+from functools import lru_cache
 
 from pipeline.memory.slots import amounts, claims, people, things
 from pipeline.memory.slots.grammar import Form, detail
@@ -10,6 +11,8 @@ from pipeline.memory.slots.slot import Slot
 
 LONGEST = 240
 """Characters; what is longer says more than one thing."""
+REMEMBERED = 4096
+"""Texts: a fact is asked about when it is formed, when it is compared, and when it is written."""
 _WORDS = re.compile(r"[\w'-]+")
 
 
@@ -27,6 +30,7 @@ def _by_hint() -> dict[str, tuple[int, ...]]:
 _BY_HINT = _by_hint()
 
 
+@lru_cache(maxsize=REMEMBERED)
 def slots(text: str) -> tuple[Slot, ...]:
     """What a fact says about attributes, each once; empty where it isn't safe to tell.
 
