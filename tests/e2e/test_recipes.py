@@ -1,0 +1,161 @@
+"""The recipes work, each as a program of its own, with a language model's double that checks requests."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from openai.types.chat import CompletionCreateParams
+from pydantic import TypeAdapter
+from supermemory import Supermemory
+
+from bench.server import Server
+from tests.e2e.waiting import until, until_done
+
+RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
+CHECK: TypeAdapter[Any] = TypeAdapter(CompletionCreateParams)
+"""What the SDK's own types say a request is."""
+PEERS = {"langchain_retriever.py": "langchain_core", "llamaindex_retriever.py": "llama_index.core"}
+QUESTION = "Where does Ada live?"
+
+
+class Model(ThreadingHTTPServer):
+    """Asks for the tool that it is offered, once, and answers with what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Answering)
+        self.asked: list[dict[str, Any]] = []
+
+    @property
+    def url(self) -> str:
+        """Where the SDKs find it."""
+        return f"http://127.0.0.1:{self.server_port}/v1"
+
+
+class _Answering(BaseHTTPRequestHandler):
+    server: Model
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        assert self.path == "/v1/chat/completions"
+        CHECK.validate_python(body)
+        self.server.asked.append(body)
+        messages = body["messages"]
+        if body.get("tools") and messages[-1]["role"] == "user":
+            name = body["tools"][0]["function"]["name"]
+            call = {"name": name, "arguments": json.dumps({"query": messages[-1]["content"]})}
+            said: dict[str, Any] = {
+                "content": None,
+                "tool_calls": [{"id": "call_1", "type": "function", "function": call}],
+            }
+        else:
+            known = [one["content"] for one in messages if one["role"] in {"system", "tool"}]
+            said = {"content": f"From memory: {known[-1]}"}
+        reason = "tool_calls" if "tool_calls" in said else "stop"
+        choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **said}}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        answer = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": body["model"],
+            "usage": usage,
+        }
+        content = json.dumps({**answer, "choices": [choice]}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
+        """Nothing: a failure shows in the recipe's own output."""
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    with Model() as double:
+        Thread(target=double.serve_forever, daemon=True).start()
+        yield double
+        double.shutdown()
+
+
+def _run(server: Server, model: Model, *command: str) -> str:
+    known = {
+        "SUPERMEMORY_BASE_URL": server.url,
+        "SUPERMEMORY_API_KEY": server.key,
+        "OPENAI_BASE_URL": model.url,
+        "OPENAI_API_KEY": "none",
+    }
+    done = subprocess.run(command, env=os.environ | known, check=False, capture_output=True, text=True)  # noqa: S603 - our recipes
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _home(client: Supermemory, namespace: str) -> None:
+    client.add(namespace, content="Ada lives in Lisbon, near the river.", id="home", dreaming="instant")
+    until_done(client, namespace, "home", memories=True)
+
+
+def test_a_chat_is_given_what_is_known_and_what_was_said_is_kept(
+    server: Server, client: Supermemory, namespace: str, model: Model
+) -> None:
+    _home(client, namespace)
+    printed = _run(server, model, sys.executable, str(RECIPES / "openai_chat.py"), namespace, QUESTION)
+    assert "From memory" in printed
+    assert "Lisbon" in printed
+    assert [message["role"] for message in model.asked[0]["messages"]] == ["system", "user"]
+    until(
+        lambda: client.list(namespace, "documents", include={"content": True}).documents,
+        lambda listed: any(QUESTION in (one.content or "") for one in listed),
+        "what was said is kept",
+    )
+
+
+def test_a_model_may_search_by_itself(
+    server: Server, client: Supermemory, namespace: str, model: Model
+) -> None:
+    _home(client, namespace)
+    printed = _run(server, model, sys.executable, str(RECIPES / "openai_tools.py"), namespace, QUESTION)
+    assert "Lisbon" in printed
+    assert [len(request["messages"]) for request in model.asked] == [1, 3]
+
+
+@pytest.mark.parametrize("recipe", PEERS)
+def test_a_retriever_finds_what_is_known(
+    recipe: str, server: Server, client: Supermemory, namespace: str, model: Model
+) -> None:
+    python = os.environ.get("RECIPE_PYTHON", sys.executable)
+    there = subprocess.run([python, "-c", f"import {PEERS[recipe]}"], check=False, capture_output=True)  # noqa: S603 - a chosen interpreter
+    if there.returncode:
+        pytest.skip(f"needs a peer that is not installed: {PEERS[recipe]}")
+    _home(client, namespace)
+    assert "Lisbon" in _run(server, model, python, str(RECIPES / recipe), namespace, QUESTION)
+
+
+def test_the_vercel_ai_sdk_searches_by_itself(
+    server: Server, client: Supermemory, namespace: str, model: Model, tmp_path: Path
+) -> None:
+    node, modules = shutil.which("node"), os.environ.get("RECIPE_NODE_MODULES")
+    if node is None or modules is None:
+        pytest.skip("needs a peer that is not installed: node with the Vercel AI SDK")
+    (tmp_path / "node_modules").symlink_to(modules)
+    recipe = shutil.copy(RECIPES / "vercel-ai.mjs", tmp_path)
+    _home(client, namespace)
+    assert "Lisbon" in _run(server, model, node, str(recipe), namespace, QUESTION)
+
+
+def test_every_recipe_is_named_on_their_page_and_tried_here() -> None:
+    page = (RECIPES / "README.md").read_text()
+    tried = Path(__file__).read_text()
+    for recipe in RECIPES.iterdir():
+        if recipe.name != "README.md":
+            assert f"({recipe.name})" in page
+            assert f'"{recipe.name}"' in tried
