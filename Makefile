@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall chaos soak demo demo-connectors pictures kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos soak demo demo-connectors pictures kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -66,6 +66,9 @@ bench-memory: install ## Measure what is remembered of conversations (ARGS="--da
 bench-recall: install ## Measure what searches find, beside BM25, vectors and LanceDB (ARGS="--data FOLDER")
 	@$(BIN)/python -m bench.answers $(ARGS)
 	@$(BIN)/python -m bench.recall $(ARGS)
+
+bench-peers: install ## Measure what other systems find in the same passages (ARGS="--data FOLDER"; installs each into ~/.cache)
+	@$(BIN)/python -m bench.peers $(ARGS)
 
 chaos: install ## Break the service on purpose and see what is lost (ARGS="--short", or faults by name)
 	@$(BIN)/python -m bench.chaos $(ARGS)

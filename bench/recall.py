@@ -20,7 +20,7 @@ from pipeline.index.hits import Wanted
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.inference import open_embedder
 from pipeline.ports import Embedder, WordVectors
-from pipeline.rows import ChunkRow, DocumentRow
+from pipeline.rows import ChunkRow, DocumentRow, Terms
 from pipeline.text.surroundings import counted
 from pipeline.text.terms import hashed
 
@@ -65,7 +65,7 @@ async def _measure(groups: Sequence[Sequence[Collection]], embedder: Embedder) -
     print("|---|---|---|---|---|---|---|")
     curves: list[_Curve] = []
     for group in groups:
-        indexes = [(one, await _index(one.texts, embedder)) for one in group]
+        indexes = [(one, await filled(one.texts, embedder)) for one in group]
         for again in (False, True):
             found = [
                 Found(query, await _hits(query.text, index, embedder, again=again))
@@ -98,29 +98,41 @@ def _print_curve(curve: _Curve) -> None:
         print(f"| {threshold:.1f} | {_kept(curve.found, threshold)} | {silent} |")
 
 
-async def _index(texts: Sequence[str], embedder: Embedder) -> NamespaceIndex:
+async def filled(
+    texts: Sequence[str], embedder: Embedder, homes: Sequence[tuple[str, str | None]] | None = None
+) -> NamespaceIndex:
+    """A namespace of these texts; `homes`: the document of each and its date, else each is one by itself."""
+    homes = [(str(at), None) for at in range(len(texts))] if homes is None else homes
+    dated = dict(homes)
     documents = [
         DocumentRow(
-            key=str(at), space="s#0", id=str(at), seq=0, content_seq=0, created_at=_NOW, updated_at=_NOW
+            key=key, space="s#0", id=key, seq=0, content_seq=0, created_at=_NOW, updated_at=_NOW, date=day
         )
-        for at in range(len(texts))
+        for key, day in dated.items()
     ]
     vectors = await embedder.documents(texts)
+    together: dict[str, list[int]] = {key: [] for key in dated}
+    for at, (key, _) in enumerate(homes):
+        together[key].append(at)
+    terms: dict[int, Terms] = {}
+    for places in together.values():
+        own = [texts[at] for at in places]
+        terms |= zip(places, counted(own, [hashed(text) for text in own]), strict=True)
     chunks = [
         ChunkRow(
             id=str(at),
             space="s#0",
-            document=str(at),
-            position=0,
-            text=text,
+            document=key,
+            position=at,
+            text=texts[at],
             start=0,
-            end=len(text),
+            end=len(texts[at]),
             seq=0,
             created_at=_NOW,
             vector=vectors[at],
-            terms=counted([text], [hashed(text)])[0],
+            terms=terms[at],
         )
-        for at, text in enumerate(texts)
+        for at, (key, _) in enumerate(homes)
     ]
     index = NamespaceIndex(document_columns(documents))
     index.chunks.add(chunk_columns(chunks))
@@ -151,9 +163,14 @@ def _quality(found: Sequence[Found]) -> str:
         recalls.append(sum(place in relevant for place in places[:10]) / len(relevant))
         first = next((rank for rank, place in enumerate(places, 1) if place in relevant), None)
         ranks.append(1 / first if first else 0.0)
-        ideal = _gain(sorted(relevant.values(), reverse=True)[:10])
-        gains.append(_gain([relevant.get(place, 0) for place in places[:10]]) / ideal)
+        gains.append(ndcg(one.query, places))
     return " | ".join(f"{100 * mean(values):.1f}" for values in (recalls, ranks, gains))
+
+
+def ndcg(query: Query, places: Sequence[int]) -> float:
+    """nDCG@10 of texts by their places, best first."""
+    ideal = _gain(sorted(query.relevant.values(), reverse=True)[:10])
+    return _gain([query.relevant.get(place, 0) for place in places[:10]]) / ideal
 
 
 def _gain(grades: Sequence[int]) -> float:

@@ -1,0 +1,171 @@
+"""`python -m bench.peers`: what other systems find in the same passages, with the same vectors, and how fast.
+
+Each is installed by uv into an environment of its own under a cache folder, and runs `bench/peers/<name>.py`
+there; what can't be installed or run is said. LoCoMo: the passages recollect makes of each conversation, a
+question's evidence within the first 2,000 tokens (of 4 characters) of a hundred results. Cranfield: nDCG@10.
+All run in process. Times are of the processor, for a query whose vector is there; recollect makes it as well.
+"""
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+from bench.memory.conversations import Asked, Conversation, conversations
+from bench.recall import DATA, filled, ndcg
+from bench.relevance import Query, collections
+from pipeline.extraction.split import StructuredSplitter
+from pipeline.index.asking import ask
+from pipeline.index.hits import Wanted
+from pipeline.inference.wordllama import WordLlamaEmbedder
+
+HERE = Path(__file__).parent
+CACHE = Path.home() / ".cache" / "recollect" / "peers"
+LIMIT, CHARACTERS, SECONDS = 100, 8_000, 1_800
+PEERS: dict[str, tuple[str, ...]] = {
+    "chroma": ("chromadb",),
+    "qdrant": ("qdrant-client",),
+    "lance": ("lancedb", "pandas"),
+    "txtai": ("txtai",),
+    "mem0": ("mem0ai",),
+}
+"""What each needs; versions are whatever the package registry has, and are printed."""
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts in which queries are asked, and who proves what. `homes`: their documents, with dates."""
+
+    texts: list[str]
+    queries: list[str]
+    homes: Sequence[tuple[str, str | None]] | None = None
+    conversation: Conversation | None = None
+    asked: Sequence[Asked] = ()
+    judged: Sequence[Query] = ()
+
+
+def main() -> None:
+    """Print a table as Markdown."""
+    options = argparse.ArgumentParser(prog="python -m bench.peers", description=__doc__)
+    options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
+    options.add_argument("--cache", type=Path, default=CACHE, help="folder of the environments")
+    options.add_argument("--uv", default=".uv/bin/uv", help="the uv that installs them")
+    options.add_argument("--only", nargs="*", default=[*PEERS], choices=[*PEERS])
+    chosen = options.parse_args()
+    corpora = _corpora(chosen.data)
+    if not corpora:
+        print(f"Nothing to measure in {chosen.data}.")
+        return
+    embedder = WordLlamaEmbedder.packaged()
+    print("| | version | LoCoMo, evidence within 2,000 tokens | Cranfield, nDCG@10 | p50, ms of CPU |")
+    print("|---|---|---:|---:|---:|")
+    ours = [asyncio.run(_ours(corpus, embedder)) for corpus in corpora]
+    print(_row("recollect", "this one", corpora, ours), flush=True)
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        given = Path(folder) / "given.json"
+        given.write_text(json.dumps([_given(corpus, embedder) for corpus in corpora]))
+        for name in chosen.only:
+            try:
+                answer = _run(name, chosen.cache / name, chosen.uv, given)
+            except subprocess.SubprocessError as error:
+                print(f"| {name} | could not be measured: {_reason(error)} | | | |", flush=True)
+            else:
+                print(_row(name, answer["version"], corpora, answer["corpora"]), flush=True)
+
+
+def _corpora(data: Path) -> list[Corpus]:
+    found = []
+    if (data / "locomo-dev.json").is_file():
+        for one in conversations(data / "locomo-dev.json"):
+            cut = [
+                (span.text, (str(number), said.date))
+                for number, said in enumerate(one.sessions)
+                for span in StructuredSplitter().split(said.text, "text")
+            ]
+            texts, homes = [text for text, _ in cut], [home for _, home in cut]
+            asked = [*one.questions, *one.adversarial]
+            found.append(Corpus(texts, [each.text for each in asked], homes, one, asked))
+    for group in collections(data):
+        if group[0].name == "Cranfield":
+            queries = [query.text for query in group[0].queries]
+            found.append(Corpus(group[0].texts, queries, judged=group[0].queries))
+    return found
+
+
+async def _ours(corpus: Corpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
+    """As the service ranks: passages of one conversation stand in its sessions."""
+    index = await filled(corpus.texts, embedder, corpus.homes)
+    orders, taken = [], []
+    for query in corpus.queries:
+        began = time.process_time()
+        hits = await index.search(await ask(index, embedder, query), Wanted(limit=LIMIT, threshold=0.0))
+        taken.append(1000 * (time.process_time() - began))
+        orders.append([int(hit.id) for hit in hits])
+    return {"orders": orders, "milliseconds": taken}
+
+
+def _given(corpus: Corpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
+    return {
+        "texts": corpus.texts,
+        "vectors": [vector.tolist() for vector in embedder.embed(corpus.texts)],
+        "queries": corpus.queries,
+        "query_vectors": [embedder.embed_query(query).tolist() for query in corpus.queries],
+        "limit": LIMIT,
+    }
+
+
+def _run(name: str, home: Path, uv: str, given: Path) -> dict[str, Any]:
+    """Install where it is not yet, and let it answer."""
+    python = home / "bin" / "python"
+    if not (home / ".installed").exists():
+        _call([uv, "venv", "--quiet", "--clear", str(home), "--python", sys.executable])
+        _call([uv, "pip", "install", "--quiet", "--python", str(python), *PEERS[name]])
+        (home / ".installed").touch()
+    answer = given.with_name(f"{name}.json")
+    _call([str(python), str(HERE / f"{name}.py"), str(given), str(answer)])
+    found: dict[str, Any] = json.loads(answer.read_text())
+    return found
+
+
+def _call(command: list[str]) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)  # noqa: S603 - our own
+
+
+def _reason(error: subprocess.SubprocessError) -> str:
+    said = str(getattr(error, "stderr", "") or error).strip().splitlines()
+    return said[-1][:120].replace("|", "/") if said else type(error).__name__
+
+
+def _row(name: str, version: str, corpora: Sequence[Corpus], answers: Sequence[dict[str, Any]]) -> str:
+    evidence, gains = [], []
+    for corpus, answer in zip(corpora, answers, strict=True):
+        if corpus.conversation is not None:
+            evidence += [
+                _within(corpus, corpus.conversation, asked, order)
+                for asked, order in zip(corpus.asked, answer["orders"], strict=True)
+            ]
+        else:
+            gains += [
+                ndcg(query, order) for query, order in zip(corpus.judged, answer["orders"], strict=True)
+            ]
+    shown = [f"{100 * mean(values):.1f}" if values else "" for values in (evidence, gains)]
+    taken = median(value for answer in answers for value in answer["milliseconds"])
+    return f"| {name} | {version} | {shown[0]} | {shown[1]} | {taken:.2f} |"
+
+
+def _within(corpus: Corpus, one: Conversation, asked: Asked, order: Sequence[int]) -> float:
+    said = "\n".join(corpus.texts[at] for at in order)[:CHARACTERS]
+    turns = [said_in.said(turn) for said_in in one.sessions for turn in asked.turns & said_in.turns.keys()]
+    return mean(turn in said for turn in turns)
+
+
+if __name__ == "__main__":
+    main()
