@@ -15,7 +15,7 @@ COPY pipeline pipeline
 COPY api api
 COPY connectors connectors
 COPY bench bench
-COPY recollect.py ./
+COPY recollect.py composition.py ./
 COPY docs/asyncapi.json docs/
 COPY docker/recollect /usr/local/bin/recollect
 ENV PATH=/app/.venv/bin:$PATH \

@@ -5,9 +5,8 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,14 +23,9 @@ from pipeline.settings import Settings
 if TYPE_CHECKING:
     import socket
 
-    from api import ports
-    from api.guards import Guards
-    from api.state import Serving, State
-    from pipeline.live import Live
-    from pipeline.replay.job import Replays
-    from pipeline.worker import Pipeline
+    from api.state import Serving
 
-__all__ = ["app", "main", "serving_of"]
+__all__ = ["app", "main"]
 
 PARTS = ("api", "pipeline", "connectors")
 SWITCH_SECONDS = 0.0005
@@ -186,6 +180,7 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
     from api.server import address
     from api.server import serve as answer
     from api.service import first_key
+    from composition import serving_of
     from connectors.service import open_connectors
     from pipeline.live import open_live
     from pipeline.replay.job import Replays
@@ -239,60 +234,6 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
             await _either(*map(asyncio.create_task, running))
         finally:
             await replays.stop()
-
-
-async def serving_of(
-    live: "Live",
-    replays: "Replays",
-    admin_key: str | None,
-    connectors: "ports.Connectors | None" = None,
-    guards: "Guards | None" = None,
-) -> "Serving":
-    """What requests work with: the pipeline that is live, whichever that is by then."""
-    from api.guards import Guards
-    from api.state import Serving
-
-    first = await _state(live.pipeline, admin_key, connectors)
-    serving = Serving(replace(first, replays=replays, guards=guards or Guards()))
-
-    async def prepare(successor: "Pipeline") -> "Callable[[], None]":
-        state = await _state(successor, admin_key, connectors)
-        before = serving.state
-
-        def swap() -> None:
-            serving.state = replace(
-                state, replays=replays, quota=before.quota, uploads=before.uploads, guards=before.guards
-            )
-
-        return swap
-
-    live.serve(prepare)
-    return serving
-
-
-async def _state(
-    pipeline: "Pipeline", admin_key: str | None, connectors: "ports.Connectors | None"
-) -> "State":
-    from api.queries.search import Models
-    from api.service import open_state
-
-    return await open_state(
-        bus=pipeline.bus,
-        publisher=pipeline.publisher,
-        store=pipeline.store,
-        blobs=pipeline.blobs,
-        cache=pipeline.cache,
-        profiles=pipeline.profiles,
-        keeper=pipeline.keeper,
-        changes=pipeline.changes,
-        tombstones=pipeline.tombstones,
-        models=Models(pipeline.embedder, pipeline.foundation.reranker),
-        clock=pipeline.clock,
-        measuring=pipeline.measuring,
-        metrics=pipeline.foundation.metrics,
-        admin_key=admin_key,
-        connectors=connectors,
-    )
 
 
 async def _either(*tasks: asyncio.Task[None]) -> None:

@@ -14,11 +14,11 @@ from fastapi import FastAPI
 from api.app import create_app
 from api.guards import open_guards
 from api.state import Serving
+from composition import serving_of
 from connectors.ports import Provider
 from connectors.service import Connectors, open_connectors
 from pipeline.live import Live, open_live
 from pipeline.replay.job import Replays
-from recollect import serving_of
 from schemas.events import SyncReported
 from tests.contract import Client
 from tests.service.world import ADMIN, settings, until

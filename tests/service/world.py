@@ -15,11 +15,11 @@ from supermemory import AsyncSupermemory
 from api.app import create_app
 from api.guards import open_guards
 from api.state import Serving
+from composition import serving_of
 from pipeline.live import Live, open_live
 from pipeline.replay.job import Replays
 from pipeline.settings import Settings
 from pipeline.worker import Pipeline
-from recollect import serving_of
 from tests.contract import Client
 
 ADMIN = "rk_the_admin_key_of_the_tests"
