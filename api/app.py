@@ -21,6 +21,7 @@ from api.routes import (
     documents,
     explain,
     feedback,
+    growth,
     health,
     listing,
     log,
@@ -53,6 +54,7 @@ _INTERFACE = (
     archive,
     usage,
     audit,
+    growth,
 )
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 

@@ -4,6 +4,9 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from datetime import datetime
 from typing import Literal, Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline import ports
 from pipeline.connections import Connections
 from pipeline.measuring import Measured, Trouble
@@ -76,6 +79,10 @@ class Documents(ports.Documents, Protocol):
         """Documents by space."""
         ...
 
+    async def created(self, spaces: Sequence[str]) -> Mapping[str, NDArray[np.int64]]:
+        """When each document came to be, in microseconds since 1970, by space."""
+        ...
+
 
 class Chunks(ports.Chunks, Protocol):
     """The chunks table with its lists; `documents` None: of every document."""
@@ -117,6 +124,10 @@ class Memories(ports.Memories, Protocol):
 
     def count(self, spaces: Iterable[str]) -> Mapping[str, int]:
         """Recallable memories by space."""
+        ...
+
+    async def created(self, spaces: Sequence[str]) -> Mapping[str, NDArray[np.int64]]:
+        """When each memory was formed, in microseconds since 1970, by space."""
         ...
 
 

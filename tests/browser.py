@@ -15,6 +15,7 @@ import pytest
 
 DRIVER: Final = shutil.which("chromedriver")
 _PATIENCE: Final = 30.0
+_GONE: Final = {"no such element", "stale element reference"}
 _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 _ARGUMENTS: Final = [
     "--headless",
@@ -38,6 +39,10 @@ KEYS: Final = {
     "space": " ",
     "escape": "\ue00c",
 }
+
+
+class GoneError(Exception):
+    """What was to be clicked is not there, or was put anew while it was looked for."""
 
 
 class Browser:
@@ -65,13 +70,8 @@ class Browser:
         return read
 
     async def click(self, css: str) -> None:
-        """As a pointer does: only what can be seen. What was put anew in between is looked for again."""
-        while True:
-            answer = await self._sent("POST", f"element/{await self._found(css)}/click", {})
-            value = answer.json()["value"]
-            if answer.is_success or value["error"] != "stale element reference":
-                break
-        assert answer.is_success, value
+        """As a pointer does: only what can be seen; GoneError."""
+        await self._ask("POST", f"element/{await self._found(css)}/click", {})
 
     async def fill(self, css: str, text: str) -> None:
         """Type into a field, in the place of what was there."""
@@ -132,13 +132,12 @@ class Browser:
         return found
 
     async def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        answer = await self._sent(method, path, body)
+        answer = await self._http.request(method, f"/session/{self._session}/{path}", json=body)
         value = answer.json()["value"]
+        if not answer.is_success and value["error"] in _GONE:
+            raise GoneError(value["message"])
         assert answer.is_success, value
         return value
-
-    async def _sent(self, method: str, path: str, body: Any) -> httpx2.Response:
-        return await self._http.request(method, f"/session/{self._session}/{path}", json=body)
 
 
 @asynccontextmanager

@@ -10,8 +10,9 @@ from typing import Generic, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from pipeline.store.codec import Codec, among
+from pipeline.store.codec import Codec, among, number_column
 from pipeline.store.overlay import Change
 from pipeline.store.sizes import Size, together
 from pipeline.store.stored import PLACE, Stored, give_back
@@ -106,6 +107,16 @@ class Readable(ABC, Generic[Row]):
     def count(self, spaces: Iterable[str]) -> dict[str, int]:
         """How many rows that count each space has; from memory, in step with every change."""
         return {space: self._counts[space] for space in spaces}
+
+    async def created(self, spaces: Sequence[str]) -> dict[str, NDArray[np.int64]]:
+        """When each row came to be, in microseconds since 1970, by space."""
+        columns = [self.codec.group, "space", "created_at"]
+        overlay, base = await self.scan(spaces, among("space", spaces), columns)
+        fresh = self.codec.encode(self.unflushed(overlay, spaces)).select(columns)
+        table = pa.concat_tables([base.select(columns), fresh])
+        names = np.asarray(table.column("space").to_pylist(), object)
+        times = number_column(table.column("created_at"), np.int64)
+        return {space: times[names == space] for space in spaces}
 
     # What the tables of each kind build their own questions from.
 

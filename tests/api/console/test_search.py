@@ -27,6 +27,9 @@ async def test_a_wrong_key_is_told_and_a_right_one_opens(visitor: Visitor, light
     await visitor.sees("The API key is not valid")
     await visitor.sign_in()
     await visitor.sees(lighthouse)
+    await visitor.browser.until("return document.querySelector('.spark')")
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
     await visitor.press("Sign out")
     await visitor.sees("Sign in with an API key")
     assert await visitor.browser.run("return sessionStorage.length") == 0

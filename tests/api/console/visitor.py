@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import distribution
 from itertools import count
@@ -11,11 +11,12 @@ from typing import Any
 
 import uvicorn
 
-from tests.browser import Browser, chromium
+from tests.browser import Browser, GoneError, chromium
 from tests.connectors.shelf import Shelf, ShelfProvider
 from tests.connectors.world import Connected, connected
 from tests.service.world import ADMIN
 
+_PATIENCE = 20
 _VISITS = count(1)
 """A page that is asked for by another address is loaded, not only scrolled."""
 WIDE = (1280, 900)
@@ -76,9 +77,12 @@ class Visitor:
         await self._until(_SEEN, text)
 
     async def press(self, label: str, within: str = "body") -> None:
-        """Click the button, link or summary that says so."""
-        await self._until(_MARKED, label, within)
-        await self.browser.click("[data-pressed]")
+        """Click the button, link or summary that says so, again where the page was just put anew."""
+        for _ in range(_PATIENCE):
+            await self._until(_MARKED, label, within)
+            with suppress(GoneError):
+                return await self.browser.click("[data-pressed]")
+        raise AssertionError(f"{label!r} is put anew again and again")
 
     async def enter(self, label: str, text: str) -> None:
         """Type into the field with this label."""

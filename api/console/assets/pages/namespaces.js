@@ -5,9 +5,11 @@ import { el } from "../dom.js";
 import { number, time } from "../format.js";
 import { field, form } from "../parts/forms.js";
 import { empty } from "../parts/states.js";
+import { spark } from "../parts/spark.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 20;
+const DAYS = 30;
 
 export async function namespaces({ app, api, rights, query, signal }) {
   const wanted = query.get("q") ?? "";
@@ -16,7 +18,9 @@ export async function namespaces({ app, api, rights, query, signal }) {
   if (rows.length === 0 && wanted === "") return [beginning(app)];
   return [
     finder(app, wanted),
-    rows.length === 0 ? empty("No namespace is called so", `None that your key opens has “${wanted}” in its name.`) : listed(rows),
+    rows.length === 0
+      ? empty("No namespace is called so", `None that your key opens has “${wanted}” in its name.`)
+      : listed(rows, await api.get("admin/growth", { namespace: rows.map((row) => row.namespace), days: DAYS }, signal)),
     pager(answer.pagination, (page) => to([], { q: wanted, page })),
     app.who.role === "read" ? null : opener(app),
   ];
@@ -27,17 +31,26 @@ function finder(app, wanted) {
   return form(() => app.go([], { q: input.value.trim() }), { role: "search", class: "row" }, field("Find a namespace", input), el("button", { type: "submit" }, "Find"));
 }
 
-function listed(rows) {
+function listed(rows, growth) {
+  const grown = new Map(growth.namespaces.map((one) => [one.namespace, one]));
   return table(
     "Namespaces, newest first",
     [
       { name: "Namespace", show: (row) => el("a", { href: to(["ns", row.namespace, "search"]) }, row.namespace) },
       { name: "Documents", align: "number", show: (row) => number(row.documentCount) },
       { name: "Memories", align: "number", show: (row) => number(row.memoryCount) },
+      { name: `Last ${DAYS} days`, show: (row) => added(grown.get(row.namespace)) },
       { name: "Began", show: (row) => time(row.system.createdAt) },
     ],
     rows,
   );
+}
+
+/** How many documents came, and on which days. */
+function added(growth) {
+  const documents = growth?.documents ?? [];
+  const sum = documents.reduce((all, one) => all + one, 0);
+  return sum === 0 ? el("span.muted", {}, "nothing new") : [spark(documents), ` +${number(sum)}`];
 }
 
 function opener(app) {
