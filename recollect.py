@@ -210,6 +210,7 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
             interface=interface,
             bounds=Bounds(
                 concurrent=settings.concurrent_requests,
+                behind=settings.behind_seconds,
                 seconds=settings.request_seconds,
                 body_bytes=settings.body_mb << 20,
             ),

@@ -1,7 +1,8 @@
 """What every request passes: no more at a time than can be served, within bounded time and size."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import Final
 
 from starlette.exceptions import HTTPException
@@ -13,6 +14,7 @@ from api.pace import PACE, Pace
 
 EXEMPT: Final = frozenset({"/health", "/ready", "/metrics"})
 """Asked by whoever has to decide what to do about an overload."""
+PULSE_SECONDS: Final = 0.1
 BUSY_SECONDS: Final = 1
 LATE_SECONDS: Final = 5
 """When to come back."""
@@ -20,11 +22,49 @@ LATE_SECONDS: Final = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`concurrent`: requests at a time; `seconds` without progress; `body_bytes` of one request."""
+    """`concurrent`: requests at a time; `seconds` without progress; `body_bytes` of one request.
+
+    `behind`: seconds that the process may be late with what it has begun before it takes more.
+    """
 
     concurrent: int = 256
+    behind: float = 10.0
     seconds: float = 60.0
     body_bytes: int = 64 * 1024 * 1024
+
+
+class _Pulse:
+    """How far the event loop is behind: a timer that was due and has not fired.
+
+    A search never waits for anything, so however many come at once, there is one inside: the others wait
+    in the loop's own queue, where nobody counts them.
+    """
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = 0.0
+        self._wanted = False
+
+    def late(self) -> float:
+        """Seconds; negative: not at all."""
+        self._wanted = True
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._arm(loop)
+        # Not the loop's own time, which uvloop looks at once per turn.
+        return monotonic() - self._due
+
+    def _arm(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._due = monotonic() + PULSE_SECONDS
+        loop.call_later(PULSE_SECONDS, self._beat, loop)
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._wanted:
+            self._wanted = False
+            self._arm(loop)
+        else:
+            self._loop = None
 
 
 @dataclass(slots=True)
@@ -34,6 +74,11 @@ class _Room:
     bounds: Bounds
     hardening: Hardening
     inside: int = 0
+    pulse: _Pulse = field(default_factory=_Pulse)
+
+    def busy(self) -> bool:
+        """Whether one more would only wait."""
+        return self.inside >= self.bounds.concurrent or self.pulse.late() > self.bounds.behind
 
 
 class Gate:
@@ -54,8 +99,8 @@ class Gate:
         passage = _Passage(room, scope, receive, send)
         if scope["path"] in EXEMPT:
             await self._app(scope, receive, passage.send)
-        elif room.inside >= room.bounds.concurrent:
-            busy = f"{room.bounds.concurrent} requests are being answered. Try again in a moment."
+        elif room.busy():
+            busy = "More requests wait than can be answered soon. Try again in a moment."
             refused = failure(503, "The service is busy", busy, {"retry-after": str(BUSY_SECONDS)})
             await refused(scope, receive, passage.send)
         else:

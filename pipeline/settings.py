@@ -24,6 +24,8 @@ class Settings(BaseSettings):
 
     concurrent_requests: int = Field(default=256, ge=1, le=100_000)
     """Answered at a time by a process; what comes beyond is told to come back."""
+    behind_seconds: float = Field(default=10.0, gt=0, le=3600)
+    """So far a process may be behind with what it has begun before it tells others to come back."""
     request_seconds: float = Field(default=60.0, gt=0, le=3600)
     """Without progress, before a caller is told that it takes too long."""
     body_mb: int = Field(default=64, ge=1, le=64)

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from api.app import create_app
-from api.gate import BUSY_SECONDS, Bounds, Gate
+from api.gate import BUSY_SECONDS, PULSE_SECONDS, Bounds, Gate
 from api.headers import Hardening
 from tests.api.conftest import Service
 from tests.contract import Client
@@ -79,6 +79,25 @@ async def test_whether_it_is_well_is_answered_however_busy_it_is() -> None:
         health = [asyncio.create_task(client.get(path)) for path in ("/health", "/ready", "/metrics")]
         slow.free.set()
         assert {(await one).status_code for one in (first, *health)} == {200}
+
+
+async def test_a_process_that_is_behind_takes_no_more_until_it_has_caught_up() -> None:
+    app = gate(Response("done"), behind=0.01)
+    sent: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+    async def status(path: str) -> Any:
+        scope = {"type": "http", "path": path, "method": "GET", "headers": []}
+        await app(scope, _nothing, sent.put)  # type: ignore[arg-type]  # as ASGI has it
+        start, _ = sent.get_nowait(), sent.get_nowait()
+        return start["status"]
+
+    assert await status("/") == 200
+    time.sleep(2 * PULSE_SECONDS)  # noqa: ASYNC251 - what keeps the loop is what this is about
+    assert await status("/") == 503
+    assert await status("/health") == 200
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert await status("/") == 200
 
 
 async def test_what_is_streamed_takes_nobodys_place() -> None:

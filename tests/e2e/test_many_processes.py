@@ -145,3 +145,21 @@ def test_versions_are_those_of_one_process(
         memories = client.list(namespace, "memories", limit=100, include={"forgotten": True}).memories
         assert [one.memory for one in memories if one.is_latest] == ["Ada lives in City11"]
         assert len(memories) == len(cities)
+
+
+def test_a_quota_that_was_used_up_here_is_used_up_there(deployment: Deployment, namespace: str) -> None:
+    """Within seconds: each process tells what it counted once a second."""
+    made = deployment.ask(0, "POST", "/admin/keys", {"name": namespace, "monthlyDocuments": 1})[1]
+    path = f"/ns/{namespace}/document"
+    first = deployment.ask(0, "POST", path, {"content": TEXT, "id": "a"}, key=made["key"])
+    assert first[0] == 200, first
+
+    def counted() -> Any:
+        usage = deployment.ask(1, "GET", "/admin/usage")[1]["keys"]
+        return next(one["documents"] for one in usage if one["id"] == made["id"])
+
+    until(counted, lambda documents: documents == {"used": 1, "limit": 1}, "the other process knows")
+    refused = deployment.ask(1, "POST", path, {"content": TEXT, "id": "b"}, key=made["key"])
+    assert refused[0] == 402, refused
+    acts = deployment.ask(1, "GET", "/admin/audit?limit=1000")[1]["acts"]
+    assert any(act["details"].get("id") == made["id"] for act in acts), "acts are known everywhere"
