@@ -235,8 +235,8 @@ def growth(samples: Sequence[Sample], seconds: float) -> list[str]:
     quarter = len(samples) // 4
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
     found = [
-        _grown("resident memory", [one.resident for one in early], [one.resident for one in late], 1.1, 24e6),
-        _grown("descriptors", [one.descriptors for one in early], [one.descriptors for one in late], 1.1, 16),
+        _grown("resident memory", [x.resident for x in early], [x.resident for x in late], 1.1, 24e6),
+        _grown("descriptors", [x.descriptors for x in early], [x.descriptors for x in late], 1.1, 100),
     ]
     if seconds >= FILES_SECONDS:
         found.append(_grown("files", [one.files for one in early], [one.files for one in late], 1.25, 100))
