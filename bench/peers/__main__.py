@@ -140,7 +140,9 @@ def _call(command: list[str]) -> None:
 
 
 def _reason(error: subprocess.SubprocessError) -> str:
-    said = str(getattr(error, "stderr", "") or error).strip().splitlines()
+    lines = str(getattr(error, "stderr", "") or error).strip().splitlines()
+    # What objects say while the interpreter goes is not why it went.
+    said = [line for line in lines if "shutting down" not in line and not line.startswith(" ")]
     return said[-1][:120].replace("|", "/") if said else type(error).__name__
 
 

@@ -19,12 +19,12 @@ class Known:
     """The vectors that were made before, in the place of its embedder."""
 
     def __init__(self, known: dict[str, list[float]], config: Any) -> None:
-        self.known = known
+        self.known = {text.strip(): vector for text, vector in known.items()}
         self.config = config
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002 - its interface
-        """The vector of a text."""
-        return self.known[text]
+        """The vector of a text, which comes without white space around it."""
+        return self.known[text.strip()]
 
     def embed_batch(self, texts: list[str], memory_action: str | None = None) -> list[list[float]]:
         """The vectors of several."""
@@ -46,7 +46,7 @@ with tempfile.TemporaryDirectory() as folder:
         known = dict(zip(corpus["texts"], corpus["vectors"], strict=True))
         known |= dict(zip(corpus["queries"], corpus["query_vectors"], strict=True))
         memory.embedding_model = Known(known, memory.embedding_model.config)
-        places = {text: at for at, text in enumerate(corpus["texts"])}
+        places = {text.strip(): at for at, text in enumerate(corpus["texts"])}
         for text in corpus["texts"]:
             memory.add(text, user_id="one", infer=False)
         orders, taken = [], []
@@ -54,6 +54,6 @@ with tempfile.TemporaryDirectory() as folder:
             began = time.process_time()
             found = memory.search(query, filters={"user_id": "one"}, top_k=corpus["limit"], threshold=0.0)
             taken.append(1000 * (time.process_time() - began))
-            orders.append([places[one["memory"]] for one in found["results"]])
+            orders.append([places[one["memory"].strip()] for one in found["results"]])
         corpora.append({"orders": orders, "milliseconds": taken})
 Path(sys.argv[2]).write_text(json.dumps({"version": version("mem0ai"), "corpora": corpora}))
