@@ -7,6 +7,7 @@ import pytest
 from supermemory import Supermemory
 
 from bench.server import Server
+from tests.e2e.zygote import zygote
 
 QUIET = {"RECOLLECT_DREAMING_QUIET_SECONDS": "0.2"}
 
@@ -29,6 +30,13 @@ def client(server: Server) -> Iterator[Supermemory]:
 def namespace(request: pytest.FixtureRequest) -> str:
     """A name that no other test uses."""
     return "".join(char if char.isalnum() else "-" for char in request.node.name)[-80:]
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """`recollect`, quick to start."""
+    with zygote(tmp_path_factory.mktemp("zygote")) as started:
+        yield started
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from bench.server import Server
 from pipeline.settings import Settings
 from tests.e2e import guides
 from tests.e2e.conftest import QUIET
-from tests.e2e.zygote import zygote
 
 PAGES = [guides.ROOT / "README.md", *sorted((guides.ROOT / "docs" / "guides").glob("*.md"))]
 RUN = [page for page in PAGES if any(block.runs for block in guides.blocks(page))]
@@ -38,12 +37,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service that the guides may do to what they like."""
     with Server(tmp_path_factory.mktemp("guides") / "data", QUIET | APPS) as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with zygote(tmp_path_factory.mktemp("zygote")) as started:
-        yield started
 
 
 @pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
