@@ -11,7 +11,7 @@ from typing import Any
 
 # This file has the name of the package.
 sys.path.pop(0)
-os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "unused"}
+os.environ |= {"MEM0_TELEMETRY": "False", "OPENAI_API_KEY": "unused"}  # pragma: allowlist secret
 from mem0 import Memory
 
 
