@@ -63,7 +63,7 @@ def test_every_example_can_be_typed(name: str, tmp_path: Path, monkeypatch: pyte
         COMMANDS[name].make_context(name, words[len(name.split()) :])
 
 
-@pytest.mark.parametrize("name", COMMANDS.keys() - TO_PEOPLE_OR_PROTOCOLS)
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() - TO_PEOPLE_OR_PROTOCOLS))
 def test_programs_can_have_json(name: str) -> None:
     assert any("--json" in one.opts for one in COMMANDS[name].params)
 
