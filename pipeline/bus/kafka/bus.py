@@ -206,8 +206,9 @@ class KafkaBus:
         ends = await self._offsets.ends([topic])
         for place, end in sorted(ends.items()):
             if partition in (None, place.partition):
-                async for record in read(self._cluster, place, start, end):
-                    yield record
+                async with aclosing(read(self._cluster, place, start, end)) as records:
+                    async for record in records:
+                        yield record
 
     async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
         place = await self._place(topic, key)
@@ -221,8 +222,10 @@ class KafkaBus:
         place = await self._place(topic, key)
         end = (await self._offsets.ends([topic])).get(place, 0)
         start = await self._offsets.at(place, moment)
-        async for record in read(self._cluster, place, end if start is None else start, end):
-            yield record
+        begin = end if start is None else start
+        async with aclosing(read(self._cluster, place, begin, end)) as records:
+            async for record in records:
+                yield record
 
     async def _place(self, topic: str, key: str) -> TopicPartition:
         return TopicPartition(topic, partition_of(key.encode(), await self._topics.partitions(topic)))
