@@ -9,7 +9,7 @@ from typing import Any
 
 from aiokafka.admin import NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import TopicAlreadyExistsError, for_code
+from aiokafka.errors import NodeNotReadyError, TopicAlreadyExistsError, for_code
 
 from pipeline.bus.kafka.cluster import Cluster, KafkaOptions, KafkaUnavailableError
 from schemas.topics import Topic
@@ -134,7 +134,11 @@ class Topics:
         ]
 
         async def create() -> Any:
-            return await (await self._cluster.admin()).create_topics(wanted)
+            answer = await (await self._cluster.admin()).create_topics(wanted)
+            # A broker that has just started is registered before it may hold anything.
+            if any("fenced" in (reason or "") for _, _, reason in answer.topic_errors):
+                raise NodeNotReadyError
+            return answer
 
         answer = await self._cluster.ask("create topics", create)
         for name, code, reason in answer.topic_errors:
