@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+from bench.load import worked
 from bench.wire import Connection, UnexpectedAnswerError
 
 PATIENCE = 3600.0
@@ -17,6 +18,19 @@ async def level(connection: Connection) -> None:
             return
         await asyncio.sleep(PAUSE)
     raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s")
+
+
+async def idle(pid: int) -> None:
+    """Until a process has nothing to look after any more: less than a tenth of a core over a second."""
+    deadline = time.perf_counter() + PATIENCE
+    before = worked(pid)
+    while time.perf_counter() < deadline:
+        await asyncio.sleep(1.0)
+        now = worked(pid)
+        if now - before < 0.1:
+            return
+        before = now
+    raise UnexpectedAnswerError(f"the service is not idle after {PATIENCE:.0f} s")
 
 
 async def replay(connection: Connection) -> float:

@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 TAIL = 256
 """Records that may be left to read when the switch begins, and nobody works on the log until it is done."""
+MANY = 50_000
+"""Records from which on tables are compacted before they are served; smaller ones are soon after that."""
 ROUNDS = 20
 TURN_SECONDS = 20.0
 """How long to wait for another process's replay: long enough for the lock of one that died to be free."""
@@ -285,8 +287,9 @@ class Replays:
         try:
             await takeover.begin()
             await self._read_all(rebuild)
-            self._progress.step = "compacting"
-            await pipeline.store.maintain()
+            if self._progress.read >= MANY:
+                self._progress.step = "compacting"
+                await pipeline.store.maintain()
             self._progress.step = "switching"
             await self._live.switch(takeover)
         except BaseException:
