@@ -12,24 +12,28 @@ from obstore.store import ObjectStore, from_url
 
 from pipeline.errors import OutageError
 
-_QUICK = timedelta(seconds=4)
+QUICK = timedelta(seconds=4)
+_PATIENT = timedelta(seconds=15)
+"""A store that was never written to may have to make room first."""
 _PROBE = "doctor/probe"
 
 
-def open_objects(uri: str, options: Mapping[str, str] | None = None, *, quick: bool = False) -> ObjectStore:
+def open_objects(
+    uri: str, options: Mapping[str, str] | None = None, *, within: timedelta | None = None
+) -> ObjectStore:
     """The store below this URI. `options` are LanceDB's: endpoint, region, access_key_id, …, allow_http.
 
     What they leave out is taken from the usual variables of the provider (AWS_…, GOOGLE_…, AZURE_…).
-    `quick`: for small objects; give up after seconds rather than minutes.
+    `within`: for small objects; give up after that, rather than after minutes.
     """
     given = dict(options or {})
     # Given any option of its client, obstore no longer looks for this one in the environment.
     allow_http = given.pop("allow_http", os.environ.get("AWS_ALLOW_HTTP", ""))
     client: dict[str, bool | timedelta] = {"allow_http": allow_http.lower() in {"true", "1"}}
     retries: dict[str, int | timedelta] = {}
-    if quick:
-        client["timeout"] = _QUICK
-        retries = {"max_retries": 3, "retry_timeout": _QUICK}
+    if within is not None:
+        client["timeout"] = within
+        retries = {"max_retries": 3, "retry_timeout": within}
     store: ObjectStore = from_url(uri, config=given, client_options=client, retry_config=retries)  # type: ignore[call-overload]  # one overload per provider
     return store
 
@@ -39,7 +43,7 @@ async def probed(uri: str, options: Mapping[str, str] | None = None) -> float:
 
     That it refuses to make an object that is there already is what leases stand on.
     """
-    store, path, body = open_objects(uri, options, quick=True), f"{_PROBE}-{uuid4().hex}", b"recollect"
+    store, path, body = open_objects(uri, options, within=_PATIENT), f"{_PROBE}-{uuid4().hex}", b"recollect"
     began = time.perf_counter()
     try:
         await obstore.put_async(store, path, body, mode="create")

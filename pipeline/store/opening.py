@@ -210,9 +210,9 @@ def open_locks(uri: str, storage: Mapping[str, str] | None = None) -> Locks:
         return FolderLocks(Path(uri).resolve() / "locks")
     # One process with its tables in a folder has no use for an object store's client.
     from pipeline.store.leases import LeaseLocks  # noqa: PLC0415 - see above
-    from pipeline.store.objects import open_objects  # noqa: PLC0415 - see above
+    from pipeline.store.objects import QUICK, open_objects  # noqa: PLC0415 - see above
 
-    return LeaseLocks(open_objects(uri, storage, quick=True))
+    return LeaseLocks(open_objects(uri, storage, within=QUICK))
 
 
 @dataclass(frozen=True, slots=True)

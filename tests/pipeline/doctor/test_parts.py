@@ -13,7 +13,7 @@ from pipeline.doctor.findings import examined
 from pipeline.records import Entry
 from pipeline.settings import Settings
 from pipeline.store import StoreMismatchError, open_store
-from pipeline.store.objects import open_objects
+from pipeline.store.objects import QUICK, open_objects
 from tests.fakes import EPOCH, FixedClock
 from tests.s3 import S3
 
@@ -105,5 +105,5 @@ async def test_an_object_store_is_tried_and_nothing_is_left_there(s3: S3, tmp_pa
     found = await parts.object_store(asked)
     assert [state for state, _, _ in found] == ["ok", "ok"]
     assert asked.blob_uri is not None
-    store = open_objects(asked.blob_uri, asked.storage(asked.blob_uri), quick=True)
+    store = open_objects(asked.blob_uri, asked.storage(asked.blob_uri), within=QUICK)
     assert [entry async for page in obstore.list(store) for entry in page] == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import FolderBlobs, HashedBlobs, blob_name, open_blobs
 from pipeline.store.objectblobs import ObjectBlobs
-from pipeline.store.objects import open_objects
+from pipeline.store.objects import QUICK, open_objects
 from schemas.events import BlobRef, Content
 from schemas.limits import INLINE_BYTES
 from tests.s3 import S3
@@ -134,7 +134,7 @@ async def test_leftovers_of_dead_writers_are_swept(in_folder: FolderBlobs, tmp_p
 async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
     nowhere = {"endpoint": "http://127.0.0.1:9", "region": "a", "allow_http": "true"}
     options = {**nowhere, "access_key_id": "key", "secret_access_key": "secret"}
-    blobs = ObjectBlobs(open_objects("s3://bucket", options, quick=True), "s3://bucket")
+    blobs = ObjectBlobs(open_objects("s3://bucket", options, within=QUICK), "s3://bucket")
     with pytest.raises(OutageError, match="could not be written to s3://bucket"):
         await blobs.put(b"data", "text/plain")
     with pytest.raises(OutageError, match="could not be read from s3://bucket"):

@@ -15,7 +15,7 @@ from pipeline.locks import LocalLocks
 from pipeline.ports import Locks
 from pipeline.store.leases import Lease, LeaseLocks
 from pipeline.store.locks import FolderLocks
-from pipeline.store.objects import open_objects
+from pipeline.store.objects import QUICK, open_objects
 from tests.s3 import S3
 
 pytestmark = pytest.mark.anyio
@@ -184,7 +184,7 @@ async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
         "access_key_id": "k",
         "secret_access_key": "s",
     }
-    locks = LeaseLocks(open_objects("s3://bucket/x", options | {"allow_http": "true"}, quick=True))
+    locks = LeaseLocks(open_objects("s3://bucket/x", options | {"allow_http": "true"}, within=QUICK))
     with pytest.raises(OutageError, match="object store failed"):
         await _hold_once(locks)
 
