@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -34,7 +34,7 @@ class Feed(Protocol):
         """Per partition, the offset that its next record will get."""
         ...
 
-    def batches(self) -> AsyncIterator[Batch]:
+    def batches(self) -> AsyncGenerator[Batch, None]:
         """All there is and all there will be; waits where there is nothing more yet."""
         ...
 
@@ -68,12 +68,14 @@ class TopicFollower(Generic[E]):
         await asyncio.wait([self._task])
 
     async def _run(self) -> None:
-        async for batch in self._feed.batches():
-            records = self._decoded(batch.records)
-            if records:
-                await self._handle(records)
-            self._applied[batch.partition] = batch.after
-            self._moved.set()
+        # Who is stopped while it hands over leaves no connection behind.
+        async with aclosing(self._feed.batches()) as batches:
+            async for batch in batches:
+                records = self._decoded(batch.records)
+                if records:
+                    await self._handle(records)
+                self._applied[batch.partition] = batch.after
+                self._moved.set()
 
     def _decoded(self, batch: Sequence[RawRecord]) -> list[Record[E]]:
         records = []

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack
 from datetime import datetime
@@ -188,7 +188,7 @@ class LogBus:
 
     async def read(
         self, topic: str, partition: int | None = None, start: int = 0
-    ) -> AsyncIterator[RawRecord]:
+    ) -> AsyncGenerator[RawRecord, None]:
         """The records as they were when asked for, partition by partition, from offset `start` of each."""
         partitions = range(self.partitions) if partition is None else [partition]
         ends = {one: self._places.head((topic, one)) for one in partitions}

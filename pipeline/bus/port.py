@@ -1,6 +1,6 @@
 """What the service asks of a bus: the embedded log and Kafka both are one and pass one contract suite."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -102,7 +102,9 @@ class Bus(Protocol):
         """Drop the positions of a group that does not run and will not come back."""
         ...
 
-    def read(self, topic: str, partition: int | None = None, start: int = 0) -> AsyncIterator[RawRecord]:
+    def read(
+        self, topic: str, partition: int | None = None, start: int = 0
+    ) -> AsyncGenerator[RawRecord, None]:
         """The records as they were when asked for, partition by partition, from offset `start` of each."""
         ...
 

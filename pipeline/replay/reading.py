@@ -75,15 +75,16 @@ class Reader:
     ) -> AsyncGenerator[list[RawRecord], None]:
         window: list[RawRecord] = []
         size = 0
-        async for record in self.bus.read(topic.name, partition, start):
-            if record.offset >= end:
-                break
-            window.append(record)
-            size += len(record.value)
-            self.bytes += len(record.value)
-            if len(window) >= WINDOW or size >= WINDOW_BYTES:
-                yield window
-                window, size = [], 0
+        async with aclosing(self.bus.read(topic.name, partition, start)) as records:
+            async for record in records:
+                if record.offset >= end:
+                    break
+                window.append(record)
+                size += len(record.value)
+                self.bytes += len(record.value)
+                if len(window) >= WINDOW or size >= WINDOW_BYTES:
+                    yield window
+                    window, size = [], 0
         if window:
             yield window
 

@@ -201,7 +201,7 @@ class KafkaBus:
 
     async def read(
         self, topic: str, partition: int | None = None, start: int = 0
-    ) -> AsyncIterator[RawRecord]:
+    ) -> AsyncGenerator[RawRecord, None]:
         """The records as they were when asked for, partition by partition, from offset `start` of each."""
         ends = await self._offsets.ends([topic])
         for place, end in sorted(ends.items()):
@@ -314,11 +314,12 @@ class KafkaBus:
         positions = await self._offsets.positions(stage.group)
         for place, end in sorted((await self._offsets.ends([stage.source.name])).items()):
             batch: list[RawRecord] = []
-            async for record in read(self._cluster, place, positions.get(place, 0), end):
-                batch.append(record)
-                if len(batch) == FORESEE:
-                    await stage.foresee(decoded(stage, batch))
-                    batch = []
+            async with aclosing(read(self._cluster, place, positions.get(place, 0), end)) as records:
+                async for record in records:
+                    batch.append(record)
+                    if len(batch) == FORESEE:
+                        await stage.foresee(decoded(stage, batch))
+                        batch = []
             if batch:
                 await stage.foresee(decoded(stage, batch))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
@@ -47,7 +47,7 @@ class TopicFeed:
     async def ends(self) -> dict[int, int]:
         return {place.partition: end for place, end in (await self._offsets.ends([self._topic])).items()}
 
-    async def batches(self) -> AsyncIterator[Batch]:
+    async def batches(self) -> AsyncGenerator[Batch, None]:
         """Goes on through outages: from where it was, with a new connection."""
         positions: dict[TopicPartition, int] = {}
         while True:
