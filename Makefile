@@ -48,7 +48,7 @@ imports: install ## Check who may import whom
 secure: install ## Look for secrets, dangerous calls, and known vulnerabilities where their database can be reached
 	@$(BIN)/detect-secrets-hook --no-verify --baseline .secrets.baseline $$(git ls-files ':!tests' ':!uv.lock' ':!docs/images' ':!docs/asyncapi.json') \
 	  || { [ $$? = 3 ] || exit 1; }  # 3: lines have moved, and the baseline with them
-	@$(BIN)/bandit --quiet -lll --recursive api connectors pipeline schemas tools recollect.py
+	@$(BIN)/bandit --quiet -lll --recursive api connectors pipeline schemas tools composition.py recollect.py
 	@UV_HTTP_RETRIES=0 UV_HTTP_TIMEOUT=10 $(UV) audit --frozen --quiet --preview-features audit \
 	  || { [ $$? = 2 ] || exit 1; echo "The database of vulnerabilities can't be reached from here: no dependency was looked up."; }
 

@@ -304,21 +304,28 @@ def filling(writer: Writer, documents: int) -> list[str]:
 
 def resident(pid: int) -> int:
     """Resident bytes of a process and of those it started."""
-    process = psutil.Process(pid)
-    family = [process, *process.children(recursive=True)]
-    return sum(int(member.memory_info().rss) for member in family)
+    return sum(int(member.memory_info().rss) for member in _family(pid))
 
 
 def worked(pid: int) -> float:
     """Seconds of processor time of a process and of those it started."""
+    times = [member.cpu_times() for member in _family(pid)]
+    return sum(float(one.user + one.system) for one in times)
+
+
+def _family(pid: int) -> list[psutil.Process]:
     process = psutil.Process(pid)
-    family = [member.cpu_times() for member in (process, *process.children(recursive=True))]
-    return sum(float(times.user + times.system) for times in family)
+    return [process, *process.children(recursive=True)]
 
 
 def size(folder: Path) -> int:
     """Bytes of all files of a folder."""
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    return sum(sizes(folder))
+
+
+def sizes(folder: Path) -> list[int]:
+    """Bytes of each file of a folder."""
+    return [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
 
 
 def _metadata(number: int) -> dict[str, str | int]:

@@ -48,9 +48,7 @@ def run(documents: int = DOCUMENTS) -> None:
         for number, workers in enumerate((0, 1, 2)):
             with deployed(Path(place) / str(number), workers) as deployment:
                 print(f"… {deployment.name}", file=sys.stderr, flush=True)
-                ingest, again = asyncio.run(
-                    _measure(deployment.api, [deployment.api, *deployment.workers], texts)
-                )
+                ingest, again = asyncio.run(_measure(deployment, texts))
                 lines.append(f"| {deployment.name} | {ingest:,.0f} | {again:,.0f} | {again / ingest:.1f} |")
     print("\n".join(lines))
 
@@ -79,14 +77,15 @@ def deployed(folder: Path, workers: int) -> Iterator[Deployment]:
         yield Deployment(f"Kafka, 1 api and {workers} pipeline", servers[0], servers[1:], settings)
 
 
-async def _measure(api: Server, servers: Sequence[Server], texts: Sequence[str]) -> tuple[float, float]:
+async def _measure(deployment: Deployment, texts: Sequence[str]) -> tuple[float, float]:
     """Documents a second that come in, and that are made again."""
+    api = deployment.api
     began = time.perf_counter()
     await _send(api, texts)
     connection = await Connection.open(api.url, api.key)
     await level(connection)
     seconds = time.perf_counter() - began
-    for server in servers:
+    for server in (api, *deployment.workers):
         await idle(server.pid)
     again = await replay(connection)
     await connection.close()

@@ -20,7 +20,7 @@ from typing import Any
 
 from bench import history
 from bench.figures import milliseconds
-from bench.load import resident, size
+from bench.load import resident, size, sizes
 from bench.server import Server
 from bench.texts import Writer
 from bench.waiting import level
@@ -106,14 +106,15 @@ def _measure(documents: int, namespaces: int, folder: Path | None) -> Grown:
             figures = asyncio.run(_asked(server, namespaces))
         finally:
             server.stop()
+        tables = sizes(data / "tables")
         return Grown(
             documents=documents,
             namespaces=namespaces,
             replay=documents / replayed,
             start=start,
-            tables=size(data / "tables"),
+            tables=sum(tables),
             log=size(data / "log"),
-            files=sum(1 for path in (data / "tables").rglob("*") if path.is_file()),
+            files=len(tables),
             **figures,
         )
 

@@ -21,7 +21,7 @@ from typing import Any, Final
 import psutil
 
 from bench.figures import machine, milliseconds, write
-from bench.load import resident, size
+from bench.load import resident, sizes
 from bench.server import Server
 from bench.texts import SUBJECTS, Writer
 from bench.waiting import level
@@ -215,12 +215,13 @@ async def _connect(server: Server) -> Connection:
 def _sample(server: Server, seen: Seen, at: float) -> Sample:
     process = psutil.Process(server.pid)
     since, seen.since = seen.since, []
+    files = sizes(server.data_dir)
     return Sample(
         at=at,
         resident=resident(server.pid),
         descriptors=process.num_fds(),
-        files=sum(1 for path in server.data_dir.rglob("*") if path.is_file()),
-        disk=size(server.data_dir),
+        files=len(files),
+        disk=sum(files),
         latencies=tuple(since),
     )
 

@@ -7,7 +7,7 @@ every step may be repeated.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -75,7 +75,7 @@ class Rebuild:
         self._flushed_at = 0
         self._flushing: asyncio.Task[None] | None = None
         self._outdated: dict[str, DocumentExtracted] = {}
-        self._replaced: Mapping[str, int] = {}
+        self._replaced: Mapping[str, int] | None = None
         # Its own: what the log deleted long ago is nothing that requests must know.
         self._buried = LocalTombstones()
         self._splitter: Splitter = StructuredSplitter(foundation.recipe(pipeline.generation).chunk_size)
@@ -106,7 +106,7 @@ class Rebuild:
         """Where the log ends now."""
         return await self.reader.ends(EFFECTS_FIRST)
 
-    async def advance(self, live: Documents | None = None) -> None:
+    async def advance(self, live: Documents) -> None:
         """Read on to the end of the log; on disk on return.
 
         `live`: who knows which texts were replaced, so need not be embedded, and why older ones failed.
@@ -116,7 +116,9 @@ class Rebuild:
         try:
             await self._settings(ends)
             await self._copy()
-            self._replaced = {} if live is None else await live.replaced()
+            if self._replaced is None:
+                # Once: while the stages stand still for the tail, nothing large is to be asked.
+                self._replaced = await live.replaced()
             await self._texts(ends)
             await self._failures(live)
             await self._memories(ends)
@@ -150,9 +152,7 @@ class Rebuild:
         async with aclosing(self._submissions(ends)) as submissions:
             async for window, offsets in self.reader.windows(topic, ends[topic.name]):
                 events = [record.event for record in window]
-                while await self._are_ahead(events) and await anext(submissions, False):
-                    pass
-                await self._work_in(events)
+                await self._work_in(events, await self._submitted(events, submissions))
                 await self._breathe(topic, offsets)
             async for _ in submissions:
                 pass
@@ -176,20 +176,26 @@ class Rebuild:
             await self._breathe(topic, offsets)
             yield True
 
-    async def _are_ahead(self, events: Sequence[DocumentExtracted]) -> bool:
-        """Whether the submission of some text is still to be read, in whatever partition it may be."""
-        newest = _newest(event for event in events if self._store.catalog.owner(event.space) is not None)
-        rows = await self._store.documents.get(newest)
-        ahead = [key for key, event in newest.items() if key not in rows or rows[key][0].seq < event.seq]
-        buried = await self._buried.newest(ahead)
-        return any(buried.get(key, -1) < newest[key].seq for key in ahead)
+    async def _submitted(
+        self, events: Sequence[DocumentExtracted], submissions: AsyncIterator[bool]
+    ) -> dict[str, DocumentRow]:
+        """The rows of what these tell of, once every submission before them was read, wherever it is."""
+        owner = self._store.catalog.owner
+        newest = {key: one.seq for key, one in _newest(events).items() if owner(one.space) is not None}
+        while True:
+            found = await self._store.documents.get(newest)
+            rows = {key: members[0] for key, members in found.items()}
+            ahead = [key for key, seq in newest.items() if key not in rows or rows[key].seq < seq]
+            buried = await self._buried.newest(ahead)
+            if all(buried.get(key, -1) >= newest[key] for key in ahead) or not await anext(
+                submissions, False
+            ):
+                return rows
 
-    async def _work_in(self, events: Sequence[DocumentExtracted]) -> None:
+    async def _work_in(self, events: Sequence[DocumentExtracted], owned: Mapping[str, DocumentRow]) -> None:
         """What a window says of each document: the newest failure, and the newest text, said last."""
         failures = _newest(event for event in events if event.error is not None)
         texts = _newest(event for event in events if event.error is None)
-        rows = await self._store.documents.get([*failures, *texts])
-        owned = {key: found[0] for key, found in rows.items() if self._store.catalog.owner(found[0].space)}
         contents = {
             key: await self._pipeline.blobs.text(event.text)
             for key, event in texts.items()
@@ -212,11 +218,12 @@ class Rebuild:
     ) -> list[DocumentExtracted]:
         """The texts that their documents are found by, as far as is known; others wait for what is newer."""
         current: list[DocumentExtracted] = []
+        replaced = self._replaced or {}
         for key, row in after.items():
             event = texts.get(key)
             if event is None or event.seq != row.text_seq or _is_done(before[key], event):
                 continue
-            if row.text_seq == row.current_seq and event.seq >= self._replaced.get(key, event.seq):
+            if row.text_seq == row.current_seq and event.seq >= replaced.get(key, event.seq):
                 current.append(event)
                 self._outdated.pop(key, None)
             else:
@@ -236,10 +243,8 @@ class Rebuild:
         cut = list(zip(events, spans, strict=True))
         return await embedded(cut, self._pipeline.embedder, hashed, in_context)
 
-    async def _failures(self, live: Documents | None) -> None:
+    async def _failures(self, live: Documents) -> None:
         """What was given up before its failure was an event, or is a dead letter: the live row says why."""
-        if live is None:
-            return
         _, base = await self._store.documents.scan(None, "status = 'queued'", ["key"])
         fresh = self._store.documents.unflushed(self._store.documents.snapshot(), None)
         keys = {*base.column("key").to_pylist(), *(row.key for row in fresh if row.status == "queued")}
