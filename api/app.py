@@ -104,8 +104,8 @@ def create_app(
     app.router.routes.extend(edge)
     if asyncapi is not None:
         app.include_router(log.router(asyncapi))
-    app.add_middleware(Gate, bounds=bounds or Bounds(), hardening=Hardening(https=https))
-    app.add_middleware(errors.Edge)
+    app.add_middleware(Gate, bounds=bounds or Bounds())
+    app.add_middleware(errors.Edge, hardening=Hardening(https=https))
     if origins:
         app.add_middleware(
             CORSMiddleware,

@@ -16,6 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.headers import Hardening
+from api.pace import PACE, Pace
 from api.problems import ApiError
 from api.state import Serving
 from pipeline import logs, tracing
@@ -167,10 +169,11 @@ def _path(loc: Sequence[str | int], body: object) -> list[str | int]:
 
 
 class Edge:
-    """The outermost layer of ours: a request id on everything, a count, and 500 for the unexpected."""
+    """The outermost layer of ours: an id and headers on everything, a count, and 500 for the unexpected."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, hardening: Hardening) -> None:
         self._app = app
+        self._hardening = hardening
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -185,6 +188,10 @@ class Edge:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 MutableHeaders(scope=message)[REQUEST_ID] = request_id
+                self._hardening.apply(message)
+                pace: Pace | None = scope.get(PACE)
+                if pace is not None:
+                    message["headers"].extend(pace.headers())
             await send(message)
 
         with tracing.within(tracing.Origins(all=request_id)):

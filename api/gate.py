@@ -9,8 +9,6 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import failure
-from api.headers import Hardening
-from api.pace import PACE, Pace
 
 EXEMPT: Final = frozenset({"/health", "/ready", "/metrics"})
 """Asked by whoever has to decide what to do about an overload."""
@@ -72,7 +70,6 @@ class _Room:
     """What the requests of a process share. `inside`: how many have no answer yet."""
 
     bounds: Bounds
-    hardening: Hardening
     inside: int = 0
     pulse: _Pulse = field(default_factory=_Pulse)
 
@@ -87,23 +84,19 @@ class Gate:
     Who takes too long is told so, and what was begun goes on to its end, in its place: nothing is half done.
     """
 
-    def __init__(self, app: ASGIApp, bounds: Bounds, hardening: Hardening) -> None:
+    def __init__(self, app: ASGIApp, bounds: Bounds) -> None:
         self._app = app
-        self._room = _Room(bounds, hardening)
+        self._room = _Room(bounds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] in EXEMPT:
             await self._app(scope, receive, send)
-            return
-        room = self._room
-        passage = _Passage(room, scope, receive, send)
-        if scope["path"] in EXEMPT:
-            await self._app(scope, receive, passage.send)
-        elif room.busy():
+        elif self._room.busy():
             busy = "More requests wait than can be answered soon. Try again in a moment."
             refused = failure(503, "The service is busy", busy, {"retry-after": str(BUSY_SECONDS)})
-            await refused(scope, receive, passage.send)
+            await refused(scope, receive, send)
         else:
+            passage = _Passage(self._room, scope, receive, send)
             passage.enter()
             try:
                 await self._app(scope, passage.receive, passage.send)
@@ -154,20 +147,12 @@ class _Passage:
         if message["type"] == "http.response.start":
             self.leave()
         if self._telling is None:
-            await self._forward(message)
+            await self._send(message)
 
     async def told(self) -> None:
         """Whoever called gets an answer before this is over."""
         if self._telling is not None:
             await self._telling
-
-    async def _forward(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self._room.hardening.apply(message)
-            pace: Pace | None = self._scope.get(PACE)
-            if pace is not None:
-                message["headers"].extend(pace.headers())
-        await self._send(message)
 
     def _look(self) -> None:
         """Whether it has moved for so long."""
@@ -185,4 +170,4 @@ class _Passage:
             f"Nothing moved for {seconds:g} s. What was begun goes on: repeating it changes nothing.",
             {"retry-after": str(LATE_SECONDS), "connection": "close"},
         )
-        await answer(self._scope, self._receive, self._forward)
+        await answer(self._scope, self._receive, self._send)

@@ -1,4 +1,4 @@
-"""What every request passes: how many at a time, for how long, how large, and with which headers."""
+"""What every request passes: how many at a time, for how long, and how large."""
 
 import asyncio
 import time
@@ -10,14 +10,12 @@ import httpx2
 import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from api.app import create_app
 from api.gate import BUSY_SECONDS, PULSE_SECONDS, Bounds, Gate
-from api.headers import Hardening
 from tests.api.conftest import Service
-from tests.contract import Client
 
 pytestmark = pytest.mark.anyio
 
@@ -52,7 +50,7 @@ def asked(app: Gate) -> httpx2.AsyncClient:
 
 
 def gate(app: object, **bounds: float) -> Gate:
-    return Gate(app, Bounds(**bounds), Hardening())  # type: ignore[arg-type]  # both are what the test says
+    return Gate(app, Bounds(**bounds))  # type: ignore[arg-type]  # both are what the test says
 
 
 async def test_what_comes_beyond_the_limit_is_told_to_come_back_and_nothing_waits() -> None:
@@ -186,37 +184,6 @@ async def test_a_body_beyond_the_bound_is_refused_while_it_is_read() -> None:
 
     async with asked(gate(reading, body_bytes=10)) as client:
         assert (await client.post("/", content=b"x" * 11)).status_code == 413
-
-
-async def test_answers_tell_browsers_to_be_careful(client: Client) -> None:
-    headers = (await client("GET", "/organization")).headers
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["cache-control"] == "no-store"
-    assert headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
-    assert "strict-transport-security" not in headers
-
-
-async def test_failures_have_the_same_headers(client: Client) -> None:
-    refused = await client.as_key("wrong")("GET", "/organization")
-    assert refused.headers["x-content-type-options"] == "nosniff"
-
-
-@pytest.mark.parametrize(
-    "own", [{}, {"content-security-policy": "default-src 'self'", "cache-control": "max-age=9"}]
-)
-async def test_what_an_answer_says_itself_stays(own: dict[str, str]) -> None:
-    async with asked(gate(HTMLResponse("", headers=own))) as client:
-        headers = (await client.get("/")).headers
-    assert headers.get_list("content-security-policy") == [
-        own.get("content-security-policy", "object-src 'none'; base-uri 'self'; frame-ancestors 'none'")
-    ]
-    assert headers.get_list("cache-control") == [own.get("cache-control", "no-store")]
-
-
-async def test_behind_tls_browsers_are_told_to_stay_there() -> None:
-    app = Gate(Response(""), Bounds(), Hardening(https=True))
-    async with asked(app) as client:
-        assert "max-age" in (await client.get("/")).headers["strict-transport-security"]
 
 
 async def test_pages_from_elsewhere_ask_only_where_a_setting_lets_them(service: Service) -> None:
