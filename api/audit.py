@@ -15,7 +15,7 @@ from pipeline import tracing
 from pipeline.errors import RetryableError
 from pipeline.ports import Clock, Publisher
 from pipeline.records import RawRecord
-from schemas.events import ActRecorded
+from schemas.events import ActOutcome, ActRecorded
 from schemas.topics import AUDIT_RECORDED
 
 NOTES: Final = "recollect.notes"
@@ -81,29 +81,26 @@ class Audit:
 
     async def record(self, act: ActRecorded) -> None:
         """Keep it; where the log can't take it now, the process's own log has it."""
-        log.info("%s by %s (%s)", act.act, act.key, act.outcome, extra={"fields": shown(act)})
+        log.info(
+            "%s by %s (%s)", act.act, act.key, act.outcome, extra={"fields": act.model_dump(mode="json")}
+        )
         try:
             await self.publisher.publish(AUDIT_RECORDED, [(KEY, act)])
         except RetryableError as error:
             log.error("An act is in no audit log (%s): %s", error, act.model_dump_json())  # noqa: TRY400 - told, not foreseen
 
 
-def noted(request: Request, principal: Principal, act: str, outcome: str, clock: Clock) -> ActRecorded:
+def noted(request: Request, principal: Principal, act: str, outcome: ActOutcome, clock: Clock) -> ActRecorded:
     """The act that a request is."""
     notes: Mapping[str, Any] = request.scope.get(NOTES, {})
     told = {**request.path_params, **request.query_params, **notes}
     return ActRecorded(
         at=clock.now(),
         act=act,
-        outcome="done" if outcome == "done" else "refused",
+        outcome=outcome,
         key=principal.id,
         role=principal.role,
         address=None if request.client is None else request.client.host,
         request_id=tracing.request_id(),
         details={name: str(value)[:SHOWN] for name, value in told.items()},
     )
-
-
-def shown(act: ActRecorded) -> dict[str, Any]:
-    """An act as JSON."""
-    return act.model_dump(mode="json")

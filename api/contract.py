@@ -18,6 +18,7 @@ from starlette.types import Message, Receive, Scope
 from api.audit import ACTS, noted
 from api.auth import authenticate, principal_of, state_of
 from api.problems import BadRequestError, ForbiddenError
+from schemas.events import ActOutcome
 from schemas.http.errors import ErrorResponse, ValidationErrorResponse
 from schemas.limits import JSON_BYTES, QUESTION_BYTES
 
@@ -65,17 +66,6 @@ class ContractRoute(APIRoute):
         act = ACTS.get(self.operation_id or "")
 
         async def handle(plain: Request) -> Response:
-            if act is None:
-                return await checked(plain)
-            try:
-                response = await checked(plain)
-            except ForbiddenError:
-                await _audited(plain, act, "refused")
-                raise
-            await _audited(plain, act, "done")
-            return response
-
-        async def checked(plain: Request) -> Response:
             if not keyless or "authorization" in plain.headers:
                 await authenticate(plain)
             _uncompressed(plain)
@@ -86,7 +76,7 @@ class ContractRoute(APIRoute):
                     await _no_body(request)
             return await answer(request)
 
-        return handle
+        return handle if act is None else _audited(handle, act)
 
 
 class IngestRoute(ContractRoute):
@@ -110,7 +100,20 @@ class OpenRoute(ContractRoute):
     keyless = True
 
 
-async def _audited(request: Request, act: str, outcome: str) -> None:
+def _audited(handle: Handler, act: str) -> Handler:
+    async def audited(request: Request) -> Response:
+        try:
+            response = await handle(request)
+        except ForbiddenError:
+            await _record(request, act, "refused")
+            raise
+        await _record(request, act, "done")
+        return response
+
+    return audited
+
+
+async def _record(request: Request, act: str, outcome: ActOutcome) -> None:
     state, principal = state_of(request), principal_of(request)
     if state.guards.audit is not None and principal is not None:
         await state.guards.audit.record(noted(request, principal, act, outcome, state.clock))

@@ -396,6 +396,9 @@ class UsageCounted(Event):
     at: datetime
 
 
+ActOutcome = Literal["done", "refused"]
+
+
 class ActRecorded(Event):
     """Somebody administered the service. One key for all: they have one order.
 
@@ -404,7 +407,7 @@ class ActRecorded(Event):
 
     at: datetime
     act: str
-    outcome: Literal["done", "refused"]
+    outcome: ActOutcome
     key: str
     role: str
     address: str | None = None

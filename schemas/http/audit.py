@@ -1,8 +1,7 @@
 """Who administered the service. Ours, and outside the contract."""
 
-from typing import Literal
-
 from schemas.base import Answer
+from schemas.events import ActOutcome
 from schemas.http.parts import Maybe, Timestamp
 
 
@@ -12,7 +11,7 @@ class Act(Answer):
     place: int
     at: Timestamp
     act: str
-    outcome: Literal["done", "refused"]
+    outcome: ActOutcome
     key: str
     role: str
     address: Maybe[str]
