@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeVar
 
 import mcp_types as types
@@ -141,7 +142,9 @@ async def _list_tools(_: Asked, __: types.PaginatedRequestParams | None) -> type
     return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
 
 
+@cache
 def _described(tool: Tool[Any]) -> types.Tool:
+    # Every client asks for all of them when it begins, and making their schemas takes 10 ms.
     return types.Tool(
         name=tool.name,
         title=tool.title,
