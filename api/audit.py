@@ -57,7 +57,9 @@ class Journal(Protocol):
 
     async def ends(self, topic: str) -> Mapping[int, int]: ...
 
-    def read(self, topic: str, partition: int | None = None, start: int = 0) -> AsyncIterator[RawRecord]: ...
+    def read(
+        self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
+    ) -> AsyncIterator[RawRecord]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,7 @@ class Audit:
         end = end if before is None else min(before, end)
         found = [
             (record.offset, ActRecorded.model_validate_json(record.value))
-            async for record in self.journal.read(AUDIT_RECORDED.name, partition, max(0, end - limit))
-            if record.offset < end
+            async for record in self.journal.read(AUDIT_RECORDED.name, partition, max(0, end - limit), end)
         ]
         return found[::-1]
 

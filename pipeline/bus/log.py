@@ -187,19 +187,19 @@ class LogBus:
         await self._writer.submit(lambda log: log.forget(group))
 
     async def read(
-        self, topic: str, partition: int | None = None, start: int = 0
+        self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
     ) -> AsyncGenerator[RawRecord, None]:
-        """The records as they were when asked for, partition by partition, from offset `start` of each."""
+        """What there was when asked, partition by partition, each from offset `start` to before `end`."""
         partitions = range(self.partitions) if partition is None else [partition]
-        ends = {one: self._places.head((topic, one)) for one in partitions}
-        for one, end in ends.items():
-            after = start
-            while after < end:
+        heads = {one: self._places.head((topic, one)) for one in partitions}
+        for one, head in heads.items():
+            after, until = start, head if end is None else min(head, end)
+            while after < until:
                 records = await self._fetch((topic, one), after, CHUNK)
                 for record in records:
-                    if record.offset < end:
+                    if record.offset < until:
                         yield record
-                after = records[-1].offset + 1 if records else end
+                after = records[-1].offset + 1 if records else until
 
     async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
         """The record at this offset of the key's partition; None where there is none, or none any more."""

@@ -103,9 +103,9 @@ class Bus(Protocol):
         ...
 
     def read(
-        self, topic: str, partition: int | None = None, start: int = 0
+        self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
     ) -> AsyncGenerator[RawRecord, None]:
-        """The records as they were when asked for, partition by partition, from offset `start` of each."""
+        """What there was when asked, partition by partition, each from offset `start` to before `end`."""
         ...
 
     async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:

@@ -75,10 +75,8 @@ class Reader:
     ) -> AsyncGenerator[list[RawRecord], None]:
         window: list[RawRecord] = []
         size = 0
-        async with aclosing(self.bus.read(topic.name, partition, start)) as records:
+        async with aclosing(self.bus.read(topic.name, partition, start, end)) as records:
             async for record in records:
-                if record.offset >= end:
-                    break
                 window.append(record)
                 size += len(record.value)
                 self.bytes += len(record.value)

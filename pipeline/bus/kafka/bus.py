@@ -200,13 +200,14 @@ class KafkaBus:
         await self._offsets.forget(group)
 
     async def read(
-        self, topic: str, partition: int | None = None, start: int = 0
+        self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
     ) -> AsyncGenerator[RawRecord, None]:
-        """The records as they were when asked for, partition by partition, from offset `start` of each."""
-        ends = await self._offsets.ends([topic])
-        for place, end in sorted(ends.items()):
+        """What there was when asked, partition by partition, each from offset `start` to before `end`."""
+        heads = await self._offsets.ends([topic])
+        for place, head in sorted(heads.items()):
             if partition in (None, place.partition):
-                async with aclosing(read(self._cluster, place, start, end)) as records:
+                until = head if end is None else min(head, end)
+                async with aclosing(read(self._cluster, place, start, until)) as records:
                     async for record in records:
                         yield record
 

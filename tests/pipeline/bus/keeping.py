@@ -186,6 +186,14 @@ class KeepingContract:
             numbers.append(Noted.model_validate_json(record.value).number)
         assert numbers == list(range(700, 1500))
 
+    async def test_reading_ends_before_an_offset(self, harness: Harness) -> None:
+        bus, topic = await harness.open(), harness.topic("bounded")
+        await bus.publish(topic, noted(range(20)))
+        (partition,) = {record.partition async for record in bus.read(topic.name)}
+        for end, last in ((15, 15), (5, 5), (99, 20)):
+            found = [record.offset async for record in bus.read(topic.name, partition, 5, end)]
+            assert found == list(range(5, last))
+
     async def test_what_is_to_come_is_foreseen_from_where_the_group_stands(self, harness: Harness) -> None:
         bus, topic, book, foreseen = await harness.open(), harness.topic("future"), Notebook(), Notebook()
         stage = Stage(harness.stage("future"), topic, book.handle, foresee=foreseen.handle)
