@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pipeline.memory.conclusions import concluded, premises
-from pipeline.memory.relations import Known
+from pipeline.memory.ledger import Facts
 from pipeline.memory.settling import settling, standing_as
 from pipeline.memory.statements import OVER, composed, statements_of
 from pipeline.memory.versions import Standing
@@ -38,7 +38,7 @@ def past(rows: Iterable[MemoryRow], moment: datetime, *, forgotten: bool = False
         for one, some in stated.items()
         if (row := composed(now[one], [_as_said(said, moment, unknown) for said in some])) is not None
     }
-    standings = settling(_NOBODY, then)
+    standings = settling(Facts(), then)
     stood = {one: standing_as(row, standings.get(one)) for one, row in then.items()}
     known = {one: row for one, row in stood.items() if row is not None}
     withheld = frozenset() if forgotten else frozenset(_withheld(now) & known.keys())
@@ -97,19 +97,3 @@ def _concluded(known: dict[str, MemoryRow], standings: Mapping[str, Standing]) -
             else:
                 known[one] = after
     return known
-
-
-class _Nobody:
-    """A ledger that holds nothing: all facts there are, are given."""
-
-    def get(self, id: str) -> Known | None:  # noqa: A002, ARG002 - as `settling.Facts` has it
-        return None
-
-    def later(self, id: str) -> frozenset[str]:  # noqa: A002, ARG002
-        return frozenset()
-
-    def naming(self, id: str) -> frozenset[str]:  # noqa: A002, ARG002
-        return frozenset()
-
-
-_NOBODY = _Nobody()

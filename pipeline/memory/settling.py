@@ -1,10 +1,9 @@
-"""What changes of memories mean for versions: pure, on the facts that some ledger holds."""
+"""What changes of memories mean for versions: pure, on the facts around them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Protocol
 
-from pipeline.memory.ledger import known
+from pipeline.memory.ledger import Facts, known
 from pipeline.memory.relations import Known, replaced, update
 from pipeline.memory.statements import stated_relations
 from pipeline.memory.versions import Node, Standing, family, standings
@@ -15,18 +14,11 @@ LATER = "it speaks of a later time"
 """Where neither text says any more what they share."""
 
 
-class Facts(Protocol):
-    """The facts that are known, as `Ledger` has them."""
-
-    def get(self, id: str) -> Known | None: ...  # noqa: A002 - a memory's own word
-
-    def later(self, id: str) -> frozenset[str]: ...  # noqa: A002
-
-    def naming(self, id: str) -> frozenset[str]: ...  # noqa: A002
-
-
 def settling(facts: Facts, planned: Mapping[str, MemoryRow | None]) -> dict[str, Standing]:
-    """The standings of all families in which something changes; `planned`: the rows as they will be."""
+    """The standings of all families in which something changes.
+
+    `facts`: those around them, as they are; `planned`: the rows as they will be.
+    """
     plan = _Plan(facts, {one: None if row is None else known(row) for one, row in planned.items()})
     members = family(plan.seeds(), plan.node, plan.connected)
     found = standings({one: here for one in members if (here := plan.node(one)) is not None})
@@ -56,10 +48,10 @@ def _relations(row: MemoryRow, standing: Standing | None) -> tuple[Relation, ...
 
 
 class _Plan:
-    """The facts as they will be: those that change, and of the others what the ledger holds."""
+    """The facts as they will be: those that change, and the others as they are."""
 
-    def __init__(self, ledger: Facts, facts: Mapping[str, Known | None]) -> None:
-        self._ledger = ledger
+    def __init__(self, around: Facts, facts: Mapping[str, Known | None]) -> None:
+        self._around = around
         self._facts = facts
         self._pointing: dict[str, set[str]] = {}
         for fact in facts.values():
@@ -101,7 +93,7 @@ class _Plan:
         """Facts of which either says that the two can't both be true."""
         fact = self._fact(one)
         own = (*fact.stated, *fact.replaced_by) if fact is not None else ()
-        return {*own, *self._pointing.get(one, ()), *self._ledger.naming(one)}
+        return {*own, *self._pointing.get(one, ()), *self._around.naming(one)}
 
     def _update(self, one: str, target: str) -> Relation:
         new, old = self._fact(one), self._fact(target)
@@ -109,10 +101,10 @@ class _Plan:
         return update(target, found) if found else Relation(kind="updates", target=target, why=LATER)
 
     def connected(self, one: str) -> set[str]:
-        before = self._ledger.get(one)
+        before = self._around.get(one)
         named = (*before.updates, *before.stated, *before.replaced_by) if before is not None else ()
-        return {*self._named(one), *self._ledger.later(one), *named}
+        return {*self._named(one), *self._around.later(one), *named}
 
     def _fact(self, one: str) -> Known | None:
-        fact = self._facts[one] if one in self._facts else self._ledger.get(one)
+        fact = self._facts[one] if one in self._facts else self._around.get(one)
         return fact if fact is not None and fact.pending is None else None
