@@ -11,7 +11,7 @@ from pipeline.changes import Changes
 from pipeline.extraction.extractor import FileExtractor
 from pipeline.extraction.fetch import HttpFetcher
 from pipeline.extraction.workers import WorkerPool
-from pipeline.inference import open_embedder, open_model, open_reranker
+from pipeline.inference import ClosableModel, open_embedder, open_model, open_reranker
 from pipeline.inference.media import MediaEndpoint
 from pipeline.inference.observed import observed
 from pipeline.locks import LocalLocks
@@ -81,15 +81,7 @@ class Foundation:
 
     def embedder(self, recipe: Recipe) -> Embedder:
         """The embedder of a recipe; ValueError names a setting that is missing."""
-        key = self.settings.embedder_api_key
-        embedder = open_embedder(
-            recipe.embedder,
-            base_url=self.settings.embedder_base_url or recipe.embedder_base_url,
-            api_key=key.get_secret_value() if key else None,
-            model=recipe.embedder_model,
-            dimensions=recipe.embedder_dimensions,
-        )
-        return observed(embedder, self.metrics.embedded)
+        return observed(embedder_of(self.settings, recipe), self.metrics.embedded)
 
 
 def recipe_of(settings: Settings) -> Recipe:
@@ -102,6 +94,36 @@ def recipe_of(settings: Settings) -> Recipe:
         chunk_size=settings.chunk_size,
         shards=settings.shards,
     )
+
+
+def embedder_of(settings: Settings, recipe: Recipe) -> Embedder:
+    """The embedder of a recipe, where the settings have it answer; ValueError names one that is missing."""
+    key = settings.embedder_api_key
+    return open_embedder(
+        recipe.embedder,
+        base_url=settings.embedder_base_url or recipe.embedder_base_url,
+        api_key=key.get_secret_value() if key else None,
+        model=recipe.embedder_model,
+        dimensions=recipe.embedder_dimensions,
+    )
+
+
+def model_of(settings: Settings) -> ClosableModel | None:
+    """The language model of the settings; None where none is set. ValueError names what is missing."""
+    key = settings.llm_api_key
+    return open_model(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=key.get_secret_value() if key else None,
+        seconds=settings.llm_seconds,
+        output_tokens=settings.llm_output_tokens,
+        concurrency=settings.llm_concurrency,
+    )
+
+
+def tables_at(settings: Settings) -> str:
+    """Where the tables are: a folder, or a URI of an object store."""
+    return settings.lance_uri or str(settings.data_dir.resolve() / "tables")
 
 
 @asynccontextmanager
@@ -118,7 +140,7 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
         blobs = await open_blobs(blob_uri, settings.storage(blob_uri))
         extractor, fetcher = _extraction(settings, stack)
         model = _model(settings, stack)
-        uri = settings.lance_uri or str(settings.data_dir.resolve() / "tables")
+        uri = tables_at(settings)
         locks: Locks = LocalLocks()
         catalog, changes = None, Changes()
         if settings.kafka_bootstrap is not None:
@@ -156,15 +178,7 @@ def _reranker(settings: Settings, stack: AsyncExitStack) -> Reranker | None:
 
 
 def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
-    key = settings.llm_api_key
-    model = open_model(
-        base_url=settings.llm_base_url,
-        model=settings.llm_model,
-        api_key=key.get_secret_value() if key else None,
-        seconds=settings.llm_seconds,
-        output_tokens=settings.llm_output_tokens,
-        concurrency=settings.llm_concurrency,
-    )
+    model = model_of(settings)
     if model is not None:
         stack.push_async_callback(model.aclose)
     return model

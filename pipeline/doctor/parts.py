@@ -12,10 +12,10 @@ from pydantic import BaseModel
 from pipeline.bus.opening import see_to_topics
 from pipeline.doctor.findings import Found, well
 from pipeline.errors import AwayError
-from pipeline.inference import open_embedder, open_model
-from pipeline.ports import Embedder, UnusableError
+from pipeline.foundation import embedder_of, model_of, recipe_of, tables_at
+from pipeline.ports import UnusableError
 from pipeline.settings import Settings
-from pipeline.store.generations import Generation, generations_at
+from pipeline.store.generations import generations_at
 from pipeline.store.opening import agrees
 
 WHOLE_BYTES = 1024**3
@@ -82,43 +82,31 @@ def _newest(file: Path) -> datetime | None:
 
 async def tables(settings: Settings) -> list[Found]:
     """The tables that are served: there, and made with what the settings ask for."""
-    uri = settings.lance_uri or str(settings.data_dir.resolve() / "tables")
+    uri = tables_at(settings)
     generations = generations_at(uri, settings.storage(uri))
     served = (await generations.served()).current
-    recipe = served.recipe
-    embedder = _embedder(settings, served)
+    recipe = served.recipe or recipe_of(settings)
+    embedder = embedder_of(settings, recipe)
     made = await agrees(
         generations.uri(served),
         dimensions=embedder.dimensions,
         embedder=embedder.name,
-        shards=settings.shards if recipe is None else recipe.shards,
+        shards=recipe.shards,
         shared=settings.kafka_bootstrap is not None,
         storage=settings.storage(uri),
     )
     if not made:
         return [well(f"none at {uri} yet: the first start makes them")]
     says = f"generation {served.number} at {uri}, vectors of {embedder.name}"
-    if recipe is not None and recipe.chunk_size != settings.chunk_size:
+    if recipe.chunk_size != settings.chunk_size:
         again = "`recollect replay` makes tables with what the settings say."
         return [("warning", f"{says}, but chunks of {recipe.chunk_size} characters.", again)]
     return [well(says)]
 
 
-def _embedder(settings: Settings, served: Generation | None = None) -> Embedder:
-    """That of the generation, which a replay may have given another than the settings have."""
-    recipe, key = None if served is None else served.recipe, settings.embedder_api_key
-    return open_embedder(
-        settings.embedder if recipe is None else recipe.embedder,
-        base_url=settings.embedder_base_url or (None if recipe is None else recipe.embedder_base_url),
-        api_key=key.get_secret_value() if key else None,
-        model=settings.embedder_model if recipe is None else recipe.embedder_model,
-        dimensions=settings.embedder_dimensions if recipe is None else recipe.embedder_dimensions,
-    )
-
-
 async def embedder(settings: Settings) -> list[Found]:
     """It answers, with as many numbers as it should, and soon."""
-    asked = _embedder(settings)
+    asked = embedder_of(settings, recipe_of(settings))
     if settings.embedder == "none":
         return [well("none: searches go by words alone")]
     began = time.perf_counter()
@@ -136,13 +124,7 @@ async def embedder(settings: Settings) -> list[Found]:
 
 async def language_model(settings: Settings) -> list[Found]:
     """It answers, in the shape that it is asked for."""
-    key = settings.llm_api_key
-    model = open_model(
-        base_url=settings.llm_base_url,
-        model=settings.llm_model,
-        api_key=key.get_secret_value() if key else None,
-        seconds=settings.llm_seconds,
-    )
+    model = model_of(settings)
     if model is None:
         return [well("none is configured: rules find the memories")]
     began = time.perf_counter()
