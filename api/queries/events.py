@@ -46,25 +46,27 @@ class Trail:
             return [record async for record in found if record.event.document == row.key]
 
     async def extraction(
-        self, row: DocumentRow, seq: int, since: datetime
+        self, row: DocumentRow, submission: Record[DocumentSubmitted]
     ) -> Record[DocumentExtracted] | None:
         """The text that was made of this submission."""
         return await self._first(
             DOCUMENTS_EXTRACTED,
             _key(row),
-            since,
+            submission.at,
             row.key,
-            lambda event: event.document == row.key and event.seq == seq,
+            lambda event: event.document == row.key and event.seq == submission.offset,
         )
 
-    async def forming(self, row: DocumentRow, seq: int, since: datetime) -> Record[MemoriesFormed] | None:
+    async def forming(
+        self, row: DocumentRow, submission: Record[DocumentSubmitted]
+    ) -> Record[MemoriesFormed] | None:
         """The memories that were formed of this submission's text."""
         return await self._first(
             MEMORIES_FORMED,
             row.space,
-            since,
+            submission.at,
             row.key,
-            lambda event: event.document == row.key and event.seq == seq,
+            lambda event: event.document == row.key and event.seq == submission.offset,
         )
 
     async def forgetting(
@@ -118,6 +120,11 @@ def shown(
         **({} if request is None else {"request_id": request}),
         **{name: value for name, value in details.items() if value is not None},
     )
+
+
+def submitted(record: Record[DocumentSubmitted]) -> LogEvent:
+    """A submission as an answer shows it."""
+    return shown("submit", record, operation=record.event.operation)
 
 
 def _key(row: DocumentRow) -> str:

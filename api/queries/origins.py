@@ -8,12 +8,13 @@ from typing import Any
 from api.ports import Chunks, Documents, Memories
 from api.problems import NotFoundError
 from api.queries import present
-from api.queries.events import LOOKED_AT, Trail, shown
+from api.queries.events import LOOKED_AT, Trail, shown, submitted
 from pipeline.index.cache import NamespaceCache
 from pipeline.memory.statements import statements_of
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Statement
+from pipeline.stage import Record
 from schemas.base import timestamp
-from schemas.events import Relation
+from schemas.events import DocumentSubmitted, Relation
 from schemas.http.explain import (
     ExplainedChunk,
     ExplainedDocument,
@@ -48,15 +49,17 @@ class Origins:
             raise NotFoundError(
                 "Document not found", f"There is no document {id[:100]!r} in {namespace.name}."
             )
-        submissions = await self.trail.submissions(row)
+        submissions = {one.offset: one for one in await self.trail.submissions(row)}
         notes: list[str] = []
-        if not any(one.offset == row.seq for one in submissions):
+        if row.seq not in submissions:
             # It is further on than was looked: the newest is found by its place.
             newest = await self.trail.submission(row, row.seq)
-            submissions += [] if newest is None else [newest]
+            submissions |= {} if newest is None else {row.seq: newest}
             notes.append("Submissions between the first and the newest may be missing here.")
-        events = [shown("submit", one, operation=one.event.operation) for one in submissions]
-        events += await self._extracted(row, row.text_seq, notes)
+        events = [submitted(one) for one in submissions.values()]
+        if row.text_seq >= 0:
+            of_text = submissions.get(row.text_seq) or await self.trail.submission(row, row.text_seq)
+            events += await self._extracted(row, of_text, notes)
         chunks = (await self.chunks.get([row.key])).get(row.key, [])
         counts = await self.memories.counts([row.key])
         return ExplainedDocument(
@@ -79,12 +82,10 @@ class Origins:
             raise NotFoundError("Chunk not found", f"There is no chunk {id[:100]!r} in {namespace.name}.")
         notes: list[str] = []
         submission = await self.trail.submission(row, chunk.seq)
-        events = (
-            [] if submission is None else [shown("submit", submission, operation=submission.event.operation)]
-        )
         if submission is None:
             notes.append(GONE.format(what="its submission", most=LOOKED_AT))
-        events += await self._extracted(row, chunk.seq, notes)
+        events = [] if submission is None else [submitted(submission)]
+        events += await self._extracted(row, submission, notes)
         return ExplainedChunk(
             id=chunk.id,
             chunk=chunk.text,
@@ -131,13 +132,15 @@ class Origins:
     async def _document(self, key: str) -> DocumentRow | None:
         return next(iter((await self.documents.get([key])).get(key, [])), None)
 
-    async def _extracted(self, row: DocumentRow, seq: int, notes: list[str]) -> list[LogEvent]:
+    async def _extracted(
+        self, row: DocumentRow, submission: Record[DocumentSubmitted] | None, notes: list[str]
+    ) -> list[LogEvent]:
         """The event that brought the text of this submission."""
-        submission = await self.trail.submission(row, seq)
-        found = None if submission is None else await self.trail.extraction(row, seq, submission.at)
-        if found is None and seq >= 0:
+        found = None if submission is None else await self.trail.extraction(row, submission)
+        if found is None:
             notes.append(GONE.format(what="the extraction of its text", most=LOOKED_AT))
-        return [] if found is None else [shown("extract", found)]
+            return []
+        return [shown("extract", found)]
 
     async def _stated(
         self, row: MemoryRow, one: Statement, source: DocumentRow | None, notes: list[str]
@@ -167,9 +170,9 @@ class Origins:
             if submission is None:
                 notes.append(GONE.format(what=f"submission {seq} of {source.id[:100]!r}", most=LOOKED_AT))
                 continue
-            events.append(shown("submit", submission, operation=submission.event.operation))
-            events += await self._extracted(source, seq, notes)
-            formed = await self.trail.forming(source, seq, submission.at)
+            events.append(submitted(submission))
+            events += await self._extracted(source, submission, notes)
+            formed = await self.trail.forming(source, submission)
             if formed is None:
                 notes.append(GONE.format(what=f"memories of {source.id[:100]!r}", most=LOOKED_AT))
                 continue
