@@ -138,6 +138,11 @@ class MemoryRow:
     keys: tuple[str, ...] = ()
     """What it is found by when memories are compared (`pipeline.memory.keys`)."""
 
+    @property
+    def recallable(self) -> bool:
+        """Whether it is current, and counts as one of its document or namespace."""
+        return self.is_latest and self.forgotten_at is None
+
 
 @dataclass(frozen=True, slots=True)
 class Texts:

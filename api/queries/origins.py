@@ -115,7 +115,7 @@ class Origins:
             version=row.version,
             is_static=row.is_static,
             is_inference=row.is_inference,
-            is_latest=row.is_latest and row.forgotten_at is None,
+            is_latest=row.recallable,
             is_forgotten=row.forgotten_at is not None,
             statements=statements,
             relations=await self._relations(namespace, row),
@@ -223,7 +223,7 @@ def _standing(row: MemoryRow) -> dict[str, Any]:
     return {
         "memory": row.text,
         "version": row.version,
-        "is_latest": row.is_latest and row.forgotten_at is None,
+        "is_latest": row.recallable,
         "is_forgotten": row.forgotten_at is not None,
     }
 

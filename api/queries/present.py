@@ -99,11 +99,6 @@ def listed_chunk(row: ChunkRow, source: DocumentRow) -> ListedChunk:
     return ListedChunk(**dict(chunk(row, source)), document_id=source.id)
 
 
-def recallable(row: MemoryRow) -> bool:
-    """Whether a memory is current: what counts as one of a document or namespace."""
-    return row.is_latest and row.forgotten_at is None
-
-
 def memory(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> MemoryAnswer:
     """A memory with the metadata of its first source that is still there."""
     source = next((sources[key] for key in row.sources if key in sources), None)
@@ -113,7 +108,7 @@ def memory(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> MemoryAnswer:
         metadata=source.metadata if source else {},
         is_static=row.is_static,
         is_inference=row.is_inference,
-        is_latest=row.is_latest and row.forgotten_at is None,
+        is_latest=row.recallable,
         is_forgotten=row.forgotten_at is not None,
         version=row.version,
         system=MemorySystem(created_at=timestamp(row.created_at), updated_at=timestamp(row.updated_at)),

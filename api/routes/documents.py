@@ -177,7 +177,7 @@ async def get(access: Reader, id: DocumentPath, include: DocumentParts) -> Docum
         ]
     if "memories" in include:
         memories = await state.memories.of_documents([row.key])
-        shown = [memory for memory in memories if present.recallable(memory)]
+        shown = [memory for memory in memories if memory.recallable]
         answer.memories = [present.memory(memory, {row.key: row}) for memory in shown]
     return answer
 

@@ -55,7 +55,7 @@ class PastNamespace(NamespaceIndex):
 
     def remembered(self) -> list[MemoryRow]:
         """The memories that were current, as far as a document of theirs was there."""
-        current = [row for row in self._past.rows if row.is_latest and row.forgotten_at is None]
+        current = [row for row in self._past.rows if row.recallable]
         return [row for row in current if self._has_source(row)]
 
     def _has_source(self, row: MemoryRow) -> bool:

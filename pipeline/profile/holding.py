@@ -83,7 +83,7 @@ class Holding:
         latest = dict(rows)
         for one in latest:
             self._drop(one)
-        current = [row for row in latest.values() if row is not None and _is_current(row)]
+        current = [row for row in latest.values() if row is not None and row.recallable]
         fitting = self._buckets.of_facts([row.vector for row in current], [row.terms for row in current])
         for row, places in zip(current, fitting, strict=True):
             self._put(
@@ -150,10 +150,6 @@ class Holding:
     def _is_held(self, fact: Fact) -> bool:
         own = STATIC if fact.is_static else DYNAMIC
         return any(fact.id in self.sections[name] for name in (own, *fact.buckets))
-
-
-def _is_current(row: MemoryRow) -> bool:
-    return row.is_latest and row.forgotten_at is None
 
 
 def _durabilities(

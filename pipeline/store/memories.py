@@ -71,11 +71,6 @@ def schema(dimensions: int) -> pa.Schema:
     )
 
 
-def recallable(row: MemoryRow) -> bool:
-    """Whether a memory is current: the head of its chain, and not forgotten."""
-    return row.is_latest and row.forgotten_at is None
-
-
 def codec(dimensions: int) -> Codec[MemoryRow]:
     """How memories are kept. Those that are recallable count."""
 
@@ -107,7 +102,7 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
         weight=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 512,
         order=attrgetter("id"),
         recent_bytes=2 * 1024 * 1024,
-        counted=recallable,
+        counted=attrgetter("recallable"),
         counted_where=_RECALLABLE,
         keys=_keys,
         large=_LARGE,
@@ -190,7 +185,7 @@ class Memories(Readable[MemoryRow]):
         if not wanted:
             return {}
         overlay, base = await self.linked(None, [*map(_of_source, wanted)], _RECALLABLE)
-        fresh = (row.sources for row in self.unflushed(overlay, None) if recallable(row))
+        fresh = (row.sources for row in self.unflushed(overlay, None) if row.recallable)
         tally = Counter(_each([*base.column("sources").to_pylist(), *fresh]))
         return {document: tally[document] for document in wanted}
 
@@ -229,7 +224,7 @@ class Memories(Readable[MemoryRow]):
             spaces=spaces,
             where=" AND ".join([*([] if forgotten else [_RECALLABLE]), *of_few]) or "true",
             keep=lambda row: (
-                (forgotten or recallable(row)) and (wanted is None or not wanted.isdisjoint(row.sources))
+                (forgotten or row.recallable) and (wanted is None or not wanted.isdisjoint(row.sources))
             ),
             narrow=lambda table: table if wanted is None else _any_among(table, wanted),
             needs=[] if wanted is None else ["sources"],
