@@ -43,6 +43,7 @@ async def open_state(
 ) -> State:
     """Everything the routes need. `admin_key`: the operator's own, beside the keys in the catalog."""
     profiling = profile.Profiling(profiles, cache, clock)
+    find = metrics.searching(partial(search.found, cache, models))
     state = State(
         publisher=publisher,
         documents=store.documents,
@@ -54,11 +55,11 @@ async def open_state(
         blobs=blobs,
         clock=clock,
         keyring=Keyring(store.catalog, admin_key),
-        search=metrics.searching(partial(search.search, cache, models)),
+        search=partial(search.search, find),
         profile=profiling,
         related=partial(related.related, cache, store.memories, store.documents),
         matching=partial(search.matching, cache, models.embedder, store.memories),
-        explaining=Explaining(cache, profiling, models, clock),
+        explaining=Explaining(find, cache, profiling, models, clock),
         origins=Origins(
             cache, store.documents, store.chunks, store.memories, Trail(bus), models.embedder.name
         ),

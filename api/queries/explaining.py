@@ -7,10 +7,9 @@ from time import perf_counter
 from typing import Any
 
 from api.queries.profile import Profiling
-from api.queries.search import Models, found_in, milliseconds
+from api.queries.search import Finding, Models, found_in, milliseconds
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.hits import Hit
-from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.parameters import calibration
 from pipeline.index.parts import ScorePart
 from pipeline.index.past import PastNamespace, Unseen
@@ -69,8 +68,9 @@ NOTHING = Unseen(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Explaining:
-    """`api.ports.Explaining`."""
+    """`api.ports.Explaining`. `find`: what a search that explains nothing asks as well."""
 
+    find: Finding
     cache: NamespaceCache
     profiling: Profiling
     models: Models
@@ -82,13 +82,11 @@ class Explaining:
         results: list[ExplainedResult] = []
         moment, unseen = self._moment(body.as_of), NOTHING
         if namespace is not None:
-            index: NamespaceIndex
             if moment is None:
-                index = await self.cache.open(namespace)
+                found = await self.find(namespace, body, explained=True)
             else:
                 index = await self._past(namespace, moment, forgotten=body.include.forgotten)
-                unseen = index.unseen
-            found = await found_in(index, self.models, body, explained=True)
+                found, unseen = await found_in(index, self.models, body, explained=True), index.unseen
             results = [_explained(hit, one) for hit, one in zip(found.hits, found.results, strict=True)]
         return ExplainedSearch(
             results=results,

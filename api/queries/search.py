@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 from api.queries.rerank import aggregated, handed_out, reordered
 from api.queries.rewrite import rewritten
@@ -50,22 +50,39 @@ class Models:
     reranker: Reranker | None = None
 
 
-async def search(
-    cache: NamespaceCache, models: Models, namespace: NamespaceRow, body: SearchBody
-) -> SearchAnswer:
-    """The results of a search in a namespace that exists, best first."""
-    started = perf_counter()
-    found = await found_in(await cache.open(namespace), models, body)
-    return SearchAnswer(results=found.results, search_time=milliseconds(started))
-
-
 @dataclass(frozen=True, slots=True)
 class Found:
     """The results of a question, each of the hit at the same place."""
 
-    question: Question
     hits: list[Hit]
     results: list[SearchResult]
+
+
+class Finding(Protocol):
+    """What a search finds in a namespace that exists, as it is now; `explained` as for `found_in`."""
+
+    async def __call__(
+        self, namespace: NamespaceRow, body: SearchBody, *, explained: bool = False
+    ) -> Found: ...
+
+
+async def search(find: Finding, namespace: NamespaceRow, body: SearchBody) -> SearchAnswer:
+    """The results of a search in a namespace that exists, best first."""
+    started = perf_counter()
+    found = await find(namespace, body)
+    return SearchAnswer(results=found.results, search_time=milliseconds(started))
+
+
+async def found(
+    cache: NamespaceCache,
+    models: Models,
+    namespace: NamespaceRow,
+    body: SearchBody,
+    *,
+    explained: bool = False,
+) -> Found:
+    """`Finding`, in the hot index."""
+    return await found_in(await cache.open(namespace), models, body, explained=explained)
 
 
 async def found_in(
@@ -81,7 +98,7 @@ async def found_in(
         hits = await _again(index, question, query, wanted, body=body, models=models)
     relatives = await _relatives(index, hits, body)
     results = [_result(hit, relatives.get(hit.id), documents=body.include.documents) for hit in hits]
-    return Found(question, hits, results)
+    return Found(hits, results)
 
 
 def milliseconds(started: float) -> float:

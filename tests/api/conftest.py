@@ -20,7 +20,7 @@ from api.queries.events import Trail
 from api.queries.explaining import Explaining
 from api.queries.origins import Origins
 from api.queries.profile import Profiling
-from api.queries.search import Models
+from api.queries.search import Models, found
 from api.state import Serving, State
 from pipeline.bus.log import LogBus
 from pipeline.index.cache import NamespaceCache
@@ -91,10 +91,12 @@ def explaining(store: Store, cache: NamespaceCache, clock: FixedClock) -> Explai
         embedder=embedder,
         clock=clock,
     )
+    models = Models(embedder)
     return Explaining(
+        partial(found, cache, models),
         cache,
         Profiling(profiles, cache, clock),
-        Models(embedder),
+        models,
         clock,
     )
 

@@ -40,6 +40,7 @@ async def test_metrics_say_what_came_in_what_was_found_and_how_long_it_took(
     await service.settled()
     await service.search(unread, "Where does Ada live?")
     await service.search(unread, "Where does Ada live?")
+    await client.ok("POST", f"/ns/{unread}/explain/search", {"query": "Where does Ada live?"})
     await client("GET", f"/ns/{ns}/document/missing")
     await client("GET", "/no/such/place")
     after = await _samples(client)
@@ -50,7 +51,7 @@ async def test_metrics_say_what_came_in_what_was_found_and_how_long_it_took(
     for until_ in ("found", "remembered"):
         assert grown("ingest_seconds_count", until=until_) == 1
         assert 0 < grown("ingest_seconds_sum", until=until_) < 20
-    assert grown("search_seconds_count") == 2
+    assert grown("search_seconds_count") == 3
     search = {"method": "POST", "route": "/ns/{namespace}/search"}
     assert grown("http_requests_total", **search, status="200") == 2
     assert grown("http_request_seconds_count", **search) == 2
@@ -60,7 +61,7 @@ async def test_metrics_say_what_came_in_what_was_found_and_how_long_it_took(
     for stage in ("extract", "chunk", "embed", "form", "relate"):
         assert grown("stage_records_total", stage=stage, outcome="handled") >= 1
     assert grown("embedder_seconds_count", call="documents") >= 1
-    assert (grown("cache_misses"), grown("cache_hits")) == (1, 1)
+    assert (grown("cache_misses"), grown("cache_hits")) == (1, 2)
     assert after("consumer_lag_records", stage="embed", topic="documents.chunked.v1") == 0
     assert after("dead_letters", topic="documents.submitted.v1") == 0
     await service.pipeline.store.documents.flush()

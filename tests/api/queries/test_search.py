@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 
-from api.queries.search import Models, matching, search
+from api.queries.search import Models, found, matching, search
 from pipeline.inference.none import NoEmbedder
 from pipeline.ports import Embedder, Reranker
 from schemas.events import Relation
@@ -25,7 +26,8 @@ async def _search(
     **body: Any,
 ) -> SearchAnswer:
     asked = SearchBody.model_validate({"query": query, **body})
-    return await search(world.cache, Models(embedder or world.embedder, reranker), world.namespace(), asked)
+    find = partial(found, world.cache, Models(embedder or world.embedder, reranker))
+    return await search(find, world.namespace(), asked)
 
 
 async def _results(world: World, query: str, **body: Any) -> list[SearchResult]:
