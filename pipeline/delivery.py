@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pipeline import logs, tracing
 from pipeline.errors import OutageError, RejectedError, RetryableError, StageFaultError
 from pipeline.observing import Observer, Unobserved
+from pipeline.pauses import doubling
 from pipeline.ports import Clock, Position
 from pipeline.records import (
     ATTEMPTS,
@@ -72,7 +73,7 @@ class Patience:
 
     def delay(self, attempt: int, jitter: float) -> float:
         """Seconds after the attempt-th failure (from 1); `jitter` in 0..1 takes away up to half."""
-        return min(self.ceiling, self.first * 2.0 ** (attempt - 1)) * (1 - jitter / 2)
+        return doubling(self.first, attempt, self.ceiling) * (1 - jitter / 2)
 
 
 @dataclass(frozen=True, slots=True)

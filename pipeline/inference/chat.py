@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from pipeline.errors import AwayError
 from pipeline.inference.openai import REFUSALS
+from pipeline.pauses import doubling
 from pipeline.ports import Answered, Reply, Spent, UnusableError
 
 log = logging.getLogger(__name__)
@@ -161,7 +162,7 @@ class ChatModel:
 
     def _gone(self, reason: str, wish: float | None) -> AwayError:
         self._failures += 1
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0 ** (self._failures - 1))
+        pause = doubling(FIRST_PAUSE, self._failures, LONGEST_PAUSE)
         pause = max(pause, min(wish or 0.0, LONGEST_WISH))
         message = f"The model endpoint {self._url} {reason}"
         self._away = (self._now() + pause, message)

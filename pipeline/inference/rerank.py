@@ -10,6 +10,8 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
+from pipeline.pauses import doubling
+
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE = 1.0
@@ -84,8 +86,8 @@ class RerankEndpoint:
         return sorted(range(len(texts)), key=lambda at: (-scores.get(at, -math.inf), at))
 
     def _failed(self, error: Exception) -> None:
-        pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2.0**self._failures)
         self._failures += 1
+        pause = doubling(FIRST_PAUSE, self._failures, LONGEST_PAUSE)
         self._until = self._now() + pause
         said = str(error) or f"no answer within {self._seconds} s"
         log.warning(
