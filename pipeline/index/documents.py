@@ -83,8 +83,8 @@ class DocumentSide:
     def shelve(self, shelf: Shelf) -> None:
         """From now on hold only numbers and what was changed lately."""
         if self._shelf is None:
-            self._shelf = shelf
             self._bases = _Bases([shelf.put(one) for one in self._bases.columns])
+            self._shelf = shelf
 
     def knows(self, key: str) -> bool:
         """Whether this document was ever seen here."""
@@ -102,7 +102,8 @@ class DocumentSide:
         """What is known of a document that is there."""
         if not self.present[ordinal]:
             return None
-        return self._changed.get(ordinal) or self._bases.facts(ordinal)
+        changed = self._changed
+        return changed[ordinal] if ordinal in changed else self._bases.facts(ordinal)
 
     def apply(self, groups: Mapping[str, list[DocumentRow]]) -> bool:
         """Take in changed documents; whether any came or went."""
@@ -153,8 +154,9 @@ class DocumentSide:
         if len(self._changed) - (last - first) > max(_CHANGES, len(bases) // 4):
             first, bases = 1, _Bases([])
         packed = _packed(self.facts(at) for at in range(first, last))
-        self._changed = {at: facts for at, facts in self._changed.items() if at < first}
+        # What was changed goes last: a search in a thread looks there first, and the disk may be full.
         self._bases = bases.plus(packed if self._shelf is None else self._shelf.put(packed))
+        self._changed = {at: facts for at, facts in self._changed.items() if at < first}
 
 
 class _Bases:
