@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pipeline.errors import OutageError
 from pipeline.index.changes import Changes
 from pipeline.index.loading import Loading
 from pipeline.index.namespace import NamespaceIndex
@@ -156,13 +157,21 @@ class NamespaceCache:
         while entry.changes:
             changes = entry.changes.take(_AT_ONCE)
             if entry.index is not None:
-                entry.index.settle(changes)
-                self._weigh(entry)
+                self._work_in(entry, entry.index, changes)
             if entry.changes:
                 await asyncio.sleep(0)
         while entry.index is not None and entry.index.map_next():
             self._weigh(entry)
             await asyncio.sleep(0)
+
+    def _work_in(self, entry: _Entry, index: NamespaceIndex, changes: Changes) -> None:
+        try:
+            index.settle(changes)
+        except OutageError:
+            # Only some of it is worked in, so everything is loaded again.
+            self._drop(entry.name)
+            raise
+        self._weigh(entry)
 
     def _weigh(self, entry: _Entry) -> None:
         """Note what an entry weighs now, and let others go until all fit."""

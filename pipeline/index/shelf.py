@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.errors import OutageError
 from pipeline.rows import Texts
 
 Arrays = TypeVar("Arrays")
@@ -24,7 +25,7 @@ class Shelf:
     def put(self, arrays: Arrays) -> Arrays:
         """A dataclass of arrays and texts, the same but mapped from one file.
 
-        OSError where the folder can't be written. What is empty stays as it is.
+        OutageError where the folder can't be written. What is empty stays as it is.
         """
         parts: dict[str, NDArray[Any]] = {}
         for one in fields(arrays):  # type: ignore[arg-type]  # a dataclass, which no bound can say
@@ -34,7 +35,11 @@ class Shelf:
                 parts[f"{one.name}.offsets"] = value.offsets
             else:
                 parts[one.name] = value
-        mapped = self._mapped(parts)
+        try:
+            mapped = self._mapped(parts)
+        except OSError as error:
+            message = f"A large namespace can't be mapped from files in {self.folder}: {error}"
+            raise OutageError(message) from error
         changed = {
             one.name: Texts(mapped[f"{one.name}.data"].data, mapped[f"{one.name}.offsets"])
             if f"{one.name}.data" in mapped

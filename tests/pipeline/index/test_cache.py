@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from pipeline.errors import OutageError
 from pipeline.index import cache as cache_module
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.namespace import NamespaceIndex
@@ -146,6 +147,25 @@ async def test_a_namespace_that_outgrows_the_bound_is_mapped(
     assert await world.found("coffee") == []
     assert len(await world.found("milk")) == 3
     assert all(one.segment.mapped for one in (await world.open()).chunks.view())
+
+
+async def test_a_disk_that_takes_nothing_is_away_and_loses_no_change(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_small_segments(monkeypatch)
+    await world.document("a", "green tea")
+    world.cache.loading = replace(world.cache.loading, limit_bytes=0)
+    assert await world.found("tea") == ["a-0"]
+    folder = world.cache.loading.shelf.folder
+    folder.rmdir()
+    folder.touch()
+    await world.document("b", "black tea")
+    await world.memory("m", "User likes tea", "b")
+    for _ in range(2):
+        with pytest.raises(OutageError, match="mapped from files"):
+            await world.found("tea")
+    folder.unlink()
+    assert set(await world.found("tea")) == {"a-0", "b-0", "m"}
 
 
 async def test_mapped_files_have_no_name_and_need_no_care(

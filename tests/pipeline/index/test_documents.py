@@ -1,12 +1,12 @@
 """What is known of documents stays known while they are packed, and where they can't be written."""
 
-import errno
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from pipeline.columns import document_columns
+from pipeline.errors import OutageError
 from pipeline.index import documents
 from pipeline.index.documents import DocumentFacts, DocumentSide
 from pipeline.index.shelf import Arrays, Shelf
@@ -25,7 +25,7 @@ class WatchedShelf(Shelf):
     def put(self, arrays: Arrays) -> Arrays:
         self.seen.append(_known(self.side))
         if self.full:
-            raise OSError(errno.ENOSPC, "No space left on device")
+            raise OutageError("No space left on device")
         return Shelf.put(self, arrays)
 
 
@@ -57,12 +57,12 @@ def test_a_search_sees_every_document_while_they_are_packed(side: DocumentSide, 
 
 
 def test_a_full_disk_loses_no_document_and_is_tried_again(side: DocumentSide, tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OutageError, match="No space"):
         side.shelve(WatchedShelf(tmp_path, side, full=True))
     assert not side.shelved
     side.shelve(Shelf(tmp_path))
     side._shelf = WatchedShelf(tmp_path, side, full=True)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(OutageError, match="No space"):
         side.apply({key: [_row(key)] for key in "cde"})
     side._shelf = Shelf(tmp_path)
     assert [one.title for one in _known(side) if one] == [f"of {key}" for key in "abcde"]
