@@ -280,18 +280,15 @@ class DocumentIds(Protocol):
 class Chunks(Table[ChunkRow], Protocol):
     """The chunks table; a group is a document's key."""
 
-    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
-        """Every chunk of these spaces, newest state, in batches of some thousand rows, each row once.
-
-        Without `vectors` the batches hold a matrix of shape (rows, 0): statistics need no more.
-        """
+    def stream(self, spaces: Sequence[str]) -> AsyncIterator[ChunkColumns]:
+        """Every chunk of these spaces, newest state, in batches of some thousand rows, each row once."""
         ...
 
 
 class Memories(Table[MemoryRow], Protocol):
     """The memories table; a group is a memory's id."""
 
-    def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
+    def stream(self, spaces: Sequence[str]) -> AsyncIterator[MemoryColumns]:
         """As `Chunks.stream`."""
         ...
 

@@ -107,7 +107,7 @@ class FakeDocuments(FakeTable[DocumentRow]):
 class FakeChunks(FakeTable[ChunkRow]):
     """`ports.Chunks`."""
 
-    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
+    async def stream(self, spaces: Sequence[str]) -> AsyncIterator[ChunkColumns]:
         if rows := await self.in_spaces(spaces):
             yield chunk_columns(rows)
 
@@ -124,7 +124,7 @@ class FakeMemories(FakeTable[MemoryRow]):
     async def expiring(self) -> list[MemoryRow]:
         return [row for row in self.rows if row.expires_at is not None and row.forgotten_at is None]
 
-    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
+    async def stream(self, spaces: Sequence[str]) -> AsyncIterator[MemoryColumns]:
         if rows := await self.in_spaces(spaces):
             yield memory_columns(rows)
 

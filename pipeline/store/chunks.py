@@ -1,7 +1,6 @@
 """The chunks table: the passages of documents; a group is a document's key."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
-from dataclasses import replace
 from operator import attrgetter
 from typing import Literal
 
@@ -94,18 +93,15 @@ def decode(table: pa.Table) -> list[ChunkRow]:
 class Chunks(Readable[ChunkRow]):
     """`ports.Chunks`, and what lists ask."""
 
-    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
+    async def stream(self, spaces: Sequence[str]) -> AsyncIterator[ChunkColumns]:
         """Every chunk of these spaces, newest state, in batches; each row once."""
-        hidden = (
-            {"space", "seq", "type", "heading"} if vectors else {"space", "seq", "type", "heading", "vector"}
-        )
+        hidden = {"space", "seq", "type", "heading"}
         names = [name for name in self.codec.schema.names if name not in hidden]
         overlay = self.snapshot()
         async for batch in self.stream_base(spaces, names, overlay):
             yield _columns(batch)
         if fresh := self.unflushed(overlay, spaces):
-            columns = chunk_columns(fresh)
-            yield columns if vectors else replace(columns, vectors=np.zeros((len(fresh), 0), np.float32))
+            yield chunk_columns(fresh)
 
     async def find(self, spaces: Sequence[str], id: str) -> ChunkRow | None:  # noqa: A002 - a chunk's own word
         """A chunk by its id, looked for in all of these spaces."""
@@ -143,7 +139,6 @@ def _of_documents(table: pa.Table, documents: Collection[str]) -> pa.Table:
 
 def _columns(table: pa.Table) -> ChunkColumns:
     flat, offsets = term_column(table.column("terms"))
-    empty = np.zeros((table.num_rows, 0), np.float32)
     return ChunkColumns(
         ids=text_column(table.column("id")),
         documents=text_column(table.column("document")),
@@ -152,7 +147,7 @@ def _columns(table: pa.Table) -> ChunkColumns:
         starts=number_column(table.column("start"), np.int64),
         ends=number_column(table.column("end"), np.int64),
         created_at=number_column(table.column("created_at"), np.int64),
-        vectors=vector_column(table.column("vector")) if "vector" in table.column_names else empty,
+        vectors=vector_column(table.column("vector")),
         terms=flat,
         term_offsets=offsets,
     )

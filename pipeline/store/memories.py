@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
-from dataclasses import replace
 from itertools import repeat
 from operator import attrgetter
 from typing import Literal
@@ -189,18 +188,15 @@ class Memories(Readable[MemoryRow]):
         tally = Counter(_each([*base.column("sources").to_pylist(), *fresh]))
         return {document: tally[document] for document in wanted}
 
-    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[MemoryColumns]:
+    async def stream(self, spaces: Sequence[str]) -> AsyncIterator[MemoryColumns]:
         """As `Chunks.stream`."""
-        hidden = {"space", "seq", "end", "expires_at", "forget_reason", "statements", "keys"} | (
-            set() if vectors else {"vector"}
-        )
+        hidden = {"space", "seq", "end", "expires_at", "forget_reason", "statements", "keys"}
         names = [name for name in self.codec.schema.names if name not in hidden]
         overlay = self.snapshot()
         async for batch in self.stream_base(spaces, names, overlay):
             yield _columns(batch)
         if fresh := self.unflushed(overlay, spaces):
-            columns = memory_columns(fresh)
-            yield columns if vectors else replace(columns, vectors=np.zeros((len(fresh), 0), np.float32))
+            yield memory_columns(fresh)
 
     async def page(
         self,
@@ -246,7 +242,6 @@ def _any_among(table: pa.Table, documents: Collection[str]) -> pa.Table:
 
 def _columns(table: pa.Table) -> MemoryColumns:
     flat, offsets = term_column(table.column("terms"))
-    empty = np.zeros((table.num_rows, 0), np.float32)
     return MemoryColumns(
         ids=text_column(table.column("id")),
         sources=joined_column(table.column("sources")),
@@ -261,7 +256,7 @@ def _columns(table: pa.Table) -> MemoryColumns:
         forgotten=number_column(pc.is_valid(table.column("forgotten_at")), np.bool_),
         created_at=number_column(table.column("created_at"), np.int64),
         updated_at=number_column(table.column("updated_at"), np.int64),
-        vectors=vector_column(table.column("vector")) if "vector" in table.column_names else empty,
+        vectors=vector_column(table.column("vector")),
         terms=flat,
         term_offsets=offsets,
     )

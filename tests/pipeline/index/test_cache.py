@@ -48,8 +48,8 @@ class SlowChunks:
         self.reading = asyncio.Event()
         self.go = asyncio.Event()
 
-    async def stream(self, spaces: Sequence[str], *, vectors: bool = True) -> AsyncIterator[ChunkColumns]:
-        batches = [batch async for batch in self._table.stream(spaces, vectors=vectors)]
+    async def stream(self, spaces: Sequence[str]) -> AsyncIterator[ChunkColumns]:
+        batches = [batch async for batch in self._table.stream(spaces)]
         self.reading.set()
         await self.go.wait()
         for batch in batches:

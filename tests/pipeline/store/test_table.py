@@ -339,8 +339,6 @@ async def test_columns_hold_what_rows_hold(tmp_path: Path, shared: bool) -> None
             assert (batch.texts[place], batch.documents[place]) == (rows[one].text, rows[one].document)
             seen += 1
     assert seen == len(rows) == 4
-    async for batch in store.chunks.stream(["alice#0"], vectors=False):
-        assert batch.vectors.shape == (len(batch.ids), 0)
     facts = [batch async for batch in store.memories.stream(["alice#0"])]
     pairs = [pair for batch in facts for pair in zip(batch.texts, batch.sources, strict=True)]
     assert sorted(pairs) == [("bare", "p"), ("full", "s another")]
