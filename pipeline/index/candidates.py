@@ -68,11 +68,9 @@ def candidates(
     for part in seen:
         rows = np.flatnonzero(visible(part, forgotten=wanted.forgotten))
         looked.setdefault(kind_of(part), []).append(_best(question, part, rows, most, exact=exact))
-    found = [one.scored() for some in looked.values() for one in _best_of(some, most)]
+    found = [one for some in looked.values() for one in _best_of(some, most)]
     return [
-        one
-        for some in found
-        for one in (_explained(question, some[0].part, some) if wanted.explained and some else some)
+        one for some in found for one in (_explained(question, some) if wanted.explained else some.scored())
     ]
 
 
@@ -121,9 +119,9 @@ def _best(question: Question, part: Part, rows: NDArray[np.intp], most: int, *, 
     return _Rows(part, rows, scores[rows])
 
 
-def _explained(question: Question, part: Part, found: Sequence[Scored]) -> list[Scored]:
-    """The same, each with what its score is made of."""
-    segment, rows = part.segment, np.array([one.row for one in found], np.intp)
+def _explained(question: Question, found: _Rows) -> list[Scored]:
+    """One by one, each with what its score is made of."""
+    part, rows, segment = found.part, found.rows, found.part.segment
     words = question.words(kind_of(part), segment.postings)
     told = words.more(np.zeros(len(rows), np.float32), rows, question.weights.terms)
     gave: dict[ScorePart, list[float]] = {
@@ -134,7 +132,7 @@ def _explained(question: Question, part: Part, found: Sequence[Scored]) -> list[
         gave["meaning"] = meaning(question, segment.columns.vectors[rows]).tolist()
     return [
         one._replace(gave={name: amounts[at] for name, amounts in gave.items()})
-        for at, one in enumerate(found)
+        for at, one in enumerate(found.scored())
     ]
 
 
