@@ -70,11 +70,11 @@ class Statistics:
         postings: Postings,
         live: NDArray[np.bool_] | None,
         documents: NDArray[np.int32],
-        lengths: Lengths | None = None,
+        lengths: Lengths,
     ) -> None:
         """Count the live rows of a segment (None: all of them). `documents`: the ordinal each belongs to.
 
-        `lengths`: those of the live rows by document, where they are known already.
+        `lengths`: those of the live rows.
         """
         for term in self.frequencies:
             found, counts = postings.find(term)
@@ -85,8 +85,6 @@ class Statistics:
             self.frequencies[term] += len(rows)
             if kind == "chunk" and len(rows):
                 self.holding.setdefault(term, []).append(_Holding(documents, rows, counts))
-        if lengths is None:
-            lengths = Lengths.of(postings.lengths if live is None else postings.lengths * live, documents)
         if kind == "chunk":
             self._add_lengths(lengths)
         rows_here = len(documents) if live is None else int(np.count_nonzero(live))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pipeline.index.parameters import K1, NONE, SENTENCES, WORDLLAMA, B, Calibration, calibration
 from pipeline.index.postings import invert
-from pipeline.index.scoring import Bm25, Statistics, Weights, best
+from pipeline.index.scoring import Bm25, Lengths, Statistics, Weights, best
 
 SCALES = st.sampled_from([WORDLLAMA, NONE, SENTENCES])
 
@@ -57,12 +57,8 @@ def test_bm25_is_the_formula_divided_by_its_bound(rows: list[list[int]]) -> None
 def test_rare_words_weigh_more_and_absent_ones_most() -> None:
     offsets = np.array([0, 1, 2, 4], np.int64)
     statistics = Statistics({1: 0, 2: 0, 3: 0})
-    statistics.add(
-        "chunk",
-        invert(np.array([1, 1, 1, 2], np.uint32), offsets),
-        None,
-        np.array([1, 1, 2], np.int32),
-    )
+    postings, documents = invert(np.array([1, 1, 1, 2], np.uint32), offsets), np.array([1, 1, 2], np.int32)
+    statistics.add("chunk", postings, None, documents, Lengths.of(postings.lengths, documents))
     weights = statistics.weights().terms
     assert weights[1] < weights[2] < weights[3]
     assert statistics.average("chunk") == pytest.approx(4 / 3)
