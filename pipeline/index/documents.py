@@ -50,7 +50,8 @@ class DocumentFacts:
         return calendar_day(self.dated) or moment(self.created_at).date()
 
 
-_NOBODY = DocumentFacts("", "", "", "", "", "", 0, 0)
+NO_DOCUMENT = DocumentFacts("", "", "", "", "", "", 0, 0)
+"""Stands for a document that went: in what is packed, and where its rows are shown all the same."""
 
 
 class DocumentSide:
@@ -208,7 +209,7 @@ def _texts_of(one: DocumentColumns) -> tuple[Texts, ...]:
 
 
 def _packed(facts: Iterable[DocumentFacts | None]) -> DocumentColumns:
-    every = [one or _NOBODY for one in facts]
+    every = [one or NO_DOCUMENT for one in facts]
     return DocumentColumns(
         keys=texts(one.key for one in every),
         ids=texts(one.id for one in every),

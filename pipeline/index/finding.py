@@ -6,15 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from pipeline.index.candidates import SAME, Scored, top, visible
-from pipeline.index.documents import DocumentFacts, DocumentSide
+from pipeline.index.documents import NO_DOCUMENT, DocumentSide
 from pipeline.index.hits import Hit, Remembered, Wanted
 from pipeline.index.live import Visible
 from pipeline.index.refining import refined
 from pipeline.index.scoring import Question, best, cosines
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
-
-NO_DOCUMENT = DocumentFacts("", "", "", "", "", "", 0, 0)
-"""What is shown for a document that went while its rows were being ranked."""
 
 
 def find(question: Question, wanted: Wanted, documents: DocumentSide, among: Sequence[Scored]) -> list[Hit]:

@@ -4,8 +4,7 @@ import json
 from collections.abc import Collection, Sequence
 
 from pipeline.index.candidates import passed
-from pipeline.index.documents import DocumentSide
-from pipeline.index.finding import NO_DOCUMENT
+from pipeline.index.documents import NO_DOCUMENT, DocumentSide
 from pipeline.index.hits import RelatedHit, Relatives
 from pipeline.index.live import Visible
 from pipeline.rows import MemoryColumns
