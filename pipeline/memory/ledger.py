@@ -4,7 +4,7 @@ What was formed and is not in the table yet is held here, bounded: what was form
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from pipeline.memory import keys
@@ -172,10 +172,6 @@ class Ledger:
                 facts.put(fact)
             named = needed = {one for fact in fresh for one in (fact.id, *_named(fact))} - seen
         return facts
-
-    async def concluded(self, spaces: Sequence[str], ids: Collection[str]) -> list[MemoryRow]:
-        """What was concluded from any of these memories."""
-        return await self._memories.keyed(spaces, [keys.needs(one) for one in ids])
 
     def note(self, facts: Iterable[Known]) -> None:
         """These were formed: the table will have them so."""
