@@ -164,9 +164,10 @@ class Ledger:
         while named or needed:
             wanted = [*map(keys.names, sorted(named)), *map(keys.needs, sorted(needed))]
             pointing = await self._memories.keyed(spaces, wanted)
+            asked |= {row.id for row in pointing}
             others = await self._memories.get(named - asked)
-            seen |= named
             asked |= named
+            seen |= named
             fresh = _known([*pointing, *(row for rows in others.values() for row in rows)])
             for fact in fresh:
                 facts.put(fact)
