@@ -14,7 +14,8 @@ from lancedb import AsyncConnection, AsyncTable
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
 from pipeline.store.keyset import KeySet
-from pipeline.store.stored import Stored, give_back, open_or_create
+from pipeline.store.stored import Stored, give_back
+from pipeline.store.tables import open_or_create
 
 Row = TypeVar("Row")
 

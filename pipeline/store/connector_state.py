@@ -15,11 +15,12 @@ from typing import Literal
 
 import lancedb
 import pyarrow as pa
-from lancedb import AsyncConnection, AsyncTable
+from lancedb import AsyncConnection
 
 from pipeline.store.base import Base
 from pipeline.store.codec import Codec, among, column_values, quoted, strings
 from pipeline.store.disk import Disk
+from pipeline.store.tables import open_if_there
 
 FOLDER = "connectors"
 _PAGE = 2000
@@ -171,7 +172,7 @@ class ConnectorStates:
 
     async def sealed(self, connector: str) -> str | None:
         """The sealed secrets of a connector; under the same lock as `seal`."""
-        table = await self._secrets(connector)
+        table = await open_if_there(self._connection, f"secrets_{connector}")
         if table is None:
             return None
         rows: list[str] = (await table.query().to_arrow()).column("sealed").to_pylist()
@@ -180,7 +181,7 @@ class ConnectorStates:
     async def seal(self, connector: str, sealed: str) -> None:
         """Replace them, on disk on return; earlier ones are erased. One caller at a time per connector."""
         name, rows = f"secrets_{connector}", pa.table([[sealed]], schema=_SECRETS)
-        table = await self._secrets(connector)
+        table = await open_if_there(self._connection, name)
         if table is None:
             await self._connection.create_table(name, rows)
         else:
@@ -188,14 +189,6 @@ class ConnectorStates:
             await table.optimize(cleanup_older_than=_AT_ONCE, delete_unverified=True)
         if self._folder is not None:
             await asyncio.to_thread(Disk(self._folder / f"{name}.lance").sync)
-
-    async def _secrets(self, connector: str) -> AsyncTable | None:
-        try:
-            return await self._connection.open_table(f"secrets_{connector}")
-        except ValueError as error:
-            if "was not found" not in str(error):
-                raise
-            return None
 
     async def drop(self, connector: str) -> None:
         """Forget everything about a connector."""

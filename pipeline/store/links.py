@@ -18,6 +18,7 @@ from lancedb.index import BTree
 
 from pipeline.store.codec import among, strings
 from pipeline.store.disk import Disk
+from pipeline.store.tables import open_if_there
 
 Row = TypeVar("Row")
 
@@ -58,11 +59,8 @@ class Links:
     ) -> "Links":
         """Open those of the table of this name, or make them of what is `there` already."""
         own = f"{name}_links"
-        try:
-            table = await connection.open_table(own)
-        except ValueError as error:
-            if "was not found" not in str(error):
-                raise
+        table = await open_if_there(connection, own)
+        if table is None:
             parts = [_encoded(some) async for some in there]
             table = await connection.create_table(own, pa.concat_tables([_encoded([]), *parts]))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{own}.lance")

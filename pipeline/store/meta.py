@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from pipeline.store.stored import open_or_create
+from pipeline.store.tables import open_if_there, open_or_create
 
 _SCHEMA = pa.schema([pa.field("name", pa.string(), nullable=False), pa.field("value", pa.string())])
 _FORMAT = "1"
@@ -50,11 +50,8 @@ async def agree(connection: AsyncConnection, wanted: Meta) -> Meta:
 
 async def agreement(connection: AsyncConnection, wanted: Meta) -> Meta | None:
     """As `agree`, but nothing is made: None where there is no store yet."""
-    try:
-        table = await connection.open_table("meta")
-    except ValueError as error:
-        if "was not found" not in str(error):
-            raise
+    table = await open_if_there(connection, "meta")
+    if table is None:
         return None
     rows = (await table.query().to_arrow()).to_pylist()
     return _checked({row["name"]: row["value"] for row in rows}, wanted) if rows else None

@@ -18,7 +18,8 @@ from pipeline.ports import Hold
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
 from pipeline.store.marked import Marked, marked, schema
-from pipeline.store.stored import give_back, open_or_create
+from pipeline.store.stored import give_back
+from pipeline.store.tables import open_or_create
 
 Row = TypeVar("Row")
 

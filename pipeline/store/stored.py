@@ -46,23 +46,6 @@ async def uninterrupted(work: Coroutine[Any, Any, Result]) -> Result:
         raise
 
 
-async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Schema) -> AsyncTable:
-    """The table of this name. (LanceDB's own `exist_ok` refuses every schema that has a JSON column.)
-
-    Columns that a table was made without are added to it, empty.
-    """
-    try:
-        table = await connection.open_table(name)
-    except ValueError as error:
-        if "was not found" not in str(error):
-            raise
-        return await connection.create_table(name, schema=schema)
-    there = (await table.schema()).names
-    if missing := [field for field in schema if field.name not in there]:
-        await table.add_columns(pa.schema(missing))
-    return table
-
-
 class Stored(Generic[Row]):
     """Rows that are in LanceDB."""
 
