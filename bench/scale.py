@@ -7,7 +7,6 @@ that is then measured over HTTP. Figures go to a JSON file, a line each, so that
 import argparse
 import asyncio
 import json
-import os
 import random
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from typing import Any
 from bench import history
 from bench.figures import milliseconds
 from bench.load import resident, size, sizes
-from bench.server import Server
+from bench.server import PROGRAM, Server, unconfigured
 from bench.texts import Writer
 from bench.waiting import level
 from bench.wire import Connection
@@ -121,14 +120,12 @@ def _measure(documents: int, namespaces: int, folder: Path | None) -> Grown:
 
 def _replay(data: Path) -> float:
     """Seconds to build the tables from the log, by the command that an operator has."""
-    recollect = str(Path(sys.executable).with_name("recollect"))
-    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     began = time.perf_counter()
     subprocess.run(  # noqa: S603 - our own command
-        [recollect, "replay"],
+        [PROGRAM, "replay"],
         check=True,
         cwd=data,
-        env={**own, "RECOLLECT_DATA_DIR": str(data)},
+        env={**unconfigured(), "RECOLLECT_DATA_DIR": str(data)},
         stdout=subprocess.DEVNULL,
     )
     return time.perf_counter() - began

@@ -16,6 +16,7 @@ import httpx2
 
 START_SECONDS = 240.0
 """Generous: a first start reads some hundred megabytes of libraries from a cold disk."""
+PROGRAM = str(Path(sys.executable).with_name("recollect"))
 
 
 class ServerDiedError(Exception):
@@ -105,14 +106,12 @@ class Server:
             process.wait()
 
     def _command(self) -> list[str]:
-        recollect = str(Path(sys.executable).with_name("recollect"))
         address = ["--host", "127.0.0.1", "--port", str(self.port)]
         parts = [] if self._only is None else ["--only", self._only]
-        return [recollect, "serve", *address, *parts, "--data-dir", str(self.data_dir)]
+        return [PROGRAM, "serve", *address, *parts, "--data-dir", str(self.data_dir)]
 
     def _variables(self) -> dict[str, str]:
-        own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-        return {**own, "RECOLLECT_ADMIN_KEY": self.key, **self._environment}
+        return {**unconfigured(), "RECOLLECT_ADMIN_KEY": self.key, **self._environment}
 
     def _wait_until_healthy(self, deadline: float) -> None:
         with httpx2.Client(base_url=self.url, timeout=5.0) as client:
@@ -126,6 +125,11 @@ class Server:
 
     def _last_words(self) -> str:
         return self.output.read_text(errors="replace")[-4000:]
+
+
+def unconfigured() -> dict[str, str]:
+    """The caller's environment without settings of recollect."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
 
 
 def _healthy(client: httpx2.Client) -> bool:

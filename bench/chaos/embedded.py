@@ -16,7 +16,7 @@ import psutil
 
 from bench.chaos.endpoint import endpoint
 from bench.chaos.trial import NAMESPACE, Outcome, Reader, TrialError, outcome, until, writing
-from bench.server import Server
+from bench.server import PROGRAM, Server
 from pipeline.bus.log import LogBus
 from pipeline.foundation import SystemClock
 from pipeline.records import Entry
@@ -286,6 +286,5 @@ def _replace(path: Path, text: str) -> None:
 
 def command(server: Server, *words: str) -> None:
     """As an operator types it."""
-    recollect = str(Path(sys.executable).with_name("recollect"))
     variables = {**os.environ, "RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}
-    subprocess.run([recollect, *words], check=True, env=variables, capture_output=True)  # noqa: S603 - our own command
+    subprocess.run([PROGRAM, *words], check=True, env=variables, capture_output=True)  # noqa: S603 - our own command

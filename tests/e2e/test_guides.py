@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.server import Server
+from bench.server import Server, unconfigured
 from pipeline.settings import Settings
 from tests.e2e import guides
 from tests.e2e.conftest import QUIET
@@ -44,7 +44,7 @@ def test_a_guide_does_what_it_says(page: Path, service: Server, program: Path, t
     (tmp_path / ".venv").mkdir()
     (tmp_path / ".venv" / "bin").symlink_to(program.parent)
     (tmp_path / ".curlrc").write_text("fail-with-body\nsilent\nshow-error\n")
-    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    own = unconfigured()
     path = os.pathsep.join([str(program.parent), str(Path(sys.executable).parent), own["PATH"]])
     known = {
         "RECOLLECT_URL": service.url,

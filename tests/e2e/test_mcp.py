@@ -1,8 +1,6 @@
 """The SDK's client on a started service, over HTTP and through `recollect mcp`: both say the same."""
 
-import os
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,12 +12,11 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from api.commandline.conventions import Ending
-from bench.server import Server
+from bench.server import PROGRAM, Server, unconfigured
 from tests.mcp import answered, connected, told
 
 pytestmark = pytest.mark.anyio
 
-RECOLLECT = Path(sys.executable).with_name("recollect")
 PATIENCE = 60.0
 
 
@@ -33,13 +30,12 @@ async def _over_http(server: Server, namespace: str) -> AsyncIterator[Client]:
 
 @asynccontextmanager
 async def _over_stdio(server: Server, namespace: str) -> AsyncIterator[Client]:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     settings = {
         "RECOLLECT_URL": server.url,
         "RECOLLECT_API_KEY": server.key,
         "RECOLLECT_NAMESPACE": namespace,
     }
-    started = StdioServerParameters(command=str(RECOLLECT), args=["mcp"], env=own | settings)
+    started = StdioServerParameters(command=PROGRAM, args=["mcp"], env=unconfigured() | settings)
     async with Client(stdio_client(started)) as client:
         yield client
 
@@ -74,10 +70,9 @@ async def test_a_service_that_is_away_is_named_by_the_tool(tmp_path: Path, names
 
 
 def test_without_a_key_the_command_says_what_it_needs(tmp_path: Path) -> None:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     done = subprocess.run(  # noqa: S603 - our own command
-        [RECOLLECT, "mcp"],
-        env=own | {"RECOLLECT_URL": "http://127.0.0.1:1"},
+        [PROGRAM, "mcp"],
+        env=unconfigured() | {"RECOLLECT_URL": "http://127.0.0.1:1"},
         cwd=tmp_path,
         check=False,
         capture_output=True,

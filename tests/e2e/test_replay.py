@@ -1,10 +1,8 @@
 """`recollect replay` as one types it, and kill -9 in the middle of it."""
 
 import json
-import os
 import random
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -14,11 +12,9 @@ import httpx2
 import pytest
 
 from bench.processes import deployed
-from bench.server import Server
+from bench.server import PROGRAM, Server, unconfigured
 from tests.e2e.waiting import until
 from tools.kafka import KafkaMissingError
-
-RECOLLECT = Path(sys.executable).with_name("recollect")
 
 
 class Asked:
@@ -76,10 +72,9 @@ def asked(own_server: Server) -> Iterator[Asked]:
 
 
 def _command(data_dir: Path, *words: str, extra: Mapping[str, str] | None = None) -> str:
-    own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    variables = own | {"RECOLLECT_DATA_DIR": str(data_dir), **(extra or {})}
+    variables = unconfigured() | {"RECOLLECT_DATA_DIR": str(data_dir), **(extra or {})}
     done = subprocess.run(  # noqa: S603 - our own command
-        [RECOLLECT, "replay", *words],
+        [PROGRAM, "replay", *words],
         env=variables,
         cwd=data_dir.parent,
         capture_output=True,

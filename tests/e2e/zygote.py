@@ -15,7 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-REAL = str(Path(sys.executable).with_name("recollect"))
+from bench.server import PROGRAM
+
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys
 if sys.argv[1:2] == ["serve"]:  # gets signals of its own
@@ -33,7 +34,7 @@ with socket.socket(socket.AF_UNIX) as asking:
 def zygote(folder: Path) -> Iterator[Path]:
     """A program `recollect` in the folder that is quick to start."""
     address, program = folder / "zygote", folder / "recollect"
-    program.write_text(_CLIENT.format(python=sys.executable, address=str(address), real=REAL))
+    program.write_text(_CLIENT.format(python=sys.executable, address=str(address), real=PROGRAM))
     program.chmod(0o755)
     command = [sys.executable, "-m", "tests.e2e.zygote", str(address)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:  # noqa: S603 - this interpreter
