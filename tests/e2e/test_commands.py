@@ -1,31 +1,24 @@
 """The commands against a running service, as one types them."""
 
-import gc
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from supermemory import Supermemory
-from typer.testing import CliRunner
 
-import recollect as command
 from api.commandline.conventions import Ending
-from bench.server import Server
+from bench.server import PROGRAM, Server, unconfigured
 from tests.e2e.waiting import until
-
-RECOLLECT = Path(sys.executable).with_name("recollect")
 
 
 class Shell:
-    """Runs `recollect` in a folder with the address and key of a server."""
+    """Runs `recollect`, or a program like it, in a folder with the address and key of a server."""
 
-    def __init__(self, server: Server, folder: Path) -> None:
-        own = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-        self._variables = own | {"RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}
+    def __init__(self, program: Path | str, server: Server, folder: Path) -> None:
+        self._program = program
+        self._variables = unconfigured() | {"RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}
         self._folder = folder
 
     def __call__(self, *words: str, given: str = "", key: str | None = None) -> str:
@@ -36,7 +29,7 @@ class Shell:
     def run(self, *words: str, given: str = "", key: str | None = None) -> subprocess.CompletedProcess[str]:
         variables = self._variables | ({} if key is None else {"RECOLLECT_API_KEY": key})
         return subprocess.run(  # noqa: S603 - our own command
-            [RECOLLECT, *words],
+            [self._program, *words],
             env=variables,
             cwd=self._folder,
             input=given,
@@ -47,11 +40,19 @@ class Shell:
 
 
 @pytest.fixture
-def recollect(server: Server, tmp_path: Path) -> Shell:
-    return Shell(server, tmp_path)
+def recollect(program: Path, server: Server, tmp_path: Path) -> Shell:
+    return Shell(program, server, tmp_path)
 
 
-def test_what_was_added_is_found(recollect: Shell, namespace: str) -> None:
+def _connected(client: Supermemory, namespace: str) -> str:
+    """A connector's id."""
+    site = {"start_url": "http://127.0.0.1:1/"}  # the crawler may not visit it
+    made = client.connectors.create(namespace, request={"provider": "web-crawler", "config": site})
+    return str(made.id)
+
+
+def test_what_was_added_is_found(server: Server, namespace: str, tmp_path: Path) -> None:
+    recollect = Shell(PROGRAM, server, tmp_path)
     recollect(
         "add", namespace, "The lighthouse keeper collects blue glass bottles.", "--id", "keeper", "--wait"
     )
@@ -69,7 +70,7 @@ def test_a_file_and_standard_input_are_taken(recollect: Shell, namespace: str, t
 
 
 def test_what_was_exported_can_be_imported_elsewhere_twice(
-    recollect: Shell, own_server: Server, namespace: str, tmp_path: Path
+    recollect: Shell, program: Path, own_server: Server, namespace: str, tmp_path: Path
 ) -> None:
     recollect(
         "add", namespace, "The ferry leaves at noon.", "--id", "ferry", "--metadata", '{"line": 7}', "--wait"
@@ -81,7 +82,7 @@ def test_what_was_exported_can_be_imported_elsewhere_twice(
     recollect("export", namespace, str(tmp_path / "file.tar"))
     assert "there already" in recollect.run("export", namespace, str(tmp_path / "folder")).stderr
     own_server.start()
-    elsewhere = Shell(own_server, tmp_path)
+    elsewhere = Shell(program, own_server, tmp_path)
     assert "2 documents" in elsewhere.run("import", str(tmp_path / "folder")).stderr
     again = elsewhere.run("import", str(tmp_path / "file.tar")).stderr
     assert "0 documents" in again
@@ -147,11 +148,10 @@ def test_a_mistake_is_told_in_one_line_and_ends_as_wrong_usage_does(recollect: S
 def test_connectors_are_listed_and_keys_for_their_credentials_made(
     recollect: Shell, client: Supermemory, namespace: str
 ) -> None:
-    site = {"start_url": "http://127.0.0.1:1/"}  # the crawler may not visit it
-    made = client.connectors.create(namespace, request={"provider": "web-crawler", "config": site})
+    made = _connected(client, namespace)
     listed = recollect("connectors", "list")
     assert "Provider" in listed
-    assert made.id in listed, "whole, to be copied"
+    assert made in listed, "whole, to be copied"
     assert len(recollect("connectors", "key").strip()) == 44
     refusal = recollect.run("connectors", "sync", "con_no")
     assert refusal.returncode == Ending.MISSING
@@ -159,21 +159,11 @@ def test_connectors_are_listed_and_keys_for_their_credentials_made(
     assert recollect("connectors", "handshakes") == ""
 
 
-# A command's connection ends with its process, which here goes on.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_programs_read_json_from_every_command_that_shows_something(
-    server: Server, namespace: str, tmp_path: Path
+    recollect: Shell, client: Supermemory, namespace: str, tmp_path: Path
 ) -> None:
-    where = {
-        "RECOLLECT_URL": server.url,
-        "RECOLLECT_API_KEY": server.key,
-        "RECOLLECT_DATA_DIR": str(tmp_path),
-    }
-
     def read(*words: str) -> Any:
-        done = CliRunner().invoke(command.app, [*words, "--json"], env=where)
-        assert done.exit_code == 0, f"{words}: {done.output}"
-        return json.loads(done.stdout)
+        return json.loads(recollect(*words, "--json"))
 
     added = read("add", namespace, "The kettle is green.", "--wait")
     assert added["status"] == "done"
@@ -191,8 +181,9 @@ def test_programs_read_json_from_every_command_that_shows_something(
     assert read("dlq", "replay") == {"replayed": 0}
     for words in (("dlq", "list"), ("connectors", "handshakes"), ("status", "--failed")):
         assert read(*words) in ([], {})
-    # Those of other tests: they share the service.
-    assert namespace not in [one["namespace"] for one in read("connectors", "list")]
+    made = _connected(client, namespace)
+    own = [one for one in read("connectors", "list") if one["namespace"] == namespace]
+    assert [(one["id"], one["provider"]) for one in own] == [(made, "web-crawler")]
     assert read("status")["notReady"] == []
     assert read("replay", "--dry-run")["records"]
     assert read("export", namespace, str(tmp_path / "copy"))["documents"] == 1
@@ -200,4 +191,3 @@ def test_programs_read_json_from_every_command_that_shows_something(
     assert len(read("connectors", "key")["key"]) == 44
     assert read("topics") == {"differences": []}
     assert {one["part"] for one in read("doctor")} >= {"disk", "log", "clock"}
-    gc.collect()
