@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from pipeline.ports import Catalog, Publisher
 from pipeline.rows import KeyRow
+from pipeline.settings import Settings
 from schemas.events import KeyChanged, SettingsChanged
 from schemas.http.keys import Role
 from schemas.topics import SETTINGS_CHANGED
@@ -76,7 +77,7 @@ class Keyring:
 
     def __init__(self, keys: _Keys, admin: str | None = None) -> None:
         self._keys = keys
-        self._admin = [digest(one.strip()) for one in (admin or "").split(",") if one.strip()]
+        self._admin = [digest(one) for one in Settings.listed(admin)]
 
     def principal(self, secret: str, now: datetime) -> Principal | None:
         """None: unknown, expired or revoked."""

@@ -72,7 +72,7 @@ class Usage:
 
     def of_key(self, key: str, month: str) -> Counts:
         """What a key used in a month."""
-        return self._keys[month].get(key, Counts()) if month in self._keys else Counts()
+        return self._keys.get(month, {}).get(key, Counts())
 
     def of_all(self, month: str) -> Counts:
         """What all keys used in a month."""

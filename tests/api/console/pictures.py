@@ -50,7 +50,7 @@ async def _pictures(visitor: Visitor) -> None:
     await visitor.browser.prefer("dark")
     await visitor.press("User now lives in Bergen")
     await visitor.sees("Earlier versions")
-    await visitor.browser.click("a.node")
+    await visitor.click("a.node")
     await visitor.loaded()
     await visitor.sees("version 2")
     await _shown(visitor, "memory")

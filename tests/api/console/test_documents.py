@@ -54,7 +54,7 @@ async def test_chosen_documents_are_deleted_after_a_question(visitor: Visitor) -
     await visitor.world.settled()
     await visitor.arrive("#/ns/chosen/documents")
     for name in ("one", "two"):
-        await visitor.browser.click(f"#choose-{name}")
+        await visitor.click(f"#choose-{name}")
     await visitor.press("Delete the chosen")
     await visitor.browser.press("enter")
     assert (await visitor.ok("POST", "/ns/chosen/list/documents", {}))["pagination"]["totalItems"] == 3
@@ -91,7 +91,7 @@ async def test_versions_are_walked_and_one_is_forgotten(visitor: Visitor) -> Non
     await visitor.sees("I live in Porto.")
     assert await visitor.audit() == []
     assert await visitor.overflow() == 0
-    await visitor.browser.click("a.node")
+    await visitor.click("a.node")
     await visitor.sees("Nothing was replaced by it.")
     assert "User lives in Lisbon" in await visitor.browser.text(".node.centre")
     assert await visitor.browser.run("return document.activeElement.tagName") == "H1"

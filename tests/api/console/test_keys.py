@@ -29,7 +29,7 @@ async def test_a_key_is_made_used_and_revoked(visitor: Visitor) -> None:
     await visitor.go("#/keys")
     await visitor.sees("This needs an admin key")
     await visitor.arrive("#/keys")
-    await visitor.browser.click("[aria-label='Revoke of a test']")
+    await visitor.click("[aria-label='Revoke of a test']")
     await visitor.press("Revoke", "dialog")
     await visitor.sees("of a test is revoked.")
     await visitor.world.client.as_key(key).refused(401, "GET", "/ns")

@@ -28,7 +28,7 @@ async def test_dead_letters_are_looked_at_handed_back_and_let_go_of(visitor: Vis
     await visitor.sees("2 records could not be handled")
     assert await visitor.audit() == []
     assert await visitor.overflow() == 0
-    await visitor.browser.click("[aria-label^='Look at']")
+    await visitor.click("[aria-label^='Look at']")
     await visitor.sees('"broken": true')
     assert await visitor.audit() == []
     await visitor.press("Close", "dialog")
@@ -36,8 +36,7 @@ async def test_dead_letters_are_looked_at_handed_back_and_let_go_of(visitor: Vis
     await visitor.sees("2 records handed back.")
     for partition in range(2):
         again = f"[id='drop-{TOPIC}.dlq/{partition}/1']"
-        await visitor.browser.until("return document.querySelector(arguments[0])", again)
-        await visitor.browser.click(again)
+        await visitor.click(again)
         await visitor.press("Let go", "dialog")
         await visitor.sees("1 record let go of.")
         await visitor.browser.until("return !document.querySelector('dialog')")

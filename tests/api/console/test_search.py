@@ -48,12 +48,12 @@ async def test_a_question_is_answered_and_leads_to_its_source(visitor: Visitor, 
         "return [...document.querySelectorAll('.result mark')].map((one) => one.innerText)"
     )
     assert "collects" in marked
-    await visitor.browser.click(".why summary")
+    await visitor.click(".why summary")
     await visitor.sees("words of the question stand in it")
     await visitor.sees("On the scale of this service")
     assert await visitor.audit() == []
     assert await visitor.overflow() == 0
-    await visitor.browser.click(".result footer a")
+    await visitor.click(".result footer a")
     await visitor.sees("What is remembered of it")
     assert await visitor.browser.text(".document mark") == TEXT
     assert await visitor.audit() == []
@@ -65,7 +65,7 @@ async def test_a_memory_leads_to_the_words_that_say_it(visitor: Visitor) -> None
     await visitor.world.settled()
     await visitor.arrive('#/ns/words/search?q=lives in Rome&o={"searchMode":"memories","limit":1}')
     await visitor.sees("1 result in")
-    await visitor.browser.click(".result footer a")
+    await visitor.click(".result footer a")
     await visitor.browser.until("return document.querySelector('.document mark')")
     assert await visitor.browser.text(".document mark") == "I live in Rome now."
 

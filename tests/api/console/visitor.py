@@ -21,6 +21,7 @@ _VISITS = count(1)
 """A page that is asked for by another address is loaded, not only scrolled."""
 WIDE = (1280, 900)
 NARROW = (360, 740)
+_THERE = "return document.querySelector(arguments[0])"
 _SEEN = "return document.body.innerText.includes(arguments[0])"
 _RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 _AUDIT = """
@@ -77,12 +78,19 @@ class Visitor:
         await self._until(_SEEN, text)
 
     async def press(self, label: str, within: str = "body") -> None:
-        """Click the button, link or summary that says so, again where the page was just put anew."""
+        """Click the button, link or summary that says so."""
+        await self._click("[data-pressed]", _MARKED, label, within)
+
+    async def click(self, css: str) -> None:
+        """Click what is there, as soon as it is."""
+        await self._click(css, _THERE, css)
+
+    async def _click(self, css: str, there: str, *arguments: str) -> None:
         for _ in range(_PATIENCE):
-            await self._until(_MARKED, label, within)
-            with suppress(GoneError):
-                return await self.browser.click("[data-pressed]")
-        raise AssertionError(f"{label!r} is put anew again and again")
+            await self._until(there, *arguments)
+            with suppress(GoneError):  # the page was just put anew
+                return await self.browser.click(css)
+        raise AssertionError(f"{arguments[0]!r} is put anew again and again")
 
     async def enter(self, label: str, text: str) -> None:
         """Type into the field with this label."""
