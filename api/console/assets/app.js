@@ -3,7 +3,7 @@
 import { here, to } from "./addresses.js";
 import { Api } from "./api.js";
 import { el, refill } from "./dom.js";
-import { loading, failure } from "./parts/states.js";
+import { loading, failure, problem } from "./parts/states.js";
 import { signIn } from "./pages/sign-in.js";
 import { rightsOf } from "./rights.js";
 import { pageAt } from "./routes.js";
@@ -88,6 +88,22 @@ export class App {
     this.#shell?.say(text);
   }
 
+  /** Do something and say what came of it: what `act` returns, or what went wrong. */
+  async attempt(act) {
+    try {
+      const said = await act();
+      if (said) this.say(said);
+    } catch (error) {
+      this.say(problem(error));
+    }
+  }
+
+  /** Go on with another secret of the same key. */
+  goOnWith(key) {
+    session.begin(key);
+    this.api = new Api(key, (error) => this.signOut(`${error.message}. ${error.details}`));
+  }
+
   #askForKey(reason = "") {
     document.title = `Sign in · ${NAME}`;
     refill(this.#body, signIn((key, who) => this.#enter(key, who), reason));
@@ -95,10 +111,9 @@ export class App {
   }
 
   async #enter(key, who) {
-    session.begin(key);
+    this.goOnWith(key);
     this.who = who;
     this.rights = rightsOf(who);
-    this.api = new Api(key, (error) => this.signOut(`${error.message}. ${error.details}`));
     this.#shell = new Shell(this);
     refill(this.#body, this.#shell.node);
     await this.show();

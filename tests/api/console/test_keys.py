@@ -20,7 +20,7 @@ async def test_a_key_is_made_used_and_revoked(visitor: Visitor) -> None:
     assert await visitor.overflow() == 0
     await visitor.press("Create")
     await visitor.sees("It is shown only now")
-    key = await visitor.browser.text("dialog code")
+    key = await visitor.text("dialog code")
     await visitor.press("Done", "dialog")
     await visitor.sign_in(key)
     await visitor.sees("mine")
@@ -33,6 +33,47 @@ async def test_a_key_is_made_used_and_revoked(visitor: Visitor) -> None:
     await visitor.press("Revoke", "dialog")
     await visitor.sees("of a test is revoked.")
     await visitor.world.client.as_key(key).refused(401, "GET", "/ns")
+
+
+async def test_a_key_has_limits_and_gets_a_new_secret(visitor: Visitor) -> None:
+    await visitor.arrive("#/keys")
+    await visitor.press("Create a key")
+    await visitor.enter("Name", "limited")
+    await visitor.enter("Ends after days", "30")
+    await visitor.enter("Requests a minute", "600")
+    await visitor.enter("Documents a month", "0")
+    await visitor.press("Create")
+    before = visitor.world.client.as_key(await visitor.text("dialog code"))
+    await visitor.press("Done", "dialog")
+    await visitor.sees("600 requests a minute")
+    await visitor.sees("0 documents a month")
+    await visitor.sees("in 4 weeks")
+    await before.refused(402, "POST", "/ns/limited/document", {"content": "A text."})
+    await visitor.click("[aria-label='New secret for limited']")
+    await visitor.sees("It stays the same key")
+    assert await visitor.audit() == []
+    await visitor.press("Make it", "dialog")
+    await visitor.sees("It is shown only now")
+    after = visitor.world.client.as_key(await visitor.text("dialog code"))
+    await visitor.press("Done", "dialog")
+    await visitor.sees("The secret before ends")
+    for key in (before, after):
+        assert (await key.ok("GET", "/admin/whoami"))["name"] == "limited"
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+
+
+async def test_who_renews_their_own_key_goes_on_with_the_new_secret(visitor: Visitor) -> None:
+    made = await visitor.ok("POST", "/admin/keys", {"name": "renewed", "role": "admin"})
+    await visitor.arrive("#/keys", made["key"])
+    await visitor.click("[aria-label='New secret for renewed']")
+    await visitor.enter("The secret before opens it for hours", "0")
+    await visitor.press("Make it", "dialog")
+    await visitor.press("Done", "dialog")
+    await visitor.world.client.as_key(made["key"]).refused(401, "GET", "/ns")
+    await visitor.press("Namespaces", "nav")
+    await visitor.loaded()
+    assert await visitor.browser.text("h1") == "Namespaces"
 
 
 async def test_a_key_that_ends_meanwhile_leads_back_to_the_door(visitor: Visitor) -> None:

@@ -77,6 +77,11 @@ class Visitor:
         """Wait until it is to be read."""
         await self._until(_SEEN, text)
 
+    async def text(self, css: str) -> str:
+        """What is to be read there, once it is there."""
+        await self._until(_THERE, css)
+        return await self.browser.text(css)
+
     async def press(self, label: str, within: str = "body") -> None:
         """Click the button, link or summary that says so."""
         await self._click("[data-pressed]", _MARKED, label, within)

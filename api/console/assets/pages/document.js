@@ -8,7 +8,7 @@ import { sure } from "../parts/dialogs.js";
 import { button } from "../parts/forms.js";
 import { poll, renew } from "../parts/polling.js";
 import { chips } from "../parts/results.js";
-import { empty, problem } from "../parts/states.js";
+import { empty } from "../parts/states.js";
 import { status } from "../parts/statuses.js";
 import { stretch, withSpans } from "../parts/texts.js";
 
@@ -90,11 +90,9 @@ function passages({ chunks, id }, namespace) {
 async function remove({ app, api, namespace }, { id, title }) {
   const text = "Its passages go with it, and what is remembered of nothing else. This cannot be undone.";
   if (!(await sure(`Delete ${title ?? id}?`, text, "Delete"))) return;
-  try {
+  await app.attempt(async () => {
     await api.delete(path("ns", namespace, "document"), { body: { ids: [id] } });
     app.go(["ns", namespace, "documents"]);
-    app.say("The document is deleted.");
-  } catch (error) {
-    app.say(problem(error));
-  }
+    return "The document is deleted.";
+  });
 }

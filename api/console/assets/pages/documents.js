@@ -9,7 +9,7 @@ import { sure } from "../parts/dialogs.js";
 import { FilterBuilder } from "../parts/filters.js";
 import { button, form, select, field } from "../parts/forms.js";
 import { poll, renew } from "../parts/polling.js";
-import { empty, problem } from "../parts/states.js";
+import { empty } from "../parts/states.js";
 import { status } from "../parts/statuses.js";
 import { pager, table } from "../parts/tables.js";
 
@@ -122,13 +122,11 @@ class List {
     if (ids.length === 0) return app.say("Nothing is chosen.");
     const text = "Their passages go with them, and what is remembered of nothing else. This cannot be undone.";
     if (!(await sure(`Delete ${plural(ids.length, "document")}?`, text, "Delete"))) return;
-    try {
+    await app.attempt(async () => {
       const { count } = await api.delete(path("ns", namespace, "document"), { body: { ids } });
       this.#chosen.clear();
-      app.say(`${plural(count, "document")} deleted.`);
-    } catch (error) {
-      app.say(problem(error));
-    }
+      return `${plural(count, "document")} deleted.`;
+    });
     await this.look();
   }
 }

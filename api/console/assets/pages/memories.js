@@ -5,9 +5,9 @@ import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
 import { sure } from "../parts/dialogs.js";
-import { checkbox, field, form } from "../parts/forms.js";
+import { acting, checkbox, field, submit } from "../parts/forms.js";
 import { flags } from "../parts/flags.js";
-import { empty, problem } from "../parts/states.js";
+import { empty } from "../parts/states.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 25;
@@ -52,30 +52,21 @@ function listed({ memories: rows, pagination }, namespace) {
 
 function forgetting(app, api, namespace) {
   const query = el("input", { required: true, maxlength: "2000", autocomplete: "off" });
-  const trouble = el("p.trouble", { role: "alert" });
   const place = path("ns", namespace, "memories", "semantic");
   const look = async () => {
-    trouble.replaceChildren();
-    try {
-      const { matches } = await api.delete(place, { body: { query: query.value, dryRun: true } });
-      if (matches.length === 0) return trouble.append("Nothing that is remembered means this.");
-      const names = matches.slice(0, SHOWN).map((one) => `“${one.memory}”`).join(", ");
-      const more = matches.length > SHOWN ? `, and ${matches.length - SHOWN} more` : "";
-      if (!(await sure(`Forget ${matches.length} of what is remembered?`, `${names}${more}. Their history stays, and is shown on request.`, "Forget"))) return undefined;
-      const ids = matches.map((one) => one.id);
-      const { count } = await api.delete(path("ns", namespace, "memories"), { body: { ids } });
-      app.say(`Forgotten: ${count}.`);
-      await app.show();
-    } catch (error) {
-      trouble.append(problem(error));
-    }
-    return undefined;
+    const { matches } = await api.delete(place, { body: { query: query.value, dryRun: true } });
+    if (matches.length === 0) return app.say("Nothing that is remembered means this.");
+    const names = matches.slice(0, SHOWN).map((one) => `“${one.memory}”`).join(", ");
+    const more = matches.length > SHOWN ? `, and ${matches.length - SHOWN} more` : "";
+    if (!(await sure(`Forget ${matches.length} of what is remembered?`, `${names}${more}. Their history stays, and is shown on request.`, "Forget"))) return undefined;
+    const { count } = await api.delete(path("ns", namespace, "memories"), { body: { ids: matches.map((one) => one.id) } });
+    app.say(`Forgotten: ${count}.`);
+    return app.show();
   };
   return el(
     "details",
     {},
     el("summary", {}, "Forget by meaning"),
-    form(look, { class: "row" }, field("What to forget", query, "In your own words. What it means is shown first."), el("button", { type: "submit" }, "Look")),
-    trouble,
+    acting(look, { class: "row" }, field("What to forget", query, "In your own words. What it means is shown first."), submit("Look", {})),
   );
 }

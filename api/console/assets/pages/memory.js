@@ -8,7 +8,6 @@ import { sure } from "../parts/dialogs.js";
 import { flags } from "../parts/flags.js";
 import { button } from "../parts/forms.js";
 import { graph } from "../parts/graph.js";
-import { problem } from "../parts/states.js";
 
 export async function memory(view) {
   const { api, namespace, id, signal, rights } = view;
@@ -54,11 +53,9 @@ function event({ stage, id, recordedAt, by, requestId }) {
 
 async function forget({ app, api, namespace }, { id, memory: text }) {
   if (!(await sure("Forget this?", `“${text}”. Its history stays, and is shown on request.`, "Forget"))) return;
-  try {
+  await app.attempt(async () => {
     await api.delete(path("ns", namespace, "memories"), { body: { ids: [id] } });
-    app.say("It is forgotten.");
     await app.show();
-  } catch (error) {
-    app.say(problem(error));
-  }
+    return "It is forgotten.";
+  });
 }

@@ -4,8 +4,8 @@ import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { sure } from "../parts/dialogs.js";
-import { button, field, form } from "../parts/forms.js";
-import { empty, problem } from "../parts/states.js";
+import { acting, button, field, submit } from "../parts/forms.js";
+import { empty } from "../parts/states.js";
 
 const SECTIONS = { static: "What lasts", dynamic: "What is going on" };
 /** Facts made of several memories have no page of their own. */
@@ -52,28 +52,20 @@ function editing(view, name, description) {
 function bucketForm({ app, api, namespace }, name, description) {
   const called = el("input", { required: true, maxlength: "64", pattern: "[a-z0-9][a-z0-9_\\-]*", value: name, readonly: name !== "", autocomplete: "off" });
   const about = el("textarea.prose", { rows: "3", required: true, maxlength: "2000" }, description);
-  const trouble = el("p.trouble", { role: "alert" });
   const save = async () => {
-    trouble.replaceChildren();
-    try {
-      await api.put(path("ns", namespace, "profile", "buckets"), { buckets: { [called.value]: about.value } });
-      app.say(`The bucket ${called.value} is saved.`);
-      await app.show();
-    } catch (error) {
-      trouble.append(problem(error));
-    }
+    await api.put(path("ns", namespace, "profile", "buckets"), { buckets: { [called.value]: about.value } });
+    app.say(`The bucket ${called.value} is saved.`);
+    await app.show();
   };
   const hint = name ? undefined : "Small letters, digits, _ and -.";
-  return form(save, { class: "stack" }, field("Name", called, hint), field("What belongs in it", about), el("div", {}, el("button.primary", { type: "submit" }, "Save")), trouble);
+  return acting(save, { class: "stack" }, field("Name", called, hint), field("What belongs in it", about), submit("Save"));
 }
 
 async function remove({ app, api, namespace }, name) {
   if (!(await sure(`Remove the bucket ${name}?`, "What is remembered stays; it is only not shown in this section any more.", "Remove"))) return;
-  try {
+  await app.attempt(async () => {
     await api.delete(path("ns", namespace, "profile", "buckets"), { body: { buckets: [name] } });
-    app.say(`The bucket ${name} is removed.`);
     await app.show();
-  } catch (error) {
-    app.say(problem(error));
-  }
+    return `The bucket ${name} is removed.`;
+  });
 }

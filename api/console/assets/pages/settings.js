@@ -4,8 +4,7 @@ import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
 import { sure } from "../parts/dialogs.js";
-import { button, field, form } from "../parts/forms.js";
-import { problem } from "../parts/states.js";
+import { acting, button, field, submit } from "../parts/forms.js";
 
 export async function settings(view) {
   const { api, namespace, signal, rights } = view;
@@ -17,50 +16,37 @@ export async function settings(view) {
 
 function contextForm({ app, api, namespace }, context) {
   const text = el("textarea.prose", { rows: "4", maxlength: "1500" }, context ?? "");
-  const trouble = el("p.trouble", { role: "alert" });
-  const save = () => attempt(trouble, async () => {
+  const save = async () => {
     await api.patch(path("ns", namespace), { supportingContext: text.value.trim() || null });
     app.say("The context is saved.");
-  });
-  return form(
+  };
+  return acting(
     save,
     { class: "stack" },
     field("Context", text, "Who or what the namespace is about. A language model, where one is configured, is told it when it looks for memories."),
-    el("div", {}, el("button.primary", { type: "submit" }, "Save")),
-    trouble,
+    submit("Save"),
   );
 }
 
 function moving({ app, api, namespace }) {
   const target = el("input", { required: true, maxlength: "100", pattern: "[a-zA-Z0-9_:\\-]+", autocomplete: "off" });
-  const trouble = el("p.trouble", { role: "alert" });
-  const move = () => attempt(trouble, async () => {
+  const move = async () => {
     const text = `Everything in it goes to ${target.value}, and ${namespace} ends.`;
     if (!(await sure(`Move ${namespace}?`, text, "Move"))) return;
     await api.delete(path("ns", namespace), { query: { moveTo: target.value } });
     app.go([]);
     app.say(`${namespace} is on its way to ${target.value}.`);
-  });
-  return el("details", {}, el("summary", {}, "Move it into another namespace"), form(move, { class: "row" }, field("Into", target), el("button", { type: "submit" }, "Move")), trouble);
+  };
+  return el("details", {}, el("summary", {}, "Move it into another namespace"), acting(move, { class: "row" }, field("Into", target), submit("Move", {})));
 }
 
 function ending({ app, api, namespace }) {
-  const trouble = el("p.trouble", { role: "alert" });
-  const end = () => attempt(trouble, async () => {
+  const end = () => app.attempt(async () => {
     const text = "All its documents, memories and settings go. This cannot be undone; an export made before can be imported again.";
-    if (!(await sure(`Delete ${namespace}?`, text, "Delete everything"))) return;
+    if (!(await sure(`Delete ${namespace}?`, text, "Delete everything"))) return null;
     const gone = await api.delete(path("ns", namespace));
     app.go([]);
-    app.say(`${namespace} is gone, with ${plural(gone.deletedDocumentsCount, "document")}.`);
+    return `${namespace} is gone, with ${plural(gone.deletedDocumentsCount, "document")}.`;
   });
-  return el("details", {}, el("summary", {}, "Delete it"), button("Delete this namespace", end, { class: "danger" }), trouble);
-}
-
-async function attempt(trouble, act) {
-  trouble.replaceChildren();
-  try {
-    await act();
-  } catch (error) {
-    trouble.append(problem(error));
-  }
+  return el("details", {}, el("summary", {}, "Delete it"), button("Delete this namespace", end, { class: "danger" }));
 }

@@ -3,7 +3,7 @@
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { bytes } from "../format.js";
-import { field, form, select } from "./forms.js";
+import { acting, field, select, submit } from "./forms.js";
 import { badge, problem } from "./states.js";
 
 const DREAMING = { dynamic: "When the namespace is quiet", instant: "At once" };
@@ -26,26 +26,19 @@ export function adding({ api, namespace }, added, { open = false } = {}) {
 function texts(api, namespace, dreaming, added) {
   const content = el("textarea.prose", { rows: "5", required: true, placeholder: "A text, or https://… to read a page" });
   const id = el("input", { maxlength: "255", autocomplete: "off", spellcheck: "false" });
-  const trouble = el("p.trouble", { role: "alert" });
   const send = async () => {
-    trouble.replaceChildren();
     const body = { content: content.value, dreaming: dreaming.value, ...(id.value ? { id: id.value } : {}) };
-    try {
-      await api.post(path("ns", namespace, "document"), body);
-      content.value = id.value = "";
-      added();
-    } catch (error) {
-      trouble.append(problem(error));
-    }
+    await api.post(path("ns", namespace, "document"), body);
+    content.value = id.value = "";
+    added();
   };
-  return form(
+  return acting(
     send,
     { class: "stack" },
     field("Text or URL", content),
     field("Id (if it has one of yours)", id, "The same id again appends to that document."),
     field("Form memories", dreaming),
-    el("div", {}, el("button.primary", { type: "submit" }, "Add")),
-    trouble,
+    submit("Add"),
   );
 }
 

@@ -2,8 +2,7 @@
 
 import { path } from "../api.js";
 import { el, refill } from "../dom.js";
-import { field, form, select } from "./forms.js";
-import { problem } from "./states.js";
+import { acting, field, given, select, submit } from "./forms.js";
 
 export const NAMES = {
   notion: "Notion",
@@ -38,7 +37,6 @@ export function connecting({ app, api, namespace }) {
   const provider = select(NAMES, "github", { on: { change: () => shown() } });
   const limit = el("input", { type: "number", min: "1", max: "10000" });
   const own = el("div.stack");
-  const trouble = el("p.trouble", { role: "alert" });
   let controls = {};
   const shown = () => {
     const wanted = CONFIG[provider.value] ?? [];
@@ -46,37 +44,29 @@ export function connecting({ app, api, namespace }) {
     refill(own, wanted.map(([name, label, , hint]) => field(label, controls[name], hint)));
   };
   const connect = async () => {
-    trouble.replaceChildren();
     const body = { provider: provider.value, ...(limit.value ? { documentLimit: limit.valueAsNumber } : {}), ...configured(provider.value, controls) };
-    try {
-      const made = await api.post(path("ns", namespace, "connectors"), body);
-      if (made.authorization) location.assign(made.authorization.url);
-      else app.go(["ns", namespace, "connectors", made.id]);
-    } catch (error) {
-      trouble.append(problem(error));
-    }
+    const made = await api.post(path("ns", namespace, "connectors"), body);
+    if (made.authorization) location.assign(made.authorization.url);
+    else app.go(["ns", namespace, "connectors", made.id]);
   };
   shown();
   return el(
     "details",
     {},
     el("summary", {}, "Connect a source"),
-    form(
+    acting(
       connect,
       { class: "stack" },
       field("Source", provider),
       own,
       field("Documents at most", limit, "Empty: as the service is set up."),
-      el("div", {}, el("button.primary", { type: "submit" }, "Connect")),
-      trouble,
+      submit("Connect"),
     ),
   );
 }
 
 /** The part of the request that the source needs: its config, or where to come back to after authorizing. */
 function configured(provider, controls) {
-  const given = Object.entries(controls).filter(([, control]) => control.value !== "");
-  const config = Object.fromEntries(given.map(([name, control]) => [name, control.type === "number" ? control.valueAsNumber : control.value]));
-  if (CONFIG[provider]) return { config };
+  if (CONFIG[provider]) return { config: given(controls) };
   return { redirectUrl: location.href, ...(DRIVES.has(provider) ? { config: { syncScope: "selected" } } : {}) };
 }

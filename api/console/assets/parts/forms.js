@@ -1,6 +1,7 @@
 /** Controls with their labels. */
 
 import { el, freshId } from "../dom.js";
+import { problem } from "./states.js";
 
 /** A control below its label; `hint` is read with it. */
 export function field(label, control, hint) {
@@ -39,4 +40,29 @@ export function form(done, attributes, ...children) {
     }
   });
   return made;
+}
+
+/** The same, saying below itself what went wrong. */
+export function acting(act, attributes, ...children) {
+  const trouble = el("p.trouble", { role: "alert" });
+  const done = async () => {
+    trouble.replaceChildren();
+    try {
+      await act();
+    } catch (error) {
+      trouble.append(problem(error));
+    }
+  };
+  return form(done, attributes, ...children, trouble);
+}
+
+/** What most forms end with. */
+export function submit(label, attributes = { class: "primary" }) {
+  return el("div", {}, el("button", { type: "submit", ...attributes }, label));
+}
+
+/** What was filled in of these, name to control: numbers as numbers, and nothing of what was left empty. */
+export function given(controls) {
+  const filled = Object.entries(controls).filter(([, control]) => control.value !== "");
+  return Object.fromEntries(filled.map(([name, control]) => [name, control.type === "number" ? control.valueAsNumber : control.value]));
 }
