@@ -11,7 +11,10 @@ export function* entriesFor({ namespace, rights }) {
     yield { tab: "connectors", name: "Connectors", parts: ["ns", namespace, "connectors"], key: "c" };
     yield { tab: "settings", name: "Settings", parts: ["ns", namespace, "settings"], key: "t" };
   }
-  if (rights.operator) yield { tab: "pipeline", name: "Pipeline", parts: ["pipeline"], key: "l" };
+  if (rights.operator) {
+    yield { tab: "organization", name: "Organization", parts: ["organization"], key: "o" };
+    yield { tab: "pipeline", name: "Pipeline", parts: ["pipeline"], key: "l" };
+  }
   if (rights.admin) {
     yield { tab: "keys", name: "Keys", parts: ["keys"], key: "k" };
     yield { tab: "usage", name: "Usage", parts: ["usage"], key: "u" };

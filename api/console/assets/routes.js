@@ -9,6 +9,7 @@ import { keys } from "./pages/keys.js";
 import { memories } from "./pages/memories.js";
 import { memory } from "./pages/memory.js";
 import { namespaces } from "./pages/namespaces.js";
+import { organization } from "./pages/organization.js";
 import { pipeline } from "./pages/pipeline.js";
 import { profile } from "./pages/profile.js";
 import { search } from "./pages/search.js";
@@ -29,6 +30,7 @@ const PAGES = [
   { at: "ns/:namespace/connectors", tab: "connectors", title: title("Connectors"), show: connectors },
   { at: "ns/:namespace/connectors/:id", tab: "connectors", title: title("Connector"), show: connector },
   { at: "ns/:namespace/settings", tab: "settings", title: title("Settings"), show: settings },
+  { at: "organization", tab: "organization", title: title("Organization"), show: organization },
   { at: "pipeline", tab: "pipeline", title: title("Pipeline"), show: pipeline },
   { at: "usage", tab: "usage", title: title("Usage"), show: usage },
   { at: "audit", tab: "audit", title: title("Audit"), show: audit },

@@ -106,6 +106,37 @@ async def test_a_profile_is_read_and_its_buckets_are_changed(visitor: Visitor) -
     await visitor.sees("The bucket food is removed.")
 
 
+async def test_what_the_organization_says_holds_in_every_namespace(visitor: Visitor) -> None:
+    await visitor.ok("POST", "/ns/ruled/document", {"content": "A text."})
+    await visitor.arrive("#/organization")
+    await visitor.enter("Context", "We look after harbours.")
+    await visitor.press("Save")
+    await visitor.sees("The context is saved.")
+    await visitor.enter("Name", "ships")
+    await visitor.enter("What belongs in it", "Ships, boats and their crews")
+    await visitor.click("details[open] button[type=submit]")
+    await visitor.sees("The bucket ships is saved.")
+    await visitor.press("Change ships")
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    await visitor.go("#/ns/ruled/settings")
+    await visitor.sees("We look after harbours.")
+    await visitor.go("#/ns/ruled/profile")
+    await visitor.sees("Ships, boats and their crews")
+    await visitor.sees("It is of every namespace")
+    assert await visitor.audit() == []
+    await visitor.press("the organization's")
+    await visitor.press("Change ships")
+    await visitor.press("Remove this bucket")
+    await visitor.press("Remove", "dialog")
+    await visitor.sees("The bucket ships is removed.")
+    await visitor.enter("Context", "")
+    await visitor.press("Save")
+    await visitor.sees("The context is saved.")
+    assert (await visitor.ok("GET", "/organization"))["organizationalContext"] is None
+    assert (await visitor.ok("GET", "/admin/buckets"))["buckets"] == {}
+
+
 async def test_a_context_is_kept_and_a_namespace_ends_when_one_is_sure(visitor: Visitor) -> None:
     await visitor.ok("POST", "/ns/ending/document", {"content": "A text."})
     await visitor.arrive("#/ns/ending/settings")

@@ -3,8 +3,7 @@
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { sure } from "../parts/dialogs.js";
-import { acting, button, field, submit } from "../parts/forms.js";
+import { adding, editing } from "../parts/buckets.js";
 import { empty } from "../parts/states.js";
 
 const SECTIONS = { static: "What lasts", dynamic: "What is going on" };
@@ -13,14 +12,16 @@ const TOGETHER = "aggregated_";
 
 export async function profile(view) {
   const { api, namespace, signal, rights } = view;
-  const [{ profile: known }, { buckets }] = await Promise.all([
+  const way = path("ns", namespace, "profile", "buckets");
+  const [{ profile: known }, { buckets }, { buckets: shared }] = await Promise.all([
     api.post(path("ns", namespace, "profile"), {}, undefined, signal),
-    api.get(path("ns", namespace, "profile", "buckets"), {}, signal),
+    api.get(way, {}, signal),
+    rights.operator ? api.get("admin/buckets", {}, signal) : { buckets: {} },
   ]);
   const writes = rights.writes(namespace);
   const sections = Object.entries(SECTIONS).map(([name, title]) => section(el("h2", {}, title), "", known[name], namespace));
   const own = Object.entries(buckets).map(([name, description]) =>
-    section(el("h3", {}, name), description, known.buckets[name] ?? [], namespace, writes ? editing(view, name, description) : null),
+    section(el("h3", {}, name), description, known.buckets[name] ?? [], namespace, name in shared ? organizations() : writes ? editing(view, way, name, description) : null),
   );
   const nothing = [known.static, known.dynamic].flat().length === 0;
   return [
@@ -29,7 +30,7 @@ export async function profile(view) {
     el("h2", {}, "Buckets"),
     el("p.muted", {}, "Sections of your own: what fits a description is shown in it."),
     el("div.two", {}, own),
-    writes ? el("details", { open: own.length === 0 }, el("summary", {}, "Add a bucket"), bucketForm(view, "", "")) : null,
+    writes ? adding(view, way, { open: own.length === 0 }) : null,
   ];
 }
 
@@ -45,27 +46,6 @@ function section(heading, description, facts, namespace, below) {
   );
 }
 
-function editing(view, name, description) {
-  return el("details", {}, el("summary", {}, `Change ${name}`), bucketForm(view, name, description), button("Remove this bucket", () => remove(view, name), { class: "danger" }));
-}
-
-function bucketForm({ app, api, namespace }, name, description) {
-  const called = el("input", { required: true, maxlength: "64", pattern: "[a-z0-9][a-z0-9_\\-]*", value: name, readonly: name !== "", autocomplete: "off" });
-  const about = el("textarea.prose", { rows: "3", required: true, maxlength: "2000" }, description);
-  const save = async () => {
-    await api.put(path("ns", namespace, "profile", "buckets"), { buckets: { [called.value]: about.value } });
-    app.say(`The bucket ${called.value} is saved.`);
-    await app.show();
-  };
-  const hint = name ? undefined : "Small letters, digits, _ and -.";
-  return acting(save, { class: "stack" }, field("Name", called, hint), field("What belongs in it", about), submit("Save"));
-}
-
-async function remove({ app, api, namespace }, name) {
-  if (!(await sure(`Remove the bucket ${name}?`, "What is remembered stays; it is only not shown in this section any more.", "Remove"))) return;
-  await app.attempt(async () => {
-    await api.delete(path("ns", namespace, "profile", "buckets"), { body: { buckets: [name] } });
-    await app.show();
-    return `The bucket ${name} is removed.`;
-  });
+function organizations() {
+  return el("p.muted", {}, "It is of every namespace: ", el("a", { href: to(["organization"]) }, "the organization's"), ".");
 }

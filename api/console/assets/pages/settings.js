@@ -3,29 +3,31 @@
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
+import { contextForm } from "../parts/contexts.js";
 import { sure } from "../parts/dialogs.js";
 import { acting, button, field, submit } from "../parts/forms.js";
 
+const CONTEXT = {
+  label: "Context",
+  hint: "Who or what the namespace is about. A language model, where one is configured, is told it when it looks for memories.",
+  longest: "1500",
+};
+
 export async function settings(view) {
-  const { api, namespace, signal, rights } = view;
-  const { supportingContext: context, system } = await api.get(path("ns", namespace), {}, signal);
+  const { app, api, namespace, signal, rights } = view;
+  const [{ supportingContext: context, system }, { organizationalContext: organization }] = await Promise.all([
+    api.get(path("ns", namespace), {}, signal),
+    api.get("organization", {}, signal),
+  ]);
   const began = el("p.muted", {}, "It began ", time(system.createdAt), "; these settings changed ", time(system.updatedAt), ".");
-  if (!rights.writes(namespace)) return [began, el("h2", {}, "Context"), el("p", {}, context ?? "None is set.")];
-  return [began, contextForm(view, context), moving(view), ending(view)];
+  const everywhere = organizations(organization);
+  if (!rights.writes(namespace)) return [began, el("h2", {}, "Context"), el("p", {}, context ?? "None is set."), everywhere];
+  const save = (supportingContext) => api.patch(path("ns", namespace), { supportingContext });
+  return [began, contextForm(app, { ...CONTEXT, value: context }, save), everywhere, moving(view), ending(view)];
 }
 
-function contextForm({ app, api, namespace }, context) {
-  const text = el("textarea.prose", { rows: "4", maxlength: "1500" }, context ?? "");
-  const save = async () => {
-    await api.patch(path("ns", namespace), { supportingContext: text.value.trim() || null });
-    app.say("The context is saved.");
-  };
-  return acting(
-    save,
-    { class: "stack" },
-    field("Context", text, "Who or what the namespace is about. A language model, where one is configured, is told it when it looks for memories."),
-    submit("Save"),
-  );
+function organizations(context) {
+  return context === null ? null : el("section", {}, el("h2", {}, "Context of every namespace"), el("p", {}, context));
 }
 
 function moving({ app, api, namespace }) {
