@@ -300,7 +300,10 @@ class Memories(Table[MemoryRow], Protocol):
         ...
 
     async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
-        """Memories of these spaces that have any of these keys, as `of_documents`."""
+        """Memories of these spaces that have any of these keys, with what comparing them takes.
+
+        `seq`, `version`, `created_at`, places and ends are not among it, nor are vectors and terms.
+        """
         ...
 
     async def expiring(self) -> list[MemoryRow]:

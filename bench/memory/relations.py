@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
-from time import process_time
+from time import perf_counter, process_time
 from typing import Literal
 
 from bench.figures import machine
@@ -130,21 +130,26 @@ async def _print_cost(data: Path, size: int) -> None:
     if words is None:
         message = f"There is no namespace {NAME}"
         raise SystemExit(message)
-    taken = sorted([await _seconds(ledger, words, number, at) * 1000 for number in range(ASKED)])
-    print(f"\nRelations of one new memory in a namespace of {size:,}, CPU time; {machine()}:")
-    print(f"- median {median(taken):.2f} ms, p99 {taken[int(0.99 * ASKED)]:.2f} ms, most {taken[-1]:.2f} ms")
+    print(f"\nRelations of one new memory in a namespace of {size:,}, ms; {machine()}.\n")
+    print("| about | | median | p99 | most |\n|---|---|---:|---:|---:|")
+    for about in ("somebody not asked about yet", "the same again"):
+        taken = [await _taken(ledger, words, number, at) for number in range(ASKED)]
+        for clock, each in zip(("CPU", "clock"), zip(*taken, strict=True), strict=True):
+            ms = sorted(1000 * one for one in each)
+            print(f"| {about} | {clock} | {median(ms):.2f} | {ms[int(0.99 * ASKED)]:.2f} | {ms[-1]:.2f} |")
     await store.close()
 
 
-async def _seconds(ledger: Ledger, words: SharedWords, number: int, at: datetime) -> float:
-    """Slots, those who share them, the verdict, the neighbours by words, and the parent among them."""
+async def _taken(ledger: Ledger, words: SharedWords, number: int, at: datetime) -> tuple[float, float]:
+    """Slots, those who share them, the verdict, the neighbours by words, and the parent among them; seconds
+    of CPU and on the clock."""
     text = _NEW[number % len(_NEW)].format(number=number, who=f"Person{number * 7}")
-    begun = process_time()
+    begun, began = process_time(), perf_counter()
     own = slots(text)
     judge(own, at, (await ledger.sharing([SPACE], own)).sharing([SPACE], own))
     near = words(hashed(text))
     parent(text, near.found, near)
-    return process_time() - begun
+    return process_time() - begun, perf_counter() - began
 
 
 _NEW = (

@@ -1,6 +1,6 @@
 """Which facts share a slot and which replaced which: looked up in the memories table, as much as is asked.
 
-What was formed and is not in the table yet is held here, bounded: what was formed longest ago goes first.
+What was formed and is not in the table yet is held here, and what was looked up lately, both bounded.
 """
 
 from collections import Counter, defaultdict
@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pipeline.memory import keys
 from pipeline.memory.conclusions import premises
+from pipeline.memory.recent import Recent
 from pipeline.memory.relations import Known, moment
 from pipeline.memory.slots.reading import slots
 from pipeline.memory.slots.slot import Slot
@@ -19,7 +20,7 @@ from pipeline.rows import MemoryRow
 K = TypeVar("K")
 
 CAPACITY = 200_000
-"""Facts, at most, that are on their way to the table."""
+"""Facts, at most, that are on their way to the table; what was formed longest ago goes first."""
 
 
 def known(row: MemoryRow) -> Known | None:
@@ -128,12 +129,13 @@ class Facts:
 class Ledger:
     """One per process and memories table, subscribed on construction."""
 
-    def __init__(self, memories: Memories, capacity: int = CAPACITY) -> None:
+    def __init__(self, memories: Memories, capacity: int = CAPACITY, looked_up: Recent | None = None) -> None:
         self._memories = memories
         self._capacity = capacity
         self._ahead = Facts()
         self._spaces = Counter[str]()
-        memories.subscribe(self._changed, self._spaces.__contains__)
+        self._recent = Recent(known) if looked_up is None else looked_up
+        memories.subscribe(self._changed, self._matters)
 
     async def sharing(self, spaces: Sequence[str], some: Iterable[Slot]) -> Facts:
         """The facts that these slots can contradict or repeat, with those on their way to the table."""
@@ -141,8 +143,7 @@ class Ledger:
         wanted = keys.sought(some)
         # What reaches the table while it is read is in one of both.
         before = self._ahead.keyed(spaces, wanted)
-        rows = await self._memories.keyed(spaces, wanted)
-        facts = Facts(_known(rows))
+        facts = Facts(await self._lead_to(spaces, wanted))
         for fact in (*before, *self._ahead.keyed(spaces, wanted)):
             facts.put(fact)
         return facts
@@ -197,9 +198,23 @@ class Ledger:
         if not self._spaces[fact.space]:
             del self._spaces[fact.space]
 
+    async def _lead_to(self, spaces: Sequence[str], wanted: Sequence[str]) -> list[Known]:
+        """The facts in the table that have any of these keys."""
+        held, missing = self._recent.find(spaces, wanted)
+        if not missing:
+            return held
+        with self._recent.reading(spaces, missing) as read:
+            rows = await self._memories.keyed(spaces, missing)
+            read(rows)
+        return [*held, *_known(rows)]
+
+    def _matters(self, space: str) -> bool:
+        return space in self._spaces or space in self._recent
+
     def _changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
         for id_ in groups:
             self.drop(id_)
+        self._recent.changed(groups)
 
 
 def _known(rows: Iterable[MemoryRow]) -> list[Known]:

@@ -128,15 +128,20 @@ class Readable(ABC, Generic[Row]):
         return overlay, pa.concat_tables(tables)
 
     async def linked(
-        self, spaces: Sequence[str] | None, keys: Collection[str], where: str | None = None
+        self,
+        spaces: Sequence[str] | None,
+        keys: Collection[str],
+        columns: Sequence[str],
+        where: str | None = None,
     ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
-        """As `scan`, of the rows that may have any of these keys, without the large columns."""
-        overlay, light = self.snapshot(), self.codec.light
+        """As `scan`, of the rows that may have any of these keys."""
+        overlay = self.snapshot()
         found = await asyncio.gather(
-            *(self._bases[shard].linked(keys, light, where) for shard in self._shards(spaces))
+            *(self._bases[shard].linked(keys, columns, where) for shard in self._shards(spaces))
         )
         tables = [self._without(table, overlay) for table in found if table is not None]
-        return overlay, pa.concat_tables(tables) if tables else self.codec.schema.empty_table().select(light)
+        empty = self.codec.schema.empty_table().select(list(columns))
+        return overlay, pa.concat_tables(tables) if tables else empty
 
     async def places(
         self, spaces: Sequence[str], where: str, columns: Sequence[str]

@@ -1,16 +1,22 @@
-"""What versions may depend on is found step by step, and each memory is read once."""
+"""What versions may depend on is found step by step, and what was looked up is not read again."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from pipeline.memory.ledger import Ledger, keys_of
+from pipeline.memory.ledger import Ledger, keys_of, known
+from pipeline.memory.recent import Recent
+from pipeline.memory.slots.reading import slots
 from pipeline.rows import MemoryRow
 from schemas.events import Relation
 from tests.fakes import FakeMemories
-from tests.pipeline.store.samples import memory
+from tests.pipeline.store.samples import memory, opened, store_memories
 
 pytestmark = pytest.mark.anyio
 
@@ -24,12 +30,14 @@ class Counted(FakeMemories):
         super().__init__()
         self.led_to: set[str] = set()
         self.again = Counter[str]()
+        self.asked: list[str] = []
 
     async def get(self, groups: Collection[str]) -> dict[str, list[MemoryRow]]:
         self.again.update(one for one in groups if one in self.led_to)
         return await super().get(groups)
 
     async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        self.asked += keys
         found = await super().keyed(spaces, keys)
         self.led_to |= {row.id for row in found}
         return found
@@ -52,3 +60,86 @@ async def test_a_family_is_found_from_any_of_it_and_what_a_key_led_to_is_not_rea
     facts = await Ledger(table).around([SPACE], {chain[first].id: chain[first]})
     assert {fact.id for fact in facts} == {row.id for row in chain}
     assert not table.again
+
+
+CITIES = ("Rome", "Oslo", "Lima")
+PEOPLE = ("Ann", "Bob")
+SAID = [f"{who} lives in {city}" for who in PEOPLE for city in CITIES]
+HELD = st.none() | st.fixed_dictionaries({"is_latest": st.booleans(), "sources": st.sampled_from("pq")})
+STEPS = st.lists(
+    st.tuples(st.sampled_from(SAID), st.sampled_from((SPACE, "bob#0")), HELD)
+    | st.tuples(st.sampled_from(PEOPLE), st.sampled_from(([SPACE], [SPACE, "bob#0"]))),
+    max_size=30,
+)
+
+
+def _lives(text: str, space: str, sources: Sequence[str] = "p", *, is_latest: bool = True) -> MemoryRow:
+    row = memory(text, list(sources), space=space, is_latest=is_latest)
+    return replace(row, keys=keys_of(row))
+
+
+async def _put(table: FakeMemories, id_: str, row: MemoryRow | None) -> None:
+    await table.update([id_], lambda _, __: [] if row is None else [row])
+
+
+@given(STEPS, st.integers(0, 6))
+@settings(max_examples=60, deadline=None)
+async def test_what_was_looked_up_before_is_what_a_fresh_look_finds(
+    steps: list[tuple[str, list[str]] | tuple[str, str, dict[str, Any] | None]], capacity: int
+) -> None:
+    table = FakeMemories()
+    ledger = Ledger(table, looked_up=Recent(known, capacity))
+    for step in steps:
+        if len(step) == 3:
+            said, space, held = step
+            one = _lives(said, space)
+            row = None if held is None else _lives(said, space, **held)
+            await _put(table, one.id, row)
+            continue
+        who, spaces = step
+        wanted = slots(f"{who} lives in Paris")
+        fresh = await Ledger(table).sharing(spaces, wanted)
+        found = await ledger.sharing(spaces, wanted)
+        assert found.sharing(spaces, wanted) == fresh.sharing(spaces, wanted)
+        assert {fact.id for fact in found} == {fact.id for fact in fresh}
+
+
+async def test_a_key_that_was_looked_up_is_not_looked_up_again() -> None:
+    table = Counted()
+    ledger = Ledger(table)
+    wanted = slots("Ann lives in Paris")
+    for _ in range(2):
+        await ledger.sharing([SPACE], wanted)
+        row = _lives("Ann lives in Rome", SPACE)
+        await _put(table, row.id, row)
+    assert len(table.asked) == len(set(table.asked)) > 0
+    found = (await ledger.sharing([SPACE], wanted)).sharing([SPACE], wanted)
+    assert [one.text for one in found] == ["Ann lives in Rome"]
+
+
+async def test_what_changes_while_it_is_looked_up_is_looked_up_again() -> None:
+    class Slow(FakeMemories):
+        """A row comes after the table was read."""
+
+        async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+            found = await super().keyed(spaces, keys)
+            row = _lives("Ann lives in Rome", SPACE)
+            await self.update([row.id], lambda _, __: [row])
+            return found
+
+    ledger = Ledger(Slow())
+    wanted = slots("Ann lives in Paris")
+    assert not list(await ledger.sharing([SPACE], wanted))
+    assert [one.text for one in await ledger.sharing([SPACE], wanted)] == ["Ann lives in Rome"]
+
+
+async def test_what_another_process_says_is_found_by_who_looked_before(tmp_path: Path) -> None:
+    ours, theirs = await opened(tmp_path, shared=True), await opened(tmp_path, shared=True)
+    ledger, wanted = Ledger(ours.memories), slots("Ann lives in Paris")
+    for city in CITIES:
+        await store_memories(theirs, _lives(f"Ann lives in {city}", SPACE))
+        before = CITIES[: CITIES.index(city) + 1]
+        found = await ledger.sharing([SPACE], wanted)
+        assert sorted(one.text for one in found) == sorted(f"Ann lives in {one}" for one in before)
+    await ours.close()
+    await theirs.close()
