@@ -14,7 +14,9 @@ $(UV):
 	@$(PYTHON) -m venv .uv
 	@.uv/bin/python -m pip install --quiet --disable-pip-version-check 'uv>=0.13,<1'
 
+# What is silent for half a minute looks as if it hung.
 .venv/.installed: $(UV) pyproject.toml uv.lock
+	@echo "Installing into .venv…"
 	@$(UV) sync --frozen --quiet --python $(PYTHON)
 	@touch $@
 

@@ -256,7 +256,10 @@ def _announce(settings: Settings, listener: "socket.socket", secret: str | None,
         # Where commands on this machine find the service.
         settings.data_dir.mkdir(parents=True, exist_ok=True)
         (settings.data_dir / "address").write_text(f"{local}\n")
-    typer.echo(f"recollect answers at {settings.public_url or local}")
+    reached_at = settings.public_url or local
+    typer.echo(f"recollect answers at {reached_at}")
+    if interface:
+        typer.echo(f"Console: {reached_at}/console")
     if secret is not None:
         typer.echo(f"Admin key (shown only now): {secret}")
 

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from api.commandline import archive, audit, buckets, connectors, dlq, keys, mcp, status, usage
-from api.commandline.conventions import Ending, Json, examples, failure, show_json
+from api.commandline.conventions import Ending, Json, counted, examples, failure, show_json
 from api.remote import Answer, Key, Service, Url
 
 app = typer.Typer(no_args_is_help=True, add_completion=False)
@@ -133,7 +133,7 @@ def search(
         )
         for part in result["why"]["parts"] if why else ():
             console.print(f"[dim]{part['score']:+10.2f}  {part['part']}: {escape(part['says'])}[/]")
-    console.print(f"[dim]{len(answer['results'])} results in {answer['searchTime']:.0f} ms[/]")
+    console.print(f"[dim]{counted(len(answer['results']), 'result')} in {answer['searchTime']:.0f} ms[/]")
     for limit_ in answer.get("limits", {}).get("says", ()):
         typer.echo(limit_, err=True)
 
@@ -144,6 +144,9 @@ def shown(result: Answer) -> str:
 
 
 def source(result: Answer) -> str:
-    """What a result comes from."""
+    """What a result comes from: the title of the document, or its id where the text begins with the title."""
     document = (result.get("included") or {}).get("document") or {}
-    return document.get("title") or document.get("id") or ""
+    title = document.get("title") or ""
+    if title and not shown(result).startswith(title.removesuffix("…")):
+        return str(title)
+    return str(document.get("id") or "")

@@ -43,7 +43,10 @@ def run(url: str | None, key: str | None, console: Console) -> None:
         console.print(f"Using the service at {url}, namespace [bold]{NAMESPACE}[/].")
         _demonstrate(Service.at(url, key), console)
         return
-    console.print("No running service with a known key: starting one for this demonstration.")
+    console.print(
+        "No running service with a known key: starting one for this demonstration. (With RECOLLECT_API_KEY"
+        " set it goes to the one that runs, and stays in its console.)"
+    )
     with (
         tempfile.TemporaryDirectory(prefix="recollect-demo-") as folder,
         Server(Path(folder) / "data") as own,

@@ -50,6 +50,11 @@ def failure(message: str, ending: Ending = Ending.FAILED) -> typer.Exit:
     return typer.Exit(ending)
 
 
+def counted(number: int, what: str) -> str:
+    """`1 result`, `2 results`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 def show_json(value: Any) -> None:
     """For programs."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

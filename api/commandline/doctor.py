@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from api.commandline.conventions import counted
 from pipeline.doctor import machine, parts
 from pipeline.doctor.findings import Check, Finding, Found, examined
 from pipeline.settings import Settings
@@ -71,4 +72,5 @@ def _show(findings: list[Finding]) -> None:
     Console().print(table)
     problems = sum(one.state == "problem" for one in findings)
     warnings = sum(one.state == "warning" for one in findings)
-    typer.echo(f"{problems} problems, {warnings} warnings." if problems or warnings else "All is well.")
+    found = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}."
+    typer.echo(found if problems or warnings else "All is well.")

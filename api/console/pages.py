@@ -40,16 +40,17 @@ class _File:
 
 
 def router() -> APIRouter:
-    """Shows the console at /console/, open to all: without a key it shows nothing."""
+    """Shows the console at /console/, open to all: without a key it shows nothing. The root leads there."""
     files = {path.relative_to(ASSETS).as_posix(): _read(path) for path in ASSETS.rglob("*.*")}
-    routes = APIRouter(include_in_schema=False, prefix="/console")
+    routes = APIRouter(include_in_schema=False)
 
-    @routes.api_route("", methods=["GET", "HEAD"])
+    @routes.api_route("/", methods=["GET", "HEAD"])
+    @routes.api_route("/console", methods=["GET", "HEAD"])
     async def door() -> Response:
         # Relative, so that it holds behind a proxy that serves us under a path of its own.
         return RedirectResponse("console/", headers=HEADERS)
 
-    @routes.api_route("/{path:path}", methods=["GET", "HEAD"])
+    @routes.api_route("/console/{path:path}", methods=["GET", "HEAD"])
     async def file(request: Request, path: str) -> Response:
         found = files.get(path or _INDEX)
         if found is None:

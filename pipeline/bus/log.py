@@ -318,7 +318,9 @@ def _open(directory: Path, partitions: int) -> tuple[DirectoryLock, Journal, Rea
 
 
 def _opened(directory: Path, partitions: int) -> tuple[DirectoryLock, Journal, Reader]:
-    directory.mkdir(parents=True, exist_ok=True)
+    # The data directory, where it is made here: what people wrote is for nobody else on this machine.
+    directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.mkdir(exist_ok=True)
     path = directory / "log.db"
     with ExitStack() as undo:
         lock = DirectoryLock(directory)

@@ -39,7 +39,8 @@ async def test_a_file_that_is_known_is_not_sent_again(service: Service) -> None:
 @pytest.mark.anyio
 async def test_the_door_leads_to_the_page_also_below_a_path_of_a_proxy(service: Service) -> None:
     async with _visitor(service) as http:
-        assert (await http.get("/console")).headers["location"] == "console/"
+        for address in ("/", "/console"):
+            assert (await http.get(address)).headers["location"] == "console/"
         assert (await http.get("/console/")).headers["content-type"] == "text/html; charset=utf-8"
 
 

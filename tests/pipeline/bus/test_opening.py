@@ -34,6 +34,15 @@ async def test_the_log_is_embedded_by_default(tmp_path: Path) -> None:
     await bus.close()
 
 
+async def test_a_data_directory_that_is_made_is_for_its_owner_alone(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o750)
+    for folder, mode in ((tmp_path / "new", 0o700), (shared, 0o750)):
+        bus = await open_bus(Settings(data_dir=folder), FixedClock())
+        await bus.close()
+        assert folder.stat().st_mode & 0o777 == mode
+
+
 def test_the_embedded_default_imports_nothing_of_kafka() -> None:
     code = "import recollect, api.app, pipeline.worker, sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603 - our own code
