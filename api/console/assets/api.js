@@ -50,8 +50,8 @@ export class Api {
   }
 
   /** A multipart form. */
-  upload(path, form) {
-    return this.#ask("POST", path, { content: form });
+  upload(path, form, method = "POST") {
+    return this.#ask(method, path, { content: form });
   }
 
   #json(method, path, { body, query, signal }) {

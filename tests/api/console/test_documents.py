@@ -64,6 +64,50 @@ async def test_chosen_documents_are_deleted_after_a_question(visitor: Visitor) -
     await visitor.sees("1 document")
 
 
+async def test_a_document_is_changed(visitor: Visitor, tmp_path: Path) -> None:
+    metadata = {"kind": "note", "pages": 3, "tags": ["blue"], "code": "007"}
+    body = {"content": "The kettle is blue.", "id": "kettle", "metadata": metadata}
+    await visitor.ok("POST", "/ns/changed/document", body)
+    await visitor.world.settled()
+    await visitor.arrive("#/ns/changed/documents/kettle")
+    await visitor.press("Change this document")
+    await visitor.enter("Text", "The kettle is red.")
+    await visitor.press("Add a field")
+    await visitor.browser.press("colours", "tab", '["red", "white"]')
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    await visitor.press("Save")
+    await visitor.sees("The document is changed.")
+    await visitor.sees("colours: red, white")
+    await visitor.world.settled()
+    changed = await visitor.ok("GET", "/ns/changed/document/kettle")
+    assert changed["content"] == "The kettle is red."
+    assert changed["metadata"] == {**metadata, "colours": ["red", "white"]}
+    page = tmp_path / "kettle.md"
+    page.write_text("The kettle is gone.\n")
+    await visitor.press("Change this document")
+    await visitor.browser.choose_file("#change input[type=file]", page)
+    await visitor.press("Replace the text")
+    await visitor.sees("The document is what the file says.")
+    await visitor.sees("The kettle is gone.")
+    await visitor.sees("colours: red, white")
+
+
+async def test_what_is_added_is_added_with_metadata(visitor: Visitor) -> None:
+    await visitor.arrive("#/ns/described/documents")
+    await visitor.enter("Text or URL", "The kettle is blue.")
+    await visitor.press("Metadata, date and context")
+    await visitor.press("Add a field")
+    await visitor.browser.press("kind", "tab", "note")
+    await visitor.press("Add")
+    await visitor.sees("1 document")
+    await visitor.browser.run(_DROP, "# Owls\n\nThe owls came back in May.\n", "owls.md")
+    await visitor.sees("2 documents")
+    assert await visitor.audit() == []
+    rows = (await visitor.ok("POST", "/ns/described/list/documents", {}))["documents"]
+    assert [row["metadata"] for row in rows] == [{"kind": "note"}] * 2
+
+
 async def test_a_key_that_reads_sees_nothing_to_write_with(visitor: Visitor) -> None:
     await visitor.ok("POST", "/ns/readable/document", {"content": "A text.", "id": "text"})
     await visitor.world.settled()

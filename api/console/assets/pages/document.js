@@ -4,6 +4,7 @@ import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
+import { changing } from "../parts/changing.js";
 import { sure } from "../parts/dialogs.js";
 import { button } from "../parts/forms.js";
 import { poll, renew } from "../parts/polling.js";
@@ -17,13 +18,14 @@ const BUSY_MS = 1000;
 export async function document(view) {
   const place = el("div");
   const spans = await wanted(view);
+  let shown;
   const look = async () => {
-    const shown = await view.api.get(path("ns", view.namespace, "document", view.id), { include: "chunks,memories" }, view.signal);
+    shown = await view.api.get(path("ns", view.namespace, "document", view.id), { include: "chunks,memories" }, view.signal);
     renew(place, shown, () => parts(view, shown, spans));
     return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
   };
   if (await look()) poll(view.signal, BUSY_MS, look);
-  return place;
+  return view.rights.writes(view.namespace) ? [place, changing(view, () => shown), deletion(view, () => shown)] : place;
 }
 
 function parts(view, shown, spans) {
@@ -37,7 +39,6 @@ function parts(view, shown, spans) {
     text(shown, spans),
     memories(shown, namespace),
     passages(shown, namespace),
-    view.rights.writes(namespace) ? el("div.actions", {}, button("Delete this document", () => remove(view, shown), { class: "danger" })) : null,
   ];
 }
 
@@ -85,6 +86,10 @@ function passages({ chunks, id }, namespace) {
     el("summary", {}, plural(chunks.length, "passage")),
     el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", {}, one.content), el("footer.muted", {}, shown(one))))),
   );
+}
+
+function deletion(view, newest) {
+  return el("div.actions", {}, button("Delete this document", () => remove(view, newest()), { class: "danger" }));
 }
 
 async function remove({ app, api, namespace }, { id, title }) {

@@ -3,31 +3,34 @@
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { bytes } from "../format.js";
+import { About } from "./about.js";
 import { acting, field, select, submit } from "./forms.js";
 import { badge, problem } from "./states.js";
 
-const DREAMING = { dynamic: "When the namespace is quiet", instant: "At once" };
+export const DREAMING = { dynamic: "When the namespace is quiet", instant: "At once" };
 const AT_ONCE = 2;
 
 /** `added` is called whenever something was accepted. */
 export function adding({ api, namespace }, added, { open = false } = {}) {
   const dreaming = select(DREAMING, "dynamic");
+  const about = new About();
   const rows = el("ul.plain.uploads", { "aria-label": "Uploads", "aria-live": "polite" });
-  const upload = (files) => inTurn([...files], (file) => one(api, namespace, file, dreaming.value, rows, added));
+  const upload = (files) => inTurn([...files], (file) => one(api, namespace, file, { dreaming: dreaming.value, ...about.read() }, rows, added));
   return el(
     "details.adding",
     { open },
     el("summary", {}, "Add documents"),
-    el("div.two", {}, texts(api, namespace, dreaming, added), dropping(upload)),
+    el("div.two", {}, texts(api, namespace, { dreaming, about }, added), dropping(upload)),
+    el("details", {}, el("summary", {}, "Metadata, date and context"), about.node),
     rows,
   );
 }
 
-function texts(api, namespace, dreaming, added) {
+function texts(api, namespace, { dreaming, about }, added) {
   const content = el("textarea.prose", { rows: "5", required: true, placeholder: "A text, or https://… to read a page" });
   const id = el("input", { maxlength: "255", autocomplete: "off", spellcheck: "false" });
   const send = async () => {
-    const body = { content: content.value, dreaming: dreaming.value, ...(id.value ? { id: id.value } : {}) };
+    const body = { content: content.value, dreaming: dreaming.value, ...about.read(), ...(id.value ? { id: id.value } : {}) };
     await api.post(path("ns", namespace, "document"), body);
     content.value = id.value = "";
     added();
@@ -70,12 +73,12 @@ async function inTurn(files, send) {
   await Promise.all(Array.from({ length: AT_ONCE }, next));
 }
 
-async function one(api, namespace, file, dreaming, rows, added) {
+async function one(api, namespace, file, said, rows, added) {
   const state = el("span", {}, badge("sending", "warn"));
   rows.append(el("li", {}, `${file.name} (${bytes(file.size)}) `, state));
   const content = new FormData();
   content.append("file", file, file.name);
-  content.append("dreaming", dreaming);
+  for (const [name, value] of Object.entries(said)) content.append(name, typeof value === "string" ? value : JSON.stringify(value));
   try {
     await api.upload(path("ns", namespace, "document", "file"), content);
     state.replaceChildren(badge("accepted", "good"));

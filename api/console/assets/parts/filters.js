@@ -1,7 +1,9 @@
 /** Conditions on metadata, made by choosing; or written as the interface has them. */
 
-import { el, refill } from "../dom.js";
+import { el } from "../dom.js";
 import { button, checkbox, field, select } from "./forms.js";
+import { Rows } from "./rows.js";
+import { plain } from "./values.js";
 
 const OPERATORS = {
   eq: "is",
@@ -26,18 +28,10 @@ export function condition({ name, operator, value, anyCase }) {
   return { field: name, operator, value: typed, ...(folded ? { caseSensitive: false } : {}) };
 }
 
-/** 3, true and "3" as one means them: quotes make a text of anything. */
-function plain(text) {
-  if (/^".*"$/s.test(text)) return text.slice(1, -1);
-  if (text === "true" || text === "false") return text === "true";
-  return text.trim() !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
-}
-
 /** Rows of conditions with a button that adds one. `read()`: the filter, or undefined where there is none. */
 export class FilterBuilder {
-  #rows = [];
-  #list = el("ul.conditions", { "aria-label": "Conditions" });
   #how = select({ and: "all of these hold", or: "any of these holds" }, "and", { "aria-label": "How conditions go together" });
+  #rows = new Rows("Conditions", (count) => { this.#how.hidden = count < 2; });
   #json = el("textarea", { rows: "4", spellcheck: "false", autocomplete: "off" });
 
   constructor(initial) {
@@ -46,8 +40,8 @@ export class FilterBuilder {
       "fieldset",
       {},
       el("legend", {}, "Filter by metadata"),
-      this.#list,
-      el("div.row", {}, button("Add a condition", () => this.#add()), this.#how),
+      this.#rows.node,
+      el("div.row", {}, button("Add a condition", () => this.#rows.add((remove) => new Row(remove))), this.#how),
       el(
         "details",
         { open: Boolean(initial) },
@@ -55,30 +49,14 @@ export class FilterBuilder {
         field("Filter expression", this.#json, "Used instead of the conditions where it is not empty."),
       ),
     );
-    this.#how.hidden = true;
   }
 
   /** Throws a SyntaxError where the JSON is none. */
   read() {
     if (this.#json.value.trim() !== "") return JSON.parse(this.#json.value);
-    const operands = this.#rows.map((row) => row.read()).filter((one) => one.field !== "");
+    const operands = this.#rows.read().filter((one) => one.field !== "");
     if (operands.length < 2) return operands[0];
     return { operator: this.#how.value, operands };
-  }
-
-  #add() {
-    const row = new Row(() => {
-      this.#rows = this.#rows.filter((one) => one !== row);
-      this.#show();
-    });
-    this.#rows.push(row);
-    this.#show();
-    row.node.querySelector("input").focus();
-  }
-
-  #show() {
-    refill(this.#list, this.#rows.map((one) => one.node));
-    this.#how.hidden = this.#rows.length < 2;
   }
 }
 
