@@ -3,6 +3,7 @@
 import { here, to } from "./addresses.js";
 import { Api } from "./api.js";
 import { el, refill } from "./dom.js";
+import { comingBack } from "./parts/coming-back.js";
 import { loading, failure, problem } from "./parts/states.js";
 import { signIn } from "./pages/sign-in.js";
 import { rightsOf } from "./rights.js";
@@ -117,5 +118,6 @@ export class App {
     this.#shell = new Shell(this);
     refill(this.#body, this.#shell.node);
     await this.show();
+    comingBack(this);
   }
 }

@@ -11,6 +11,7 @@ export function* entriesFor({ namespace, rights }) {
     yield { tab: "connectors", name: "Connectors", parts: ["ns", namespace, "connectors"], key: "c" };
     yield { tab: "settings", name: "Settings", parts: ["ns", namespace, "settings"], key: "t" };
   }
+  if (namespace === null) yield { tab: "connectors", name: "Connectors", parts: ["connectors"], key: "c" };
   if (rights.operator) {
     yield { tab: "organization", name: "Organization", parts: ["organization"], key: "o" };
     yield { tab: "pipeline", name: "Pipeline", parts: ["pipeline"], key: "l" };

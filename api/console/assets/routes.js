@@ -30,6 +30,7 @@ const PAGES = [
   { at: "ns/:namespace/connectors", tab: "connectors", title: title("Connectors"), show: connectors },
   { at: "ns/:namespace/connectors/:id", tab: "connectors", title: title("Connector"), show: connector },
   { at: "ns/:namespace/settings", tab: "settings", title: title("Settings"), show: settings },
+  { at: "connectors", tab: "connectors", title: title("Connectors"), show: connectors },
   { at: "organization", tab: "organization", title: title("Organization"), show: organization },
   { at: "pipeline", tab: "pipeline", title: title("Pipeline"), show: pipeline },
   { at: "usage", tab: "usage", title: title("Usage"), show: usage },

@@ -1,7 +1,10 @@
 """The pages of an operator, and connectors, in a real Chromium."""
 
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 
+from connectors.handshakes import keep
 from pipeline.records import Entry
 from tests.api.console.visitor import Visitor
 from tests.browser import needs_chromium
@@ -83,6 +86,56 @@ async def test_a_source_is_connected_runs_and_is_disconnected(visitor: Visitor) 
     await visitor.press("Delete the documents", "dialog")
     await visitor.sees("It is disconnected.")
     await visitor.sees("Nothing is connected")
+
+
+async def test_a_source_is_authorized_at_its_provider_and_leads_back(visitor: Visitor) -> None:
+    await visitor.arrive("#/ns/authorized/connectors")
+    await visitor.press("Connect a source")
+    await visitor.press("Connect")
+    await visitor.browser.until(
+        "return location.host === 'shelf.test' || location.protocol === 'chrome-error:'"
+    )
+    asked = await visitor.browser.address()
+    assert asked.startswith("https://shelf.test/authorize")
+    state = parse_qs(urlsplit(asked).query)["state"][0]
+    denied = await visitor.world.browser("/oauth/callback", state=state, error="access_denied")
+    await visitor.browser.open(denied.headers["location"])
+    await visitor.sees("github gave no access.")
+    assert await visitor.audit() == []
+    await visitor.press("Close", "dialog")
+    await visitor.sees("Not authorized yet")
+    await visitor.press("GitHub")
+    await visitor.sees("to be authorized")
+    back = await visitor.world.authorize(asked)
+    await visitor.browser.open(back.headers["location"])
+    await visitor.sees("It is connected, and runs for the first time.")
+    await visitor.sees("reader@shelf.test")
+    assert "?" not in await visitor.browser.address()
+
+
+async def test_an_operator_sets_how_often_and_how_much_a_source_is_read(visitor: Visitor) -> None:
+    connector = await visitor.world.create("scheduled", "github")
+    await visitor.world.ended(connector)
+    await keep(visitor.world.connectors.offers.connecting.secrets, "notion", "a-token-to-paste")
+    await visitor.arrive("#/connectors")
+    await visitor.sees("a-token-to-paste")
+    await visitor.sees("scheduled")
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    await visitor.go(f"#/ns/scheduled/connectors/{connector}")
+    await visitor.enter("Runs by itself every so many hours", "1.5")
+    await visitor.press("Save")
+    await visitor.sees("It runs by itself every 1.5 hours.")
+    await visitor.press("Run, and list everything anew")
+    await visitor.sees("A run will begin that lists everything.")
+    assert (await visitor.world.ended(connector, 2)).full
+    await visitor.enter("Documents at most", "7")
+    await visitor.press("Change")
+    await visitor.sees(" of at most 7")
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    states = (await visitor.ok("GET", "/admin/connectors"))["connectors"]
+    assert [one["everyHours"] for one in states if one["id"] == connector] == [1.5]
 
 
 async def test_a_run_that_fails_says_why_and_what_to_do(visitor: Visitor) -> None:

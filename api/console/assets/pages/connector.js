@@ -6,10 +6,10 @@ import { el } from "../dom.js";
 import { number, plural, time } from "../format.js";
 import { NAMES } from "../parts/connecting.js";
 import { ask } from "../parts/dialogs.js";
-import { button } from "../parts/forms.js";
+import { acting, button, field, submit } from "../parts/forms.js";
+import { operating, states } from "../parts/operating.js";
 import { poll, renew } from "../parts/polling.js";
 import { outcome, reason, state } from "../parts/runs.js";
-import { problem } from "../parts/states.js";
 
 const LOOK_MS = 1500;
 
@@ -18,17 +18,15 @@ export async function connector(view) {
   const place = el("div");
   const way = path("ns", namespace, "connectors", id);
   const look = async () => renew(place, await api.get(way, { include: "syncs" }, signal), (shown) => parts(view, shown, act));
-  const act = async (does) => {
-    try {
-      view.app.say(await does(way));
-      await look();
-    } catch (error) {
-      view.app.say(problem(error));
-    }
-  };
-  await look();
+  const act = (does) => view.app.attempt(async () => {
+    const said = await does(way);
+    await look();
+    return said;
+  });
+  const [known] = await Promise.all([states(view), look()]);
   poll(signal, LOOK_MS, look);
-  return place;
+  const own = known.connectors.find((one) => one.id === id);
+  return [place, view.rights.writes(namespace) ? limit(view, way, look) : null, own ? operating(view, own) : null];
 }
 
 function parts(view, shown, act) {
@@ -40,6 +38,16 @@ function parts(view, shown, act) {
     el("h2", {}, "Runs"),
     shown.syncs.length === 0 ? el("p.muted", {}, "It has not run yet.") : el("ol.plain.passages", {}, shown.syncs.map((one) => el("li.result", {}, run(one, namespace)))),
   ];
+}
+
+function limit({ app, api }, way, look) {
+  const documents = el("input", { type: "number", min: "1", max: "10000", required: true });
+  const save = async () => {
+    await api.patch(way, { documentLimit: documents.valueAsNumber });
+    app.say(`It keeps at most ${number(documents.valueAsNumber)} documents.`);
+    await look();
+  };
+  return el("section", {}, el("h2", {}, "Limit"), acting(save, { class: "row" }, field("Documents at most", documents, "Those that its source lists first; the others are let go of."), submit("Change", {})));
 }
 
 function facts({ documentCount, documentLimit, config, selection, system, ...rest }) {
@@ -54,7 +62,7 @@ function facts({ documentCount, documentLimit, config, selection, system, ...res
   return el("dl.facts", {}, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
 
-function actions({ api, app, namespace }, { id, capabilities, system, authorization }, act) {
+function actions({ api, app, namespace, rights }, { id, capabilities, system, authorization }, act) {
   const sync = () => act(async (way) => {
     await api.post(`${way}/sync`);
     return "A run will begin.";
@@ -67,19 +75,17 @@ function actions({ api, app, namespace }, { id, capabilities, system, authorizat
   const end = async () => {
     const documents = await whatToKeep();
     if (documents === null) return;
-    try {
+    await app.attempt(async () => {
       await api.delete(path("ns", namespace, "connectors", id), { query: { deleteDocuments: documents } });
       app.go(["ns", namespace, "connectors"]);
-      app.say("It is disconnected.");
-    } catch (error) {
-      app.say(problem(error));
-    }
+      return "It is disconnected.";
+    });
   };
   const pending = system.status === "pending_authorization";
   return el("div.row", {}, [
     pending ? null : button("Run now", sync, { id: "run", class: "primary" }),
     pending && authorization ? el("a.button", { href: authorization.url, rel: "noreferrer" }, "Authorize it") : null,
-    capabilities.selectable && !pending ? button("Choose what it keeps in step", choose, { id: "choose" }) : null,
+    capabilities.selectable && !pending && rights.admin ? button("Choose what it keeps in step", choose, { id: "choose" }) : null,
     button("Disconnect", end, { id: "disconnect", class: "danger" }),
   ]);
 }

@@ -1,10 +1,11 @@
-/** The connectors of a namespace: how their runs went, and connecting another source. */
+/** Connectors, of a namespace or of all that the key opens: how their runs went, and connecting another source. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { number, plural, time } from "../format.js";
 import { NAMES, connecting } from "../parts/connecting.js";
+import { handshakes, states } from "../parts/operating.js";
 import { poll, renew } from "../parts/polling.js";
 import { outcome } from "../parts/runs.js";
 import { empty } from "../parts/states.js";
@@ -16,24 +17,44 @@ const LOOK_MS = 2000;
 export async function connectors(view) {
   const { api, namespace, query, rights, signal } = view;
   const place = el("section", { "aria-label": "Connectors" });
+  const way = namespace === undefined ? ["connectors"] : ["ns", namespace, "connectors"];
   const options = { page: query.get("page") ?? 1, limit: PER_PAGE };
-  const look = async () => renew(place, await api.get(path("ns", namespace, "connectors"), options, signal), (answer) => listed(answer, namespace));
-  await look();
+  const look = async () => renew(place, await api.get(path(...way), options, signal), (answer) => listed(answer, way));
+  const [known] = await Promise.all([states(view), look()]);
   poll(signal, LOOK_MS, look);
-  return [place, rights.writes(namespace) ? connecting(view) : null];
+  return [
+    place,
+    pending(known.connectors.filter((one) => one.status === "pending" && [undefined, one.namespace].includes(namespace))),
+    namespace !== undefined && rights.writes(namespace) ? connecting(view) : null,
+    handshakes(known.handshakes, NAMES),
+    namespace === undefined ? null : el("p", {}, el("a", { href: to(["connectors"]) }, "Connectors of every namespace")),
+  ];
 }
 
-function listed({ connectors: rows, pagination }, namespace) {
+function listed({ connectors: rows, pagination }, way) {
   if (rows.length === 0) return empty("Nothing is connected", "A connector keeps documents in step with a source: pages, mails, files, repositories, a web site.");
   const columns = [
-    { name: "Source", show: (row) => el("a", { href: to(["ns", namespace, "connectors", row.id]) }, NAMES[row.provider]) },
+    { name: "Source", show: (row) => link(row) },
     { name: "Account", show: (row) => row.account ?? "" },
     { name: "Documents", align: "number", show: (row) => `${number(row.documentCount)} of ${number(row.documentLimit)}` },
     { name: "Newest run", show: (row) => outcome(row) },
     { name: "Last success", show: (row) => time(row.system.lastSuccessfulSyncAt) },
   ];
-  return [
-    table(plural(pagination.totalItems, "connector"), columns, rows),
-    pager(pagination, (page) => to(["ns", namespace, "connectors"], { page })),
-  ];
+  if (way.length === 1) columns.splice(1, 0, { name: "Namespace", show: (row) => row.namespace });
+  return [table(plural(pagination.totalItems, "connector"), columns, rows), pager(pagination, (page) => to(way, { page }))];
+}
+
+function link({ namespace, id, provider }) {
+  return el("a", { href: to(["ns", namespace, "connectors", id]) }, NAMES[provider]);
+}
+
+/** Those that nobody has authorized yet: only operators are told of them. */
+function pending(rows) {
+  if (rows.length === 0) return null;
+  return el(
+    "section",
+    {},
+    el("h2", {}, "Not authorized yet"),
+    el("ul", {}, rows.map((row) => el("li", {}, row.namespace === null ? NAMES[row.provider] : [link(row), ` in ${row.namespace}`]))),
+  );
 }

@@ -6,7 +6,7 @@ import { bytes, number, plural, time } from "../format.js";
 import { letters } from "../parts/letters.js";
 import { poll, renew } from "../parts/polling.js";
 import { replaying } from "../parts/replaying.js";
-import { badge, problem } from "../parts/states.js";
+import { badge } from "../parts/states.js";
 import { table } from "../parts/tables.js";
 
 const LOOK_MS = 2000;
@@ -25,11 +25,7 @@ export async function pipeline(view) {
   };
   /** Do something, say what became of it, and look again. */
   const act = async (does) => {
-    try {
-      view.app.say(await does());
-    } catch (error) {
-      view.app.say(problem(error));
-    }
+    await view.app.attempt(does);
     await look();
   };
   await look();
