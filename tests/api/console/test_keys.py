@@ -1,5 +1,7 @@
 """Keys, profiles and settings in a real Chromium: what is made there works, and what is refused is said."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from tests.api.console.visitor import Visitor
@@ -104,6 +106,31 @@ async def test_a_profile_is_read_and_its_buckets_are_changed(visitor: Visitor) -
     await visitor.press("Remove this bucket")
     await visitor.press("Remove", "dialog")
     await visitor.sees("The bucket food is removed.")
+
+
+async def test_a_profile_is_read_as_it_was(visitor: Visitor) -> None:
+    moments = []
+    for day, place in ((1, "Lisbon"), (2, "Porto")):
+        text = f"My name is Alice. I live in {place}."
+        body = {"content": text, "date": f"2026-03-0{day}", "dreaming": "instant"}
+        await visitor.ok("POST", "/ns/then/document", body)
+        await visitor.world.settled()
+        moments.append(datetime.now(UTC).isoformat().replace("+00:00", "Z"))
+    await visitor.arrive("#/ns/then/profile")
+    await visitor.sees("User lives in Porto")
+    await visitor.go(f"#/ns/then/profile?at={moments[0]}")
+    await visitor.sees("User lives in Lisbon")
+    await visitor.sees("As it was on")
+    assert "Porto" not in await visitor.browser.text("main")
+    assert not await visitor.browser.run("return document.querySelector('main .danger')")
+    assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    await visitor.enter("As of", "")
+    await visitor.press("Show")
+    await visitor.sees("User lives in Porto")
+    await visitor.go(f'#/ns/then/search?q=Where does Alice live?&o={{"asOf":"{moments[0]}"}}')
+    await visitor.sees("As it was on")
+    assert "Porto" not in await visitor.browser.text("main")
 
 
 async def test_what_the_organization_says_holds_in_every_namespace(visitor: Visitor) -> None:

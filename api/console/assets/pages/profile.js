@@ -1,49 +1,77 @@
-/** What is known of whoever a namespace is about, in sections; and the sections of its own, to change. */
+/** What is known of whoever a namespace is about, in sections, now or at a past moment; and sections of its own, to change. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { adding, editing } from "../parts/buckets.js";
+import { checkbox, field, form, submit } from "../parts/forms.js";
+import { asItWas, momentInput, momentOf } from "../parts/moments.js";
 import { empty } from "../parts/states.js";
 
 const SECTIONS = { static: "What lasts", dynamic: "What is going on" };
-/** Facts made of several memories have no page of their own. */
-const TOGETHER = "aggregated_";
 
 export async function profile(view) {
-  const { api, namespace, signal, rights } = view;
+  const { api, namespace, query, signal, rights } = view;
   const way = path("ns", namespace, "profile", "buckets");
-  const [{ profile: known }, { buckets }, { buckets: shared }] = await Promise.all([
-    api.post(path("ns", namespace, "profile"), {}, undefined, signal),
+  const [asOf, forgotten] = [query.get("at"), query.get("forgotten") === "yes"];
+  const [answered, { buckets }, { buckets: shared }] = await Promise.all([
+    api.post(path("ns", namespace, "explain", "profile"), asOf ? { asOf, include: { forgotten } } : {}, undefined, signal),
     api.get(way, {}, signal),
     rights.operator ? api.get("admin/buckets", {}, signal) : { buckets: {} },
   ]);
-  const writes = rights.writes(namespace);
+  const { profile: known } = answered;
+  const changes = rights.writes(namespace) && !asOf;
   const sections = Object.entries(SECTIONS).map(([name, title]) => section(el("h2", {}, title), "", known[name], namespace));
-  const own = Object.entries(buckets).map(([name, description]) =>
-    section(el("h3", {}, name), description, known.buckets[name] ?? [], namespace, name in shared ? organizations() : writes ? editing(view, way, name, description) : null),
-  );
-  const nothing = [known.static, known.dynamic].flat().length === 0;
+  const own = Object.entries(buckets).map(([name, description]) => {
+    const below = name in shared ? organizations() : changes ? editing(view, way, name, description) : null;
+    return section(el("h3", {}, name), description, known.buckets[name] ?? [], namespace, below);
+  });
   return [
-    nothing ? empty("Little is known yet", "A profile is made of memories: add documents in which somebody says something of themselves.") : null,
+    past(view, asOf, forgotten),
+    asItWas(answered),
+    [known.static, known.dynamic].flat().length === 0 ? nothing(asOf) : null,
     el("div.two", {}, sections),
     el("h2", {}, "Buckets"),
     el("p.muted", {}, "Sections of your own: what fits a description is shown in it."),
     el("div.two", {}, own),
-    writes ? adding(view, way, { open: own.length === 0 }) : null,
+    changes ? adding(view, way, { open: own.length === 0 }) : null,
   ];
 }
 
+function past({ app, namespace }, asOf, forgotten) {
+  const input = momentInput(asOf);
+  const also = checkbox("With what was forgotten since", forgotten);
+  const show = () => app.go(["ns", namespace, "profile"], { at: momentOf(input), forgotten: also.box.checked ? "yes" : null });
+  return el(
+    "details",
+    { open: asOf !== null },
+    el("summary", {}, "As of a past moment"),
+    form(show, { class: "row" }, field("As of", input, "Empty: now."), also.node, submit("Show", {})),
+  );
+}
+
+function nothing(asOf) {
+  if (asOf) return empty("Little was known then", "What was added later is not shown.");
+  return empty("Little is known yet", "A profile is made of memories: add documents in which somebody says something of themselves.");
+}
+
 function section(heading, description, facts, namespace, below) {
-  const shown = ({ id, memory }) => (id.startsWith(TOGETHER) ? memory : el("a", { href: to(["ns", namespace, "memories", id]) }, memory));
   return el(
     "section.result",
     {},
     heading,
     description ? el("p.muted", {}, description) : null,
-    facts.length > 0 ? el("ul", {}, facts.map((one) => el("li", {}, shown(one)))) : el("p.muted", {}, "Nothing yet."),
+    facts.length > 0 ? el("ul", {}, facts.map((one) => el("li", {}, fact(one, namespace)))) : el("p.muted", {}, "Nothing yet."),
     below,
   );
+}
+
+/** A fact leads to the memory that it is, or to all that it is made of. */
+function fact({ memory, memories }, namespace) {
+  const link = (id, attributes, text) => el("a", { href: to(["ns", namespace, "memories", id]), ...attributes }, text);
+  if (memories.length === 1) return link(memories[0], {}, memory);
+  const sources = memories.map((id, at) => [" ", link(id, { "aria-label": `Memory ${at + 1} of ${memories.length}` }, String(at + 1))]);
+  return [memory, el("span.muted", {}, " of memories", sources)];
 }
 
 function organizations() {

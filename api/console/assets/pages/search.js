@@ -5,6 +5,7 @@ import { path } from "../api.js";
 import { number, plural } from "../format.js";
 import { FilterBuilder } from "../parts/filters.js";
 import { checkbox, field, form, select } from "../parts/forms.js";
+import { asItWas, momentInput, momentOf } from "../parts/moments.js";
 import { result } from "../parts/results.js";
 import { empty, failure, loading } from "../parts/states.js";
 
@@ -36,11 +37,12 @@ export async function search(view) {
 async function answer({ api, namespace, signal }, body, place) {
   refill(place, loading("results"));
   try {
-    const { results, searchTime, scale, limits } = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
-    if (results.length === 0) refill(place, nothing(body));
+    const answered = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
+    const { results, searchTime, scale } = answered;
+    if (results.length === 0) refill(place, asItWas(answered), nothing(body));
     else {
       const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
-      refill(place, el("p.muted", {}, summary), limits?.says.map((one) => el("p.muted", {}, one)), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, scale })))));
+      refill(place, el("p.muted", {}, summary), asItWas(answered), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, scale })))));
     }
   } catch (error) {
     if (!signal.aborted) refill(place, failure(error));
@@ -64,7 +66,7 @@ class Controls {
     this.rewrite = checkbox("Rewrite the question before asking", asked.rewriteQuery);
     this.related = checkbox("With what memories relate to", asked.include.related);
     this.forgotten = checkbox("With what was forgotten or has expired", asked.include.forgotten);
-    this.asOf = el("input", { type: "datetime-local", value: asked.asOf ? local(asked.asOf) : null });
+    this.asOf = momentInput(asked.asOf);
     this.filter = new FilterBuilder(asked.filter);
     this.node = el(
       "div.search",
@@ -90,7 +92,7 @@ class Controls {
 
   /** The body of the request. */
   read() {
-    const filter = this.filter.read();
+    const [filter, asOf] = [this.filter.read(), momentOf(this.asOf)];
     return {
       query: this.query.value,
       searchMode: this.mode.value,
@@ -100,15 +102,9 @@ class Controls {
       rewriteQuery: this.rewrite.box.checked,
       include: { documents: true, related: this.related.box.checked, forgotten: this.forgotten.box.checked },
       ...(filter ? { filter } : {}),
-      ...(this.asOf.value ? { asOf: new Date(this.asOf.value).toISOString() } : {}),
+      ...(asOf ? { asOf } : {}),
     };
   }
-}
-
-/** A moment as the field for it has them: in the visitor's own time. */
-function local(iso) {
-  const at = new Date(iso);
-  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
 /** What was asked, from the options of the address. */
