@@ -163,6 +163,12 @@ class Texts:
     def __iter__(self) -> Iterator[str]:
         return (self[row] for row in range(len(self)))
 
+    def some(self, rows: NDArray[np.intp]) -> list[str]:
+        """Many of them, in a third of the time that each by itself takes."""
+        data = self.data
+        bounds = zip(self.offsets[rows].tolist(), self.offsets[rows + 1].tolist(), strict=True)
+        return [str(data[start:end], "utf-8", "surrogatepass") for start, end in bounds]
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentColumns:

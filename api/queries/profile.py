@@ -1,9 +1,11 @@
 """Profiles: what lasts, what is going on now, and the namespace's own sections."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from weakref import ref
 
 from pipeline.columns import microseconds
 from pipeline.index.cache import NamespaceCache
@@ -14,13 +16,54 @@ from pipeline.profile.aggregates import Stated
 from pipeline.profile.buckets import effective
 from pipeline.profile.holding import time_of
 from pipeline.profile.sections import Fact, Portrait, portrait
-from pipeline.profile.view import Profiles
+from pipeline.profile.view import FRESH_MS, Profiles
 from pipeline.rows import NamespaceRow, OrganizationRow
 from schemas.filters import FilterExpression
 from schemas.http.profile import Profile, ProfileBody, ProfileFact
 
 REGARDED = 200
 """Newest facts of each kind of which a profile is made under a filter, which nobody knows in advance."""
+NARROWED = 256
+"""Profiles under a filter that are kept, some ten KB each."""
+
+
+_Question = tuple[str, str, tuple[tuple[str, str], ...]]
+"""A namespace, a filter and the definitions of buckets."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A portrait, of what an index held after it `settled` so often, at a moment."""
+
+    index: "ref[NamespaceIndex]"
+    settled: int
+    moment: datetime
+    portrait: Portrait
+
+
+class Narrowed:
+    """The profiles that were narrowed by filters lately, as long as they are what the index says."""
+
+    def __init__(self, capacity: int = NARROWED) -> None:
+        self._capacity = capacity
+        self._made: OrderedDict[_Question, _Made] = OrderedDict()
+
+    def find(self, question: _Question, index: NamespaceIndex, now: datetime) -> Portrait | None:
+        """The profile, if nothing changed since."""
+        made = self._made.get(question)
+        if made is None or made.index() is not index or made.settled != index.settled:
+            return None
+        if not made.moment <= now < made.moment + timedelta(milliseconds=FRESH_MS):
+            return None
+        self._made.move_to_end(question)
+        return made.portrait
+
+    def keep(self, question: _Question, made: _Made) -> None:
+        """Until others were asked for more lately."""
+        self._made[question] = made
+        self._made.move_to_end(question)
+        while len(self._made) > self._capacity:
+            self._made.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +73,7 @@ class Profiling:
     profiles: Profiles
     cache: NamespaceCache
     clock: Clock
+    narrowed: Narrowed = field(default_factory=Narrowed)
 
     async def __call__(
         self, namespace: NamespaceRow, organization: OrganizationRow, body: ProfileBody
@@ -50,7 +94,14 @@ class Profiling:
         if expression is None:
             return await self.profiles.portrait(namespace, organization)
         index, definitions = await self.cache.open(namespace), effective(namespace, organization)
-        return await self.under(expression, index, definitions, self.clock.now())
+        now = self.clock.now()
+        question = (namespace.name, expression.model_dump_json(), tuple(definitions.items()))
+        there = self.narrowed.find(question, index, now)
+        if there is None:
+            settled = index.settled
+            there = await self.under(expression, index, definitions, now)
+            self.narrowed.keep(question, _Made(ref(index), settled, now, there))
+        return there
 
     async def past(
         self,

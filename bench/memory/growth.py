@@ -128,7 +128,19 @@ def _document(number: int, known: Known) -> DocumentRow:
     at = _AT + timedelta(seconds=number)
     key = document_key(SPACE, f"d{number}")
     text = "\n".join(known(number))
-    return DocumentRow(key, SPACE, f"d{number}", number, number, at, at, "done", text=text, text_seq=number)
+    return DocumentRow(
+        key,
+        SPACE,
+        f"d{number}",
+        number,
+        number,
+        at,
+        at,
+        "done",
+        metadata={"shelf": number % 10},
+        text=text,
+        text_seq=number,
+    )
 
 
 async def _memories(embedder: Embedder, number: int, known: Known) -> list[MemoryRow]:

@@ -1,9 +1,10 @@
 """What is shown of rows that were found, and lists that need no question: in memory and from disk."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.index.candidates import SAME, Scored, top, visible
 from pipeline.index.documents import NO_DOCUMENT, DocumentSide
@@ -36,18 +37,24 @@ def nearest(parts: Iterable[Visible[MemoryColumns]], vector: Vector, limit: int)
 
 def newest(parts: Iterable[Visible[MemoryColumns]], limit: int) -> list[Remembered]:
     """The newest current memories, at most `limit` that last and `limit` that do not, newest first."""
-    found: list[Remembered] = []
-    for part in parts:
-        columns = part.segment.columns
-        current = visible(part, forgotten=False)
-        for kind in (columns.is_static, ~columns.is_static):
-            rows = np.flatnonzero(current & kind)
-            # One more at the same moment may have the id that decides, so ties are kept.
-            if len(rows) > limit:
-                times = columns.updated_at[rows]
-                rows = rows[times >= np.partition(times, len(rows) - limit)[len(rows) - limit]]
-            found += [_remembered(columns, row) for row in rows.tolist()]
-    return latest(found, limit)
+    seen = [(part.segment.columns, visible(part, forgotten=False)) for part in parts]
+    return latest([*_newest(seen, limit, lasting=True), *_newest(seen, limit, lasting=False)], limit)
+
+
+def _newest(
+    seen: Sequence[tuple[MemoryColumns, NDArray[np.bool_]]], limit: int, *, lasting: bool
+) -> Iterator[Remembered]:
+    """Of one kind at least as many; all that came at one moment, for ids decide between them."""
+    found = [(columns, np.flatnonzero(current & (columns.is_static == lasting))) for columns, current in seen]
+    every = np.concatenate([np.zeros(0, np.int64), *(columns.updated_at[rows] for columns, rows in found)])
+    cut = len(every) - limit
+    least = np.partition(every, cut)[cut] if cut > 0 else None
+    for columns, rows in found:
+        early = rows if least is None else rows[columns.updated_at[rows] >= least]
+        texts = (columns.ids.some(early), columns.texts.some(early), columns.dates.some(early))
+        times = columns.updated_at[early].tolist()
+        for row, at, id_, text, date in zip(early.tolist(), times, *texts, strict=True):
+            yield Remembered(at, id_, text, lasting, columns.vectors[row], date)
 
 
 def latest(memories: Iterable[Remembered], limit: int) -> list[Remembered]:
@@ -55,17 +62,6 @@ def latest(memories: Iterable[Remembered], limit: int) -> list[Remembered]:
     ordered = sorted(memories, key=lambda one: (-one.updated_at, one.id))
     lasting = [one for one in ordered if one.is_static][:limit]
     return [*lasting, *[one for one in ordered if not one.is_static][:limit]]
-
-
-def _remembered(columns: MemoryColumns, row: int) -> Remembered:
-    return Remembered(
-        updated_at=int(columns.updated_at[row]),
-        id=columns.ids[row],
-        text=columns.texts[row],
-        is_static=bool(columns.is_static[row]),
-        vector=columns.vectors[row],
-        date=columns.dates[row],
-    )
 
 
 def ranked(hits: Iterable[Hit], limit: int) -> list[Hit]:

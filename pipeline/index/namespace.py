@@ -36,6 +36,8 @@ class NamespaceIndex:
         self.documents = DocumentSide(documents)
         self.chunks = LiveRows[ChunkColumns]("chunk", self.documents, chunk_owners)
         self.memories = LiveRows[MemoryColumns]("memory", self.documents, memory_owners)
+        self.settled = 0
+        """How often changes were worked in: what was made of the rows meanwhile is what they say."""
 
     def __len__(self) -> int:
         return len(self.chunks) + len(self.memories)
@@ -62,6 +64,7 @@ class NamespaceIndex:
 
     def settle(self, changes: Changes) -> None:
         """Work in what has changed. Afterwards every search sees it."""
+        self.settled += 1
         came_or_went = self.documents.apply(changes.documents) if changes.documents else False
         if changes.chunks:
             self._replace_chunks(changes.chunks)

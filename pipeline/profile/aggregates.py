@@ -62,9 +62,13 @@ def aggregated(facts: Sequence[Stated]) -> list[Stated]:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a text says, as far as it matters here: `frame` and `thing` where it is of that form."""
+    """What a text says, as far as it matters here: `frame` and `thing` where it is of that form.
+
+    `less`: what says the same with less detail.
+    """
 
     words: tuple[str, ...]
+    less: tuple[tuple[str, ...], ...]
     frame: str | None = None
     thing: str = ""
 
@@ -85,22 +89,23 @@ class _Made:
 def _read(text: str) -> _Read:
     """A profile is made again with every change, mostly of the same facts."""
     said = tuple(words(text))
+    less = tuple(_less_detailed(said, text))
     match = _FRAME.match(text)
     if match is None or not _CLAUSE.isdisjoint(words(match["thing"])):
-        return _Read(said)
-    return _Read(said, match["frame"], match["thing"].rstrip("."))
+        return _Read(said, less)
+    return _Read(said, less, match["frame"], match["thing"].rstrip("."))
 
 
 def _in_most_detail(facts: Sequence[Stated]) -> list[_Made]:
     """Of facts that say the same, one with more detail than the other, the one with the most."""
-    spoken = [_read(fact.text).words for fact in facts]
-    longest_first = sorted(range(len(facts)), key=lambda at: (-len(spoken[at]), at))
+    spoken = [_read(fact.text) for fact in facts]
+    longest_first = sorted(range(len(facts)), key=lambda at: -len(spoken[at].words))
     says: dict[tuple[str, ...], int] = {}
     roots = list(range(len(facts)))
     for at in longest_first:
-        roots[at] = says.get(spoken[at], at)
+        roots[at] = says.get(spoken[at].words, at)
         if roots[at] == at:
-            for less in _less_detailed(spoken[at], facts[at].text):
+            for less in spoken[at].less:
                 says.setdefault(less, at)
     return _gathered(facts, roots)
 

@@ -32,6 +32,11 @@ class Section:
         return one in self._keys
 
     @property
+    def ordered(self) -> list[str]:
+        """The ids that are held, in order."""
+        return [one for _, one in sorted(self._keys.values())]
+
+    @property
     def is_thin(self) -> bool:
         """Whether too much went of what was held, so that what was cut off is missing."""
         return self._cut is not None and len(self._keys) < FEW
@@ -77,6 +82,10 @@ class Holding:
     def is_thin(self) -> bool:
         """Whether some section should be filled again."""
         return any(section.is_thin for section in self.sections.values())
+
+    def first(self, section: str) -> list[Fact]:
+        """The facts of a section, in order."""
+        return [self.facts[one] for one in self.sections[section].ordered]
 
     def change(self, rows: Iterable[tuple[str, MemoryRow | None]]) -> None:
         """Memories are now these (None: gone)."""

@@ -61,19 +61,27 @@ class Portrait:
 
 def portrait(facts: Iterable[Fact], names: Iterable[str], now: int) -> Portrait:
     """The profile that these facts make, with these buckets; `now` in milliseconds."""
-    every = list(facts)
-    lasting = sorted((one for one in every if one.is_static), key=_lasting_first)
-    passing = sorted((one for one in every if not one.is_static), key=_newest_first)
-    return Portrait(
-        static=_shown(lasting),
-        dynamic=_shown(_going_on(passing, now)),
-        buckets={
-            name: _shown(sorted((one for one in every if name in one.buckets), key=_newest_first))
-            for name in names
-        },
+    newest = sorted(facts, key=_newest_first)
+    return drawn(
+        sorted((one for one in newest if one.is_static), key=_lasting_first),
+        [one for one in newest if not one.is_static],
+        {name: [one for one in newest if name in one.buckets] for name in names},
+        now,
     )
 
 
+def drawn(
+    lasting: Sequence[Fact], passing: Sequence[Fact], buckets: Mapping[str, Sequence[Fact]], now: int
+) -> Portrait:
+    """The profile of facts in order already: what lasts as `durability` says, all else newest first."""
+    return Portrait(
+        static=_shown(lasting),
+        dynamic=_shown(_going_on(passing, now)),
+        buckets={name: _shown(members) for name, members in buckets.items()},
+    )
+
+
+@lru_cache(maxsize=8192)
 def durability(text: str, sources: int, when: int) -> int:
     """How early a lasting fact is shown: who somebody is, then what is plain, what most say, and the newest.
 
@@ -111,11 +119,16 @@ def _going_on(newest_first: Sequence[Fact], now: int) -> list[Fact]:
     ]
 
 
-def _shown(facts: Sequence[Fact]) -> list[Stated]:
-    """As few statements as say it all, within the bounds of a section."""
+def _shown(facts: Sequence[Fact]) -> Sequence[Stated]:
+    return _said(tuple((fact.id, fact.text) for fact in facts[:LOOKED_AT]))
+
+
+@lru_cache(maxsize=128)
+def _said(facts: Sequence[tuple[str, str]]) -> Sequence[Stated]:
+    """As few statements as say it all, within the bounds of a section; a change leaves most as they were."""
     shown: list[Stated] = []
     left = CHARACTERS
-    for one in aggregated([Stated(fact.id, fact.text) for fact in facts[:LOOKED_AT]]):
+    for one in aggregated([Stated(id_, text) for id_, text in facts]):
         left -= len(one.text)
         if len(shown) == FACTS or (left < 0 and shown):
             break

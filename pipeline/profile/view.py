@@ -9,12 +9,13 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pipeline.columns import microseconds
 from pipeline.ports import Catalog, Clock, Documents, Embedder, Memories
 from pipeline.profile.buckets import Buckets, described, effective
-from pipeline.profile.holding import Holding
-from pipeline.profile.sections import Fact, Portrait, portrait
+from pipeline.profile.holding import DYNAMIC, STATIC, Holding
+from pipeline.profile.sections import LOOKED_AT, Fact, Portrait, drawn
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
 from pipeline.text.terms import hashed
 
@@ -122,18 +123,24 @@ class Profiles:
     def _shown(self, entry: _Entry, holding: Holding) -> Portrait:
         now = microseconds(self._clock.now()) // 1000
         if entry.shown is None or not entry.shown_at <= now < entry.shown_at + FRESH_MS:
-            entry.shown = portrait(self._there(holding), entry.definitions, now)
+            entry.shown = drawn(
+                self._there(holding.first(STATIC)),
+                self._there(holding.first(DYNAMIC)),
+                {name: self._there(holding.first(name)) for name in entry.definitions},
+                now,
+            )
             entry.shown_at = now
         return entry.shown
 
-    def _there(self, holding: Holding) -> list[Fact]:
-        """Without facts whose documents are all gone."""
+    def _there(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Without facts whose documents are all gone, as many as are looked at."""
         gone = self._gone
-        return [
+        there = (
             fact
-            for fact in holding.facts.values()
-            if not fact.sources or not all(source in gone for source in fact.sources)
-        ]
+            for fact in facts
+            if not gone or not fact.sources or not all(source in gone for source in fact.sources)
+        )
+        return list(islice(there, LOOKED_AT))
 
     def _entry(self, namespace: NamespaceRow, definitions: Mapping[str, str]) -> _Entry:
         """The entry for what the namespace owns now, and for the buckets it has now."""

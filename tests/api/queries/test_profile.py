@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from api.queries.profile import Profiling
 from pipeline.index.cache import NamespaceCache
@@ -151,3 +153,52 @@ async def test_the_organization_wins_and_only_requested_buckets_are_shown() -> N
         "unknown": [],
     }
     assert np.all(home.memories.rows[0].vector == 0)
+
+
+FROM_A = {"field": "from", "operator": "eq", "value": "a"}
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["slept", "ate", "ran"]), st.sampled_from("ab"), st.booleans())
+    | st.sampled_from(["ask", "wait", "define", "forget", "delete"]),
+    max_size=14,
+)
+
+
+@given(STEPS)
+@settings(max_examples=40, deadline=None)
+async def test_what_was_narrowed_before_is_what_it_would_be_now(
+    steps: list[tuple[str, str, bool] | str],
+) -> None:
+    home, clock = Home(), FixedClock(EPOCH + timedelta(days=20))
+    kept = Profiling(home.profiles, home.cache, clock)
+    for step in [*steps, "ask"]:
+        match step:
+            case (str(text), str(key), bool(static)):
+                await home.know(text, key=key, static=static)
+            case "wait":
+                clock.advance(20 * 24 * 3600)
+            case "define":
+                home.define(work=f"Jobs {len(home.namespace.buckets)}")
+            case "forget":
+                gone = [row.id for row in home.memories.rows[:1]]
+                await home.memories.update(gone, lambda _, rows: [replace(rows[0], forgotten_at=EPOCH)])
+            case "delete":
+                await home.documents.update(["a"], lambda _, __: [])
+            case "ask":
+                for expression in (FROM_A, FROM_A | {"value": "b"}, FROM_A):
+                    body = ProfileBody.model_validate({"filter": expression})
+                    fresh = Profiling(home.profiles, home.cache, clock)
+                    found = await kept(home.namespace, home.organization, body)
+                    assert found == await fresh(home.namespace, home.organization, body)
+
+
+async def test_a_filter_that_was_asked_for_before_costs_nothing_until_something_changes() -> None:
+    home = Home()
+    await home.know("mine", key="a")
+    kept = Profiling(home.profiles, home.cache, FixedClock())
+    body = ProfileBody.model_validate({"filter": FROM_A})
+    expression = body.filter
+    first = await kept.portrait(home.namespace, home.organization, expression)
+    assert await kept.portrait(home.namespace, home.organization, expression) is first
+    await home.know("new", key="a")
+    again = await kept.portrait(home.namespace, home.organization, expression)
+    assert [one.text for one in again.static] == ["new", "mine"]

@@ -1,0 +1,140 @@
+"""What a profile costs, at first, again, after a change and narrowed: `python -m bench.memory.profiles`.
+
+In the tables of `bench.memory.growth`, without HTTP. A filter lets half of the documents through, or a tenth.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import median
+from time import perf_counter, process_time
+
+from api.queries.profile import Profiling
+from bench.figures import machine
+from bench.memory.growth import NAME, SPACE, fill, of_many
+from pipeline.foundation import SystemClock
+from pipeline.index.cache import NamespaceCache
+from pipeline.inference import open_embedder
+from pipeline.profile.view import Profiles
+from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
+from pipeline.store import Store, open_store
+from schemas.events import NamespaceChanged, SettingsChanged
+from schemas.filters import Compare, FilterExpression
+from schemas.http.profile import ProfileBody
+from schemas.ids import memory_id
+
+CACHE = 256 << 20
+ASKED = 200
+_BUCKETS = {
+    "work": "What somebody does for a living: jobs, employers, colleagues, projects",
+    "places": "Where somebody lives, was or goes: cities, countries, museums, shops",
+    "preferences": "What somebody likes, loves, prefers or dislikes",
+}
+_HALF = Compare(field="shelf", operator="gte", value=5)
+_TENTH = Compare(field="shelf", operator="lt", value=1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """A namespace whose profile is asked for."""
+
+    store: Store
+    profiling: Profiling
+    namespace: NamespaceRow
+
+    async def asked(self, expression: FilterExpression | None = None, *buckets: str) -> tuple[float, float]:
+        """Seconds of CPU, and on the clock."""
+        said = None if expression is None else expression.model_dump(by_alias=True)
+        body = ProfileBody.model_validate({"filter": said, "buckets": list(buckets) or None})
+        begun, began = process_time(), perf_counter()
+        await self.profiling(self.namespace, OrganizationRow(), body)
+        return process_time() - begun, perf_counter() - began
+
+    async def change(self, number: int) -> None:
+        """One memory is stated again, later."""
+        one = memory_id(SPACE, of_many(number)[0])
+        later = timedelta(hours=1)
+
+        def change(_: str, rows: list[MemoryRow]) -> list[MemoryRow]:
+            return [replace(row, updated_at=row.updated_at + later) for row in rows]
+
+        await self.store.memories.update([one], change)
+
+
+def main() -> None:
+    """Print one line for each question, as a Markdown table."""
+    options = argparse.ArgumentParser(prog="python -m bench.memory.profiles", description=__doc__)
+    options.add_argument("--memories", type=int, default=10_000)
+    options.add_argument("--data", type=Path, help="tables that were filled before, or are to be kept")
+    chosen = options.parse_args()
+    print(f"{chosen.memories:,} memories, {len(_BUCKETS)} buckets; {machine()}.\n")
+    print("| profile | ms of CPU | p99 | ms of clock | p99 |\n|---|---:|---:|---:|---:|")
+    with tempfile.TemporaryDirectory(prefix="recollect-profiles-") as folder:
+        asyncio.run(_print(chosen.data or Path(folder), chosen.memories))
+
+
+async def _print(data: Path, size: int) -> None:
+    if not (data / "tables").exists():
+        await fill(data, size)
+    home = await _opened(data)
+    _line("the first", [await home.asked()])
+    _line("again", [await home.asked() for _ in range(ASKED)])
+    _line("one bucket", [await home.asked(None, "places") for _ in range(ASKED)])
+    changed = []
+    for number in range(ASKED):
+        await home.change(number)
+        changed.append(await home.asked())
+    _line("after a change", changed)
+    for name, expression in (("half", _HALF), ("a tenth", _TENTH)):
+        _line(f"{name} by a filter, the first", [await home.asked(expression)])
+        _line(f"{name} by a filter", [await home.asked(expression) for _ in range(ASKED)])
+        _line(f"{name} by a filter, one bucket", [await home.asked(expression, "work") for _ in range(ASKED)])
+        changed = []
+        for number in range(ASKED):
+            await home.change(number)
+            changed.append(await home.asked(expression))
+        _line(f"{name} by a filter, after a change", changed)
+    await home.store.close()
+
+
+async def _opened(data: Path) -> _Home:
+    embedder = open_embedder("wordllama")
+    store = await open_store(
+        str(data / "tables"), dimensions=embedder.dimensions, shards=4, embedder=embedder.name
+    )
+    at, clock = datetime.now(UTC), SystemClock()
+    settings = NamespaceChanged(
+        name=NAME, generation=0, spaces=(SPACE,), created_at=at, updated_at=at, buckets=_BUCKETS
+    )
+    store.catalog.apply(SettingsChanged(change=settings))
+    namespace = store.catalog.namespace(NAME)
+    if namespace is None:
+        message = f"There is no namespace {NAME}"
+        raise SystemExit(message)
+    profiles = Profiles(
+        documents=store.documents,
+        memories=store.memories,
+        catalog=store.catalog,
+        embedder=embedder,
+        clock=clock,
+    )
+    cache = NamespaceCache(
+        store.documents, store.chunks, store.memories, store.catalog, CACHE, folder=data / "index"
+    )
+    return _Home(store, Profiling(profiles, cache, clock), namespace)
+
+
+def _line(name: str, taken: list[tuple[float, float]]) -> None:
+    cpu, clock = (sorted(1000 * one for one in each) for each in zip(*taken, strict=True))
+    last = int(0.99 * len(taken))
+    print(
+        f"| {name} | {median(cpu):.2f} | {cpu[last]:.2f} | {median(clock):.2f} | {clock[last]:.2f} |",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
