@@ -21,6 +21,7 @@ from bench.memory.growth import NAME, SPACE, fill
 from bench.recall import DATA
 from pipeline.index.cache import NamespaceCache
 from pipeline.inference import open_embedder
+from pipeline.memory.deriving.rules import concluded, held, sought
 from pipeline.memory.details import parent
 from pipeline.memory.ledger import Ledger
 from pipeline.memory.relations import judge, moment, replaced
@@ -30,6 +31,7 @@ from pipeline.ports import Neighbour, Neighbours, SharedWords
 from pipeline.store import open_store
 from pipeline.text.terms import hashed
 from schemas.events import NamespaceChanged, SettingsChanged
+from tests.data import conclusions
 from tests.data.relations import Verdict, pairs
 
 CACHE = 1 << 30
@@ -48,6 +50,8 @@ def main() -> None:
     _print_pairs("open")
     _print_pairs("details")
     _print_pairs("locked")
+    _print_conclusions("open")
+    _print_conclusions("locked")
     path = chosen.data / "locomo-dev.json"
     if path.is_file():
         _print_stream(path, show=chosen.show)
@@ -65,6 +69,15 @@ def _print_pairs(half: Literal["open", "details", "locked"]) -> None:
         wanted = sum(count for (truth, _), count in said.items() if truth == answer)
         if wanted:
             print(f"| {half} | {answer} | {wanted} | {given} | {right / given:.3f} | {right / wanted:.3f} |")
+
+
+def _print_conclusions(half: Literal["open", "locked"]) -> None:
+    every = conclusions.pairs(half)
+    drawn = [([one.text for one in concluded(pair.one, pair.other)], pair.conclusion) for pair in every]
+    wanted = sum(truth is not None for _, truth in drawn)
+    given = sum(len(texts) for texts, _ in drawn)
+    right = sum(truth in texts for texts, truth in drawn)
+    print(f"| {half} | derives | {wanted} | {given} | {right / given:.3f} | {right / wanted:.3f} |")
 
 
 def _judged(old: str, new: str, near: Neighbours) -> Verdict:
@@ -92,12 +105,13 @@ def _print_stream(path: Path, *, show: bool) -> None:
             if show:
                 print(f"{kind}: {old} | {new} | {why}")
     print(f"\n{memories:,} memories of conversations:")
-    for kind in _ANSWERS:
+    for kind in (*_ANSWERS, "derives"):
         print(f"- {kind}: {fired[kind]}, {1000 * fired[kind] / memories:.1f} per 1,000")
 
 
 def _related(texts: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
     filled: defaultdict[tuple[str, str], list[tuple[Slot, str]]] = defaultdict(list)
+    offered: defaultdict[str, list[str]] = defaultdict(list)
     counted = Counter[int]()
     for at, new in enumerate(texts):
         own = slots(new)
@@ -109,6 +123,10 @@ def _related(texts: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
                     yield "updates", old, new, slot.attribute
         for slot in own:
             filled[slot.key].append((slot, new))
+        for partner in dict.fromkeys(text for key in sought(new) for text in offered[key]):
+            yield from (("derives", partner, new, one.text) for one in concluded(new, partner))
+        for key in held(new):
+            offered[key].append(new)
         if more := parent(new, [Neighbour(old, old) for old in texts[:at]], Neighbours(at, counted)):
             yield "extends", more.target, new, more.why
         counted.update(set(hashed(new).tolist()))
@@ -146,7 +164,11 @@ async def _taken(ledger: Ledger, words: SharedWords, number: int, at: datetime) 
     text = _NEW[number % len(_NEW)].format(number=number, who=f"Person{number * 7}")
     begun, began = process_time(), perf_counter()
     own = slots(text)
-    judge(own, at, (await ledger.sharing([SPACE], own)).sharing([SPACE], own))
+    partners = sought(text)
+    known = await ledger.sharing([SPACE], own, partners)
+    judge(own, at, known.sharing([SPACE], own))
+    for one in known.keyed([SPACE], partners):
+        concluded(text, one.text)
     near = words(hashed(text))
     parent(text, near.found, near)
     return process_time() - begun, perf_counter() - began

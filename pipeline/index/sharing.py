@@ -51,7 +51,7 @@ class Sharing:
         best: list[Neighbour] = []
         for at, row in sorted(shared, key=lambda one: (-shared[one], one)):
             part = self.parts[at]
-            if _is_current(part, row):
+            if _is_current(part, row) and not part.segment.columns.is_inference[row]:
                 columns = part.segment.columns
                 facts = self.documents.facts(int(part.documents[row]))
                 best.append(Neighbour(columns.ids[row], columns.texts[row], facts.key if facts else ""))

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pipeline.rows import MemoryRow
+from schemas.events import FormedMemory
 
 
-def premises(row: MemoryRow) -> tuple[str, ...]:
+def premises(row: MemoryRow | FormedMemory) -> tuple[str, ...]:
     """Ids of the memories that this one was concluded from; none for what somebody stated."""
     if not row.is_inference:
         return ()

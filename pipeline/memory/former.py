@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from weakref import WeakValueDictionary
 
+from pipeline.memory.deriving import forming, rules
 from pipeline.memory.drafts import Draft
 from pipeline.memory.extraction import ByRules, Delay, Extraction
 from pipeline.memory.ledger import Facts, Ledger
@@ -110,15 +111,20 @@ class Former:
     async def _relate(self, owner: NamespaceRow, found: Sequence[tuple[Work, Sequence[Draft]]]) -> None:
         """Compare the facts with what is known, document by document, and publish them."""
         slots = [slot for _, facts in found for draft in facts for slot in draft.slots]
-        known = await self._ledger.sharing(owner.spaces, slots)
+        size = sum(self._count(owner.spaces).values())
+        partners = _partners(found) if size <= forming.LARGEST else []
+        known = await self._ledger.sharing(owner.spaces, slots, partners)
         await self._let_go_of_lost(known)
-        shared = await self._groups([work for work, _ in found], known)
-        small = sum(self._count(owner.spaces).values()) <= LARGEST
+        works = [work for work, _ in found]
+        shared = await self._groups(works, known)
+        premises = known.keyed(owner.spaces, partners)
+        groups = await self._own_groups(works, premises) if size <= forming.LARGEST else None
+        small = size <= LARGEST
         vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found and small else None
         events: list[MemoriesFormed] = []
         for work, facts in found:
             near = await vicinity.near(work, facts) if vicinity is not None else {}
-            events.append(await self._formed(known, owner, Surroundings(work, shared, near), facts))
+            events.append(await self._formed(known, owner, Surroundings(work, shared, near, groups), facts))
             if sum(len(event.memories) for event in events) >= TOGETHER:
                 await self._publish(events)
                 events = []
@@ -135,7 +141,8 @@ class Former:
         until = perf_counter() + BREATH_SECONDS
         for draft in facts:
             memory = writing.memory(draft)
-            memories.setdefault(memory.id, memory)
+            for one in (memory, *writing.conclusions(memory)):
+                memories.setdefault(one.id, one)
             if perf_counter() > until:
                 # A thousand facts of one slot take a second to compare, and requests are waiting.
                 await asyncio.sleep(0)
@@ -171,6 +178,21 @@ class Former:
         keys = {work.document for work in works} | {source for fact in facts for source in fact.sources}
         found = await self._documents.get(keys)
         return {key: {**rows[0].metadata, **(rows[0].group or {})} for key, rows in found.items() if rows}
+
+    async def _own_groups(
+        self, works: Sequence[Work], premises: Iterable[Known]
+    ) -> dict[str, Metadata | None]:
+        """The very group of each document that something may be concluded from."""
+        groups = {work.document: work.group for work in works}
+        others = {source for fact in premises for source in fact.sources} - groups.keys()
+        found = await self._documents.get(others) if others else {}
+        return {key: rows[0].group for key, rows in found.items() if rows} | groups
+
+
+def _partners(found: Sequence[tuple[Work, Sequence[Draft]]]) -> list[str]:
+    """Keys of what something may follow from together with these facts."""
+    texts = [draft.text for _, facts in found for draft in facts if not draft.is_inference]
+    return list(dict.fromkeys(key for text in texts for key in rules.sought(text)))
 
 
 def is_wanted(rows: Sequence[DocumentRow] | None, seq: int) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pipeline.memory import keys
 from pipeline.memory.conclusions import premises
+from pipeline.memory.deriving import rules
 from pipeline.memory.recent import Recent
 from pipeline.memory.relations import Known, moment
 from pipeline.memory.slots.reading import slots
@@ -24,11 +25,11 @@ CAPACITY = 200_000
 
 
 def known(row: MemoryRow) -> Known | None:
-    """The row as a fact; None if it can neither replace nor be replaced, and concludes nothing."""
+    """The row as a fact; None if it can neither replace nor be replaced, and has no part in conclusions."""
     own = slots(row.text)
     updates = tuple(one.target for one in row.relations if one.kind == "updates")
     needed = premises(row)
-    if not own and not updates and not needed:
+    if not own and not updates and not needed and not rules.held(row.text):
         return None
     statements = row.statements
     stated = stated_relations(row) if statements else row.relations
@@ -52,7 +53,9 @@ def known(row: MemoryRow) -> Known | None:
 def keys_of(row: MemoryRow) -> tuple[str, ...]:
     """What a memory is to be found by."""
     fact = known(row)
-    return () if fact is None else keys.of(fact.slots, (*fact.stated, *fact.replaced_by), fact.premises)
+    if fact is None:
+        return ()
+    return (*keys.of(fact.slots, (*fact.stated, *fact.replaced_by), fact.premises), *_offered(fact))
 
 
 class Facts:
@@ -82,7 +85,7 @@ class Facts:
         return self.keyed(spaces, keys.sought(some))
 
     def keyed(self, spaces: Sequence[str], some: Iterable[str]) -> list[Known]:
-        """Those that have any of these keys of slots."""
+        """Those that have any of these keys of slots or conclusions."""
         found = {one for key in some for space in spaces for one in self._slots.get((space, key), ())}
         return [self._facts[one] for one in sorted(found)]
 
@@ -102,7 +105,7 @@ class Facts:
         """Hold a fact, instead of what was held of it."""
         self.drop(fact.id)
         self._facts[fact.id] = fact
-        for key in keys.held(fact.slots):
+        for key in (*keys.held(fact.slots), *_offered(fact)):
             self._slots[fact.space, key].add(fact.id)
         for target in fact.updates:
             self._later[target].add(fact.id)
@@ -116,7 +119,7 @@ class Facts:
         fact = self._facts.pop(id, None)
         if fact is None:
             return
-        for key in keys.held(fact.slots):
+        for key in (*keys.held(fact.slots), *_offered(fact)):
             _discard(self._slots, (fact.space, key), id)
         for target in fact.updates:
             _discard(self._later, target, id)
@@ -137,10 +140,13 @@ class Ledger:
         self._recent = Recent(known) if looked_up is None else looked_up
         memories.subscribe(self._changed, self._matters)
 
-    async def sharing(self, spaces: Sequence[str], some: Iterable[Slot]) -> Facts:
-        """The facts that these slots can contradict or repeat, with those on their way to the table."""
+    async def sharing(self, spaces: Sequence[str], some: Iterable[Slot], also: Iterable[str] = ()) -> Facts:
+        """The facts that these slots can contradict or repeat, with those on their way to the table.
+
+        `also`: keys of more that is wanted.
+        """
         await self._memories.refresh(spaces)
-        wanted = keys.sought(some)
+        wanted = list(dict.fromkeys((*keys.sought(some), *also)))
         # What reaches the table while it is read is in one of both.
         before = self._ahead.keyed(spaces, wanted)
         facts = Facts(await self._lead_to(spaces, wanted))
@@ -215,6 +221,11 @@ class Ledger:
         for id_ in groups:
             self.drop(id_)
         self._recent.changed(groups)
+
+
+def _offered(fact: Known) -> tuple[str, ...]:
+    """Keys as a premise; nothing is concluded from conclusions."""
+    return () if fact.premises else rules.held(fact.text)
 
 
 def _known(rows: Iterable[MemoryRow]) -> list[Known]:

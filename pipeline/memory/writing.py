@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from json import dumps
 
+from pipeline.memory.deriving import forming, rules
 from pipeline.memory.details import parent
 from pipeline.memory.drafts import Draft
 from pipeline.memory.ledger import Facts
@@ -39,11 +40,15 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """A document, groups of the documents in question (by key), and neighbours of its facts (by text)."""
+    """A document, what documents in question share (by key), and neighbours of its facts (by text).
+
+    `groups`: of the documents whose facts something may follow from; None where nothing is to be concluded.
+    """
 
     work: Work
     shared: Mapping[str, Metadata]
     near: Mapping[str, Neighbours]
+    groups: Mapping[str, Metadata | None] | None = None
 
 
 class Writing:
@@ -59,6 +64,8 @@ class Writing:
         self._work = around.work
         self._shared = around.shared
         self._near = around.near
+        self._groups = around.groups
+        self._concluded = 0
         self._said: dict[str, Neighbour] = {}
         self._renewed: Counter[tuple[str, str]] = Counter()
 
@@ -88,6 +95,24 @@ class Writing:
             space=there.space if there is not None and there.space != self._work.space else None,
             by=draft.by,
         )
+
+    def conclusions(self, memory: FormedMemory) -> list[FormedMemory]:
+        """What follows from this fact and one that is known, or that the document said before it."""
+        wanted = rules.sought(memory.text)
+        if self._groups is None or memory.is_inference or not rules.held(memory.text):
+            return []
+        when = memory.since or moment(self._work.date, self._work.at)
+        there = self._known.get(memory.id)
+        if there is None:
+            self._put(self._new(memory.id, memory.text, when, is_static=memory.is_static))
+        else:
+            when = max(when, there.when)
+        others = self._visible(self._known.keyed(self._owner.spaces, wanted))
+        others = forming.of_group(others, self._groups, self._work.group)
+        found = forming.conclusions(forming.Premise(memory.id, memory.text, when), others)
+        found = found[: forming.MOST - self._concluded]
+        self._concluded += len(found)
+        return [one.model_copy(update={"id": self._id(forming.named(one))}) for one in found]
 
     def _id(self, said: str) -> str:
         """A group's memories are its own: what others state in the same words is another memory."""
@@ -166,22 +191,27 @@ class Writing:
         """Until the table has it, the fact is known from here."""
         there = self._known.get(id_)
         targets = tuple(one.target for one in verdict.relations)
-        fact = there or Known(
-            id=id_,
-            space=self._work.space,
-            text=draft.text,
-            slots=draft.slots,
-            when=when,
-            sources=(),
-            is_static=draft.is_static,
-            pending=(self._work.document, self._work.seq),
-        )
+        fact = there or self._new(id_, draft.text, when, slots=draft.slots, is_static=draft.is_static)
         sources = tuple(dict.fromkeys((*fact.sources, self._work.document)))
         updates = tuple(dict.fromkeys((*fact.updates, *targets)))
         self._put(replace(fact, when=when, sources=sources, updates=updates))
         for later in verdict.replaced_by:
             if (newer := self._known.get(later)) is not None and id_ not in newer.updates:
                 self._put(replace(newer, updates=(*newer.updates, id_)))
+
+    def _new(
+        self, id_: str, text: str, when: datetime, *, slots: tuple[Slot, ...] = (), is_static: bool
+    ) -> Known:
+        return Known(
+            id=id_,
+            space=self._work.space,
+            text=text,
+            slots=slots,
+            when=when,
+            sources=(self._work.document,),
+            is_static=is_static,
+            pending=(self._work.document, self._work.seq),
+        )
 
     def _put(self, fact: Known) -> None:
         self._known.put(fact)

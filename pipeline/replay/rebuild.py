@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from pipeline.extraction.split import StructuredSplitter
 from pipeline.extraction.summary import summarize
+from pipeline.memory.conclusions import premises
 from pipeline.ports import Splitter
 from pipeline.replay.copying import Copying
 from pipeline.replay.reading import Reader
@@ -28,7 +29,7 @@ from pipeline.text.terms import hashed
 from pipeline.tombstones import LocalTombstones
 from pipeline.worker import Pipeline
 from schemas.base import Event
-from schemas.events import DocumentExtracted, SettingsChanged
+from schemas.events import DocumentExtracted, MemoriesFormed, SettingsChanged
 from schemas.topics import (
     DOCUMENTS_EXTRACTED,
     DOCUMENTS_SUBMITTED,
@@ -259,14 +260,23 @@ class Rebuild:
         await self._store.documents.update(list(failed), change)
 
     async def _memories(self, ends: Offsets) -> None:
+        early: list[Record[MemoriesFormed]] = []
         async for window, offsets in self.reader.windows(MEMORIES_FORMED, ends[MEMORIES_FORMED.name]):
             if window:
                 await self._relate.handle(window)
+                early += filter(self._may_need_others, window)
             await self._breathe(MEMORIES_FORMED, offsets)
+        if early:
+            await self._relate.handle(early)
         async for hidden, offsets in self.reader.windows(MEMORIES_FORGOTTEN, ends[MEMORIES_FORGOTTEN.name]):
             if hidden:
                 await self._forget.handle(hidden)
             await self._breathe(MEMORIES_FORGOTTEN, offsets)
+
+    def _may_need_others(self, record: Record[MemoriesFormed]) -> bool:
+        """Whether it concludes something from memories that may stand in a partition that is read later."""
+        owner = self._store.catalog.owner(record.event.space)
+        return owner is not None and len(owner.spaces) > 1 and any(map(premises, record.event.memories))
 
     async def _breathe(self, topic: Topic[Any], offsets: int) -> None:
         """After a window: say so, keep what is in memory within its bound, and let others have the loop."""

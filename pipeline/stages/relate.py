@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+from pipeline.memory.conclusions import premises
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.statements import Edit, Reading, stated, statements_of, without
 from pipeline.ports import Catalog, Documents, Embedder
@@ -52,9 +53,12 @@ class Relate:
         if not events:
             return
         for portion in portions(events):
-            edits = await self._edits(portion)
-            await self.keeper.change({event.space for event in portion}, edits)
-            await self._done(portion)
+            rest = portion
+            while rest:
+                taken, edits = await self._edits(rest)
+                await self.keeper.change({event.space for event in rest[:taken]}, edits)
+                await self._done(rest[:taken])
+                rest = rest[taken:]
         await self.keeper.durable()
         await self.documents.durable()
 
@@ -77,24 +81,36 @@ class Relate:
             and found[0].created_at <= event.at
         ]
 
-    async def _edits(self, events: Sequence[MemoriesFormed]) -> dict[str, list[Edit]]:
+    async def _edits(self, events: Sequence[MemoriesFormed]) -> tuple[int, dict[str, list[Edit]]]:
+        """What the first of these events do to memories, and how many events that are.
+
+        Where one brings back what another took away, what was concluded from it goes in between.
+        """
         there = await self.memories.of_documents({event.document for event in events})
         supported, newest = _supported(events, there)
         stored = await self.memories.get({memory.id for event in events for memory in event.memories})
         readings = await self._readings(events, stored)
         order = await self._order(events, [row for rows in stored.values() for row in rows])
         edits: dict[str, list[Edit]] = {}
-        for event in events:
+        here = {id_ for id_, rows in stored.items() if rows}
+        missing: set[str] = set()
+        for place, event in enumerate(events):
             if event.seq < newest[event.document]:
                 continue
-            newest[event.document] = event.seq
             present = {memory.id for memory in event.memories}
-            for lost in sorted(supported[event.document] - present):
+            if not missing.isdisjoint(present):
+                return place, edits
+            newest[event.document] = event.seq
+            lost_here = supported[event.document] - present
+            missing |= lost_here
+            for lost in sorted(lost_here):
                 edits.setdefault(lost, []).append(without(frozenset({event.document})))
             supported[event.document] = present
             for memory in event.memories:
                 edits.setdefault(memory.id, []).append(stated(event, memory, readings[memory.id], order))
-        return edits
+            here |= present
+            missing |= {one for memory in event.memories for one in premises(memory)} - here
+        return len(events), edits
 
     async def _readings(
         self, events: Sequence[MemoriesFormed], stored: Mapping[str, Sequence[MemoryRow]]

@@ -1,0 +1,1 @@
+"""What follows from two memories together, by rules whose conclusions hold: pure."""
