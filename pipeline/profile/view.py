@@ -6,9 +6,10 @@ costs the same however many memories there are.
 """
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from pipeline.columns import microseconds
@@ -18,6 +19,8 @@ from pipeline.profile.holding import DYNAMIC, STATIC, Holding
 from pipeline.profile.sections import LOOKED_AT, Fact, Portrait, drawn
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
 from pipeline.text.terms import hashed
+
+log = logging.getLogger(__name__)
 
 CAPACITY = 200_000
 """Facts, at most, of namespaces that nobody asks about."""
@@ -29,6 +32,8 @@ FRESH_MS = 60_000
 """What is shown depends on the time of day a little, so it is made again after so long."""
 GONE = 50_000
 """Documents that went lately; the memories that only they supported follow them in a moment."""
+SMALL = 500
+"""Facts of a namespace that is sorted into other buckets in milliseconds: a question waits for that."""
 DEFINITIONS = 256
 JUDGED = 20_000
 """Facts whose buckets are remembered, of each set of definitions."""
@@ -44,13 +49,17 @@ class _Judge:
 
 @dataclass(eq=False, slots=True)
 class _Entry:
-    """A namespace: while it is being read there is no `holding`, and its changes wait."""
+    """A namespace: while it is being read there is no `holding`, and its changes wait.
+
+    `before`: what answers meanwhile where only its buckets are described anew.
+    """
 
     name: str
     spaces: tuple[str, ...]
     definitions: Mapping[str, str]
     holding: Holding | None = None
     loading: "asyncio.Task[None] | None" = None
+    before: "_Entry | None" = None
     changes: dict[str, MemoryRow | None] = field(default_factory=dict)
     shown: Portrait | None = None
     shown_at: int = 0
@@ -87,6 +96,8 @@ class Profiles:
             known = self._catalog.namespace(namespace.name) or namespace
             entry = self._entry(known, effective(known, organization))
             if entry.loading is not None:
+                if (meanwhile := self._meanwhile(entry)) is not None:
+                    return meanwhile
                 # Shielded: a caller who goes away must not take the reading from the others.
                 await asyncio.shield(entry.loading)
             self._settle(entry)
@@ -120,6 +131,18 @@ class Profiles:
         """An empty one with these buckets."""
         return Holding((await self._judge(definitions)).buckets)
 
+    def _meanwhile(self, entry: _Entry) -> Portrait | None:
+        """While a larger namespace is sorted into other buckets: those of before that are still named."""
+        before = entry.before
+        if before is None or before.holding is None:
+            return None
+        self._settle(before)
+        if before.holding.is_thin or len(before.holding.facts) < SMALL:
+            return None
+        shown = self._shown(before, before.holding)
+        there = shown.buckets
+        return replace(shown, buckets={name: there.get(name, ()) for name in entry.definitions})
+
     def _shown(self, entry: _Entry, holding: Holding) -> Portrait:
         now = microseconds(self._clock.now()) // 1000
         if entry.shown is None or not entry.shown_at <= now < entry.shown_at + FRESH_MS:
@@ -147,12 +170,19 @@ class Profiles:
         entry = self._entries.get(namespace.name)
         if entry is None or (entry.spaces, entry.definitions) != (namespace.spaces, definitions):
             self._drop(namespace.name)
-            entry = _Entry(namespace.name, namespace.spaces, definitions)
-            self._entries[entry.name] = entry
-            self._by_space.update(dict.fromkeys(entry.spaces, entry))
+            before = None
+            if entry is not None and entry.spaces == namespace.spaces:
+                before = entry.before if entry.holding is None else entry
+            entry = _Entry(namespace.name, namespace.spaces, definitions, before=before)
+            self._hold(entry)
             entry.loading = asyncio.create_task(self._load(entry))
+            entry.loading.add_done_callback(_told)
         self._entries.move_to_end(entry.name)
         return entry
+
+    def _hold(self, entry: _Entry) -> None:
+        self._entries[entry.name] = entry
+        self._by_space.update(dict.fromkeys(entry.spaces, entry))
 
     async def _load(self, entry: _Entry) -> None:
         try:
@@ -161,9 +191,11 @@ class Profiles:
                 await asyncio.to_thread(holding.add, batch)
             entry.holding = holding
         finally:
-            entry.loading = None
+            before, entry.loading, entry.before = entry.before, None, None
             if entry.holding is None and self._entries.get(entry.name) is entry:
                 self._drop(entry.name)
+                if before is not None:
+                    self._hold(before)
         self._evict(keep=entry)
 
     async def _judge(self, definitions: Mapping[str, str]) -> _Judge:
@@ -185,9 +217,10 @@ class Profiles:
     def _memories_changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
         for one, rows in groups.items():
             for entry in self._concerned(one, rows):
-                entry.changes[one] = rows[0] if rows else None
-                if len(entry.changes) >= AT_ONCE:
-                    self._settle(entry)
+                for each in (entry, *([] if entry.before is None else [entry.before])):
+                    each.changes[one] = rows[0] if rows else None
+                    if len(each.changes) >= AT_ONCE:
+                        self._settle(each)
 
     def _concerned(self, one: str, rows: Sequence[MemoryRow]) -> list[_Entry]:
         """What is gone no longer says its space: whoever holds it, or may come to hold it."""
@@ -210,6 +243,8 @@ class Profiles:
                 self._gone[key] = None
             for entry in self._entries.values():
                 entry.shown = None
+                if entry.before is not None:
+                    entry.before.shown = None
         while len(self._gone) > GONE:
             self._gone.popitem(last=False)
 
@@ -231,3 +266,9 @@ class Profiles:
         for space in entry.spaces if entry else ():
             if self._by_space.get(space) is entry:
                 del self._by_space[space]
+
+
+def _told(loading: "asyncio.Task[None]") -> None:
+    """Nobody may be waiting for it; the next question begins it again."""
+    if not loading.cancelled() and (error := loading.exception()) is not None:
+        log.warning("The memories of a namespace could not be read for its profile: %s", error)

@@ -1,6 +1,7 @@
 """What is kept up to date is what a fresh look at the table says."""
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -12,10 +13,10 @@ from hypothesis import strategies as st
 
 from pipeline.inference import open_embedder
 from pipeline.ports import Embedder
-from pipeline.profile import holding
+from pipeline.profile import holding, view
 from pipeline.profile.sections import Portrait
 from pipeline.profile.view import AT_ONCE, Profiles
-from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
+from pipeline.rows import DocumentRow, MemoryColumns, MemoryRow, NamespaceRow, OrganizationRow, Vector
 from pipeline.text.terms import hashed
 from tests.fakes import EPOCH, FakeCatalog, FakeDocuments, FakeMemories, FixedClock
 from tests.pipeline.store.samples import DIMENSIONS, opened
@@ -64,6 +65,20 @@ class Home:
 
     async def dynamic(self) -> list[str]:
         return [one.text for one in (await self.portrait()).dynamic]
+
+
+class Moody:
+    """An embedder that is away at first."""
+
+    name, dimensions, away = "moody", 1, True
+
+    async def documents(self, texts: Sequence[str]) -> list[Vector]:
+        if self.away:
+            raise OSError("away")
+        return [FLAT for _ in texts]
+
+    async def query(self, text: str, weight: object = None) -> Vector:
+        return FLAT
 
 
 def memory(id_: str, text: str, minute: int = 0, **fields: object) -> MemoryRow:
@@ -155,6 +170,77 @@ async def test_changed_descriptions_sort_everything_anew() -> None:
     assert {name: [one.id for one in facts] for name, facts in found.items()} == {"animals": ["a"]}
 
 
+class Gated(FakeMemories):
+    """Reads on when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def stream(self, spaces: Sequence[str]) -> AsyncIterator[MemoryColumns]:
+        async for batch in super().stream(spaces):
+            yield batch
+            await self.open.wait()
+
+
+@pytest.mark.parametrize("whose", ["namespace", "organization"])
+async def test_no_question_waits_while_many_memories_are_sorted_into_buckets_that_are_described_anew(
+    whose: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "SMALL", 0)
+    home, gated = Home(), Gated()
+    home.memories = gated
+    home.profiles = home.fresh()
+    organization = OrganizationRow()
+
+    async def sorted_() -> dict[str, list[str]]:
+        found = (await home.profiles.portrait(home.namespace, organization)).buckets
+        return {name: [one.id for one in facts] for name, facts in found.items()}
+
+    await home.put(
+        {"a": memory("a", "Ada has new jobs and employers"), "b": memory("b", "Ada has cats and dogs")}
+    )
+    assert await sorted_() == {"work": ["a"]}
+    gated.open.clear()
+    anew = {"work": "cats and dogs"}
+    if whose == "organization":
+        organization = OrganizationRow(buckets={**anew, "fun": "games and films"})
+    else:
+        home.catalog.names["alice"] = replace(home.namespace, buckets={**anew, "fun": "games and films"})
+    assert await sorted_() == {"work": ["a"], "fun": []}
+    await home.put(
+        {"c": memory("c", "Bea likes jobs and employers", 1), "d": memory("d", "Bea has cats and dogs", 2)}
+    )
+    assert await sorted_() == {"work": ["c", "a"], "fun": []}
+    gated.open.set()
+    loading = home.profiles._entries["alice"].loading
+    assert loading is not None
+    await loading
+    assert await sorted_() == {"work": ["d", "b"], "fun": []}
+
+
+async def test_what_is_sorted_stays_where_sorting_it_anew_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(view, "SMALL", 0)
+    home = Home(Moody())
+    home.embedder.away = False  # type: ignore[attr-defined]  # Moody's own
+    await home.put({"a": memory("a", "Ada has new jobs and employers")})
+    assert (await home.portrait()).buckets["work"]
+    home.embedder.away = True  # type: ignore[attr-defined]  # as above
+    home.catalog.names["alice"] = replace(home.namespace, buckets={"work": "cats and dogs"})
+    for _ in range(2):
+        assert [one.id for one in (await home.portrait()).buckets["work"]] == ["a"]
+        loading = home.profiles._entries["alice"].loading
+        assert loading is not None
+        await asyncio.wait([loading])
+    home.embedder.away = False  # type: ignore[attr-defined]  # as above
+    await home.portrait()
+    loading = home.profiles._entries["alice"].loading
+    assert loading is not None
+    await loading
+    assert (await home.portrait()).buckets == {"work": []}
+
+
 async def test_spaces_that_move_take_their_facts_along() -> None:
     home = Home()
     await home.put({"a": memory("a", "Ada slept"), "b": memory("b", "Bob ate", space="bob#0")})
@@ -178,16 +264,8 @@ async def test_only_so_many_facts_are_held() -> None:
 
 
 async def test_an_embedder_that_does_not_answer_is_asked_again() -> None:
-    class Moody:
-        name, dimensions, away = "moody", 1, True
-
-        async def documents(self, texts: list[str]) -> list[np.ndarray]:
-            if self.away:
-                raise OSError("away")
-            return [FLAT for _ in texts]
-
     moody = Moody()
-    home = Home(moody)  # type: ignore[arg-type]  # it is asked for documents only
+    home = Home(moody)
     with pytest.raises(OSError, match="away"):
         await home.portrait()
     moody.away = False
