@@ -6,10 +6,12 @@ from dataclasses import replace
 from api import ports
 from api.guards import Guards
 from api.queries.search import Models
+from api.quotas import OfConnectors
 from api.service import open_state
 from api.state import Serving, State
 from pipeline.live import Live
 from pipeline.replay.job import Replays
+from pipeline.rows import KeyRow
 from pipeline.worker import Pipeline
 
 
@@ -37,6 +39,16 @@ async def serving_of(
 
     live.serve(prepare)
     return serving
+
+
+def allowance_of(live: Live, guards: Guards) -> OfConnectors:
+    """The quotas, as connectors are held to them."""
+
+    def key(id_: str) -> KeyRow | None:
+        # Of the pipeline that is live by then.
+        return live.pipeline.store.catalog.key(id_)
+
+    return OfConnectors(guards.quotas, key, live.foundation.clock)
 
 
 async def _state(pipeline: Pipeline, admin_key: str | None, connectors: ports.Connectors | None) -> State:

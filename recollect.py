@@ -180,7 +180,7 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
     from api.server import address
     from api.server import serve as answer
     from api.service import first_key
-    from composition import serving_of
+    from composition import allowance_of, serving_of
     from connectors.service import open_connectors
     from pipeline.live import open_live
     from pipeline.replay.job import Replays
@@ -190,8 +190,8 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
     working = "pipeline" in parts
     async with (
         open_live(settings, working=working) as live,
-        open_connectors(live, reached_at) as connectors,
         open_guards(settings, live.foundation.bus, live.foundation.clock) as guards,
+        open_connectors(live, reached_at, allowance_of(live, guards)) as connectors,
     ):
         replays = Replays(live)
         serving = await serving_of(live, replays, own_key, connectors.offers, guards)

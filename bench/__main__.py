@@ -10,16 +10,17 @@ import tempfile
 from pathlib import Path
 
 from bench import connectors, lance, processes
-from bench.figures import machine, table, write
+from bench.figures import brief, machine, table, write
 from bench.load import Figures, Sizes, measure
 from bench.server import Server
 from bench.texts import Writer
 
-PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+ROOT = Path(__file__).parent.parent
+PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
 
 
 def main() -> None:
-    """Measure, print, and with --write put the table into docs/benchmarks.md."""
+    """Measure and print; with --write also into docs/benchmarks.md and the README."""
     options = _options()
     if options.connectors:
         connectors.run(quick=options.quick)
@@ -36,13 +37,14 @@ def main() -> None:
     print(result)
     if options.write:
         write(PAGE, result)
+        write(README, brief(ours, plain))
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the size")
     parser.add_argument("--alone", action="store_true", help="without plain LanceDB")
-    parser.add_argument("--write", action="store_true", help="put the table into docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="put it into docs/benchmarks.md and the README")
     parser.add_argument("--connectors", action="store_true", help="only how fast a connector runs")
     parser.add_argument(
         "--processes", action="store_true", help="only ingest and replay, in one process and on Kafka"

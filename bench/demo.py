@@ -1,9 +1,13 @@
-"""The demonstration: remember the long descriptions of the installed packages, then ask five questions."""
+"""The demonstration: remember the long descriptions of the installed packages, then ask five questions.
+
+`python -m bench.demo` puts what it prints into the README.
+"""
 
 import re
 import tempfile
 import time
 from importlib.metadata import metadata
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from api.commandline.conventions import failure
 from api.commands import shown
 from api.remote import Service
+from bench.figures import write
 from bench.server import Server
 from bench.texts import descriptions
 
@@ -130,3 +135,17 @@ def _ask(service: Service, question: str, console: Console) -> None:
             f"  {result['similarity']:.2f}  [cyan]{escape(str(name))}[/]  {escape(line)}", soft_wrap=True
         )
     console.print()
+
+
+def main() -> None:
+    """On a service of its own, as the README shows it."""
+    said = StringIO()
+    run(None, None, Console(file=said, width=WIDTH))
+    shown = said.getvalue()
+    lines = "\n".join(line.rstrip() for line in shown[shown.index("Remembering") :].strip().splitlines())
+    readme = Path(__file__).parent.parent / "README.md"
+    write(readme, f"```\n{lines}\n```", "<!-- demo -->", "<!-- /demo -->")
+
+
+if __name__ == "__main__":
+    main()

@@ -47,6 +47,16 @@ LINES = (
 )
 
 
+BRIEF = (
+    ("add acknowledged, on disk", ("add_alone_p50",), ", not synced"),
+    ("added → found", ("found_p50",), ""),
+    ("search with a metadata filter, p50 / p99", ("filtered_p50", "filtered_p99"), ""),
+    ("1 KB documents end to end", ("ingest",), ""),
+    ("resident memory", ("rss",), ""),
+)
+"""What the README shows: the words, the figures, and what there is to say of plain LanceDB's."""
+
+
 def percentile(values: Sequence[float], share: float) -> float:
     """The value below which `share` of the values lie (nearest rank)."""
     ordered = sorted(values)
@@ -63,6 +73,20 @@ def table(ours: Mapping[str, float], plain: Mapping[str, float], note: str) -> s
     head = ["| | recollect | target | | plain LanceDB |", "|---|---:|---:|---|---:|"]
     rows = [_row(line, ours[line.key], plain.get(line.key)) for line in LINES if line.key in ours]
     return "\n".join([note, "", *head, *rows])
+
+
+def brief(ours: Mapping[str, float], plain: Mapping[str, float]) -> str:
+    """The few that a reader looks for first, as Markdown."""
+    rows = [
+        f"| {what} | {_figures(keys, ours)} | {_figures(keys, plain) + note if keys[0] in plain else ''} |"
+        for what, keys, note in BRIEF
+    ]
+    return "\n".join(["| | recollect | plain LanceDB, in process |", "|---|---:|---:|", *rows])
+
+
+def _figures(keys: Sequence[str], values: Mapping[str, float]) -> str:
+    unit = next(line.unit for line in LINES if line.key == keys[0])
+    return f"{' / '.join(_number(values[key]) for key in keys)} {unit}"
 
 
 def _row(line: Line, value: float, beside: float | None) -> str:

@@ -11,6 +11,7 @@ from itertools import takewhile
 from typing import Final, cast
 
 from connectors import subscriptions
+from connectors.allowance import Allowance
 from connectors.connecting import Connecting
 from connectors.documents import deletion, document_id, document_prefix, pages
 from connectors.errors import ConnectorError
@@ -42,6 +43,7 @@ class Engine:
     connecting: Connecting
     states: ConnectorStates
     blobs: Blobs
+    allowance: Allowance
     every: timedelta = timedelta(hours=4)
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(RUNS))
     _working: dict[str, asyncio.Task[None]] = field(default_factory=dict)
@@ -141,6 +143,7 @@ class Engine:
             clock=self.connections.clock,
             report=self.connections.report,
             documents=self.connections.documents.ids,
+            allowance=self.allowance,
         )
         asked = asked.model_copy(update={"queued": False})
         await runner.run(

@@ -34,6 +34,12 @@ class PlanRequiredError(ConnectorError):
     code = "plan_required"
 
 
+class UsedUpError(ConnectorError):
+    """The documents of this month are used up here: a later run goes on from where this one ended."""
+
+    code = "plan_required"
+
+
 class UnavailableError(ConnectorError):
     """The provider does not answer, or not sensibly, also after several attempts."""
 

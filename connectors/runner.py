@@ -13,8 +13,15 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
+from connectors.allowance import Allowance
 from connectors.documents import Fingerprint, deletion, document_id, document_prefix, submission
-from connectors.errors import ConnectorError, CursorExpiredError, NotFetchedError, RateLimitedError
+from connectors.errors import (
+    ConnectorError,
+    CursorExpiredError,
+    NotFetchedError,
+    RateLimitedError,
+    UsedUpError,
+)
 from connectors.known import KnownItems
 from connectors.ports import (
     Checkpoint,
@@ -72,6 +79,8 @@ class _Batch:
 
     events: list[DocumentSubmitted] = field(default_factory=list)
     bytes: int = 0
+    contents: int = 0
+    """How many of them count towards quotas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +93,7 @@ class Runner:
     report: Callable[[ConnectorChanged, SyncReported], Awaitable[None]]
     documents: Callable[[str, str], Awaitable[Sequence[str]]]
     """The ids of the documents in a space that begin so."""
+    allowance: Allowance
 
     async def run(
         self,
@@ -257,6 +267,8 @@ class _Run:
         if not fits:
             return
         fingerprint = Fingerprint.of(item)
+        if sent != fingerprint:
+            self._require_one_more()
         try:
             event = await submission(
                 self._row, item, sent, fingerprint, blobs=self._runner.blobs, at=self._runner.clock.now()
@@ -268,6 +280,12 @@ class _Run:
         size = len(event.content.text or "") if event.content else 0
         self._send(event, 1000 + size)
         await self._known.sent(item, fingerprint)
+
+    def _require_one_more(self) -> None:
+        """UsedUpError where no further content may come in: what is known and the cursor stay before it."""
+        refusal = self._runner.allowance.refusal(self._row.key, self._batch.contents + 1)
+        if refusal is not None:
+            raise UsedUpError(refusal)
 
     async def _failure(self, failure: Failure) -> None:
         self._count(processed=1, failed=1)
@@ -317,6 +335,7 @@ class _Run:
     def _send(self, event: DocumentSubmitted, size: int) -> None:
         self._batch.events.append(event)
         self._batch.bytes += size
+        self._batch.contents += event.content is not None or event.upload is not None
 
     async def _publish(self) -> None:
         batch, self._batch = self._batch, _Batch()
@@ -324,6 +343,7 @@ class _Run:
             self._hold.check()
             entries = [(f"{event.space}/{event.document}", event) for event in batch.events]
             await self._runner.publisher.publish(DOCUMENTS_SUBMITTED, entries)
+            self._runner.allowance.count(self._row.key, batch.contents)
 
     async def _save(self) -> None:
         """Documents first, then what is known of them together with the cursor."""

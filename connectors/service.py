@@ -11,6 +11,7 @@ from functools import cached_property
 import httpx2
 from starlette.routing import BaseRoute
 
+from connectors.allowance import Allowance
 from connectors.connecting import Connecting
 from connectors.edge.routes import edge_routes
 from connectors.edge.webhooks import Webhooks
@@ -73,6 +74,7 @@ class Providers(Mapping[str, Provider]):
 async def open_connectors(
     live: Live,
     address: str,
+    allowance: Allowance,
     *,
     providers: Mapping[str, Provider] | None = None,
     transport: httpx2.AsyncBaseTransport | None = None,
@@ -99,6 +101,7 @@ async def open_connectors(
         connecting=connecting,
         states=states,
         blobs=foundation.blobs,
+        allowance=allowance,
         every=timedelta(hours=settings.connectors_every_hours),
     )
     try:

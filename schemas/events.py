@@ -284,6 +284,8 @@ class ConnectorChanged(Event):
     every: float | None = None
     revision: int = 0
     keep_documents: bool = False
+    key: str | None = None
+    """The API key that made it, whose documents of the month its own are; None: it is older than this."""
     created_at: datetime
     updated_at: datetime
 

@@ -35,7 +35,7 @@ _DEFAULTS: Mapping[str, Mapping[str, str | float | bool]] = {
 """What a config says where the caller did not."""
 
 
-async def create(state: State, namespace: str, body: ConnectorBody) -> ConnectorCreated:
+async def create(state: State, principal: Principal, namespace: str, body: ConnectorBody) -> ConnectorCreated:
     """Connect a source: at once, or as soon as somebody has authorized it."""
     connectors, offer = _offered(state, body.provider)
     given = body.model_dump(by_alias=True, exclude_unset=True)
@@ -50,6 +50,7 @@ async def create(state: State, namespace: str, body: ConnectorBody) -> Connector
         config={name: value for name, value in config.items() if name not in SECRET_FIELDS} or None,
         document_limit=given.get("documentLimit", CONNECTOR_DOCUMENTS),
         authorize_until=now + AUTHORIZE_FOR if offer.authorizes else None,
+        key=principal.id,
         created_at=now,
         updated_at=now,
     )

@@ -72,7 +72,7 @@ async def list_of_namespace(
 )
 async def create(access: Writer, body: Annotated[ConnectorBody, Body()]) -> ConnectorCreated:
     """Connect a source of documents."""
-    created = await connectors.create(access.state, access.namespace, body)
+    created = await connectors.create(access.state, access.principal, access.namespace, body)
     access.note(id=created.id, provider=body.provider)
     return created
 

@@ -1,11 +1,13 @@
 """Figures as a reader sees them."""
 
+import re
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.figures import milliseconds, percentile, table, write
+from bench.__main__ import PAGE, README
+from bench.figures import BEGIN, END, LINES, brief, milliseconds, percentile, table, write
 
 
 def test_a_target_that_is_met_or_missed_says_so_in_both_directions() -> None:
@@ -38,3 +40,18 @@ def test_a_percentile_is_one_of_the_values_and_grows_with_its_share(
 def test_seconds_become_milliseconds() -> None:
     assert milliseconds([0.001, 0.002, 0.9]) == 2.0
     assert milliseconds([0.001, 0.002, 0.9], 0.99) == 900.0
+
+
+def test_the_readme_shows_the_figures_of_the_page() -> None:
+    page = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
+    found = dict(re.findall(r"^\| ([^|]+) \| \*\*([\d.,]+) ", page, re.MULTILINE))
+    values = {line.key: float(found[line.what].replace(",", "")) for line in LINES}
+    rows = README.read_text().partition(BEGIN)[2].partition(END)[0].strip().splitlines()
+    for row, shown in zip(brief(values, {}).splitlines(), rows, strict=True):
+        assert shown.split("|")[:3] == row.split("|")[:3]
+
+
+def test_what_was_not_measured_beside_is_left_empty() -> None:
+    shown = brief(dict.fromkeys((line.key for line in LINES), 5.0), {"rss": 512.0})
+    assert "| resident memory | 5.00 MB | 512 MB |" in shown
+    assert "| search with a metadata filter, p50 / p99 | 5.00 / 5.00 ms |  |" in shown

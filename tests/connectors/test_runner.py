@@ -125,6 +125,24 @@ class Documents:
         return sorted(id_ for id_ in self.texts if id_.startswith(prefix))
 
 
+class Month:
+    """An allowance of so many documents; None: any number."""
+
+    def __init__(self) -> None:
+        self.left: int | None = None
+        self.counted = 0
+
+    def refusal(self, key: str | None, wanted: int) -> str | None:
+        assert key == "a-key"
+        return None if self.left is None or wanted <= self.left else "Used up."
+
+    def count(self, key: str | None, documents: int) -> None:
+        assert key == "a-key"
+        self.counted += documents
+        if self.left is not None:
+            self.left -= documents
+
+
 class Bench:
     """A connector whose runs one calls."""
 
@@ -132,6 +150,7 @@ class Bench:
         self.states = states
         self.provider = provider
         self.documents = Documents()
+        self.month = Month()
         self.clock = FixedClock()
         self.reports: list[SyncReported] = []
         self.number = 0
@@ -141,6 +160,7 @@ class Bench:
             space="alice#0",
             status="active",
             document_limit=MANY,
+            key="a-key",
             created_at=EPOCH,
             updated_at=EPOCH,
         )
@@ -162,6 +182,7 @@ class Bench:
             clock=self.clock,
             report=self._reported,
             documents=self.documents.ids,
+            allowance=self.month,
         )
         async with self.states.state("con_1") as state:
             return await runner.run(
@@ -198,6 +219,7 @@ _ACTIONS = st.lists(
         st.tuples(st.just("run"), st.booleans()),
         st.tuples(st.just("lose")),
         st.tuples(st.just("cut"), st.integers(0, 12), st.sampled_from([KilledError, UnavailableError])),
+        st.tuples(st.just("allow"), st.integers(0, 6)),
     ),
     max_size=14,
 )
@@ -220,6 +242,8 @@ def test_after_a_complete_listing_documents_are_the_first_of_the_source(actions:
             }
             assert (report.status, report.documents) == ("completed", len(newest))
             assert report.left_out == len(world.items) - len(newest)
+            contents = [event for event in bench.documents.events if event.content is not None]
+            assert bench.month.counted == len(contents)
 
     asyncio.run(play())
 
@@ -237,6 +261,12 @@ async def _act(bench: Bench, world: World, action: Action) -> None:
         case ("run", full):
             await bench.run(full=full)
             assert len(bench.documents.texts) <= max(bench.row.document_limit, bench.reports[-1].documents)
+        case ("allow", documents):
+            before, bench.month.left = bench.month.counted, documents
+            report = await bench.run()
+            assert bench.month.counted - before <= documents
+            assert report.error_code == (None if report.status == "completed" else "plan_required")
+            bench.month.left = None
         case ("cut", steps, by):
             world.steps, world.cut_after, world.cut_by = 0, steps, by
             try:
@@ -284,6 +314,38 @@ async def test_a_run_that_goes_on_counts_on(states: ConnectorStates) -> None:
     report = await bench.run(again=True)
     assert (report.processed, report.documents) == (10, 10)
     assert world.fetched - fetched <= 10 - 3
+
+
+@pytest.mark.anyio
+async def test_a_run_without_quota_takes_what_it_may_and_the_next_goes_on_from_there(
+    states: ConnectorStates,
+) -> None:
+    world = World()
+    bench = Bench(states, world)
+    for number in range(10):
+        world.put(f"k{number}")
+    bench.month.left = 7
+    report = await bench.run()
+    assert (report.status, report.error_code, report.error) == ("failed", "plan_required", "Used up.")
+    assert len(bench.documents.texts) == 7
+    bench.month.left = 3
+    report = await bench.run()
+    assert (report.status, report.documents) == ("completed", 10)
+    assert len(bench.documents.events) == 10, "each came in once"
+
+
+@pytest.mark.anyio
+async def test_what_goes_needs_no_quota(states: ConnectorStates) -> None:
+    world = World()
+    bench = Bench(states, world)
+    world.put("one")
+    world.put("two")
+    await bench.run()
+    bench.month.left = 0
+    world.remove("one")
+    assert (await bench.run()).status == "completed"
+    assert bench.documents.texts.keys() == bench.ids(["two"])
+    assert (await bench.run(full=True)).status == "completed"
 
 
 @pytest.mark.anyio

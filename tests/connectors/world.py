@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from api.app import create_app
 from api.guards import open_guards
 from api.state import Serving
-from composition import serving_of
+from composition import allowance_of, serving_of
 from connectors.ports import Provider
 from connectors.service import Connectors, open_connectors
 from pipeline.live import Live, open_live
@@ -136,8 +136,10 @@ async def connected(
     """
     async with (
         open_live(settings(folder, **fields)) as live,
-        open_connectors(live, ADDRESS, providers=providers, transport=transport) as connectors,
         open_guards(live.foundation.settings, live.foundation.bus, live.foundation.clock) as guards,
+        open_connectors(
+            live, ADDRESS, allowance_of(live, guards), providers=providers, transport=transport
+        ) as connectors,
     ):
         serving = await serving_of(live, Replays(live), ADMIN, connectors.offers, guards)
 

@@ -6,7 +6,7 @@ const TONES = { completed: "good", failed: "bad", running: "warn" };
 const WAYS = {
   auth_expired: "The access has ended: connect it again.",
   rate_limited: "The source asked to wait; the next run goes on.",
-  plan_required: "The account's plan does not allow it.",
+  plan_required: "The account's plan, or a quota of this service, does not allow it.",
   provider_unavailable: "The source did not answer; the next run tries again.",
 };
 
