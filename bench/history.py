@@ -24,7 +24,7 @@ PARTITIONS = 4
 AT_ONCE = 2000
 TEXTS = 20_000
 """Texts are written once and used again with a number of their own: writing a million takes longer than
-reading them."""
+reading them. A namespace has each of them once before it has one twice."""
 
 _READERS: tuple[tuple[str, Topic[Any]], ...] = (
     ("extract", DOCUMENTS_SUBMITTED),
@@ -101,7 +101,7 @@ def _submitted(numbers: Sequence[int], namespaces: int, texts: Sequence[str]) ->
             document=document_key(home, public),
             id=public,
             at=datetime.now(UTC),
-            content=Content(text=f"{texts[number % len(texts)]} Number {number}."),
+            content=Content(text=f"{texts[number // namespaces % len(texts)]} Number {number}."),
             metadata={"share": f"s{number % 10}", "number": number},
             task_type="superrag",
         )

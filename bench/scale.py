@@ -97,8 +97,8 @@ def _measure(documents: int, namespaces: int, folder: Path | None) -> Grown:
         data.mkdir()
         asyncio.run(history.write(data, documents, namespaces, CHARACTERS))
         _say("  written; replaying")
-        replayed = _replay(data)
-        _say(f"  replayed in {replayed:.1f} s")
+        took = replayed(data)
+        _say(f"  replayed in {took:.1f} s")
         server = Server(data)
         start = server.start()
         try:
@@ -109,7 +109,7 @@ def _measure(documents: int, namespaces: int, folder: Path | None) -> Grown:
         return Grown(
             documents=documents,
             namespaces=namespaces,
-            replay=documents / replayed,
+            replay=documents / took,
             start=start,
             tables=sum(tables),
             log=size(data / "log"),
@@ -118,7 +118,7 @@ def _measure(documents: int, namespaces: int, folder: Path | None) -> Grown:
         )
 
 
-def _replay(data: Path) -> float:
+def replayed(data: Path) -> float:
     """Seconds to build the tables from the log, by the command that an operator has."""
     began = time.perf_counter()
     subprocess.run(  # noqa: S603 - our own command

@@ -1,5 +1,7 @@
 """A query becomes a question: its terms weighed in the namespace, its vector, its scale."""
 
+import asyncio
+
 from pipeline.index.cues import Cues
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.parameters import calibration
@@ -19,12 +21,16 @@ async def ask(
     words = list(dict.fromkeys(hashed(query[:QUERY_CHARACTERS]).tolist()))[:QUERY_TERMS]
     statistics = await namespace.statistics(words)
     weights = statistics.weights()
-    vector = await embedder.query((meaning or query)[:QUERY_CHARACTERS], weights.word)
+    embedding = embedder.query((meaning or query)[:QUERY_CHARACTERS], weights.word)
+    if namespace.small:
+        documents, vector = statistics.documents(), await embedding
+    else:
+        documents, vector = await asyncio.gather(asyncio.to_thread(statistics.documents), embedding)
     return Question(
         weights=weights,
         vector=vector,
         scale=calibration(embedder.name),
         average=statistics.average,
-        documents=statistics.documents(),
+        documents=documents,
         cues=Cues.of(query[:QUERY_CHARACTERS]),
     )

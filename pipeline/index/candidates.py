@@ -50,32 +50,62 @@ class Scored(NamedTuple):
         return int(self.part.documents[self.row])
 
 
-def candidates(
-    question: Question,
-    wanted: Wanted,
-    documents: DocumentSide,
-    passing: NDArray[np.bool_] | None,
-    parts: Iterable[Part],
-) -> list[Scored]:
-    """At least CANDIDATES of either kind, if there are as many, in no order.
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How segments are looked at for one question, each by itself and so in any thread."""
 
-    `passing` says by ordinal which documents the filter lets through.
-    """
-    most = max(wanted.limit, CANDIDATES)
-    seen = list(passed(parts, documents, passing))  # type: ignore[misc]  # segments of either kind
-    exact = sum(len(part.segment) for part in seen) <= EXACT_ROWS
-    looked: dict[Kind, list[_Rows]] = {}
-    for part in seen:
-        rows = np.flatnonzero(visible(part, forgotten=wanted.forgotten))
-        looked.setdefault(kind_of(part), []).append(_best(question, part, rows, most, exact=exact))
-    found = [one for some in looked.values() for one in _best_of(some, most)]
-    return [
-        one for some in found for one in (_explained(question, some) if wanted.explained else some.scored())
-    ]
+    question: Question
+    wanted: Wanted
+    documents: DocumentSide
+    passing: NDArray[np.bool_] | None
+    """By ordinal: which documents the filter lets through."""
+    exact: bool
+    """Whether every row gets its cosine."""
+
+    @property
+    def most(self) -> int:
+        """How many rows of either kind are candidates."""
+        return max(self.wanted.limit, CANDIDATES)
+
+    def at(self, parts: Iterable[Part]) -> list["Found"]:
+        """The best rows of each segment."""
+        seen: Iterable[Part] = passed(parts, self.documents, self.passing)  # type: ignore[misc]  # either kind
+        return [
+            _best(
+                self.question, part, _rows(part, forgotten=self.wanted.forgotten), self.most, exact=self.exact
+            )
+            for part in seen
+        ]
+
+    def candidates(self, found: Iterable["Found"]) -> list[Scored]:
+        """Of all segments at least CANDIDATES of either kind, if there are as many, in no order."""
+        looked: dict[Kind, list[Found]] = {}
+        for one in found:
+            looked.setdefault(kind_of(one.part), []).append(one)
+        best_of = [one for some in looked.values() for one in _best_of(some, self.most)]
+        explained = self.wanted.explained
+        return [
+            one
+            for some in best_of
+            for one in (_explained(self.question, some) if explained else some.scored())
+        ]
+
+
+def few(parts: Sequence[Part]) -> bool:
+    """Whether each of their rows is worth an exact cosine."""
+    return sum(len(part.segment) for part in parts) <= EXACT_ROWS
+
+
+def hands(parts: Sequence[Part], many: int) -> list[list[Part]]:
+    """The segments in so many groups of about as many rows, or fewer."""
+    groups: list[list[Part]] = [[] for _ in range(many)]
+    for part in sorted(parts, key=lambda one: -len(one.segment)):
+        min(groups, key=lambda some: sum(len(one.segment) for one in some)).append(part)
+    return [some for some in groups if some]
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class Found:
     """Rows of a segment and their scores."""
 
     part: Part
@@ -88,38 +118,40 @@ class _Rows:
         return [Scored(score, self.part, row) for score, row in pairs]
 
 
-def _best_of(found: Sequence[_Rows], most: int) -> list[_Rows]:
+def _best_of(found: Sequence[Found], most: int) -> list[Found]:
     """The best `most` of all, with whatever ties with the last."""
     every = np.concatenate([one.scores for one in found])
     if len(every) <= most:
         return list(found)
     least = np.partition(every, len(every) - most)[len(every) - most] - 10.0**-SAME
     kept = [(one, one.scores >= least) for one in found]
-    return [_Rows(one.part, one.rows[keep], one.scores[keep]) for one, keep in kept]
+    return [Found(one.part, one.rows[keep], one.scores[keep]) for one, keep in kept]
 
 
-def _best(question: Question, part: Part, rows: NDArray[np.intp], most: int, *, exact: bool) -> _Rows:
+def _best(question: Question, part: Part, rows: NDArray[np.intp], most: int, *, exact: bool) -> Found:
     """The `most` best of these rows of a segment."""
     words, documents = question.words(kind_of(part), part.segment.postings), part.documents
     vectors, codes, scale = part.segment.columns.vectors, part.segment.codes, question.scale.words
     nominated = most * NOMINATED
     if not exact and codes is not None and question.compares(vectors) and len(rows) > nominated:
-        told = words.every(question.weights.telling)
-        rough = scale * told + of_documents(question, documents)
-        rows = np.sort(best(rough + of_meaning(question, codes.near(question.vector)), rows, nominated))
+        told = words.telling()
+        rough = scale * told
+        rough += of_documents(question, documents)
+        rough += of_meaning(question, codes.near(question.vector))
+        rows = np.sort(best(rough, rows, nominated))
         scores = scale * words.more(told[rows], rows, question.weights.passed_over)
         scores += of_documents(question, documents[rows])
         scores += meaning(question, vectors[rows])
         chosen = best(scores, np.arange(len(rows)), most)
-        return _Rows(part, rows[chosen], scores[chosen])
+        return Found(part, rows[chosen], scores[chosen])
     scores = scale * words.every() + of_documents(question, documents)
     if question.compares(vectors):
         scores += meaning(question, vectors)
     rows = best(scores, rows, most)
-    return _Rows(part, rows, scores[rows])
+    return Found(part, rows, scores[rows])
 
 
-def _explained(question: Question, found: _Rows) -> list[Scored]:
+def _explained(question: Question, found: Found) -> list[Scored]:
     """One by one, each with what its score is made of."""
     part, rows, segment = found.part, found.rows, found.part.segment
     words = question.words(kind_of(part), segment.postings)
@@ -155,6 +187,13 @@ def passed(
 ) -> Iterable[Visible[C]]:
     """The segments with only the rows that a filter lets through."""
     return parts if passing is None else [look(part.segment, documents, passing) for part in parts]
+
+
+def _rows(part: Part, *, forgotten: bool) -> NDArray[np.intp]:
+    """The rows that may be results, ascending."""
+    if part.mask is None and isinstance(part.segment.columns, ChunkColumns):
+        return np.arange(len(part.segment))
+    return np.flatnonzero(visible(part, forgotten=forgotten))
 
 
 def visible(part: Part, *, forgotten: bool) -> NDArray[np.bool_]:

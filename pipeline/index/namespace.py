@@ -3,11 +3,8 @@
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pipeline.columns import chunk_columns, memory_columns
-from pipeline.index.candidates import Part, candidates, passed
+from pipeline.index.candidates import Found, Look, Part, few, hands, passed
 from pipeline.index.changes import Changes
 from pipeline.index.documents import DocumentSide
 from pipeline.index.finding import find, nearest, newest
@@ -26,7 +23,9 @@ from pipeline.rows import (
 from schemas.filters import FilterExpression
 
 INLINE_ROWS = 20_000
-"""Up to here a search takes less time than handing it to a thread; above, it would hold up the loop."""
+"""Above, a search would hold up the loop."""
+HANDS = 2
+"""Threads that share one search: numpy works without the interpreter's lock."""
 
 
 class NamespaceIndex:
@@ -38,6 +37,7 @@ class NamespaceIndex:
         self.memories = LiveRows[MemoryColumns]("memory", self.documents, memory_owners)
         self.settled = 0
         """How often changes were worked in: what was made of the rows meanwhile is what they say."""
+        self._looking = 0
 
     def __len__(self) -> int:
         return len(self.chunks) + len(self.memories)
@@ -46,6 +46,11 @@ class NamespaceIndex:
     def nbytes(self) -> int:
         """Bytes held."""
         return self.documents.nbytes + self.chunks.nbytes + self.memories.nbytes
+
+    @property
+    def small(self) -> bool:
+        """Whether a search takes less time than handing it to a thread."""
+        return len(self) <= INLINE_ROWS
 
     @property
     def shelved(self) -> bool:
@@ -88,15 +93,19 @@ class NamespaceIndex:
         """The rows that answer best, best first."""
         parts = self._parts(wanted.regarded)
         passing = None if wanted.filter is None else self.documents.mask(wanted.filter)
-        if len(self) <= INLINE_ROWS:
-            return self._search(question, wanted, passing, parts)
-        return await asyncio.to_thread(self._search, question, wanted, passing, parts)
+        look = Look(question, wanted, self.documents, passing, few(parts))
+        found = look.at(parts) if self.small else await self._look(look, parts)
+        return find(question, wanted, self.documents, look.candidates(found))
 
-    def _search(
-        self, question: Question, wanted: Wanted, passing: NDArray[np.bool_] | None, parts: Sequence[Part]
-    ) -> list[Hit]:
-        found = candidates(question, wanted, self.documents, passing, parts)
-        return find(question, wanted, self.documents, found)
+    async def _look(self, look: Look, parts: Sequence[Part]) -> list[Found]:
+        """In threads: more than one only where nobody else searches here, who would wait for it."""
+        self._looking += 1
+        try:
+            groups = hands(parts, HANDS if self._looking == 1 else 1)
+            looked = await asyncio.gather(*(asyncio.to_thread(look.at, some) for some in groups))
+        finally:
+            self._looking -= 1
+        return [one for some in looked for one in some]
 
     async def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
         """Ids of the newest, not forgotten memories with their cosine, best first."""

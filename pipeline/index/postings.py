@@ -1,6 +1,6 @@
 """Which rows of a segment hold a term, and how often: the inverted half of BM25, in three flat arrays."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,23 @@ class Postings:
             return self.rows[:0], self.counts[:0]
         span = slice(self.offsets[at], self.offsets[at + 1])
         return self.rows[span], self.counts[span]
+
+    def find_all(self, terms: Iterable[int]) -> Iterator[tuple[int, NDArray[np.uint16], NDArray[np.uint8]]]:
+        """The same of many: each term that any row holds, in the order given, with its rows and counts."""
+        wanted = list(terms)
+        if not wanted or not len(self.terms):
+            return
+        places = self.terms.searchsorted(np.array(wanted, np.uint32)).clip(max=len(self.terms) - 1)
+        found = zip(
+            wanted,
+            self.terms[places].tolist(),
+            self.offsets[places].tolist(),
+            self.offsets[places + 1].tolist(),
+            strict=True,
+        )
+        for term, here, start, end in found:
+            if here == term:
+                yield term, self.rows[start:end], self.counts[start:end]
 
     @property
     def nbytes(self) -> int:

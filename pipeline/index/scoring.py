@@ -26,6 +26,8 @@ from pipeline.index.postings import Postings
 from pipeline.rows import Vector
 from pipeline.text.terms import term_hashes, words
 
+_MANY_DOCUMENTS = 16_384
+
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
@@ -48,7 +50,7 @@ class _Holding:
     """The rows of a segment that have a term, how often, and the documents of all its rows."""
 
     documents: NDArray[np.int32]
-    rows: NDArray[np.intp]
+    rows: NDArray[np.uint16]
     counts: NDArray[np.uint8]
 
 
@@ -76,12 +78,9 @@ class Statistics:
 
         `lengths`: those of the live rows.
         """
-        for term in self.frequencies:
-            found, counts = postings.find(term)
-            rows = found.astype(np.intp)
-            if live is not None:
-                seen = live.take(rows, mode="clip")
-                rows, counts = rows[seen], counts[seen]
+        for term, found, often in postings.find_all(self.frequencies):
+            seen = slice(None) if live is None else live.take(found.astype(np.intp), mode="clip")
+            rows, counts = found[seen], often[seen]
             self.frequencies[term] += len(rows)
             if kind == "chunk" and len(rows):
                 self.holding.setdefault(term, []).append(_Holding(documents, rows, counts))
@@ -144,10 +143,19 @@ class Statistics:
         parts = self.holding.get(term)
         if not parts:
             return np.zeros(0, np.intp), np.zeros(0)
-        documents = np.concatenate([one.documents.take(one.rows, mode="clip") for one in parts])
-        counts = np.bincount(documents, np.concatenate([one.counts for one in parts]))
-        held = np.flatnonzero(counts)
-        return held, counts[held].astype(np.float64, copy=False)
+        documents = np.concatenate(
+            [one.documents.take(one.rows.astype(np.intp), mode="clip") for one in parts]
+        )
+        counts = np.concatenate([one.counts for one in parts])
+        if len(self.document_lengths) > _MANY_DOCUMENTS:
+            # Where passages lie by document, as they are loaded, only those that have it are passed.
+            first = np.flatnonzero(np.diff(documents, prepend=-1))
+            held = documents[first].astype(np.intp)
+            if (np.diff(held) > 0).all():
+                return held, np.add.reduceat(counts, first, dtype=np.float64)
+        summed = np.bincount(documents, counts)
+        held = np.flatnonzero(summed)
+        return held, summed[held].astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,17 +239,24 @@ class Bm25:
     average: float
     k1: float
 
-    def every(self, terms: Iterable[int] | None = None) -> NDArray[np.float32]:
-        """Of every row; `terms`: what only these give."""
+    def every(self) -> NDArray[np.float32]:
+        """Of every row."""
         scores = np.zeros(len(self.postings.lengths), np.float32)
         slack = self._slack(self.postings.lengths)
-        for term in self.weights.terms if terms is None else terms:
-            found, counts = self.postings.find(term)
-            if len(found):
-                # numpy picks by numbers of its own size, unchecked, in half the time it takes by small ones.
-                rows = found.astype(np.intp)
-                given = self._given(term, counts, slack.take(rows, mode="clip"))
-                scores[rows] = scores.take(rows, mode="clip") + given
+        for term, found, counts in self.postings.find_all(self.weights.terms):
+            # numpy picks by numbers of its own size, unchecked, in half the time it takes by small ones.
+            rows = found.astype(np.intp)
+            given = self._given(term, counts, slack.take(rows, mode="clip"))
+            scores[rows] = scores.take(rows, mode="clip") + given
+        return scores
+
+    def telling(self) -> NDArray[np.float32]:
+        """Of every row, without what is passed over. Few have a telling term, so only these are weighed."""
+        scores = np.zeros(len(self.postings.lengths), np.float32)
+        for term, found, counts in self.postings.find_all(self.weights.telling):
+            rows = found.astype(np.intp)
+            slack = self._slack(self.postings.lengths.take(rows, mode="clip"))
+            scores[rows] = scores.take(rows, mode="clip") + self._given(term, counts, slack)
         return scores
 
     def more(
@@ -249,12 +264,12 @@ class Bm25:
     ) -> NDArray[np.float32]:
         """Scores of some rows and what these terms add."""
         scores, slack = scores.copy(), self._slack(self.postings.lengths[rows])
-        for term in terms:
-            found, counts = self.postings.find(term)
-            if len(found):
-                places = found.searchsorted(rows.astype(found.dtype)).clip(max=len(found) - 1)
-                at = np.flatnonzero(found[places] == rows)
-                scores[at] += self._given(term, counts[places[at]], slack[at])
+        wanted = rows.astype(self.postings.rows.dtype)
+        for term, found, counts in self.postings.find_all(terms):
+            places = found.searchsorted(wanted)
+            # Behind the last one comes the last one, which is none of those it is compared with.
+            at = np.flatnonzero(found.take(places, mode="clip") == wanted)
+            scores[at] += self._given(term, counts[places[at]], slack[at])
         return scores
 
     def _slack(self, lengths: NDArray[np.uint32]) -> NDArray[np.float32]:
@@ -268,9 +283,9 @@ class Bm25:
 
 
 def best(scores: NDArray[np.float32], rows: NDArray[np.intp], limit: int) -> NDArray[np.intp]:
-    """The `limit` rows of highest score among `rows`, best first; equal scores in row order."""
+    """The `limit` rows of highest score among `rows` (ascending), best first; equal scores in row order."""
     if len(rows) > limit:
-        among = scores[rows]
+        among = scores if len(rows) == len(scores) else scores[rows]
         least = np.partition(among, len(rows) - limit)[len(rows) - limit]
         rows = rows[among >= least]
     return rows[np.argsort(-scores[rows], kind="stable")][:limit]

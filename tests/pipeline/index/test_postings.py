@@ -29,6 +29,16 @@ def test_every_term_finds_its_rows_and_how_often_they_hold_it(rows: list[list[in
     _same(_invert(rows), rows)
 
 
+@given(ROWS, st.lists(st.integers(0, 14), unique=True))
+def test_many_terms_are_found_in_the_order_given_as_each_by_itself(
+    rows: list[list[int]], terms: list[int]
+) -> None:
+    postings = _invert(rows)
+    found = [(term, here.tolist(), counts.tolist()) for term, here, counts in postings.find_all(terms)]
+    each = [(term, *(part.tolist() for part in postings.find(term))) for term in terms]
+    assert found == [one for one in each if one[1]]
+
+
 @given(st.lists(st.tuples(ROWS, st.randoms(use_true_random=False)), min_size=1, max_size=4))
 def test_merging_is_inverting_what_was_kept(parts: list[tuple[list[list[int]], object]]) -> None:
     kept: list[list[int]] = []

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.index import scoring
 from pipeline.index.parameters import K1, NONE, SENTENCES, WORDLLAMA, B, Calibration, calibration
 from pipeline.index.postings import invert
 from pipeline.index.scoring import Bm25, Lengths, Statistics, Weights, best
@@ -52,6 +53,34 @@ def test_bm25_is_the_formula_divided_by_its_bound(rows: list[list[int]]) -> None
         ) / (weights.total * (K1 + 1))
         assert score == pytest.approx(wanted, abs=1e-5)
         assert 0 <= score < 1
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=6), min_size=1, max_size=6))
+def test_what_is_passed_over_adds_up_to_the_same_scores(rows: list[list[int]]) -> None:
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    postings = invert(np.array([term for row in rows for term in row], np.uint32), offsets)
+    words = Bm25(Weights({1: 2.0, 3: 0.5, 9: 1.0}, passed_over={3}), postings, 3.0, K1)
+    everywhere = np.arange(len(rows))
+    added = words.more(words.telling(), everywhere, {3})
+    assert added == pytest.approx(words.every(), abs=1e-6)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.tuples(st.integers(1, 6), st.lists(st.integers(0, 3), max_size=6)), min_size=1))
+def test_documents_score_the_same_however_their_passages_are_counted(
+    passages: list[tuple[int, list[int]]],
+) -> None:
+    rows = [terms for _, terms in passages]
+    offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    postings = invert(np.array([term for row in rows for term in row], np.uint32), offsets)
+    documents = np.array([document for document, _ in passages], np.int32)
+    statistics = Statistics({1: 0, 2: 0})
+    statistics.add("chunk", postings, None, documents, Lengths.of(postings.lengths, documents))
+    few = statistics.documents()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(scoring, "_MANY_DOCUMENTS", 0)
+        many = statistics.documents()
+    assert np.array_equal(many, few)
 
 
 def test_rare_words_weigh_more_and_absent_ones_most() -> None:

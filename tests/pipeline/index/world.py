@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.index import candidates, live, segments
+from pipeline.index import candidates, live, namespace, segments
 from pipeline.index.asking import ask
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.hits import Hit, Wanted
@@ -120,6 +120,7 @@ def with_small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "SHELVED_ROWS", 1)
     monkeypatch.setattr(segments, "CODED_ROWS", 1)
     monkeypatch.setattr(candidates, "EXACT_ROWS", 0)
+    monkeypatch.setattr(namespace, "INLINE_ROWS", -1)
 
 
 @asynccontextmanager

@@ -1,0 +1,243 @@
+"""`python -m bench.searches`: searches over HTTP in namespaces of ten thousand chunks, alone and together.
+
+A million documents of one chunk each in a hundred namespaces: a log (bench.history), from which
+`recollect replay` makes the tables; with `--data` they are made once and kept. Ten of the namespaces are
+asked in turn, as many as the hot index holds, with and without a metadata filter that a tenth of the
+documents pass. Last, one client asks while others add documents and while nobody does, in turn.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count, islice
+from pathlib import Path
+from typing import Any
+
+from bench import history
+from bench.figures import machine, milliseconds
+from bench.load import worked
+from bench.scale import replayed
+from bench.server import Server
+from bench.texts import Writer
+from bench.waiting import idle, level
+from bench.wire import Connection, UnexpectedAnswerError
+
+CHARACTERS = 400
+SEED = 7
+"""Of the texts, and so of their subjects, which are asked about."""
+WARM = 10
+SHARES = 10
+WORDS = 5
+ROUNDS = 5
+"""How often who asks alone and who asks beside writers take turns."""
+FOUND = b'"similarity":'
+OK = 200
+HEAD = "| | p50, ms | p99, ms | searches/s | service, ms of CPU | client, ms of CPU |\n|---|" + "---:|" * 5
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A search as it is sent."""
+
+    path: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Seconds of each search, of all together, and of the processor for service and client."""
+
+    took: Sequence[float]
+    seconds: float
+    service: float
+    client: float
+
+    def row(self, name: str) -> str:
+        """A line of the table."""
+        many = len(self.took)
+        cells = [
+            name,
+            f"{milliseconds(self.took):.2f}",
+            f"{milliseconds(self.took, 0.99):.2f}",
+            f"{many / self.seconds:,.0f}",
+            f"{1000 * self.service / many:.2f}",
+            f"{1000 * self.client / many:.2f}",
+        ]
+        return "| " + " | ".join(cells) + " |"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Resident bytes of a process: its own, and pages of files, which the system can take back."""
+
+    anonymous: int
+    files: int
+
+    @classmethod
+    def of(cls, pid: int) -> "Memory":
+        """As Linux counts it."""
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+        kept, mapped = (1024 * int(status[name].split()[0]) for name in ("RssAnon", "RssFile"))
+        return cls(kept, mapped)
+
+    def __str__(self) -> str:
+        return f"{self.anonymous / 1e6:,.0f} MB of its own and {self.files / 1e6:,.0f} MB of mapped files"
+
+
+def main() -> None:
+    """Make what is not there, ask, and print a table as Markdown."""
+    chosen = _options()
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        data = chosen.data or Path(folder) / "data"
+        if not data.exists():
+            data.mkdir(parents=True)
+            _say(f"{chosen.documents:,} documents in {chosen.namespaces:,} namespaces")
+            asyncio.run(history.write(data, chosen.documents, chosen.namespaces, CHARACTERS, SEED))
+            _say(f"replayed in {replayed(data):.0f} s")
+        with Server(data) as server:
+            asyncio.run(_measure(server, chosen))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.searches", description=__doc__)
+    parser.add_argument("--documents", type=int, default=1_000_000)
+    parser.add_argument("--namespaces", type=int, default=100)
+    parser.add_argument("--data", type=Path, help="a data directory that is kept; made if it is not there")
+    parser.add_argument("--clients", type=int, default=16, help="how many ask together")
+    parser.add_argument("--searches", type=int, default=2_000, help="of each kind")
+    parser.add_argument("--added", type=float, default=20.0, help="documents a second, beside searches")
+    parser.add_argument("--writers", type=int, default=4, help="clients that add them")
+    return parser.parse_args()
+
+
+async def _measure(server: Server, chosen: argparse.Namespace) -> None:
+    print(f"{machine()}; {chosen.documents:,} chunks in {chosen.namespaces:,} namespaces.\n")
+    warm = min(WARM, chosen.namespaces)
+    plain, filtered = _searches(warm, filtered=False), _searches(warm, filtered=True)
+    alone = await Connection.open(server.url, server.key)
+    await idle(server.pid)
+    print(f"Before the first search: {Memory.of(server.pid)}.\n\n{HEAD}")
+    print((await _ask(server, [alone], list(islice(plain, warm)))).row("the first of each namespace"))
+    await _ask(server, [alone], list(islice(filtered, warm)))
+    together = [await Connection.open(server.url, server.key) for _ in range(chosen.clients)]
+    for name, clients in (("one client", [alone]), (f"{chosen.clients} clients", together)):
+        for kind, requests in (("", plain), (", with a filter", filtered)):
+            asked = await _ask(server, clients, list(islice(requests, chosen.searches)))
+            print(asked.row(name + kind), flush=True)
+    print(f"\nAfter these searches: {Memory.of(server.pid)}.\n", flush=True)
+    await _beside(server, alone, plain, chosen)
+
+
+async def _beside(
+    server: Server, alone: Connection, requests: Iterator[Request], chosen: argparse.Namespace
+) -> None:
+    """One client, in turn with writers and without, so that both have the same machine."""
+    quiet, busy, warm = list[Asked](), list[Asked](), min(WARM, chosen.namespaces)
+    each = max(1, chosen.searches // ROUNDS)
+    for _ in range(ROUNDS):
+        quiet.append(await _ask(server, [alone], list(islice(requests, each))))
+        # Made before, so that writing texts takes nothing from who measures.
+        added = iter(list(islice(_added(warm), each)))
+        async with _writing(server, added, chosen):
+            busy.append(await _ask(server, [alone], list(islice(requests, each))))
+        await level(alone)
+        await idle(server.pid)
+    before, beside = _together(quiet), _together(busy)
+    print(f"{HEAD}\n{before.row('one client, nobody writes')}")
+    print(beside.row(f"one client, {chosen.added:g} documents a second come in"))
+    median, late = (milliseconds(beside.took, at) / milliseconds(before.took, at) for at in (0.5, 0.99))
+    print(f"\nBeside writers the median takes {median:.2f} times as long, p99 {late:.2f} times.")
+    print(f"At the end: {Memory.of(server.pid)}.")
+
+
+def _together(parts: Sequence[Asked]) -> Asked:
+    return Asked(
+        [one for part in parts for one in part.took],
+        sum(part.seconds for part in parts),
+        sum(part.service for part in parts),
+        sum(part.client for part in parts),
+    )
+
+
+@asynccontextmanager
+async def _writing(
+    server: Server, bodies: Iterator[Request], chosen: argparse.Namespace
+) -> AsyncIterator[None]:
+    """Documents come in meanwhile, at a steady pace."""
+    over = asyncio.Event()
+    pace = chosen.writers / chosen.added
+
+    async def writes(connection: Connection) -> None:
+        while not over.is_set():
+            due = time.perf_counter() + pace
+            request = next(bodies)
+            _expect(*await connection.request("POST", request.path, request.body), b'"id":')
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        await connection.close()
+
+    connections = [await Connection.open(server.url, server.key) for _ in range(chosen.writers)]
+    writing = asyncio.gather(*(writes(one) for one in connections))
+    try:
+        yield
+    finally:
+        over.set()
+        await writing
+
+
+async def _ask(server: Server, clients: Sequence[Connection], requests: Sequence[Request]) -> Asked:
+    """Each client takes the next request when it has its answer."""
+    waiting, took = iter(requests), list[float]()
+
+    async def asks(connection: Connection) -> None:
+        for request in waiting:
+            began = time.perf_counter()
+            status, answer = await connection.request("POST", request.path, request.body)
+            took.append(time.perf_counter() - began)
+            _expect(status, answer, FOUND)
+
+    began, service, own = time.perf_counter(), worked(server.pid), time.process_time()
+    await asyncio.gather(*(asks(one) for one in clients))
+    seconds, client = time.perf_counter() - began, time.process_time() - own
+    return Asked(took, seconds, worked(server.pid) - service, client)
+
+
+def _expect(status: int, answer: bytes, part: bytes) -> None:
+    if status != OK or part not in answer:
+        raise UnexpectedAnswerError(f"{status}: {answer[:500].decode(errors='replace')}")
+
+
+def _searches(namespaces: int, *, filtered: bool) -> Iterator[Request]:
+    """Questions of five words of a subject, to one namespace after the other."""
+    writer = Writer(SEED)
+    for number in count():
+        query = writer.question(number, WORDS)
+        body: dict[str, Any] = {"query": query, "searchMode": "chunks", "threshold": 0}
+        if filtered:
+            body["filter"] = {"field": "share", "operator": "eq", "value": f"s{number % SHARES}"}
+        yield _request(f"/ns/{history.namespace(number % namespaces)}/search", body)
+
+
+def _added(namespaces: int) -> Iterator[Request]:
+    """Documents of 1 KB, whose memories are formed at once, to the namespaces that are asked."""
+    texts = Writer(17)
+    for number in count():
+        body = {"id": f"beside-{number}", "content": texts.paragraph(1000), "dreaming": "instant"}
+        yield _request(f"/ns/{history.namespace(number % namespaces)}/document", body)
+
+
+def _request(path: str, body: dict[str, Any]) -> Request:
+    return Request(path, json.dumps(body).encode())
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
