@@ -4,7 +4,7 @@ import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { number, plural, time } from "../format.js";
-import { NAMES } from "../parts/connecting.js";
+import { NAMES, called } from "../parts/connecting.js";
 import { ask } from "../parts/dialogs.js";
 import { acting, button, field, submit } from "../parts/forms.js";
 import { operating, states } from "../parts/operating.js";
@@ -17,7 +17,11 @@ export async function connector(view) {
   const { api, namespace, id, signal } = view;
   const place = el("div");
   const way = path("ns", namespace, "connectors", id);
-  const look = async () => renew(place, await api.get(way, { include: "syncs" }, signal), (shown) => parts(view, shown, act));
+  let newest;
+  const look = async () => {
+    newest = await api.get(way, { include: "syncs" }, signal);
+    renew(place, newest, (shown) => parts(view, shown, act));
+  };
   const act = (does) => view.app.attempt(async () => {
     const said = await does(way);
     await look();
@@ -26,7 +30,7 @@ export async function connector(view) {
   const [known] = await Promise.all([states(view), look()]);
   poll(signal, LOOK_MS, look);
   const own = known.connectors.find((one) => one.id === id);
-  return [place, view.rights.writes(namespace) ? limit(view, way, look) : null, own ? operating(view, own) : null];
+  return [place, view.rights.writes(namespace) ? limit(view, way, newest.documentLimit, look) : null, own ? operating(view, own) : null];
 }
 
 function parts(view, shown, act) {
@@ -40,8 +44,8 @@ function parts(view, shown, act) {
   ];
 }
 
-function limit({ app, api }, way, look) {
-  const documents = el("input", { type: "number", min: "1", max: "10000", required: true });
+function limit({ app, api }, way, before, look) {
+  const documents = el("input", { type: "number", min: "1", max: "10000", required: true, value: before });
   const save = async () => {
     await api.patch(way, { documentLimit: documents.valueAsNumber });
     app.say(`It keeps at most ${number(documents.valueAsNumber)} documents.`);
@@ -50,14 +54,14 @@ function limit({ app, api }, way, look) {
   return el("section", {}, el("h2", {}, "Limit"), acting(save, { class: "row" }, field("Documents at most", documents, "Those that its source lists first; the others are let go of."), submit("Change", {})));
 }
 
-function facts({ documentCount, documentLimit, config, selection, system, ...rest }) {
+function facts({ provider, documentCount, documentLimit, config, selection, system, ...rest }) {
   const chosen = Object.entries(selection ?? {}).map(([kind, some]) => `${kind}: ${some.map((one) => one.name).join(", ")}`);
   const rows = [
     ["State", outcome({ system, ...rest })],
     ["Documents", `${number(documentCount)} of at most ${number(documentLimit)}`],
     ["Last success", time(system.lastSuccessfulSyncAt)],
     ["Chosen", chosen.join("; ") || "everything"],
-    ...Object.entries(config ?? {}).map(([name, value]) => [name, String(value)]),
+    ...Object.entries(config ?? {}).map(([name, value]) => [called(provider, name), String(value)]),
   ];
   return el("dl.facts", {}, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }

@@ -33,6 +33,11 @@ const CONFIG = {
   granola: [["apiKey", "API key", { required: true, type: "password", autocomplete: "off" }]],
 };
 
+/** What people call a part of a connector's config. */
+export function called(provider, name) {
+  return CONFIG[provider]?.find(([known]) => known === name)?.[1] ?? name;
+}
+
 export function connecting({ app, api, namespace }) {
   const provider = select(NAMES, "github", { on: { change: () => shown() } });
   const limit = el("input", { type: "number", min: "1", max: "10000" });

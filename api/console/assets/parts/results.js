@@ -67,7 +67,7 @@ function relatives(related, namespace) {
 /** What its score is made of: each part of the ranking with what it gave or took. */
 function why({ why: { parts, raw }, similarity: value }, { middle, width }) {
   const most = Math.max(...parts.map((one) => Math.abs(one.score)));
-  const rows = parts.map((one) => [el("dt", {}, one.part), el("dd", {}, gift(one.score, most), one.says)]);
+  const rows = parts.map((one) => [el("dt", {}, one.part), el("dd", {}, gift(one.score, most), " ", one.says)]);
   const sum = `Together ${raw.toFixed(2)}. On the scale of this service, with its middle at ${middle} and a width of ${width}, that is ${value.toFixed(2)}.`;
   return el("details.why", {}, el("summary", {}, `Why ${value.toFixed(2)}`), el("dl.facts", {}, rows), el("p.muted", {}, sum));
 }
@@ -75,5 +75,5 @@ function why({ why: { parts, raw }, similarity: value }, { middle, width }) {
 function gift(score, most) {
   const bar = el("span.bar", { "aria-hidden": "true" }, el("span", { class: score < 0 ? "less" : null }));
   bar.firstChild.style.width = `${(100 * Math.abs(score)) / most}%`;
-  return el("span.similarity", {}, bar, el("strong", {}, `${score < 0 ? "−" : "+"}${Math.abs(score).toFixed(2)}`), " ");
+  return el("span.similarity", {}, bar, el("strong", {}, `${score < 0 ? "−" : "+"}${Math.abs(score).toFixed(2)}`));
 }
