@@ -21,7 +21,7 @@ from api.pace import PACE, Pace
 from api.problems import ApiError
 from api.state import Serving
 from pipeline import logs, tracing
-from pipeline.errors import RejectedError, RetryableError
+from pipeline.errors import NotReadyError, RejectedError, RetryableError
 
 log = logging.getLogger(__name__)
 
@@ -101,6 +101,8 @@ def _allowed(request: Request) -> str:
 
 
 async def _retryable(_: Request, error: Exception) -> Response:
+    if isinstance(error, NotReadyError):
+        return failure(503, "Not ready yet", str(error), {"retry-after": str(error.seconds)})
     log.warning("A request failed for now: %s", error)
     return failure(
         503,

@@ -17,6 +17,17 @@ class AwayError(RetryableError):
         self.seconds = seconds
 
 
+class NotReadyError(RetryableError):
+    """What is asked for is being made, and goes on being made: ask again after so many seconds.
+
+    The message is shown to a person.
+    """
+
+    def __init__(self, message: str, seconds: int) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
+
 class LockLostError(RetryableError):
     """A lock was lost while it was held: nothing more may be written under it, the work begins again."""
 

@@ -169,6 +169,16 @@ class Texts:
         bounds = zip(self.offsets[rows].tolist(), self.offsets[rows + 1].tolist(), strict=True)
         return [str(data[start:end], "utf-8", "surrogatepass") for start, end in bounds]
 
+    def spaces(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """How many spaces each of these has."""
+        begin, end = int(self.offsets[0]), int(self.offsets[-1])
+        blank = np.frombuffer(self.data[begin:end], np.uint8) == ord(" ")
+        counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(blank)])
+        found: NDArray[np.int64] = (
+            counted[self.offsets[rows + 1] - begin] - counted[self.offsets[rows] - begin]
+        )
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class DocumentColumns:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from weakref import ref
 
 from pipeline.columns import microseconds
+from pipeline.errors import NotReadyError
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.past import PastNamespace
@@ -23,6 +24,12 @@ from schemas.http.profile import Profile, ProfileBody, ProfileFact
 
 REGARDED = 200
 """Newest facts of each kind of which a profile is made under a filter, which nobody knows in advance."""
+PATIENCE_SECONDS = 20.0
+"""The first profile of a very large namespace after a start is waited for so long, and made all the same."""
+AGAIN_SECONDS = 5
+_BEING_READ = (
+    "The memories of namespace {name} are being read, as they are once after a start. It goes on: ask again."
+)
 NARROWED = 256
 """Profiles under a filter that are kept, some ten KB each."""
 
@@ -73,6 +80,7 @@ class Profiling:
     profiles: Profiles
     cache: NamespaceCache
     clock: Clock
+    patience: float = PATIENCE_SECONDS
     narrowed: Narrowed = field(default_factory=Narrowed)
 
     async def __call__(
@@ -90,7 +98,19 @@ class Profiling:
     async def portrait(
         self, namespace: NamespaceRow, organization: OrganizationRow, expression: FilterExpression | None
     ) -> Portrait:
-        """All sections, with every change made so far."""
+        """All sections, with every change made so far; NotReadyError where reading them takes long."""
+        bound = asyncio.timeout(self.patience)
+        try:
+            async with bound:
+                return await self._portrait(namespace, organization, expression)
+        except TimeoutError:
+            if not bound.expired():
+                raise
+            raise NotReadyError(_BEING_READ.format(name=namespace.name), AGAIN_SECONDS) from None
+
+    async def _portrait(
+        self, namespace: NamespaceRow, organization: OrganizationRow, expression: FilterExpression | None
+    ) -> Portrait:
         if expression is None:
             return await self.profiles.portrait(namespace, organization)
         index, definitions = await self.cache.open(namespace), effective(namespace, organization)

@@ -1,7 +1,9 @@
 """The facts of a namespace that its profile may show: of each section those that come first."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +12,8 @@ from pipeline.columns import microseconds
 from pipeline.columns import moment as as_time
 from pipeline.memory.relations import moment
 from pipeline.profile.buckets import Buckets
-from pipeline.profile.sections import FACTS, Fact, durability
-from pipeline.rows import MemoryColumns, MemoryRow
+from pipeline.profile.sections import FACTS, Fact, durabilities, durability
+from pipeline.rows import MemoryColumns, MemoryRow, Texts
 
 KEPT = 12 * FACTS
 """Facts of a section that are held: several of them may become one, and some may go."""
@@ -70,11 +72,46 @@ class Section:
         return [key[1] for key in ordered[KEPT:]]
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Memories side by side, with all that decides which of them are held: of `rows` of the texts.
+
+    `scores` are those of their own section, `fitting` says of each bucket whether they are in it.
+    """
+
+    ids: Texts
+    texts: Texts
+    sources: Texts
+    rows: NDArray[np.intp]
+    whens: NDArray[np.int64]
+    lasting: NDArray[np.bool_]
+    scores: NDArray[np.int64]
+    fitting: NDArray[np.bool_]
+
+    def facts(
+        self, places: NDArray[np.intp], named: Callable[[NDArray[np.bool_]], frozenset[str]]
+    ) -> Iterator[tuple[Fact, int]]:
+        """Some of them, with their scores."""
+        rows = self.rows[places]
+        texts = zip(self.ids.some(rows), self.texts.some(rows), self.sources.some(rows), strict=True)
+        for at, (id_, text, sources) in zip(places.tolist(), texts, strict=True):
+            fact = Fact(
+                id_,
+                text,
+                int(self.whens[at]),
+                bool(self.lasting[at]),
+                tuple(sources.split()),
+                named(self.fitting[at]),
+            )
+            yield fact, int(self.scores[at])
+
+
 class Holding:
     """Facts by id, and the sections that hold them."""
 
     def __init__(self, buckets: Buckets) -> None:
         self._buckets = buckets
+        self._patterns: dict[bytes, frozenset[str]] = {}
         self.facts: dict[str, Fact] = {}
         self.sections = {name: Section() for name in (STATIC, DYNAMIC, *buckets.names)}
 
@@ -95,54 +132,53 @@ class Holding:
         current = [row for row in latest.values() if row is not None and row.recallable]
         fitting = self._buckets.of_facts([row.vector for row in current], [row.terms for row in current])
         for row, places in zip(current, fitting, strict=True):
-            self._put(
-                Fact(
-                    id=row.id,
-                    text=row.text,
-                    when=time_of(microseconds(row.updated_at), row.date or ""),
-                    is_static=row.is_static,
-                    sources=row.sources,
-                    buckets=self._named(places),
-                )
-            )
+            when = time_of(microseconds(row.updated_at), row.date or "")
+            fact = Fact(row.id, row.text, when, row.is_static, row.sources, self._named(places))
+            self._put(fact, durability(row.text, len(row.sources), when) if row.is_static else when)
 
-    def add(self, columns: MemoryColumns) -> None:
-        """Memories that are not held yet, many side by side."""
+    def judged(self, columns: MemoryColumns) -> "Judged":
+        """Those of many memories that a profile may show, made ready for `add`."""
         rows = np.flatnonzero(columns.is_latest & ~columns.forgotten)
-        if not len(rows):
+        whens, lasting = _times(columns, rows), columns.is_static[rows]
+        scores = whens.copy()
+        scores[lasting] = durabilities(
+            columns.texts.some(rows[lasting]), columns.sources.spaces(rows[lasting]) + 1, whens[lasting]
+        )
+        fitting = self._buckets.of_columns(columns)[rows]
+        return Judged(columns.ids, columns.texts, columns.sources, rows, whens, lasting, scores, fitting)
+
+    def add(self, batches: Sequence["Judged"]) -> None:
+        """Memories that are not held yet. The more at a time, the fewer of them are looked at closely."""
+        if not batches:
             return
-        fitting = self._buckets.of_columns(columns)
-        times, dates = columns.updated_at, columns.dates
-        whens = np.array([time_of(int(times[row]), dates[row]) for row in rows.tolist()], np.int64)
-        lasting = columns.is_static[rows]
-        scores = _durabilities(columns, rows[lasting], whens[lasting])
+        whens = np.concatenate([one.whens for one in batches])
+        lasting = np.concatenate([one.lasting for one in batches])
+        scores = np.concatenate([one.scores for one in batches])
+        fitting = np.concatenate([one.fitting for one in batches])
+        every = np.arange(len(whens))
         wanted = {
-            *self.sections[STATIC].early(rows[lasting], scores),
-            *self.sections[DYNAMIC].early(rows[~lasting], whens[~lasting]),
+            *self.sections[STATIC].early(every[lasting], scores[lasting]),
+            *self.sections[DYNAMIC].early(every[~lasting], scores[~lasting]),
         }
         for bucket, name in enumerate(self._buckets.names):
-            members = fitting[rows, bucket]
-            wanted.update(self.sections[name].early(rows[members], whens[members]))
-        place = dict(zip(rows.tolist(), whens.tolist(), strict=True))
-        for row in sorted(wanted):
-            self._put(
-                Fact(
-                    id=columns.ids[row],
-                    text=columns.texts[row],
-                    when=place[row],
-                    is_static=bool(columns.is_static[row]),
-                    sources=tuple(columns.sources[row].split()),
-                    buckets=self._named(fitting[row]),
-                )
-            )
+            members = fitting[:, bucket]
+            wanted.update(self.sections[name].early(every[members], whens[members]))
+        chosen = np.array(sorted(wanted), np.intp)
+        begins = np.cumsum([0, *(len(one.rows) for one in batches)])
+        for one, begin, end in zip(batches, begins[:-1], begins[1:], strict=True):
+            places = chosen[(chosen >= begin) & (chosen < end)] - begin
+            for fact, score in one.facts(places, self._named):
+                self._put(fact, score)
 
     def _named(self, places: NDArray[np.bool_]) -> frozenset[str]:
-        return frozenset(self._buckets.names[place] for place in np.flatnonzero(places).tolist())
+        key = places.tobytes()
+        if key not in self._patterns:
+            self._patterns[key] = frozenset(compress(self._buckets.names, places.tolist()))
+        return self._patterns[key]
 
-    def _put(self, fact: Fact) -> None:
+    def _put(self, fact: Fact, score: int) -> None:
         self.facts[fact.id] = fact
         own = STATIC if fact.is_static else DYNAMIC
-        score = durability(fact.text, len(fact.sources), fact.when) if fact.is_static else fact.when
         lost = self.sections[own].put(fact.id, score)
         for name in fact.buckets:
             lost += self.sections[name].put(fact.id, fact.when)
@@ -158,20 +194,17 @@ class Holding:
 
     def _is_held(self, fact: Fact) -> bool:
         own = STATIC if fact.is_static else DYNAMIC
-        return any(fact.id in self.sections[name] for name in (own, *fact.buckets))
+        return fact.id in self.sections[own] or any(fact.id in self.sections[name] for name in fact.buckets)
 
 
-def _durabilities(
-    columns: MemoryColumns, rows: NDArray[np.intp], whens: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    texts, sources = columns.texts, columns.sources
-    return np.array(
-        [
-            durability(texts[row], 1 + sources[row].count(" "), when)
-            for row, when in zip(rows.tolist(), whens.tolist(), strict=True)
-        ],
-        np.int64,
-    )
+def _times(columns: MemoryColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+    """`time_of` each of these rows."""
+    whens: NDArray[np.int64] = columns.updated_at[rows] // 1000
+    dated = np.flatnonzero(np.diff(columns.dates.offsets)[rows])
+    for place, date in zip(dated.tolist(), columns.dates.some(rows[dated]), strict=True):
+        if (said := _dated(date)) is not None:
+            whens[place] = said
+    return whens
 
 
 def time_of(updated_at: int, date: str) -> int:

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from pipeline.profile.aggregates import Stated, aggregated
 
 FACTS = 20
@@ -93,7 +96,17 @@ def durability(text: str, sources: int, when: int) -> int:
     return (_kind(text) << 5 | strength) << _WHEN_BITS | recent
 
 
-@lru_cache(maxsize=8192)
+def durabilities(
+    texts: Sequence[str], sources: NDArray[np.int64], whens: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """The same of many facts."""
+    kinds = np.fromiter(map(_kind, texts), np.int64, len(texts))
+    strengths = np.clip(sources, 1, STRONGEST)
+    recent = np.clip(whens, 0, (1 << _WHEN_BITS) - 1)
+    found: NDArray[np.int64] = (kinds << 5 | strengths) << _WHEN_BITS | recent
+    return found
+
+
 def _kind(text: str) -> int:
     """2: who somebody is; 1: what somebody is, has, likes or can; 0: all else."""
     if _IDENTITY.match(text):

@@ -15,7 +15,7 @@ from itertools import islice
 from pipeline.columns import microseconds
 from pipeline.ports import Catalog, Clock, Documents, Embedder, Memories
 from pipeline.profile.buckets import Buckets, described, effective
-from pipeline.profile.holding import DYNAMIC, STATIC, Holding
+from pipeline.profile.holding import DYNAMIC, STATIC, Holding, Judged
 from pipeline.profile.sections import LOOKED_AT, Fact, Portrait, drawn
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
 from pipeline.text.terms import hashed
@@ -34,6 +34,8 @@ GONE = 50_000
 """Documents that went lately; the memories that only they supported follow them in a moment."""
 SMALL = 500
 """Facts of a namespace that is sorted into other buckets in milliseconds: a question waits for that."""
+TOGETHER = 65_536
+"""Memories that are read before those that come first are chosen: some 20 MB."""
 DEFINITIONS = 256
 JUDGED = 20_000
 """Facts whose buckets are remembered, of each set of definitions."""
@@ -187,8 +189,13 @@ class Profiles:
     async def _load(self, entry: _Entry) -> None:
         try:
             holding = await self.holding(entry.definitions)
+            waiting: list[Judged] = []
             async for batch in self._memories.stream(entry.spaces):
-                await asyncio.to_thread(holding.add, batch)
+                waiting.append(await asyncio.to_thread(holding.judged, batch))
+                if sum(len(one.rows) for one in waiting) >= TOGETHER:
+                    await asyncio.to_thread(holding.add, waiting)
+                    waiting = []
+            holding.add(waiting)
             entry.holding = holding
         finally:
             before, entry.loading, entry.before = entry.before, None, None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.errors import OutageError
+from pipeline.errors import NotReadyError, OutageError
 from pipeline.ports import Position
 from tests.api.conftest import Service
 from tests.contract import Client
@@ -267,6 +267,18 @@ async def test_what_may_work_later_is_answered_503_with_the_time_to_come_back(
     response = await client("POST", "/ns/alice/document", {"content": "x"})
     assert response.status_code == 503
     assert int(response.headers["retry-after"]) > 0
+
+
+async def test_what_is_being_made_is_answered_503_and_says_what_it_is(
+    service: Service, client: Client
+) -> None:
+    async def reading(*_: object) -> list[Position]:
+        raise NotReadyError("It is being read.", 7)
+
+    service.bus.publish = reading  # type: ignore[method-assign,assignment]  # as the first profile of a large namespace
+    response = await client("POST", "/ns/alice/document", {"content": "x"})
+    assert (response.status_code, response.headers["retry-after"]) == (503, "7")
+    assert response.json() == {"error": "Not ready yet", "details": "It is being read."}
 
 
 async def test_the_unexpected_is_logged_and_tells_nothing_but_its_id(

@@ -1,5 +1,7 @@
 """Profiles from memories: sections, buckets, filters, bounds."""
 
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from api.queries.profile import Profiling
+from pipeline.errors import NotReadyError
 from pipeline.index.cache import NamespaceCache
 from pipeline.inference import open_embedder
 from pipeline.ports import Embedder
 from pipeline.profile.view import Profiles
-from pipeline.rows import DocumentRow, MemoryRow, OrganizationRow
+from pipeline.rows import DocumentRow, MemoryColumns, MemoryRow, OrganizationRow
 from pipeline.text.terms import hashed
 from schemas.http.profile import Profile, ProfileBody, ProfileFact
 from tests.fakes import EPOCH, HELD, FakeCatalog, FakeChunks, FakeDocuments, FakeMemories, FixedClock
@@ -24,10 +27,16 @@ pytestmark = pytest.mark.anyio
 class Home:
     """A namespace `alice` with one document per fact."""
 
-    def __init__(self, embedder: Embedder | None = None, *, limit_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self,
+        embedder: Embedder | None = None,
+        *,
+        limit_bytes: int = 1 << 30,
+        memories: FakeMemories | None = None,
+    ) -> None:
         self.embedder = embedder or open_embedder("none")
         self.documents = FakeDocuments()
-        self.memories = FakeMemories()
+        self.memories = memories or FakeMemories()
         catalog = FakeCatalog()
         self.namespace = catalog.create("alice")
         self.cache = NamespaceCache(
@@ -202,3 +211,36 @@ async def test_a_filter_that_was_asked_for_before_costs_nothing_until_something_
     await home.know("new", key="a")
     again = await kept.portrait(home.namespace, home.organization, expression)
     assert [one.text for one in again.static] == ["new", "mine"]
+
+
+@pytest.mark.parametrize("expression", [None, FROM_A])
+async def test_who_asks_while_a_large_namespace_is_read_is_told_when_to_ask_again(
+    expression: dict[str, object] | None,
+) -> None:
+    class Large(FakeMemories):
+        """Read once it may be."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.may, self.readings = asyncio.Event(), 0
+
+        async def stream(self, spaces: Sequence[str]) -> AsyncIterator[MemoryColumns]:
+            self.readings += 1
+            await self.may.wait()
+            async for batch in super().stream(spaces):
+                yield batch
+
+    memories = Large()
+    home = Home(memories=memories)
+    await home.know("mine", key="a")
+    asked = ProfileBody.model_validate({"filter": expression}).filter
+    hurried = Profiling(home.profiles, home.cache, FixedClock(), patience=0)
+    for _ in range(2):
+        with pytest.raises(NotReadyError, match="alice are being read") as told:
+            await hurried.portrait(home.namespace, home.organization, asked)
+        assert told.value.seconds > 0
+    memories.may.set()
+    patient = Profiling(home.profiles, home.cache, FixedClock())
+    found = await patient.portrait(home.namespace, home.organization, asked)
+    assert [one.text for one in found.static] == ["mine"]
+    assert memories.readings == 1

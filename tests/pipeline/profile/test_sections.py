@@ -1,6 +1,19 @@
 """What a profile shows, in which order, and how much of it."""
 
-from pipeline.profile.sections import CHARACTERS, FACTS, FADING_MS, LEAST, Fact, portrait
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.profile.sections import (
+    CHARACTERS,
+    FACTS,
+    FADING_MS,
+    LEAST,
+    Fact,
+    durabilities,
+    durability,
+    portrait,
+)
 
 DAY = 24 * 3600 * 1000
 NOW = 1_700_000_000_000
@@ -79,3 +92,19 @@ def test_a_bucket_has_facts_of_both_kinds() -> None:
     made = portrait(facts, ["work", "health"], NOW)
     assert [one.text for one in made.buckets["work"]] == ["Ada has a meeting", "Ada works at Acme"]
     assert made.buckets["health"] == []
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["Ada lives in Rome", "Ada likes tea", "The river is long"]),
+            st.integers(0, 40),
+            st.integers(-(2**40), 2**52),
+        )
+    )
+)
+@settings(max_examples=50, deadline=None)
+def test_many_facts_last_as_long_as_each_by_itself(facts: list[tuple[str, int, int]]) -> None:
+    texts = [text for text, _, _ in facts]
+    sources, whens = (np.array([one[at] for one in facts], np.int64) for at in (1, 2))
+    assert durabilities(texts, sources, whens).tolist() == [durability(*one) for one in facts]
