@@ -54,9 +54,13 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The service at one moment, and the requests since the one before. Bytes, seconds."""
+    """The service at one moment, and the requests since the one before. Bytes, seconds.
+
+    `cpu`: processor time that the service has taken since it began.
+    """
 
     at: float
+    cpu: float
     resident: int
     descriptors: int
     files: int
@@ -66,11 +70,11 @@ class Sample:
 
 @dataclass(slots=True)
 class Seen:
-    """What clients got. `taken`: seconds by kind of request."""
+    """What clients got. `taken`: seconds by kind of request; `later`: by kind and status."""
 
     taken: dict[str, list[float]] = field(default_factory=dict)
     since: list[float] = field(default_factory=list)
-    later: Counter[str] = field(default_factory=Counter)
+    later: Counter[tuple[str, int]] = field(default_factory=Counter)
     wrong: Counter[str] = field(default_factory=Counter)
 
     def note(self, kind: str, seconds: float) -> None:
@@ -89,8 +93,6 @@ def main() -> None:
     print(result)
     if options.write:
         write(PAGE, result, BEGIN, END)
-    for what, count in seen.later.most_common():
-        print(f"{count} times {what}", file=sys.stderr)
     faults = [*left, *wrong(seen), *growth(samples, plan.seconds)]
     for fault in faults:
         print(f"✗ {fault}", file=sys.stderr)
@@ -202,7 +204,7 @@ class _Client:
             await self._connection.close()
             self._connection = await _connect(self._server)
         if status in LATER:
-            self._seen.later[f"{kind} answered {status}"] += 1
+            self._seen.later[kind, status] += 1
         elif status != 200:
             self._seen.wrong[f"{kind} answered {status}: {answer[:200].decode(errors='replace')}"] += 1
         return status == 200
@@ -218,6 +220,7 @@ def _sample(server: Server, seen: Seen, at: float) -> Sample:
     files = sizes(server.data_dir)
     return Sample(
         at=at,
+        cpu=sum(process.cpu_times()[:2]),
         resident=resident(server.pid),
         descriptors=process.num_fds(),
         files=len(files),
@@ -266,19 +269,30 @@ def table(plan: Plan, samples: Sequence[Sample], seen: Seen) -> str:
     note = (
         f"{plan.clients} clients for {plan.seconds / 60:.0f} minutes, {asked / plan.seconds:.0f} requests a"
         f" second ({asked:,} in all, {seen.later.total():,} told to come later,"
-        f" {seen.wrong.total()} wrong); {machine()}."
+        f" {seen.wrong.total()} wrong), {1000 * _cpu(samples):.1f} ms of processor time each; {machine()}."
     )
     head = [
         "| after | requests | p50 | p99 | slowest | resident | descriptors | files | disk |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     rows = [_row(part) for part in _parts(samples)]
-    kinds = ["", "| | requests | p50 | p99 |", "|---|---:|---:|---:|"]
+    kinds = ["", "| | requests | p50 | p99 | told to come later |", "|---|---:|---:|---:|---:|"]
     for kind, taken in sorted(seen.taken.items()):
-        kinds.append(
-            f"| {kind} | {len(taken):,} | {milliseconds(taken):.1f} ms | {milliseconds(taken, 0.99):.1f} ms |"
-        )
+        p50, p99, _ = _latencies(taken)
+        kinds.append(f"| {kind} | {len(taken):,} | {p50:.1f} ms | {p99:.1f} ms | {_later(seen, kind)} |")
     return "\n".join([note, "", *head, *rows, *kinds])
+
+
+def _cpu(samples: Sequence[Sample]) -> float:
+    """Seconds of the service's processor time a request, after the first part of the run."""
+    asked = sum(len(one.latencies) for one in samples[1:])
+    return (samples[-1].cpu - samples[0].cpu) / asked if asked else 0.0
+
+
+def _later(seen: Seen, kind: str) -> str:
+    """How many answers of each declared status there were."""
+    found = sorted((status, count) for (one, status), count in seen.later.items() if one == kind)
+    return ", ".join(f"{count:,} with {status}" for status, count in found) or "0"
 
 
 def _parts(samples: Sequence[Sample]) -> list[Sequence[Sample]]:

@@ -5,7 +5,15 @@ from bench.soak import Plan, Sample, Seen, growth, table, wrong
 
 def samples(resident: list[int], latency: float = 0.01, files: int = 100) -> list[Sample]:
     return [
-        Sample(at=10.0 * n, resident=value, descriptors=50, files=files, disk=1, latencies=(latency,))
+        Sample(
+            at=10.0 * n,
+            cpu=0.02 * n,
+            resident=value,
+            descriptors=50,
+            files=files,
+            disk=1,
+            latencies=(latency,),
+        )
         for n, value in enumerate(resident, 1)
     ]
 
@@ -46,4 +54,16 @@ def test_the_table_has_the_run_over_time_and_each_kind_of_request() -> None:
     shown = table(Plan(80.0, 64, 64.0), samples([400_000_000] * 8), seen)
     assert "64 clients" in shown
     assert "| 80 s | 1 | 10.0 ms | 10.0 ms | 10.0 ms | 400 MB | 50 | 100 | 0 MB |" in shown
-    assert "| search | 1 | 4.0 ms | 4.0 ms |" in shown
+    assert "| search | 1 | 4.0 ms | 4.0 ms | 0 |" in shown
+    assert "20.0 ms of processor time each" in shown
+
+
+def test_who_was_told_to_come_later_is_counted_by_kind_and_status() -> None:
+    seen = Seen()
+    for _ in range(4):
+        seen.note("add", 0.004)
+    seen.later["add", 503] += 2
+    seen.later["add", 429] += 1
+    shown = table(Plan(80.0, 64, 64.0), samples([400_000_000] * 8), seen)
+    assert "3 told to come later, 0 wrong" in shown
+    assert "| add | 4 | 4.0 ms | 4.0 ms | 1 with 429, 2 with 503 |" in shown
