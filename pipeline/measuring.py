@@ -2,11 +2,11 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
@@ -16,6 +16,7 @@ from pipeline.bus.port import Bus
 from pipeline.index.cache import Usage
 from pipeline.metrics import Metrics, Progress
 from pipeline.ports import Catalog
+from pipeline.stage import Stage
 from pipeline.store.sizes import Size
 from schemas.topics import ALL
 
@@ -79,15 +80,15 @@ class Measuring:
         metrics: Metrics,
         folder: Path | None,
         *,
-        groups: Mapping[str, str] | None = None,
+        stages: Sequence[Stage[Any]] | None = None,
     ) -> None:
-        """`groups`: those to look at (None: all), and what they are called whatever tables they fill."""
+        """`stages`: those whose lag is looked at (None: of every group that has a position)."""
         self._log = log
         self._store = store
         self._cache = cache
         self._metrics = metrics
         self._folder = folder
-        self._groups = groups
+        self._stages = stages
 
     async def troubles(self) -> list[Trouble]:
         """What keeps the service from being ready; cheap enough to be asked every second."""
@@ -101,10 +102,12 @@ class Measuring:
         return sorted(found, key=lambda trouble: trouble.part)
 
     async def lag(self) -> dict[tuple[str, str], int]:
-        """Records not yet handled, by consumer group and topic."""
+        """Records not yet handled, by stage (called the same whatever tables it fills) and topic."""
+        stages = self._stages
+        names = None if stages is None else {stage.group: f"recollect.{stage.name}" for stage in stages}
         behind: dict[tuple[str, str], int] = {}
-        for group, streams in (await self._log.lag()).items():
-            name = group if self._groups is None else self._groups.get(group)
+        for group, streams in (await self._log.lag(stages or ())).items():
+            name = group if names is None else names.get(group)
             if name is not None:
                 for (topic, _), count in streams.items():
                     behind[name, topic] = behind.get((name, topic), 0) + count

@@ -106,8 +106,8 @@ class Pipeline:
     def measuring(self) -> Measuring:
         """For metrics and readiness."""
         folder = self.foundation.settings.data_dir
-        groups = {stage.group: f"recollect.{stage.name}" for stage in self.stages}
-        return Measuring(self.bus, self.store, self.cache, self.foundation.metrics, folder, groups=groups)
+        metrics = self.foundation.metrics
+        return Measuring(self.bus, self.store, self.cache, metrics, folder, stages=self.stages)
 
     async def foresee(self) -> None:
         """Show what was acknowledged and has not reached the tables: as whoever acknowledged it saw it."""

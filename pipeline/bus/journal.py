@@ -221,6 +221,15 @@ class Reader:
         cursor.close()
         return records
 
+    def first(self, topic: str, partition: int) -> int | None:
+        """The offset of the first record that is still there; None: there is none."""
+        query = (
+            "SELECT min(offset) FROM records"
+            " WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ?"
+        )
+        (found,) = self._db.execute(query, (topic, partition)).fetchone()
+        return None if found is None else int(found)
+
     def begin(self, topic: str, partition: int, at: int) -> int:
         """The offset of the first record written at that time (milliseconds) or later; of none, the end.
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from pipeline import tracing
 from pipeline.bus.consumers import Consumers, LogFeed, Places
 from pipeline.bus.following import following
-from pipeline.bus.journal import Journal, Reader, Stream, Transaction
+from pipeline.bus.journal import Journal, Reader, Seat, Stream, Transaction
 from pipeline.bus.lock import DirectoryLock
 from pipeline.bus.port import Follower, Handle
 from pipeline.bus.upkeep import CHUNK, Upkeep
@@ -150,12 +150,27 @@ class LogBus:
         """Wait until the group has handled (or parked) the record at this offset."""
         await self._places.reached((group, topic, partition), offset)
 
-    async def lag(self) -> dict[str, dict[Stream, int]]:
-        """Offsets not yet consumed, per group and (topic, partition); 0 where it is up to date."""
+    async def lag(self, stages: Sequence[Stage[Any]] = ()) -> dict[str, dict[Stream, int]]:
+        """As `Bus.lag`."""
+        positions = await self._unread(stages) | self._places.positions
         lag: dict[str, dict[Stream, int]] = {}
-        for (group, topic, partition), offset in self._places.positions.items():
+        for (group, topic, partition), offset in positions.items():
             lag.setdefault(group, {})[topic, partition] = self._places.head((topic, partition)) - offset
         return lag
+
+    async def _unread(self, stages: Sequence[Stage[Any]]) -> dict[Seat, int]:
+        """Where groups that have no position begin."""
+        seats = [
+            (stage.group, stage.source.name, partition)
+            for stage in stages
+            for partition in range(self.partitions)
+        ]
+        begin: dict[Seat, int] = {}
+        for seat in seats:
+            if seat not in self._places.positions:
+                first = await self._read(lambda reader, stream=seat[1:]: reader.first(*stream))  # type: ignore[misc]  # bound per seat
+                begin[seat] = self._places.head(seat[1:]) if first is None else first
+        return begin
 
     async def ends(self, topic: str) -> dict[int, int]:
         """Per partition of the topic, the offset that its next record will get."""

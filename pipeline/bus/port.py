@@ -78,8 +78,11 @@ class Bus(Protocol):
         """Wait until the group has handled (or parked) the record at this offset."""
         ...
 
-    async def lag(self) -> Mapping[str, Mapping[tuple[str, int], int]]:
-        """Records not yet consumed, per group and (topic, partition)."""
+    async def lag(self, stages: Sequence[Stage[Any]] = ()) -> Mapping[str, Mapping[tuple[str, int], int]]:
+        """Records not yet consumed, per group and (topic, partition); 0 where it is up to date.
+
+        Of groups that have positions, and of these stages' groups: one without lags by all there is.
+        """
         ...
 
     async def ends(self, topic: str) -> Mapping[int, int]:

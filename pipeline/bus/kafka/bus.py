@@ -159,17 +159,22 @@ class KafkaBus:
                 return
             await asyncio.sleep(POLL_SECONDS)
 
-    async def lag(self) -> dict[str, dict[tuple[str, int], int]]:
+    async def lag(self, stages: Sequence[Stage[Any]] = ()) -> dict[str, dict[tuple[str, int], int]]:
         """As Kafka knows it, over all processes. Gaps that compaction leaves are counted in."""
-        groups = await self._offsets.groups()
+        groups = sorted({*await self._offsets.groups(), *(stage.group for stage in stages)})
         found = await asyncio.gather(*(self._offsets.positions(group) for group in groups))
-        topics = {place.topic for positions in found for place in positions}
+        read = {
+            group: {place.topic for place in positions}
+            | {stage.source.name for stage in stages if stage.group == group}
+            for group, positions in zip(groups, found, strict=True)
+        }
+        topics = {topic for some in read.values() for topic in some}
         ends, starts = await self._offsets.ends(topics), await self._offsets.starts(topics)
         return {
             group: {
                 (place.topic, place.partition): max(0, end - max(positions.get(place, 0), starts[place]))
                 for place, end in ends.items()
-                if place.topic in {one.topic for one in positions}
+                if place.topic in read[group]
             }
             for group, positions in zip(groups, found, strict=True)
         }

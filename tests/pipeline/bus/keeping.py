@@ -25,6 +25,18 @@ class KeepingContract:
         await bus.run([stage], until_idle=True)
         assert set((await bus.lag())[stage.group].values()) == {0}
 
+    async def test_a_stage_that_never_ran_lags_by_all_there_is(self, harness: Harness) -> None:
+        bus, topic, book = await harness.open(), harness.topic("unread"), Notebook()
+        stage = Stage(harness.stage("unread"), topic, book.handle)
+        assert sum((await bus.lag([stage]))[stage.group].values()) == 0
+        await bus.publish(topic, spread(50))
+        assert stage.group not in await bus.lag()
+        assert sum((await bus.lag([stage]))[stage.group].values()) == 50
+        assert {name for name, _ in (await bus.lag([stage]))[stage.group]} == {topic.name}
+        await bus.run([stage], until_idle=True)
+        assert set((await bus.lag([stage]))[stage.group].values()) == {0}
+        assert (await bus.lag([stage]))[stage.group] == (await bus.lag())[stage.group]
+
     async def test_a_waiting_stage_is_woken_by_a_publish(self, harness: Harness) -> None:
         bus, topic, book = await harness.open(), harness.topic("waiting"), Notebook()
         stage = Stage(harness.stage("waiting"), topic, book.handle)

@@ -214,6 +214,17 @@ async def test_a_forgotten_group_holds_nothing_back(bus: LogBus, harness: LogHar
     assert await bus.lag() == {}
 
 
+async def test_what_is_gone_is_no_lag_of_a_stage_that_never_ran(bus: LogBus, harness: LogHarness) -> None:
+    late = Stage("late", BRIEF, Notebook().handle)
+    await bus.publish(BRIEF, noted(range(10)))
+    assert sum((await bus.lag([late]))[late.group].values()) == 10
+    harness.clock.advance(30 * 86400)
+    assert await bus.maintain([BRIEF]) == 10
+    assert sum((await bus.lag([late]))[late.group].values()) == 0
+    await bus.publish(BRIEF, noted([10]))
+    assert sum((await bus.lag([late]))[late.group].values()) == 1
+
+
 async def test_offsets_are_not_reused_after_everything_was_removed(bus: LogBus, harness: LogHarness) -> None:
     await bus.publish(BRIEF, noted(range(10)))
     harness.clock.advance(30 * 86400)
