@@ -79,8 +79,8 @@ class Documents(ports.Documents, Protocol):
         """Documents by space."""
         ...
 
-    async def created(self, spaces: Sequence[str]) -> Mapping[str, NDArray[np.int64]]:
-        """When each document came to be, in microseconds since 1970, by space."""
+    async def created(self, spaces: Sequence[str], since: datetime) -> Mapping[str, NDArray[np.int64]]:
+        """When each document that came since then came to be, in microseconds since 1970, by space."""
         ...
 
 
@@ -126,8 +126,8 @@ class Memories(ports.Memories, Protocol):
         """Recallable memories by space."""
         ...
 
-    async def created(self, spaces: Sequence[str]) -> Mapping[str, NDArray[np.int64]]:
-        """When each memory was formed, in microseconds since 1970, by space."""
+    async def created(self, spaces: Sequence[str], since: datetime) -> Mapping[str, NDArray[np.int64]]:
+        """When each memory that was formed since then was, in microseconds since 1970, by space."""
         ...
 
 

@@ -1,7 +1,7 @@
 """How much came into namespaces on each of the last days."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain
 
 import numpy as np
@@ -21,10 +21,11 @@ async def grown(state: State, rows: Sequence[NamespaceRow], days: int) -> Growth
     """Documents and memories of these namespaces by the day on which they came to be."""
     today = state.clock.now().date()
     shown = [today - timedelta(days=back) for back in range(days - 1, -1, -1)]
+    since = datetime.combine(shown[0], time(), UTC)
     first = (shown[0].toordinal() - _EPOCH) * _DAY
     spaces = list(chain.from_iterable(row.spaces for row in rows))
-    documents = await state.documents.created(spaces)
-    memories = await state.memories.created(spaces)
+    documents = await state.documents.created(spaces, since)
+    memories = await state.memories.created(spaces, since)
     return GrowthAnswer(
         days=[day.isoformat() for day in shown],
         namespaces=[

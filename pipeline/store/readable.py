@@ -4,6 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from hashlib import blake2b
 from typing import Generic, TypeVar
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.store.codec import Codec, among, number_column
+from pipeline.store.codec import TIME, Codec, among, number_column, one_array
 from pipeline.store.overlay import Change
 from pipeline.store.sizes import Size, together
 from pipeline.store.stored import PLACE, Stored, give_back
@@ -108,15 +109,16 @@ class Readable(ABC, Generic[Row]):
         """How many rows that count each space has; from memory, in step with every change."""
         return {space: self._counts[space] for space in spaces}
 
-    async def created(self, spaces: Sequence[str]) -> dict[str, NDArray[np.int64]]:
-        """When each row came to be, in microseconds since 1970, by space."""
+    async def created(self, spaces: Sequence[str], since: datetime) -> dict[str, NDArray[np.int64]]:
+        """When each row that came since then came to be, in microseconds since 1970, by space."""
         columns = [self.codec.group, "space", "created_at"]
-        overlay, base = await self.scan(spaces, among("space", spaces), columns)
+        first = pa.scalar(since, TIME)
+        where = f"{among('space', spaces)} AND created_at >= to_timestamp_micros({first.value})"
+        overlay, base = await self.scan(spaces, where, columns)
         fresh = self.codec.encode(self.unflushed(overlay, spaces)).select(columns)
+        fresh = fresh.filter(pc.greater_equal(fresh.column("created_at"), first))
         table = pa.concat_tables([base.select(columns), fresh])
-        names = np.asarray(table.column("space").to_pylist(), object)
-        times = number_column(table.column("created_at"), np.int64)
-        return {space: times[names == space] for space in spaces}
+        return _by_space(table.column("space"), number_column(table.column("created_at"), np.int64))
 
     # What the tables of each kind build their own questions from.
 
@@ -186,6 +188,10 @@ class Readable(ABC, Generic[Row]):
         """What LanceDB does not hold yet; take it before reading. Nothing, unless a table says otherwise."""
         return {}
 
+    def held(self, groups: Collection[str]) -> dict[str, list[Row]]:  # noqa: ARG002 - for tables that hold any
+        """Rows of those groups that need not be read, true now; a group without any is gone."""
+        return {}
+
     def unflushed(self, overlay: Mapping[str, Change[Row]], spaces: Collection[str] | None) -> list[Row]:
         """The rows of an overlay that are in these spaces."""
         space_of = self.codec.space_of
@@ -234,6 +240,14 @@ class Readable(ABC, Generic[Row]):
 
     def _shard(self, space: str) -> int:
         return int.from_bytes(blake2b(space.encode(), digest_size=8).digest()) % len(self._bases)
+
+
+def _by_space(spaces: pa.ChunkedArray, values: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+    coded = one_array(spaces).dictionary_encode()
+    codes = coded.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(1, len(coded.dictionary)))
+    return dict(zip(coded.dictionary.to_pylist(), np.split(values[order], ends), strict=False))
 
 
 def same_rows(before: Sequence[Row], after: Sequence[Row]) -> bool:

@@ -1,10 +1,11 @@
-"""Documents by status, and those that could not be read."""
+"""Documents by status and by when they came, and those that could not be read."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from tests.pipeline.store.samples import both, document, opened, store_documents
+from tests.pipeline.store.samples import EPOCH, both, document, opened, store_documents
 
 pytestmark = pytest.mark.anyio
 
@@ -34,4 +35,33 @@ async def test_failed_documents_come_with_their_reason_and_the_newest_first(
     failed = await store.documents.failed(10)
     assert [row.error for row in failed] == ["it is broken", "it is a picture"]
     assert [row.id for row in await store.documents.failed(1)] == ["new"]
+    await store.close()
+
+
+@both
+async def test_what_came_since_a_moment_is_dated_by_space_whether_flushed_or_not(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shared=shared)
+    microsecond, spaces = timedelta(microseconds=1), ["bob#0", "alice#0", "empty#0"]
+    await store_documents(
+        store,
+        document("before", created_at=EPOCH - microsecond),
+        document("at", created_at=EPOCH),
+        document("after", "bob#0", created_at=EPOCH + microsecond),
+        document("strange", "carol#0", created_at=EPOCH),
+    )
+    await store.documents.durable()
+    await store_documents(
+        store,
+        document("late", created_at=EPOCH + 2 * microsecond),
+        document("early", created_at=EPOCH - 2 * microsecond),
+    )
+    first = int(EPOCH.timestamp()) * 1_000_000
+    found = await store.documents.created(spaces, EPOCH)
+    assert {space: sorted(times.tolist()) for space, times in found.items()} == {
+        "alice#0": [first, first + 2],
+        "bob#0": [first + 1],
+    }
+    assert await store.documents.created(spaces, EPOCH + timedelta(days=1)) == {}
     await store.close()
