@@ -4,6 +4,7 @@ The log is first, so nothing is acknowledged that a crash could lose; the same p
 apply is applied here, so the next read finds it.
 """
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -117,8 +118,7 @@ async def delete(state: State, name: str, ids: Sequence[str]) -> tuple[int, list
     left = {row.key for row in await write(state, events)}
     gone = {row.key for row in rows.values()} - left
     if gone:
-        await state.chunks.update(gone, lambda _key, _rows: [])
-        await state.keeper.withdraw(gone)
+        await asyncio.gather(state.chunks.update(gone, lambda _key, _rows: []), state.keeper.withdraw(gone))
     return len(rows), [public for public in wanted if public not in rows]
 
 

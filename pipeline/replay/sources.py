@@ -12,7 +12,7 @@ class FirstSources:
 
     def __init__(self, memories: Memories) -> None:
         self._memories = memories
-        self._met = KeySet()
+        self._met = KeySet[str]()
 
     async def get(self, groups: Collection[str]) -> dict[str, list[MemoryRow]]:
         """As `Memories.get`."""

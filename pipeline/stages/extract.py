@@ -143,8 +143,8 @@ class Extract:
         gone = {key for key, history in histories.items() if is_erased(rows.get(key), history)}
         if not gone:
             return
-        await self.chunks.update(gone, lambda _, rows: [] if rows else None)
-        await self.keeper.withdraw(gone)
+        erased = self.chunks.update(gone, lambda _, rows: [] if rows else None)
+        await asyncio.gather(erased, self.keeper.withdraw(gone))
 
     async def _republish(self, histories: Mapping[str, History], rows: Mapping[str, DocumentRow]) -> None:
         """Texts that were stored by a run that ended before it could publish them."""

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
+from math import isqrt
 from pathlib import Path
 from typing import TypeVar
 
@@ -29,24 +30,36 @@ _FEW_VERSIONS = 8
 _FRAGMENTS = 16
 _MANY_FRAGMENTS = 64
 _SHORTEST_UPKEEP = 0.05
+_UNKNOWN_UPKEEP = 1.0
 _REST = 10
-"""Upkeep may take one part in this many of the time, until there are very many fragments."""
+"""Upkeep may take one part in this many of the time."""
+_READ_SECONDS = 0.0004
+"""What a fragment more costs the reads between two commits: 0.1 ms of CPU each, about four of them."""
 
 _log = logging.getLogger(__name__)
+
+
+def worth_merging(upkeep: float) -> int:
+    """How many fragments beside writes and reads cost as much as merging them, which takes `upkeep` seconds.
+
+    >>> worth_merging(0.05), worth_merging(0.2), worth_merging(30.0)
+    (16, 31, 64)
+    """
+    return min(max(isqrt(round(2 * upkeep / _READ_SECONDS)), _FRAGMENTS), _MANY_FRAGMENTS)
 
 
 class Base(Stored[Row]):
     """Rows that are in LanceDB. One writer at a time: what changes the table never overlaps."""
 
     def __init__(
-        self, table: AsyncTable, codec: Codec[Row], disk: Disk | None, groups: KeySet, turn: asyncio.Lock
+        self, table: AsyncTable, codec: Codec[Row], disk: Disk | None, groups: KeySet[str], turn: asyncio.Lock
     ) -> None:
         super().__init__(table, codec, disk)
         self._groups = groups
         self._turn = turn
         self._commits = _FRAGMENTS  # whatever an earlier process left is looked after once
         self._rested_at = 0.0
-        self._last_upkeep = 0.0
+        self._last_upkeep = _UNKNOWN_UPKEEP
         self._leftovers_at: float | None = None
 
     @classmethod
@@ -64,12 +77,12 @@ class Base(Stored[Row]):
         """
         table = await open_or_create(connection, name, cls.schema(codec))
         column = await table.query().select([codec.group]).to_arrow()
-        groups = await asyncio.to_thread(lambda: KeySet(column.column(0).to_pylist()))
+        groups = await asyncio.to_thread(lambda: KeySet[str](column.column(0).to_pylist()))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
         base = cls(table, codec, disk, groups, turn)
-        await base.open_links(connection, folder, name)
+        await base.open_links(connection, folder, name, alone=True)
         return base
 
     @classmethod
@@ -104,7 +117,7 @@ class Base(Stored[Row]):
     def upkeep_in(self, *, idle: bool) -> float | None:
         """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""
         now = time.monotonic()
-        if self._commits >= (_FRAGMENTS if idle else _MANY_FRAGMENTS):
+        if self._commits >= (_FRAGMENTS if idle else worth_merging(self._last_upkeep)):
             return max(0.0, self._rested_at + _REST * self._last_upkeep - now)
         return max(0.0, self._leftovers_at - now) if idle and self._leftovers_at is not None else None
 

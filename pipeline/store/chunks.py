@@ -78,6 +78,7 @@ def codec(dimensions: int) -> Codec[ChunkRow]:
         decode=decode,
         weight=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 256,
         order=attrgetter("position"),
+        recent_bytes=4 * 1024 * 1024,
     )
 
 

@@ -1,20 +1,23 @@
-"""Which groups a table may hold, in memory: eight bytes each, no false negatives."""
+"""Which keys a table may hold, in memory: eight bytes each, no false negatives."""
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from typing import Generic, TypeVar
 
 import numpy as np
+
+K = TypeVar("K", bound=Hashable)
 
 _RECENT = 8192
 
 
-class KeySet:
+class KeySet(Generic[K]):
     """A set of key hashes. A key that was added is always found; a stranger is found once in 10^13 asks."""
 
-    def __init__(self, keys: Iterable[str] = ()) -> None:
+    def __init__(self, keys: Iterable[K] = ()) -> None:
         self._sorted = np.unique(_hashes(keys))
         self._recent: set[int] = set()
 
-    def add(self, keys: Iterable[str]) -> None:
+    def add(self, keys: Iterable[K]) -> None:
         """Remember keys. There is no way to forget one: a key too many only costs a question."""
         self._recent.update(map(hash, keys))
         if len(self._recent) > max(_RECENT, len(self._sorted) // 16):
@@ -22,7 +25,7 @@ class KeySet:
             self._sorted = np.union1d(self._sorted, fresh)
             self._recent = set()
 
-    def known(self, keys: Iterable[str]) -> list[str]:
+    def known(self, keys: Iterable[K]) -> list[K]:
         """Those of the keys that may be in the table, in order."""
         wanted = list(keys)
         hashes = _hashes(wanted)
@@ -36,5 +39,5 @@ class KeySet:
         ]
 
 
-def _hashes(keys: Iterable[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _hashes(keys: Iterable[Hashable]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array([hash(key) for key in keys], np.int64)

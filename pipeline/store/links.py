@@ -18,6 +18,7 @@ from lancedb.index import BTree
 
 from pipeline.store.codec import among, strings
 from pipeline.store.disk import Disk
+from pipeline.store.keyset import KeySet
 from pipeline.store.tables import open_if_there
 
 Row = TypeVar("Row")
@@ -45,9 +46,10 @@ def number(key: str) -> int:
 class Links:
     """The links of one table. Whoever calls a method that changes them may change that table."""
 
-    def __init__(self, table: AsyncTable, disk: Disk | None) -> None:
+    def __init__(self, table: AsyncTable, disk: Disk | None, known: KeySet[int] | None = None) -> None:
         self._table = table
         self._disk = disk
+        self._known = known
 
     @classmethod
     async def open(
@@ -56,15 +58,20 @@ class Links:
         folder: Path | None,
         name: str,
         there: AsyncIterator[Sequence[Link]],
+        *,
+        alone: bool = False,
     ) -> "Links":
-        """Open those of the table of this name, or make them of what is `there` already."""
+        """Open those of the table of this name, or make them of what is `there` already.
+
+        `alone`: nobody else adds any.
+        """
         own = f"{name}_links"
         table = await open_if_there(connection, own)
         if table is None:
             parts = [_encoded(some) async for some in there]
             table = await connection.create_table(own, pa.concat_tables([_encoded([]), *parts]))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{own}.lance")
-        return cls(table, disk)
+        return cls(table, disk, await _known(table) if alone else None)
 
     async def find(self, keys: Collection[str]) -> list[str]:
         """The groups that any of these keys may lead to, each once."""
@@ -77,6 +84,9 @@ class Links:
         there = await self._pairs(doubtful) if doubtful else set()
         fresh = [link for link in links if link[:2] not in there]
         if fresh:
+            if self._known is not None:
+                # Before the commit: should it fail half-way, a question too many is asked, and none too few.
+                self._known.add(key for key, _, _ in fresh)
             await self._table.add(await asyncio.to_thread(_encoded, fresh))
             await self._sync()
 
@@ -107,7 +117,8 @@ class Links:
 
     async def _pairs(self, keys: Collection[int]) -> set[tuple[int, str]]:
         pairs: set[tuple[int, str]] = set()
-        for some in _portions(sorted(keys)):
+        wanted = keys if self._known is None else self._known.known(keys)
+        for some in _portions(sorted(wanted)):
             query = self._table.query().select(["key", "target"])
             found = await query.where(f"key IN ({','.join(map(str, some))})").to_arrow()
             pairs.update(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
@@ -116,6 +127,11 @@ class Links:
     async def _sync(self) -> None:
         if self._disk is not None:
             await asyncio.to_thread(self._disk.sync)
+
+
+async def _known(table: AsyncTable) -> KeySet[int]:
+    column = await table.query().select(["key"]).to_arrow()
+    return await asyncio.to_thread(lambda: KeySet[int](column.column(0).to_pylist()))
 
 
 def links_of(rows: Mapping[str, Iterable[tuple[str, Iterable[str]]]]) -> list[Link]:

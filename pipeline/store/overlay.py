@@ -72,6 +72,11 @@ class Overlay(Generic[Row]):
             if self._changes.get(group) is change:
                 self._waiting[shard].setdefault(group, change)
 
+    def remember(self, group: str, rows: tuple[Row, ...]) -> None:
+        """The rows of a group as the base has them now: who reads it may change it next."""
+        if rows and self.rows(group) is None:
+            self._recent.put(group, rows)
+
     def forget_recent(self) -> None:
         """Trust only the base for what is flushed; readers under way look again."""
         for watch in self._watches:
@@ -91,7 +96,7 @@ class Overlay(Generic[Row]):
 
 
 class _Recent(Generic[Row]):
-    """Groups flushed a moment ago, since the next stage asks for them at once. Bounded in bytes."""
+    """Groups flushed or read a moment ago, since whoever is next asks for them at once. Bounded in bytes."""
 
     def __init__(self, weight: Callable[[Row], int], limit: int) -> None:
         self._weight = weight

@@ -70,9 +70,24 @@ def _slice(
 
 
 async def _rows(table: Readable[Row], question: Question[Row], shown: pa.Table) -> dict[str, Row]:
-    if not shown.num_rows:
-        return {}
-    ids: list[str] = shown.column(table.codec.id).to_pylist()
+    """Those that are held in memory need no second read."""
+    codec = table.codec
+    ids: list[str] = shown.column(codec.id).to_pylist()
+    held = table.held(ids) if codec.single else {}
+    here = [row for rows in held.values() for row in rows]
+    if here and question.columns is not None:
+        here = codec.decode(codec.encode(here).select(list(question.columns)))
+    rows = {codec.id_of(row): row for row in here}
+    left = [one for one in ids if one not in held]
+    if not left:
+        return rows
+    rest = shown.filter(pc.is_in(shown.column(codec.id), pa.array(left, pa.string())))
+    return rows | await _taken(table, question, rest, left)
+
+
+async def _taken(
+    table: Readable[Row], question: Question[Row], shown: pa.Table, ids: list[str]
+) -> dict[str, Row]:
     overlay, base = await table.take(shown, question.columns)
     if base.num_rows < len(ids):  # some were changed, or merged elsewhere, since the first read
         where = f"{among('space', question.spaces)} AND {among(table.codec.id, ids)}"

@@ -55,10 +55,15 @@ class Stored(Generic[Row]):
         self._disk = disk
         self._links: Links | None = None
 
-    async def open_links(self, connection: AsyncConnection, folder: Path | None, name: str) -> None:
-        """Open the links beside the table of this name, if its rows have keys."""
+    async def open_links(
+        self, connection: AsyncConnection, folder: Path | None, name: str, *, alone: bool = False
+    ) -> None:
+        """Open the links beside the table of this name, if its rows have keys.
+
+        `alone`: no other process adds any, so that a key without links is known without a question.
+        """
         if self._codec.keys is not None:
-            self._links = await Links.open(connection, folder, name, self._links_of_all())
+            self._links = await Links.open(connection, folder, name, self._links_of_all(), alone=alone)
 
     async def linked(
         self, keys: Collection[str], columns: Sequence[str], where: str | None = None

@@ -101,6 +101,11 @@ class Table(Readable[Row]):
         """The overlay now; take it before reading the base."""
         return self._overlay.snapshot()
 
+    def held(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        """Those of the overlay."""
+        found = {group: self._overlay.rows(group) for group in groups}
+        return {group: list(rows) for group, rows in found.items() if rows is not None}
+
     async def _read(self, groups: Collection[str]) -> dict[str, tuple[Row, ...]]:
         """The newest rows of every group, true at the moment it returns."""
         wanted = list(dict.fromkeys(groups))
@@ -119,6 +124,8 @@ class Table(Readable[Row]):
                 if purges != self._purges:
                     purges = self._purges
                     found.clear()
+        for group, read in found.items():
+            self._overlay.remember(group, read)
         return {
             group: found[group] if (rows := self._overlay.rows(group)) is None else rows for group in wanted
         }

@@ -17,10 +17,22 @@ _HURRIED_SECONDS = 0.002
 _MANY_GROUPS = 512
 _BURST_COMMITS = 16
 _SUSTAINED_SECONDS = 0.05
-"""After a burst, one commit in this time at most: every commit is a version that later ones pay for."""
+_LONGEST_SECONDS = 0.4
+_REST = 4
+"""After a burst one commit in `_SUSTAINED_SECONDS` at most, for each is a version that later ones pay for.
+Where they take long, one in so many times that, up to `_LONGEST_SECONDS`: a busy machine gathers more."""
 _IDLE_SECONDS = 0.5
 _BACKOFF_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 _log = logging.getLogger(__name__)
+
+
+def pace(took: float) -> float:
+    """Seconds from one commit to the next under load, where they took so many of late.
+
+    >>> pace(0.005), pace(0.05), pace(3.0)
+    (0.05, 0.2, 0.4)
+    """
+    return min(max(_REST * took, _SUSTAINED_SECONDS), _LONGEST_SECONDS)
 
 
 class Writer(Generic[Row]):
@@ -41,6 +53,7 @@ class Writer(Generic[Row]):
         """Why what waits can't be flushed now; None: it can."""
         self._in_flight = False
         self._commit_times: deque[float] = deque(maxlen=_BURST_COMMITS)
+        self._took = 0.0
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
 
     def wake(self) -> None:
@@ -102,8 +115,10 @@ class Writer(Generic[Row]):
         self._in_flight = True
         try:
             if taken:
-                self._commit_times.append(time.monotonic())
+                began = time.monotonic()
+                self._commit_times.append(began)
                 await self._base.commit({group: change.rows for group, change in taken.items()})
+                self._took += (time.monotonic() - began - self._took) / _BURST_COMMITS
             self._overlay.settle(taken)
         finally:
             self._in_flight = False
@@ -135,8 +150,9 @@ class Writer(Generic[Row]):
         times = self._commit_times
         if len(times) < _BURST_COMMITS or self._stopping:
             return _HURRIED_SECONDS
-        due = times[0] + _BURST_COMMITS * _SUSTAINED_SECONDS
-        return min(max(due - time.monotonic(), _HURRIED_SECONDS), _SUSTAINED_SECONDS)
+        step = pace(self._took)
+        due = times[0] + _BURST_COMMITS * step
+        return min(max(due - time.monotonic(), _HURRIED_SECONDS), step)
 
     async def _flush_until_it_works(self) -> None:
         attempt = 0

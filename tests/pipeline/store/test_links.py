@@ -7,6 +7,7 @@ import pytest
 
 from pipeline.store import Store
 from pipeline.store.links import Links
+from pipeline.store.stored import FAILURES
 from tests.pipeline.store.samples import both, forget_recent, memory, opened, store_memories
 
 pytestmark = pytest.mark.anyio
@@ -76,3 +77,32 @@ async def test_a_table_of_before_there_were_links_gets_them_when_it_is_opened(
     assert [row.text for row in await again.memories.of_documents(["p"])] == ["one"]
     assert [row.text for row in await again.memories.keyed(["alice#0"], ["x"])] == ["one"]
     await again.close()
+
+
+@both
+async def test_what_is_linked_is_found_after_a_restart_and_what_never_was_is_not(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shards=1, shared=shared)
+    await store_memories(store, memory("one", ["p"], keys=("x",)))
+    await store.close()
+    again = await opened(tmp_path, shards=1, shared=shared)
+    assert [row.text for row in await again.memories.keyed(["alice#0"], ["x", "y"])] == ["one"]
+    assert await again.memories.keyed(["alice#0"], ["y"]) == []
+    await store_memories(again, memory("two", ["p"], keys=("y",)))
+    await again.memories.flush()
+    forget_recent(again.memories)
+    assert [row.text for row in await again.memories.keyed(["alice#0"], ["y"])] == ["two"]
+    await again.close()
+
+
+async def test_a_key_without_links_asks_no_table(tmp_path: Path) -> None:
+    store = await opened(tmp_path, shards=1)
+    await store_memories(store, memory("one", ["p"]))
+    await store.memories.flush()
+    table = _links(store)._table
+    await table.drop_columns(["target"])
+    assert await store.memories.of_documents(["q"]) == []
+    with pytest.raises(FAILURES):
+        await store.memories.of_documents(["p"])
+    await store.close()
