@@ -30,21 +30,24 @@ _FEW_VERSIONS = 8
 _FRAGMENTS = 16
 _MANY_FRAGMENTS = 64
 _SHORTEST_UPKEEP = 0.05
-_UNKNOWN_UPKEEP = 1.0
 _REST = 10
 """Upkeep may take one part in this many of the time."""
+_UPKEEP_SECONDS = 0.02
+_ROW_SECONDS = 3e-5
+"""What upkeep costs in CPU, and more for each row: all of them are written anew."""
 _READ_SECONDS = 0.0004
 """What a fragment more costs the reads between two commits: 0.1 ms of CPU each, about four of them."""
 
 _log = logging.getLogger(__name__)
 
 
-def worth_merging(upkeep: float) -> int:
-    """How many fragments beside writes and reads cost as much as merging them, which takes `upkeep` seconds.
+def worth_merging(rows: int) -> int:
+    """How many fragments of a table cost the reads beside its writes as much as merging them does.
 
-    >>> worth_merging(0.05), worth_merging(0.2), worth_merging(30.0)
-    (16, 31, 64)
+    >>> worth_merging(100), worth_merging(5_000), worth_merging(100_000)
+    (16, 29, 64)
     """
+    upkeep = _UPKEEP_SECONDS + _ROW_SECONDS * rows
     return min(max(isqrt(round(2 * upkeep / _READ_SECONDS)), _FRAGMENTS), _MANY_FRAGMENTS)
 
 
@@ -57,9 +60,10 @@ class Base(Stored[Row]):
         super().__init__(table, codec, disk)
         self._groups = groups
         self._turn = turn
+        self._rows = 0  # as of the last upkeep
         self._commits = _FRAGMENTS  # whatever an earlier process left is looked after once
         self._rested_at = 0.0
-        self._last_upkeep = _UNKNOWN_UPKEEP
+        self._last_upkeep = 0.0
         self._leftovers_at: float | None = None
 
     @classmethod
@@ -82,6 +86,7 @@ class Base(Stored[Row]):
         if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
         base = cls(table, codec, disk, groups, turn)
+        base._rows = column.num_rows
         await base.open_links(connection, folder, name, alone=True)
         return base
 
@@ -117,7 +122,7 @@ class Base(Stored[Row]):
     def upkeep_in(self, *, idle: bool) -> float | None:
         """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""
         now = time.monotonic()
-        if self._commits >= (_FRAGMENTS if idle else worth_merging(self._last_upkeep)):
+        if self._commits >= (_FRAGMENTS if idle else worth_merging(self._rows)):
             return max(0.0, self._rested_at + _REST * self._last_upkeep - now)
         return max(0.0, self._leftovers_at - now) if idle and self._leftovers_at is not None else None
 
@@ -145,6 +150,7 @@ class Base(Stored[Row]):
         await self._index()
         if self._links is not None:
             await self._links.maintain(self._retention())
+        self._rows = await self._table.count_rows()
         self._commits = 0
 
     async def _index(self) -> None:
