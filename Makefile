@@ -4,7 +4,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 
-.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos soak demo demo-connectors pictures kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos soak demo demo-connectors trial pictures kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -83,6 +83,9 @@ demo: install ## Remember the installed packages, then ask five questions
 
 demo-connectors: install ## Connect all eight sources to the doubles of the tests, and watch documents come and go
 	@$(BIN)/python -m tests.connectors.demo
+
+trial: install browser ## Do what a new user does, from a clone to a recall in each client, with the time it took
+	@$(BIN)/python -m tests.e2e.trial
 
 pictures: install browser ## Make the screenshots of the console's guide anew, in docs/images
 	@$(BIN)/python -m tests.api.console.pictures
