@@ -18,6 +18,8 @@ from schemas.events import Relation
 LEAST = 0.5
 """What the shared words must weigh, of all words of the older text without its subject."""
 RARE_SHARE = 0.02
+NAMED = 0.75
+"""How sure it is where the form says it, not the weight of words."""
 RARE_ROWS = 3
 """A shared word is rare when at most so many memories have it, or this share of them."""
 _LEAD = re.compile(r"(?P<s>(?:The|Our|A|An) (?:[\w-]+)|[A-Z][\w-]*(?: [A-Z][\w-]*){0,2})(?P<own>'s)?(?: |$)")
@@ -37,6 +39,20 @@ _PREPOSITIONS = words(
     "at in on to for with from of as about near by into along across through around over under behind beside "
     "between before after during without towards"
 )
+_NEXT_TO = re.compile(r"\b(?:next|close) to\b")
+_HAVING = words("has have owns keeps got adopted")
+_DOING = words(
+    "runs swims cycles rows hikes climbs dances sings paints cooks bakes volunteers gardens knits sews "
+    "fishes sails surfs skis boxes rides trains writes draws"
+)
+"""What is told of these says more about the habit."""
+_LEARNING = words("learned learnt learns started began studied practises practices teaches taught")
+_LIKING = words("likes loves enjoys plays practises practices does")
+_WHEN = re.compile(
+    r"\bis (?P<when>(?:on|in|at) (?:[\w:]+ ){0,2}?(?:[A-Z][a-z]+day|January|February|March|April|May|June|"
+    r"July|August|September|October|November|December|noon|\d[\d:]*)\b(?: \d{4})?)$"
+)
+_FAVOURITE = re.compile(r"\b(?:favou?rite [\w ]+ is|is a fan of|supports|roots for) (?P<name>[A-Z][\w-]*)$")
 _EMPTY_WORDS = (
     "is are was were has have had do does did got much part around happened since back stuff really able "
     "kind heard shared new old good great nice day time thing people lot way year week weekend month "
@@ -87,6 +103,9 @@ class Words:
     placed: frozenset[tuple[str, str]]
     past: bool
     introduces: frozenset[str]
+    behind: tuple[str, ...]
+    owner_of: str | None
+    """The last word of what is the subject's own, where the text is about that (`Ann's sailing boat is`)."""
 
 
 def read(text: str) -> Words:
@@ -94,7 +113,8 @@ def read(text: str) -> Words:
     match = _LEAD.match(text)
     subject = match["s"] if match is not None else ""
     own = frozenset(terms(subject))
-    behind = _SPOKEN.findall(text[match.end() :].casefold()) if match is not None else []
+    rest = _NEXT_TO.sub("beside", text[match.end() :].casefold()) if match is not None else ""
+    behind = _SPOKEN.findall(rest)
     is_owner = match is not None and match["own"] is not None
     verb = "" if is_owner else _verb(behind)
     return Words(
@@ -111,6 +131,8 @@ def read(text: str) -> Words:
         placed=frozenset(_placed(behind)),
         past=is_past(verb),
         introduces=frozenset(terms(said["name"])) if (said := _INTRODUCED.search(text)) else frozenset(),
+        behind=tuple(behind),
+        owner_of=_owned_by(behind) if is_owner else None,
     )
 
 
@@ -132,8 +154,18 @@ def _owned(said: Sequence[str]) -> Iterator[str]:
 
 def _thing(said: Sequence[str]) -> list[str]:
     """The content words of a phrase."""
-    phrase = takewhile(lambda word: word not in _PREPOSITIONS and not is_finite(word), said)
-    return [term for term in terms(" ".join(phrase)) if _says_something(term)]
+    return [term for term in terms(" ".join(_phrase(said))) if _says_something(term)]
+
+
+def _owned_by(behind: Sequence[str]) -> str | None:
+    """The last word before the verb, which has no ending behind several (`Omar's sisters study`)."""
+    more = takewhile(lambda word: word not in BASES, _phrase(behind[1:]))
+    return [*behind[:1], *more][-1] if behind else None
+
+
+def _phrase(said: Sequence[str]) -> list[str]:
+    """The words up to the next preposition or verb."""
+    return list(takewhile(lambda word: word not in _PREPOSITIONS and not is_finite(word), said))
 
 
 def _placed(said: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -182,6 +214,8 @@ def _shared(new: Words, old: Words, weights: "_Weights") -> tuple[float, Sequenc
         common = (new.content & old.content) | new.named
     else:
         return None
+    if new.subject == old.subject and (named := _names_it(new, old)) is not None:
+        return NAMED, [named]
     rare = sorted(term for term in common if weights.is_rare(term))
     if new.subject == old.subject and not _is_about(new, old, rare):
         return None
@@ -191,6 +225,45 @@ def _shared(new: Words, old: Words, weights: "_Weights") -> tuple[float, Sequenc
         return None
     score = min(1.0, weights.total(common) / whole)
     return (score, rare) if score >= LEAST else None
+
+
+def _names_it(new: Words, old: Words) -> str | None:
+    """What the newer takes up of the older by its form, however common its words are; None for nothing.
+
+    Somebody's own of what they have, the day that something is on, a habit, a favourite.
+    """
+    if not new.content - old.content - _attributes():
+        return None
+    if new.owner_of is not None and old.verb in _HAVING and _singular(new.owner_of) in _had(old):
+        return new.owner_of
+    if (when := _WHEN.search(old.text)) is not None and f" {when['when']} " in f"{new.text} ":
+        return when["when"]
+    if (
+        new.verb == old.verb
+        and new.verb in _DOING
+        and not old.content
+        and not _PREPOSITIONS.isdisjoint(new.behind[1:2])
+    ):
+        return new.verb
+    if old.verb in _LIKING and new.verb in _LEARNING and old.behind[-1] in new.behind[1:3]:
+        return old.behind[-1]
+    if (
+        (name := _FAVOURITE.search(old.text)) is not None
+        and not new.past
+        and name["name"] in new.text.split()
+    ):
+        return name["name"]
+    return None
+
+
+def _had(old: Words) -> set[str]:
+    """The last words of what somebody has: `a dog and two cats`."""
+    said = takewhile(lambda word: word not in _PREPOSITIONS, old.behind[1:])
+    return {_singular(one.split()[-1]) for one in " ".join(said).split(" and ") if one}
+
+
+def _singular(word: str) -> str:
+    return {"children": "child", "kids": "child", "kid": "child"}.get(word, word.removesuffix("s"))
 
 
 def _speaks_of_another(new: Words, old: Words) -> bool:
@@ -203,13 +276,23 @@ def _is_about(new: Words, old: Words, rare: Sequence[str]) -> bool:
 
     What is no longer than the older puts something else in its place, or says it in other words.
     """
-    if len(new.text.split()) <= len(old.text.split()):
+    if new.owner_of is not None and old.first in rare and old.first in terms(new.owner_of):
+        return True
+    if len(new.text.split()) <= len(old.text.split()) or _is_part_of_another(new, old):
         return False
     if len(rare) > 1 or not new.own.isdisjoint(rare):
         return True
     if new.verb and new.verb == old.verb:
         return not new.past or old.content <= new.content
     return not new.past and any(word in rare for _, word in new.placed & old.placed)
+
+
+def _is_part_of_another(new: Words, old: Words) -> bool:
+    """A cold brew is no cold."""
+    if not old.behind or old.verb != new.verb or old.behind[-1] not in new.behind[:-1]:
+        return False
+    following = new.behind[new.behind.index(old.behind[-1]) + 1]
+    return following not in _PREPOSITIONS | ADVERBS and any(map(_says_something, terms(following)))
 
 
 class _Weights:

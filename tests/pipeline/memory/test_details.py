@@ -1,6 +1,8 @@
 """What adds detail to a memory extends it: the best one, found by rare words, within its group."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pipeline.memory.details import parent
 from pipeline.memory.relations import replaced
@@ -92,6 +94,37 @@ def test_nothing_is_extended_by_a_verb_by_another_subject_by_a_denial_or_by_itse
     text: str, other: str
 ) -> None:
     assert parent(text, [Neighbour("x", other)], _near([other])) is None
+
+
+@pytest.mark.parametrize(("text", "other", "evidence"), [
+    ("Lea's son is called Felix", "Lea has one son", "son"),
+    ("The party on Saturday has a seventies theme", "The party is on Saturday", "on Saturday"),
+    ("User runs with a club on Sundays", "User runs 20 km a week", "runs"),
+    ("Ann learned skiing in Zermatt", "Ann loves skiing", "skiing"),
+    ("Kai has a season ticket for Arsenal", "Kai's favorite team is Arsenal", "Arsenal"),
+])  # fmt: skip
+def test_what_takes_up_another_by_its_form_extends_it_however_common_its_words_are(
+    text: str, other: str, evidence: str
+) -> None:
+    relation = parent(text, [Neighbour("x", other)], _near([other] * 1000))
+    assert relation is not None
+    assert relation.evidence == evidence
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        ["Ann", "Ann's", "runs", "is", "on", "has", "a", "dog", "cold", "brew", "loves", "learned", "to"]
+    ),
+    min_size=1,
+    max_size=6,
+).map(" ".join)
+
+
+@given(WORDS, WORDS)
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_compared_has_an_answer_and_nothing_extends_itself(text: str, other: str) -> None:
+    parent(text, [Neighbour("x", other)], _near([other]))
+    assert parent(text, [Neighbour("x", text)], _near([text])) is None
 
 
 @pytest.mark.parametrize("half", ["open", "locked", "details"])
