@@ -26,6 +26,7 @@ SHOWN: Final = 200
 """Characters of a value."""
 ACTS: Final[Mapping[str, str]] = {
     "postAdminKeys": "key issued",
+    "patchAdminKeysById": "key changed",
     "postAdminKeysByIdRotate": "key rotated",
     "deleteAdminKeysById": "key revoked",
     "patchOrganization": "organization changed",

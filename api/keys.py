@@ -2,7 +2,7 @@
 
 import hmac
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -172,6 +172,15 @@ def rotated(
     if expires_in_days is not None:
         fields["expires_at"] = now + timedelta(days=expires_in_days)
     return _changed(row, **fields), secret
+
+
+def changed(row: KeyRow, fields: Mapping[str, Any], *, now: datetime) -> KeyChanged:
+    """The change of a key's name and limits. `fields`: by their names in the row, and `expires_in_days`."""
+    given = dict(fields)
+    if "expires_in_days" in given:
+        days = given.pop("expires_in_days")
+        given["expires_at"] = None if days is None else now + timedelta(days=days)
+    return _changed(row, **given, changed_at=now)
 
 
 def ended(row: KeyRow, now: datetime) -> bool:

@@ -15,6 +15,9 @@ keys = typer.Typer(no_args_is_help=True, help="API keys.")
 Id = Annotated[str, typer.Argument(help="The id of a key, as `keys list` shows it.")]
 Days = Annotated[int | None, typer.Option(min=1, help="Until it opens nothing any more; left out: for ever.")]
 
+Rate = Annotated[int | None, typer.Option(min=1, help="Requests a minute.")]
+Quota = Annotated[int | None, typer.Option(min=0, help="A quota.")]
+
 
 @keys.command(
     name="create",
@@ -30,9 +33,9 @@ def create_key(
     role: Annotated[str, typer.Option(help="admin, write or read.")] = "write",
     namespace: Annotated[list[str] | None, typer.Option(help="A namespace or prefix (team-a:*).")] = None,
     expires_in_days: Days = None,
-    rate_limit: Annotated[int | None, typer.Option(min=1, help="Requests a minute.")] = None,
-    monthly_documents: Annotated[int | None, typer.Option(min=0, help="A quota.")] = None,
-    monthly_searches: Annotated[int | None, typer.Option(min=0, help="A quota.")] = None,
+    rate_limit: Rate = None,
+    monthly_documents: Quota = None,
+    monthly_searches: Quota = None,
     as_json: Json = False,
     url: Url = None,
     key: Key = None,
@@ -67,6 +70,44 @@ def list_keys(*, as_json: Json = False, url: Url = None, key: Key = None) -> Non
         dates = row["expiresAt"] or "", row["revokedAt"] or ""
         table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates)
     Console().print(table)
+
+
+@keys.command(
+    name="change",
+    epilog=examples(
+        "recollect keys change key_2f1c --monthly-searches 200000",
+        "recollect keys change key_2f1c --rate-limit 600 --reset --json",
+    ),
+)
+def change_key(
+    id: Id,  # noqa: A002 - shown in the usage
+    *,
+    name: Annotated[str | None, typer.Option(help="Whose it is.")] = None,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, help="From now; left out: as it was.")] = None,
+    rate_limit: Rate = None,
+    monthly_documents: Quota = None,
+    monthly_searches: Quota = None,
+    reset: Annotated[
+        bool, typer.Option("--reset", help="Limits that are not given are those of the service.")
+    ] = False,
+    as_json: Json = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Change what a key is called, how much it may and until when."""
+    limits = {
+        "rateLimit": rate_limit,
+        "monthlyDocuments": monthly_documents,
+        "monthlySearches": monthly_searches,
+    }
+    said: dict[str, str | int | None] = {"name": name, "expiresInDays": expires_in_days}
+    body: dict[str, str | int | None] = {option: value for option, value in said.items() if value is not None}
+    body |= {option: value for option, value in limits.items() if reset or value is not None}
+    answer = Service.of(url, key).call("PATCH", f"/admin/keys/{id}", json=body)
+    if as_json:
+        show_json(answer)
+    else:
+        typer.echo(f"{answer['name']} ({id}) is changed")
 
 
 @keys.command(

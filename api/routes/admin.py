@@ -11,7 +11,7 @@ from api.options import ResourcePath
 from api.problems import ConflictError, ForbiddenError, NotFoundError
 from api.queries import present
 from pipeline.rows import KeyRow
-from schemas.http.keys import KeyBody, KeyIssued, KeyRevoked, KeyRotation, KeysAnswer
+from schemas.http.keys import KeyAnswer, KeyBody, KeyIssued, KeyPatch, KeyRevoked, KeyRotation, KeysAnswer
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin/keys", tags=["Administration"])
 
@@ -46,6 +46,19 @@ async def list_keys(entry: KeyAdmin) -> KeysAnswer:
     return KeysAnswer(keys=[present.key(row) for row in rows if entry.principal.may_issue(row.namespaces)])
 
 
+@router.patch("/{id}", operation_id="patchAdminKeysById", responses=failures(400, 401, 403, 404, 409, 500))
+async def change(entry: KeyAdmin, id: ResourcePath, body: KeyPatch) -> KeyAnswer:
+    """Change what a key is called, how much it may and until when; its secret and rights stay."""
+    state = entry.state
+    fields = body.model_dump(exclude_unset=True)
+    async with state.changes.turn():
+        row, now = _open(entry, id), state.clock.now()
+        changed = keys.changed(row, fields, now=now)
+        await keys.save(changed, state.publisher, state.catalog)
+    entry.note(**body.model_dump(exclude_unset=True, by_alias=True))
+    return present.key(keys.row_of(changed))
+
+
 @router.post(
     "/{id}/rotate",
     operation_id="postAdminKeysByIdRotate",
@@ -55,10 +68,7 @@ async def rotate(entry: KeyAdmin, id: ResourcePath, body: KeyRotation) -> KeyIss
     """Give a key a new secret; the one before opens as much for a while. It stays the same key."""
     state = entry.state
     async with state.changes.turn():
-        row = _found(entry, id)
-        now = state.clock.now()
-        if keys.ended(row, now):
-            raise ConflictError("The key has ended", "Issue a new one.")
+        row, now = _open(entry, id), state.clock.now()
         overlap = timedelta(hours=body.overlap_hours)
         change, secret = keys.rotated(row, now=now, overlap=overlap, expires_in_days=body.expires_in_days)
         await keys.save(change, state.publisher, state.catalog)
@@ -74,6 +84,13 @@ async def revoke(entry: KeyAdmin, id: ResourcePath) -> KeyRevoked:
         change = keys.revoked(_found(entry, id), state.clock.now())
         await keys.save(change, state.publisher, state.catalog)
     return KeyRevoked(id=id, revoked=True)
+
+
+def _open(entry: Entry, id: str) -> KeyRow:
+    row = _found(entry, id)
+    if keys.ended(row, entry.state.clock.now()):
+        raise ConflictError("The key has ended", "Issue a new one.")
+    return row
 
 
 def _found(entry: Entry, id: str) -> KeyRow:

@@ -116,6 +116,32 @@ async def test_an_expired_key_opens_nothing(service: Service, client: Client) ->
     await short.refused(401, "GET", "/organization")
 
 
+async def test_what_a_key_may_is_changed_and_the_rest_stays(service: Service, client: Client) -> None:
+    key, changed = await issued(client, monthlySearches=0, rateLimit=600, expiresInDays=1)
+    await changed.refused(402, "POST", "/ns/alice/search", {"query": "x"})
+    answer = await client.ok(
+        "PATCH", f"/admin/keys/{key}", {"name": "other", "monthlySearches": 1, "expiresInDays": None}
+    )
+    assert answer["name"] == "other"
+    assert [answer["monthlySearches"], answer["rateLimit"], answer["expiresAt"]] == [1, 600, None]
+    await changed.ok("POST", "/ns/alice/search", {"query": "x"})
+    service.clock.advance(timedelta(days=2).total_seconds())
+    await changed.ok("GET", "/organization")
+    assert (await client.ok("PATCH", f"/admin/keys/{key}", {"rateLimit": None}))["rateLimit"] is None
+    for body in ({}, {"rateLimit": 0}, {"name": ""}, {"role": "admin"}):
+        await client.refused(400, "PATCH", f"/admin/keys/{key}", body)
+
+
+async def test_only_open_keys_of_ones_own_scope_are_changed(client: Client) -> None:
+    other, _ = await issued(client, namespaces=["other"])
+    _, limited = await issued(client, role="admin", namespaces=["team-a:*"])
+    await limited.refused(404, "PATCH", f"/admin/keys/{other}", {"rateLimit": 1})
+    _, writer = await issued(client, role="write")
+    await writer.refused(403, "PATCH", f"/admin/keys/{other}", {"rateLimit": 1})
+    await client.ok("DELETE", f"/admin/keys/{other}")
+    await client.refused(409, "PATCH", f"/admin/keys/{other}", {"rateLimit": 1})
+
+
 async def test_a_revoked_key_opens_nothing_and_stays_in_the_list(client: Client) -> None:
     key, revoked = await issued(client)
     assert await client.ok("DELETE", f"/admin/keys/{key}") == {"id": key, "revoked": True}

@@ -173,6 +173,8 @@ def test_programs_read_json_from_every_command_that_shows_something(
     assert read(*question, "--as-of", "2020-01-01T00:00:00Z")["results"] == []
     key = read("keys", "create", "program", "--role", "read")
     assert key["id"] in [one["id"] for one in read("keys", "list")]
+    assert read("keys", "change", key["id"], "--rate-limit", "600")["rateLimit"] == 600
+    assert read("keys", "change", key["id"], "--name", "renamed", "--reset")["rateLimit"] is None
     assert read("keys", "rotate", key["id"])["key"] != key["key"]
     read("keys", "revoke", key["id"])
     assert read("buckets", "set", "joys", "What somebody enjoys")["joys"]

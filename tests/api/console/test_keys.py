@@ -51,6 +51,17 @@ async def test_a_key_has_limits_and_gets_a_new_secret(visitor: Visitor) -> None:
     await visitor.sees("0 documents a month")
     await visitor.sees("in 4 weeks")
     await before.refused(402, "POST", "/ns/limited/document", {"content": "A text."})
+    await visitor.click("[aria-label='Change limited']")
+    await visitor.enter("Documents a month", "1", "dialog")
+    await visitor.enter("Requests a minute", "", "dialog")
+    await visitor.press("It does not end")
+    assert await visitor.audit() == []
+    await visitor.press("Save", "dialog")
+    await visitor.sees("limited is changed.")
+    await visitor.sees("1 document a month")
+    await before.ok("POST", "/ns/limited/document", {"content": "A text."})
+    shown = (await visitor.ok("GET", "/admin/keys"))["keys"]
+    assert [one["expiresAt"] for one in shown if one["name"] == "limited"] == [None]
     await visitor.click("[aria-label='New secret for limited']")
     await visitor.sees("It stays the same key")
     assert await visitor.audit() == []

@@ -97,14 +97,14 @@ class Visitor:
                 return await self.browser.click(css)
         raise AssertionError(f"{arguments[0]!r} is put anew again and again")
 
-    async def enter(self, label: str, text: str) -> None:
+    async def enter(self, label: str, text: str, within: str = "body") -> None:
         """Type into the field with this label."""
-        await self._until(_LABELLED, label)
+        await self._until(_LABELLED, label, within)
         await self.browser.fill("[data-entered]", text)
 
     async def select(self, label: str, option: str) -> None:
         """Choose in the list with this label."""
-        await self._until(_LABELLED, label)
+        await self._until(_LABELLED, label, "body")
         chosen = await self.browser.run(_CHOSEN, option)
         assert chosen, f"{label} has no {option!r}"
 
@@ -149,15 +149,16 @@ await new Promise((arrived) => {
 """
 _MARKED = """
 document.querySelector("[data-pressed]")?.removeAttribute("data-pressed");
-const all = [...document.querySelector(arguments[1]).querySelectorAll("button, a, summary, label")];
-const found = all.find((one) => one.checkVisibility() && one.innerText.trim() === arguments[0]);
+const all = [...document.querySelectorAll("button, a, summary, label")];
+const shown = all.filter((one) => one.closest(arguments[1]) && one.checkVisibility());
+const found = shown.find((one) => one.innerText.trim() === arguments[0]);
 if (found) found.dataset.pressed = "yes";
 return Boolean(found);
 """
 _LABELLED = """
 document.querySelector("[data-entered]")?.removeAttribute("data-entered");
-const labels = [...document.querySelectorAll("label")].filter((one) => one.checkVisibility());
-const label = labels.find((one) => one.innerText.trim() === arguments[0]);
+const labels = [...document.querySelectorAll("label")].filter((one) => one.closest(arguments[1]));
+const label = labels.find((one) => one.checkVisibility() && one.innerText.trim() === arguments[0]);
 const found = label?.control;
 if (found) found.dataset.entered = "yes";
 return Boolean(found);

@@ -2,14 +2,15 @@
 
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { number, plural, time } from "../format.js";
+import { plural, time } from "../format.js";
 import { sure } from "../parts/dialogs.js";
 import { button } from "../parts/forms.js";
-import { creation, rotation } from "../parts/issuing.js";
+import { changing, creation, rotation } from "../parts/issuing.js";
 import { badge } from "../parts/states.js";
 import { table } from "../parts/tables.js";
 
-const LIMITS = { rateLimit: "requests a minute", monthlyDocuments: "documents a month", monthlySearches: "searches a month" };
+/** One of them, more of them, and in which time. */
+const LIMITS = { rateLimit: ["request", "requests", "minute"], monthlyDocuments: ["document", "documents", "month"], monthlySearches: ["search", "searches", "month"] };
 
 export async function keys(view) {
   const { keys: rows } = await view.api.get("admin/keys", {}, view.signal);
@@ -34,7 +35,7 @@ function listed(view, rows) {
 function limits(row) {
   const own = Object.entries(LIMITS).filter(([name]) => row[name] !== null);
   if (own.length === 0) return el("span.muted", {}, "as the service is set up");
-  return el("ul.plain", {}, own.map(([name, unit]) => el("li", {}, `${number(row[name])} ${unit}`)));
+  return el("ul.plain", {}, own.map(([name, [one, many, span]]) => el("li", {}, `${plural(row[name], one, many)} a ${span}`)));
 }
 
 const past = (iso) => iso !== null && new Date(iso) <= new Date();
@@ -54,6 +55,7 @@ function state({ createdAt, revokedAt, expiresAt, previousUntil }) {
 function choices(view, row) {
   if (row.revokedAt) return "";
   return el("div.row", {}, [
+    past(row.expiresAt) ? null : button("Change", () => changing(view, row), { "aria-label": `Change ${row.name}` }),
     past(row.expiresAt) ? null : button("New secret", () => rotation(view, row), { "aria-label": `New secret for ${row.name}` }),
     button("Revoke", () => revoke(view, row), { "aria-label": `Revoke ${row.name}`, class: "danger" }),
   ]);

@@ -1,9 +1,9 @@
-/** Secrets of keys: a new key with what it may, and a new secret for one that is there. */
+/** A new key with what it may, and other limits or a new secret for one that is there. */
 
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { ask } from "./dialogs.js";
-import { acting, button, field, given, select, submit } from "./forms.js";
+import { acting, button, checkbox, field, given, select, submit } from "./forms.js";
 
 const ROLES = { read: "read: sees, changes nothing", write: "write: adds, changes and deletes", admin: "admin: also issues keys" };
 
@@ -12,12 +12,7 @@ export function creation({ app, api }) {
   const name = el("input", { required: true, maxlength: "200", autocomplete: "off" });
   const role = select(ROLES, "write");
   const scopes = el("input", { autocomplete: "off", spellcheck: "false", value: own?.join(", ") ?? "", required: own !== null });
-  const numbers = {
-    expiresInDays: days(),
-    rateLimit: el("input", { type: "number", min: "1" }),
-    monthlyDocuments: el("input", { type: "number", min: "0" }),
-    monthlySearches: el("input", { type: "number", min: "0" }),
-  };
+  const numbers = { expiresInDays: days(), ...limits({}) };
   const create = async () => {
     const namespaces = scopes.value.split(/[\s,]+/).filter(Boolean);
     const some = namespaces.length > 0 ? { namespaces } : {};
@@ -34,12 +29,40 @@ export function creation({ app, api }) {
       "div.options",
       {},
       field("Ends after days", numbers.expiresInDays, "Empty: never."),
-      field("Requests a minute", numbers.rateLimit, "Empty: as the service is set up."),
-      field("Documents a month", numbers.monthlyDocuments, "Empty: as the service is set up."),
-      field("Searches a month", numbers.monthlySearches, "Empty: as the service is set up."),
+      limitFields(numbers),
     ),
     submit("Create"),
   );
+}
+
+/** Asks what a key that is there may from now on. */
+export async function changing({ app, api }, row) {
+  const { id, name: before, expiresAt } = row;
+  const changed = await ask(`Change ${before}`, (close) => {
+    const name = el("input", { required: true, maxlength: "200", autocomplete: "off", value: before });
+    const numbers = limits(row);
+    const end = { expiresInDays: days() };
+    const never = checkbox("It does not end", expiresAt === null);
+    const save = async () => {
+      const cleared = Object.fromEntries(Object.keys(numbers).map((one) => [one, null]));
+      const until = { ...(never.box.checked ? { expiresInDays: null } : {}), ...given(end) };
+      close(await api.patch(path("admin", "keys", id), { name: name.value, ...cleared, ...given(numbers), ...until }));
+    };
+    return [
+      acting(
+        save,
+        { class: "stack" },
+        field("Name", name),
+        limitFields(numbers),
+        field("Ends after days", end.expiresInDays, expiresAt === null ? "From now." : "From now. Empty: as it was."),
+        never.node,
+        el("div.actions", {}, button("Cancel", () => close(null)), submit("Save")),
+      ),
+    ];
+  });
+  if (changed === null) return;
+  app.say(`${changed.name} is changed.`);
+  await app.show();
 }
 
 /** Asks how long both secrets are to open the key, makes the new one and shows it. */
@@ -65,6 +88,16 @@ export async function rotation({ app, api }, { id, name }) {
   if (app.who.id === id) app.goOnWith(made.key);
   await shown(made);
   await app.show();
+}
+
+function limits({ rateLimit, monthlyDocuments, monthlySearches }) {
+  const control = (min, value) => el("input", { type: "number", min, value });
+  return { rateLimit: control("1", rateLimit), monthlyDocuments: control("0", monthlyDocuments), monthlySearches: control("0", monthlySearches) };
+}
+
+function limitFields({ rateLimit, monthlyDocuments, monthlySearches }) {
+  const named = [["Requests a minute", rateLimit], ["Documents a month", monthlyDocuments], ["Searches a month", monthlySearches]];
+  return named.map(([label, control]) => field(label, control, "Empty: as the service is set up."));
 }
 
 function days() {
