@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -33,6 +34,8 @@ from schemas.limits import FORGET_MEMORIES
 RERANKED = 50
 RERANKED_THRESHOLD = 0.7
 """How many results are scored again where that was asked for, and from which share of the threshold on."""
+_TIMES = 4_096
+"""Times lately shown: those of what came together are the same."""
 MATCHING_THRESHOLD = 0.6
 """What forgetting by meaning takes for meant: well above what a search would show."""
 _KINDS: Mapping[SearchMode, tuple[Kind, ...]] = {
@@ -208,5 +211,6 @@ def _document(facts: DocumentFacts) -> DocumentRef:
     )
 
 
+@lru_cache(maxsize=_TIMES)
 def _time(microseconds: int) -> str:
     return timestamp(moment(microseconds))

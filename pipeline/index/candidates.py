@@ -40,11 +40,6 @@ class Scored(NamedTuple):
         return kind_of(self.part)
 
     @property
-    def text(self) -> str:
-        """What it says."""
-        return self.part.segment.columns.texts[self.row]
-
-    @property
     def document(self) -> int:
         """The ordinal of the document it is seen with."""
         return int(self.part.documents[self.row])

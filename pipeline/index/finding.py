@@ -1,7 +1,7 @@
 """What is shown of rows that were found, and lists that need no question: in memory and from disk."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,28 +71,28 @@ def ranked(hits: Iterable[Hit], limit: int) -> list[Hit]:
 
 def _hit(question: Question, documents: DocumentSide, one: Scored) -> Hit:
     row, columns = one.row, one.part.segment.columns
-    facts = documents.facts(one.document) or NO_DOCUMENT
-    hit = Hit(
-        kind=one.kind,
+    created_at = int(columns.created_at[row])
+    hit = partial(
+        Hit,
         id=columns.ids[row],
         text=columns.texts[row],
         raw=one.score,
         similarity=round(question.scale.similarity(one.score), 4),
-        document=facts,
+        document=documents.facts(one.document) or NO_DOCUMENT,
         vector=columns.vectors[row],
-        created_at=int(columns.created_at[row]),
-        updated_at=int(columns.created_at[row]),
+        created_at=created_at,
         gave=one.gave,
     )
     if isinstance(columns, ChunkColumns):
-        return replace(
-            hit,
+        return hit(
+            kind="chunk",
+            updated_at=created_at,
             position=int(columns.positions[row]),
             start=int(columns.starts[row]),
             end=int(columns.ends[row]),
         )
-    return replace(
-        hit,
+    return hit(
+        kind="memory",
         updated_at=int(columns.updated_at[row]),
         is_latest=bool(columns.is_latest[row] and not columns.forgotten[row]),
         is_inference=bool(columns.is_inference[row]),

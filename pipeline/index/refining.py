@@ -1,7 +1,10 @@
 """A second look at the candidates: cues in their text, and what memories and passages say of each other."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+import numpy as np
 
 from pipeline.index.candidates import Scored
 from pipeline.index.cues import Cues
@@ -30,14 +33,20 @@ def _cued(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -> list[
     """With what the cues of the question give."""
     of_its_time = _of_its_time(cues, found, documents)
     cued = []
-    for one in found:
+    for one, text in zip(found, _texts(found), strict=True):
         scored = one
-        for name, amount in cues.gains(one.text):
+        for name, amount in cues.gains(text):
             scored = scored.gaining(name, amount)
-        if nearness := of_its_time.get(one.document):
+        if of_its_time and (nearness := of_its_time.get(one.document)):
             scored = scored.gaining("date", nearness)
         cued.append(scored)
     return cued
+
+
+def _texts(found: Sequence[Scored]) -> Iterator[str]:
+    """What each says; those of a segment are read together."""
+    for part, some in groupby(found, lambda one: one.part):
+        yield from part.segment.columns.texts.some(np.array([one.row for one in some]))
 
 
 def _of_its_time(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -> dict[int, float]:

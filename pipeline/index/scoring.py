@@ -26,7 +26,7 @@ from pipeline.index.postings import Postings
 from pipeline.rows import Vector
 from pipeline.text.terms import term_hashes, words
 
-_MANY_DOCUMENTS = 16_384
+_MANY_DOCUMENTS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +147,10 @@ class Statistics:
             [one.documents.take(one.rows.astype(np.intp), mode="clip") for one in parts]
         )
         counts = np.concatenate([one.counts for one in parts])
-        if len(self.document_lengths) > _MANY_DOCUMENTS:
+        if len(self.document_lengths) > _MANY_DOCUMENTS and (documents[1:] >= documents[:-1]).all():
             # Where passages lie by document, as they are loaded, only those that have it are passed.
-            first = np.flatnonzero(np.diff(documents, prepend=-1))
-            held = documents[first].astype(np.intp)
-            if (np.diff(held) > 0).all():
-                return held, np.add.reduceat(counts, first, dtype=np.float64)
+            first = np.append(0, np.flatnonzero(documents[1:] != documents[:-1]) + 1)
+            return documents[first].astype(np.intp), np.add.reduceat(counts, first, dtype=np.float64)
         summed = np.bincount(documents, counts)
         held = np.flatnonzero(summed)
         return held, summed[held].astype(np.float64, copy=False)

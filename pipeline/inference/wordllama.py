@@ -25,6 +25,8 @@ WEIGHTS = "l2_supercat_256.safetensors"
 TENSOR = "embedding.weight"
 BATCH = 256
 PIECE_CACHE = 65_536
+ASKED_CACHE = 4_096
+"""Words of questions, whose tokens are weighed by where they stand."""
 _LONGEST_PIECE = 256
 """Characters of one run without spaces that are tokenized together; longer runs are cut."""
 _INLINE_QUERY = 2_000
@@ -40,6 +42,7 @@ class WordLlamaEmbedder:
         self._table = table
         self._tokenizer = tokenizer
         self._ids = lru_cache(maxsize=PIECE_CACHE)(self._tokenize)
+        self._offsets = lru_cache(maxsize=ASKED_CACHE)(self._find)
         self.name = f"wordllama-{table.shape[1]}"
         self.dimensions: int = table.shape[1]
 
@@ -105,14 +108,16 @@ class WordLlamaEmbedder:
 
     def _piece_weights(self, piece: str, weight: Callable[[str], float]) -> list[float]:
         spans = [(found.start(), found.end(), weight(found.group())) for found in _WORD.finditer(piece)]
-        offsets = self._tokenizer.encode(piece, add_special_tokens=False).offsets
         return [
             max((value for begin, finish, value in spans if begin < end and start < finish), default=0.0)
-            for start, end in offsets
+            for start, end in self._offsets(piece)
         ]
 
     def _tokens(self, text: str) -> list[int]:
         return list(chain.from_iterable(map(self._ids, _pieces(text))))
+
+    def _find(self, piece: str) -> tuple[tuple[int, int], ...]:
+        return tuple(self._tokenizer.encode(piece, add_special_tokens=False).offsets)
 
     def _tokenize(self, piece: str) -> tuple[int, ...]:
         return tuple(self._tokenizer.encode(piece, add_special_tokens=False).ids)
