@@ -124,11 +124,12 @@ class Table(Readable[Row]):
                 if purges != self._purges:
                     purges = self._purges
                     found.clear()
-        for group, read in found.items():
+        held = {group: self._overlay.rows(group) for group in wanted}
+        # Only now: what is remembered pushes out what was held of the others.
+        fresh = {group: found[group] for group, rows in held.items() if rows is None}
+        for group, read in fresh.items():
             self._overlay.remember(group, read)
-        return {
-            group: found[group] if (rows := self._overlay.rows(group)) is None else rows for group in wanted
-        }
+        return {group: fresh[group] if rows is None else rows for group, rows in held.items()}
 
     def _apply(self, before: Mapping[str, Sequence[Row]], changed: Mapping[str, tuple[Row, ...]]) -> None:
         if not changed:

@@ -23,6 +23,7 @@ from tests.pipeline.store.samples import (
     forget_recent,
     full_document,
     full_memory,
+    hold_one,
     memory,
     opened,
     plain,
@@ -40,6 +41,7 @@ steps = st.lists(
     st.one_of(
         st.tuples(st.just("write"), st.sampled_from(_GROUPS), st.integers(0, 4), st.integers(0, 3)),
         st.tuples(st.sampled_from(["flush", "maintain", "reopen", "settle"])),
+        st.tuples(st.just("read"), st.lists(st.sampled_from(_GROUPS))),
         st.tuples(st.just("purge"), st.sampled_from(_SPACES)),
     ),
     max_size=25,
@@ -70,6 +72,11 @@ async def play(
             after = await store.chunks.update([group], lambda _, __: _rows(group, rows, text))
             model[group] = _rows(group, rows, text)
             assert _plain(after[group]) == _plain(model[group])
+        case ("read", list(groups)):
+            found = await store.chunks.get(groups)
+            assert {group: _plain(rows) for group, rows in found.items()} == {
+                group: _plain(model[group]) for group in groups if model.get(group)
+            }
         case ("purge", str(space)):
             await store.chunks.remove_spaces([space])
             model.update({group: [] for group in model if _space(group) == space})
@@ -121,6 +128,19 @@ def test_any_history_leaves_what_a_dictionary_would_hold(
             await agrees(await opened(folder, shared=shared), model)
 
     asyncio.run(live())
+
+
+@both
+async def test_groups_that_are_read_may_push_out_those_that_were_held(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
+    for group in _GROUPS:
+        await store_chunks(store, group, _rows(group, 1, 0))
+    await store.chunks.durable()
+    forget_recent(store.chunks)
+    hold_one(store.chunks)
+    for held in _GROUPS:
+        await store.chunks.get([held])
+        assert list(await store.chunks.get(_GROUPS)) == _GROUPS
 
 
 @both
