@@ -170,7 +170,10 @@ class Base(Stored[Row]):
 
     async def _linked_rows(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """What is about to go, if links have to go with it."""
-        return {} if self._links is None else await super().fetch(groups)
+        if self._links is None or not groups:
+            return {}
+        table = await self.scan(among(self._codec.group, groups), self._codec.light)
+        return self._codec.grouped(await self.decoded(table))
 
     async def _commit_part(self, changed: Mapping[str, Sequence[Row]], known: set[str]) -> None:
         rows = self._unique(changed)

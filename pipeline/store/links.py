@@ -6,6 +6,7 @@ what is gone or has the key no longer, never the other way round: it comes befor
 """
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from hashlib import blake2b
@@ -31,6 +32,8 @@ _SCHEMA = pa.schema(
     ]
 )
 _INDEX_ROWS = 50_000
+_REMEMBERED = 20_000
+"""Links of what came or changed last, and mostly changes again: they are not asked for. Some 4 MB."""
 _ASKED = 500
 """Keys of one question."""
 
@@ -50,6 +53,7 @@ class Links:
         self._table = table
         self._disk = disk
         self._known = known
+        self._recent: OrderedDict[tuple[int, str], None] = OrderedDict()
 
     @classmethod
     async def open(
@@ -80,18 +84,23 @@ class Links:
 
     async def add(self, links: Sequence[Link], old: Collection[str]) -> None:
         """Durable on return. Groups that are not among the `old` ones have no links yet."""
-        doubtful = {key for key, target, _ in links if target in old}
+        unsure = [link for link in links if link[:2] not in self._recent]
+        doubtful = {key for key, target, _ in unsure if target in old}
         there = await self._pairs(doubtful) if doubtful else set()
-        fresh = [link for link in links if link[:2] not in there]
+        fresh = [link for link in unsure if link[:2] not in there]
         if fresh:
             if self._known is not None:
                 # Before the commit: should it fail half-way, a question too many is asked, and none too few.
                 self._known.add(key for key, _, _ in fresh)
             await self._table.add(await asyncio.to_thread(_encoded, fresh))
             await self._sync()
+        if self._known is not None:
+            self._remember(links)
 
     async def remove(self, links: Sequence[Link]) -> None:
         """Of groups that are gone."""
+        for key, target, _ in links:
+            self._recent.pop((key, target), None)
         for some in _portions(links):
             keys = ",".join(str(key) for key, _, _ in some)
             groups = among("target", dict.fromkeys(target for _, target, _ in some))
@@ -101,6 +110,7 @@ class Links:
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Delete every link of these spaces."""
+        self._recent.clear()
         await self._table.delete(among("space", sorted(spaces)))
         await self._sync()
 
@@ -123,6 +133,13 @@ class Links:
             found = await query.where(f"key IN ({','.join(map(str, some))})").to_arrow()
             pairs.update(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
         return pairs
+
+    def _remember(self, links: Sequence[Link]) -> None:
+        for key, target, _ in links:
+            self._recent[key, target] = None
+            self._recent.move_to_end((key, target))
+        while len(self._recent) > _REMEMBERED:
+            self._recent.popitem(last=False)
 
     async def _sync(self) -> None:
         if self._disk is not None:

@@ -1,5 +1,6 @@
 """Links lead from keys to rows, however the rows came to the table and left it."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 import lancedb
@@ -59,6 +60,39 @@ async def test_the_links_of_a_namespace_go_with_it(tmp_path: Path, shared: bool)
     await store.memories.flush()
     await store.remove_spaces({"alice#0"})
     assert await _count(store) == 1
+    await store.close()
+
+
+@both
+async def test_what_comes_again_after_its_namespace_went_is_found_by_its_keys(
+    tmp_path: Path, shared: bool
+) -> None:
+    store = await opened(tmp_path, shards=1, shared=shared)
+    for _ in range(2):
+        await store_memories(store, memory("one", ["p"], keys=("x",)))
+        await store.memories.flush()
+        forget_recent(store.memories)
+        assert [row.text for row in await store.memories.keyed(["alice#0"], ["x"])] == ["one"]
+        await store.remove_spaces({"alice#0"})
+        assert await _count(store) == 0
+    await store.close()
+
+
+async def test_links_that_were_made_a_moment_ago_are_not_looked_for(tmp_path: Path) -> None:
+    store = await opened(tmp_path, shards=1)
+    asked: list[int] = []
+    looked_up = _links(store)._pairs
+
+    async def counted(keys: Collection[int]) -> set[tuple[int, str]]:
+        asked.append(len(keys))
+        return await looked_up(keys)
+
+    _links(store)._pairs = counted  # type: ignore[method-assign]  # what costs a question to LanceDB
+    for sources in (["p"], ["p", "q"], ["p", "q"], ["q"]):
+        await store_memories(store, memory("one", sources, keys=("x",)))
+        await store.memories.flush()
+    assert asked == [1]
+    assert await _count(store) == 3
     await store.close()
 
 
