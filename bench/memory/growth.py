@@ -1,14 +1,14 @@
 """What one more document costs where little or very much is known: `python -m bench.memory.growth`.
 
 The rows of the namespace are written straight into the tables; then a server on them is given documents over
-HTTP, one after the other, and asked for the profile. CPU is the server's own.
+HTTP, one after the other, and asked for the profile. CPU is the server's own; with upkeep: until it rests.
 """
 
 import argparse
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -34,10 +34,14 @@ FACTS = 10
 """Of one document."""
 BATCH = 500
 """Documents written together."""
-ADDED = 20
+ADDED = 60
 READ = 50
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 _PATIENCE = 600.0
+_QUIET = 5
+"""Seconds in a row in which it takes…"""
+_IDLE_SECONDS = 0.06
+"""…no more than this of CPU."""
 
 
 def main() -> None:
@@ -49,10 +53,10 @@ def main() -> None:
     print(f"{ADDED} documents of three sentences, one after the other; {machine()}.\n")
     print(
         "| memories there | first document, s | first, ms of CPU "
-        "| next, ms of CPU | next, ms until remembered "
-        "| first profile, ms | profile, ms of CPU | after a change, ms of CPU | resident, MB |"
+        "| next, ms of CPU | with upkeep, ms of CPU | next, ms until remembered "
+        "| first profile, ms | ms of CPU | profile, ms of CPU | after a change, ms of CPU | resident, MB |"
     )
-    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
+    print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for size in chosen.sizes:
         with tempfile.TemporaryDirectory(prefix="recollect-growth-") as folder:
             asyncio.run(fill(Path(folder) / "data", size, of_one if chosen.one else of_many))
@@ -179,7 +183,11 @@ async def _measured(data: Path) -> str:
         connection = await Connection.open(server.url, server.key)
         process = psutil.Process(server.pid)
         first = await _remembered(connection, process, 0)
+        await _rested(process)
+        spent = _cpu(process)
         later = [await _remembered(connection, process, number) for number in range(1, ADDED)]
+        await _rested(process)
+        kept_up = (_cpu(process) - spent) / len(later)
         cold = await _profile(connection, process)
         warm = await _cpu_of_many(connection, process)
         await _remembered(connection, process, ADDED)
@@ -190,9 +198,11 @@ async def _measured(data: Path) -> str:
         [
             f"{first.wall:.1f}",
             f"{first.cpu * 1000:.0f}",
-            f"{_median_cpu(later):.0f}",
+            f"{sum(one.cpu for one in later) / len(later) * 1000:.0f}",
+            f"{kept_up * 1000:.0f}",
             f"{median(one.wall for one in later) * 1000:.0f}",
             f"{cold.wall * 1000:.0f}",
+            f"{cold.cpu * 1000:.0f}",
             f"{warm * 1000:.1f}",
             f"{changed.cpu * 1000:.0f}",
             f"{resident:.0f}",
@@ -200,8 +210,13 @@ async def _measured(data: Path) -> str:
     )
 
 
-def _median_cpu(taken: Sequence[_Taken]) -> float:
-    return median(one.cpu for one in taken) * 1000
+async def _rested(process: psutil.Process) -> None:
+    """When the server has nothing left to look after: it has done next to nothing for some seconds."""
+    quiet = 0
+    while quiet < _QUIET:
+        spent = _cpu(process)
+        await asyncio.sleep(1)
+        quiet = quiet + 1 if _cpu(process) - spent < _IDLE_SECONDS else 0
 
 
 async def _remembered(connection: Connection, process: psutil.Process, number: int) -> _Taken:
