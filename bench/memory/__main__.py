@@ -1,6 +1,7 @@
-"""`python -m bench.memory`: what the offline extractor remembers of conversations, how it is found, how fast.
+"""`python -m bench.memory`: what is remembered of conversations, how it is found, and how fast.
 
-LoCoMo is not shipped; `--data` names its folder. Similarity is judged by MiniLM (`--group bench`).
+LoCoMo is not shipped; `--data` names its folder. Similarity is judged by MiniLM (`--group bench`). Rules find
+the facts, or with `--llm` a language model.
 """
 
 import argparse
@@ -10,9 +11,10 @@ from pathlib import Path
 from time import process_time
 
 from bench.memory.conversations import Conversation, conversations
-from bench.memory.coverage import Coverage, Vectors, coverage, extracted
+from bench.memory.coverage import Coverage, Extracted, Vectors, coverage, extracted
 from bench.memory.finding import BUDGETS, Recall, corpus, recalls, shown
 from bench.memory.minilm import MiniLM, is_there
+from bench.memory.model import Told, extracted_by
 from bench.recall import DATA
 from pipeline.index.hits import BOTH, Kind
 from pipeline.inference import open_embedder
@@ -24,6 +26,8 @@ from pipeline.ports import Embedder
 SAME = 0.6
 """Cosine from which two texts are taken to say the same."""
 SECONDS = 3.0
+Talk = tuple[Conversation, Sequence[Extracted]]
+"""A conversation and what is remembered of it."""
 _MODES: tuple[tuple[str, tuple[Kind, ...]], ...] = (
     ("chunks alone", ("chunk",)),
     ("memories alone", ("memory",)),
@@ -35,28 +39,46 @@ def main() -> None:
     """Print the tables as Markdown."""
     options = argparse.ArgumentParser(prog="python -m bench.memory", description=__doc__)
     options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
-    path = options.parse_args().data / "locomo-dev.json"
+    options.add_argument(
+        "--llm", metavar="URL", help="an OpenAI-compatible server that finds the facts instead"
+    )
+    options.add_argument("--model", default="", help="what it calls the model")
+    options.add_argument("--conversations", type=int, help="only so many of them, where questions cost money")
+    chosen = options.parse_args()
+    path = chosen.data / "locomo-dev.json"
     if not path.is_file():
         print(f"No {path.name} in {path.parent}: there is nothing to measure.")
         return
-    found = conversations(path)
+    asyncio.run(measure(conversations(path)[: chosen.conversations], chosen.llm, chosen.model))
+
+
+async def measure(found: Sequence[Conversation], llm: str | None, model: str) -> None:
+    """Coverage and recall of what rules find, or a language model; of rules their speed too."""
+    told = Told()
+    memories = (
+        [extracted(one) for one in found] if llm is None else await extracted_by(llm, model, found, told)
+    )
+    talks = list(zip(found, memories, strict=True))
     if is_there():
-        _print_coverage(found, MiniLM().vectors)
+        _print_coverage(talks, MiniLM().vectors)
     else:
         print("MiniLM is missing (uv sync --frozen --group bench): coverage is left out.\n")
-    asyncio.run(_print_recall(found, open_embedder("wordllama")))
-    _print_speed(found)
+    await _print_recall(talks, open_embedder("wordllama"))
+    if llm is None:
+        _print_speed(found)
+    else:
+        print(f"\n{told.line()}")
 
 
-def _print_coverage(found: Sequence[Conversation], vectors: Vectors) -> None:
+def _print_coverage(talks: Sequence[Talk], vectors: Vectors) -> None:
     print(
         "| conversation | turns | memories | per turn | observations covered | from their turns "
         "| memories supported | from their turns |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     total = Coverage()
-    for one in found:
-        counted = coverage(one, extracted(one), vectors, SAME)
+    for one, memories in talks:
+        counted = coverage(one, memories, vectors, SAME)
         total.add(counted)
         print(_line(one.name, counted))
     print(_line("**all**", total))
@@ -69,17 +91,17 @@ def _line(name: str, one: Coverage) -> str:
     return "| " + " | ".join([name, *cells, *(f"{100 * share:.1f} %" for share in shares)]) + " |"
 
 
-async def _print_recall(found: Sequence[Conversation], embedder: Embedder) -> None:
+async def _print_recall(talks: Sequence[Talk], embedder: Embedder) -> None:
     budgets = " | ".join(f"within {size // 4:,} tokens" for size in BUDGETS)
     print(f"\n| documents | searched | in ten results | {budgets} |")
     print("|---|---|---:|" + "---:|" * len(BUDGETS))
     for name, by_turn in (("a session each", False), ("a turn each", True)):
         for mode, kinds in _MODES:
             results: list[Recall] = []
-            for one in found:
+            for one, memories in talks:
                 # A search for chunks alone would still look at what was remembered of them.
-                memories = [] if kinds == ("chunk",) else extracted(one)
-                filled = await corpus(one, memories, embedder, by_turn=by_turn)
+                kept = [] if kinds == ("chunk",) else memories
+                filled = await corpus(one, kept, embedder, by_turn=by_turn)
                 results += await recalls(one, filled, embedder, kinds)
             print(f"| {name} | {mode} | " + " | ".join(shown(results)) + " |")
 

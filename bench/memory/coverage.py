@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.memory.conversations import Conversation
-from pipeline.memory.drafts import drafts
+from pipeline.memory.drafts import Draft, drafts
 
 Vectors = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -51,13 +51,19 @@ class Coverage:
 
 def extracted(conversation: Conversation) -> list[Extracted]:
     """What the extractor makes of each session."""
-    found = []
-    for number, session in enumerate(conversation.sessions):
-        for draft in drafts(session.text, date.fromisoformat(session.date[:10])):
-            start, end = draft.start or 0, draft.end or len(session.text)
-            turns, speaker = session.at(start, end), about(draft.text, conversation.speakers)
-            found.append(Extracted(draft.text, frozenset(turns), speaker, number, start, end))
-    return found
+    return [
+        memory(conversation, number, draft)
+        for number, session in enumerate(conversation.sessions)
+        for draft in drafts(session.text, date.fromisoformat(session.date[:10]))
+    ]
+
+
+def memory(conversation: Conversation, number: int, draft: Draft) -> Extracted:
+    """A fact of the session of this number."""
+    session = conversation.sessions[number]
+    start, end = draft.start or 0, draft.end or len(session.text)
+    turns, speaker = session.at(start, end), about(draft.text, conversation.speakers)
+    return Extracted(draft.text, frozenset(turns), speaker, number, start, end)
 
 
 def about(text: str, speakers: Sequence[str]) -> str | None:
