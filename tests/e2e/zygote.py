@@ -1,7 +1,8 @@
-"""`recollect` without its second of imports: one process has imported it, and forks for each command.
+"""`recollect`, and `python -` with the official client, without their seconds of imports.
 
-The forked process has the caller's arguments, folder, variables and standard streams, and runs the same
-command line; tests/e2e/test_commands.py starts the real program besides.
+One process has imported both and forks for each. The forked process has the caller's arguments, folder,
+variables and streams, and runs the same command line, or the program on its standard input;
+tests/e2e/test_commands.py starts the real program besides.
 """
 
 import json
@@ -10,20 +11,22 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 from bench.server import PROGRAM
 
+NOWHERE = "http://127.0.0.1:1"
 _CLIENT = """#!{python} -IS
 import json, os, socket, sys
-if sys.argv[1:2] == ["serve"]:  # gets signals of its own
+if {leave}:
     os.execv({real!r}, [{real!r}, *sys.argv[1:]])
 with socket.socket(socket.AF_UNIX) as asking:
     asking.connect({address!r})
-    asked = json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
+    asked = json.dumps([{name!r}, sys.argv[1:], os.getcwd(), dict(os.environ)]).encode()
     socket.send_fds(asking, [len(asked).to_bytes(4, "big")], [0, 1, 2])
     asking.sendall(asked)
     sys.exit(int(asking.makefile().read() or 1))
@@ -32,22 +35,37 @@ with socket.socket(socket.AF_UNIX) as asking:
 
 @contextmanager
 def zygote(folder: Path) -> Iterator[Path]:
-    """A program `recollect` in the folder that is quick to start."""
-    address, program = folder / "zygote", folder / "recollect"
-    program.write_text(_CLIENT.format(python=sys.executable, address=str(address), real=PROGRAM))
-    program.chmod(0o755)
+    """A program `recollect` in the folder that is quick to start, and a `python` beside it."""
+    address = folder / "zygote"
+    # A service gets signals of its own, and a program from a file may be anything.
+    for name, real, leave in (
+        ("recollect", PROGRAM, 'sys.argv[1:2] == ["serve"]'),
+        ("python", sys.executable, 'sys.argv[1:] != ["-"]'),
+    ):
+        program = folder / name
+        program.write_text(
+            _CLIENT.format(python=sys.executable, address=str(address), real=real, leave=leave, name=name)
+        )
+        program.chmod(0o755)
     command = [sys.executable, "-m", "tests.e2e.zygote", str(address)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:  # noqa: S603 - this interpreter
         try:
             assert process.stdout is not None
             assert process.stdout.readline() == b"ready\n"
-            yield program
+            yield folder / "recollect"
         finally:
             process.terminate()
 
 
 def _serve(address: str) -> NoReturn:
-    import recollect  # noqa: PLC0415 - whoever starts this need not wait for it
+    import supermemory  # noqa: PLC0415, F401 - whoever starts this need not wait for it
+    from typer.testing import CliRunner  # noqa: PLC0415 - as above
+
+    import recollect  # noqa: PLC0415 - as above
+
+    # What the first command of a process loads and builds is there for all.
+    CliRunner().invoke(recollect.app, ["search", "a", "b", "--url", NOWHERE, "--key", "none"])
+    programs = {"recollect": recollect.main, "python": _given}
 
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
@@ -58,17 +76,22 @@ def _serve(address: str) -> NoReturn:
             asking, _ = listener.accept()
             if os.fork() == 0:
                 listener.close()
-                _become(asking, recollect.main)
+                _become(asking, programs)
             asking.close()
 
 
-def _become(asking: socket.socket, main: Callable[[], None]) -> NoReturn:
+def _given() -> None:
+    """The program on standard input."""
+    exec(compile(sys.stdin.read(), "<stdin>", "exec"), {"__name__": "__main__"})  # noqa: S102 - a guide's
+
+
+def _become(asking: socket.socket, programs: Mapping[str, Callable[[], None]]) -> NoReturn:
     """The command that was asked for, in this process; its exit code is the answer."""
     head, streams, *_ = socket.recv_fds(asking, 4, 3)
     size, asked = int.from_bytes(head, "big"), b""
     while len(asked) < size:
         asked += asking.recv(size - len(asked))
-    words, folder, variables = json.loads(asked)
+    name, words, folder, variables = json.loads(asked)
     for standard, given in enumerate(streams):
         os.dup2(given, standard)
     os.chdir(folder)
@@ -76,10 +99,13 @@ def _become(asking: socket.socket, main: Callable[[], None]) -> NoReturn:
     os.environ.update(variables)
     code = 1
     try:
-        sys.argv = ["recollect", *words]
-        main()
+        sys.argv = [name, *words]
+        programs[name]()
+        code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    except Exception:  # noqa: BLE001 - what an interpreter does with it
+        traceback.print_exc()
     finally:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
