@@ -62,12 +62,18 @@ class Found:
             share = mean(turn in said for turn in evidence)
             self.shares.setdefault((budget, asked.category), []).append(share)
 
+    def every(self) -> list[float]:
+        """By budget, the mean share of all questions."""
+        return [
+            mean(share for (asked, _), group in self.shares.items() if asked == budget for share in group)
+            for budget in BUDGETS
+        ]
+
     def row(self, name: str) -> str:
         """A line of the table."""
         cells = []
-        for budget in BUDGETS:
+        for budget, every in zip(BUDGETS, self.every(), strict=True):
             groups = {kind: self.shares.get((budget, kind), [0.0]) for kind in CATEGORIES}
-            every = mean(share for group in groups.values() for share in group)
             cells += [f"**{100 * every:.1f}**", *(f"{100 * mean(group):.0f}" for group in groups.values())]
         speed = [f"{median(self.times):.1f}" if self.times else "-"]
         return "| " + " | ".join([name, *cells, *speed]) + " |"

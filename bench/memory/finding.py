@@ -56,9 +56,17 @@ class _Passage:
 
 
 async def corpus(
-    conversation: Conversation, memories: Sequence[Extracted], embedder: Embedder, *, by_turn: bool
+    conversation: Conversation,
+    memories: Sequence[Extracted],
+    embedder: Embedder,
+    *,
+    by_turn: bool,
+    dated: bool = False,
 ) -> Corpus:
-    """`by_turn`: each turn is a document of its own, as when an application adds message by message."""
+    """`by_turn`: each turn is a document of its own, as when an application adds message by message.
+
+    `dated`: documents are of their session's day.
+    """
     sessions = [
         _turns(session, number) if by_turn else _chunks(session, number)
         for number, session in enumerate(conversation.sessions)
@@ -66,9 +74,16 @@ async def corpus(
     passages = [passage for some in sessions for passage in some]
     chunks = await _chunk_rows(passages, embedder)
     rows = await _memory_rows(sessions, memories, embedder)
+    days = {
+        passage.document: session.date if dated else None
+        for session, some in zip(conversation.sessions, sessions, strict=True)
+        for passage in some
+    }
     documents = [
-        DocumentRow(key=key, space="s#0", id=key, seq=0, content_seq=0, created_at=_NOW, updated_at=_NOW)
-        for key in dict.fromkeys(passage.document for passage in passages)
+        DocumentRow(
+            key=key, space="s#0", id=key, seq=0, content_seq=0, created_at=_NOW, updated_at=_NOW, date=day
+        )
+        for key, day in days.items()
     ]
     index = NamespaceIndex(document_columns(documents))
     index.chunks.add(chunk_columns(chunks))

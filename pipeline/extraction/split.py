@@ -52,8 +52,9 @@ class Outline:
 class StructuredSplitter:
     """`ports.Splitter`. Every span's text is exactly `text[start:end]`, without white space around it."""
 
-    def __init__(self, size: int = 800) -> None:
+    def __init__(self, size: int = 800, *, talk: int = TALK) -> None:
         self._size = size
+        self._turns = min(talk, size)
         self._markdown = MarkdownSplitter(size)
         self._text = TextSplitter(size)
 
@@ -67,7 +68,7 @@ class StructuredSplitter:
         return list(_spans(self._markdown if kind in MARKDOWN else self._text, text, headings))
 
     def _talk(self, text: str, said: Sequence[tuple[int, int]], headings: Outline) -> Iterator[ChunkSpan]:
-        for start, end in _packed(said, min(TALK, self._size)):
+        for start, end in _packed(said, self._turns):
             if end - start > self._size:
                 yield from _spans(self._text, text, headings, start, end)
             elif passage := text[start:end].strip():

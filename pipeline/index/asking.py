@@ -4,7 +4,7 @@ import asyncio
 
 from pipeline.index.cues import Cues
 from pipeline.index.namespace import NamespaceIndex
-from pipeline.index.parameters import calibration
+from pipeline.index.parameters import SEVERAL, calibration
 from pipeline.index.scoring import Question
 from pipeline.ports import Embedder
 from pipeline.text.terms import hashed
@@ -26,11 +26,12 @@ async def ask(
         documents, vector = statistics.documents(), await embedding
     else:
         documents, vector = await asyncio.gather(asyncio.to_thread(statistics.documents), embedding)
+    cues = Cues.of(query[:QUERY_CHARACTERS])
     return Question(
         weights=weights,
         vector=vector,
         scale=calibration(embedder.name),
         average=statistics.average,
-        documents=documents,
-        cues=Cues.of(query[:QUERY_CHARACTERS]),
+        documents=SEVERAL * documents if cues.several else documents,
+        cues=cues,
     )

@@ -57,27 +57,25 @@ class Look:
     exact: bool
     """Whether every row gets its cosine."""
 
-    @property
-    def most(self) -> int:
-        """How many rows of either kind are candidates."""
-        return max(self.wanted.limit, CANDIDATES)
+    def most(self, kind: Kind) -> int:
+        """How many rows of a kind are candidates."""
+        return max(self.wanted.limit, CANDIDATES[kind])
 
     def at(self, parts: Iterable[Part]) -> list["Found"]:
         """The best rows of each segment."""
         seen: Iterable[Part] = passed(parts, self.documents, self.passing)  # type: ignore[misc]  # either kind
-        return [
-            _best(
-                self.question, part, _rows(part, forgotten=self.wanted.forgotten), self.most, exact=self.exact
-            )
-            for part in seen
-        ]
+        return [self._at(part) for part in seen]
+
+    def _at(self, part: Part) -> "Found":
+        rows = _rows(part, forgotten=self.wanted.forgotten)
+        return _best(self.question, part, rows, self.most(kind_of(part)), exact=self.exact)
 
     def candidates(self, found: Iterable["Found"]) -> list[Scored]:
-        """Of all segments at least CANDIDATES of either kind, if there are as many, in no order."""
+        """Of all segments at least as many of either kind as CANDIDATES says, where they are, in no order."""
         looked: dict[Kind, list[Found]] = {}
         for one in found:
             looked.setdefault(kind_of(one.part), []).append(one)
-        best_of = [one for some in looked.values() for one in _best_of(some, self.most)]
+        best_of = [one for kind, some in looked.items() for one in _best_of(some, self.most(kind))]
         explained = self.wanted.explained
         return [
             one
@@ -127,7 +125,7 @@ def _best(question: Question, part: Part, rows: NDArray[np.intp], most: int, *, 
     """The `most` best of these rows of a segment."""
     words, documents = question.words(kind_of(part), part.segment.postings), part.documents
     vectors, codes, scale = part.segment.columns.vectors, part.segment.codes, question.scale.words
-    nominated = most * NOMINATED
+    nominated = max(most, NOMINATED)
     if not exact and codes is not None and question.compares(vectors) and len(rows) > nominated:
         told = words.telling()
         rough = scale * told

@@ -1,9 +1,10 @@
-"""What a question asks for besides its words: a time, a number, somebody's own words."""
+"""What a question asks for besides its words: a time, a number, several things, somebody's own words."""
 
 import math
 import re
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 
 from pipeline.index.parameters import DATE, DATE_DAYS, NUMBER, SPEAKER, TIME
 from pipeline.index.parts import ScorePart
@@ -16,6 +17,15 @@ _WHEN = re.compile(
     re.IGNORECASE,
 )
 _HOW_MANY = re.compile(r"\s*how\s+(?:many|much|often|old|far|tall|big|large|high|heavy)\b", re.IGNORECASE)
+# "What pets does Ann have?", "What are her plans?", "what do they both like"; not "What does Ann's dog eat?".
+_SEVERAL = re.compile(
+    r"""\b(?:
+        (?:what|which)\s+(?:(?!(?:do|did|does|is|was|has)\b)[\w+'-]+\s+){0,2}?
+        (?!(?:does|is|was|has|this|his)\b|\w+(?:ss|us|is)\b)\w{2,}s\b(?!')
+      | (?:what|which|who)\s+(?:are|were)\b | both\b | how\s+many\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _TIME = re.compile(
     r"\b(?:yesterday|today|tonight|tomorrow|ago|last|next|this|since|recently|soon|morning|evening"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
@@ -33,13 +43,14 @@ _LONGEST_NAME = 40
 class Cues:
     """What a question asks for. `words`: its own, folded, among which names of speakers may be.
 
-    `times`: those it speaks of with their year.
+    `times`: those it speaks of with their year. `several`: it asks for more than one thing.
     """
 
     words: frozenset[str]
     when: bool
     how_many: bool
     times: tuple[When, ...] = ()
+    several: bool = False
 
     @classmethod
     def of(cls, query: str) -> "Cues":
@@ -49,7 +60,13 @@ class Cues:
         True
         """
         times = dated(query, None).times
-        return cls(frozenset(words(query)), bool(_WHEN.match(query)), bool(_HOW_MANY.match(query)), times)
+        return cls(
+            words=frozenset(words(query)),
+            when=bool(_WHEN.match(query)),
+            how_many=bool(_HOW_MANY.match(query)),
+            times=times,
+            several=bool(_SEVERAL.search(query)),
+        )
 
     def nearness(self, day: date) -> float:
         """What a document of that day gains: most in the time asked about, less with each day around it."""
@@ -75,9 +92,15 @@ class Cues:
         for line in text.split("\n"):
             name, colon, _ = line[:_LONGEST_NAME].partition(":")
             if colon:
-                speaks = not self.words.isdisjoint(words(name))
+                speaks = not self.words.isdisjoint(_names(name))
             said += len(line) * speaks
         return said / len(text)
+
+
+@lru_cache(maxsize=1024)
+def _names(name: str) -> frozenset[str]:
+    """The words of a speaker's name; the same few speak in all lines of a conversation."""
+    return frozenset(words(name))
 
 
 def _days_between(when: When, day: date) -> int:

@@ -18,17 +18,23 @@ REACH = 300
 """Characters before and after that count as around: a few turns, or sentences."""
 
 
-def counted(texts: Sequence[str], terms: Sequence[Terms]) -> list[Terms]:
-    """The terms of each passage of one document, from the terms of all its passages in their order."""
+def counted(texts: Sequence[str], terms: Sequence[Terms], reach: int = REACH) -> list[Terms]:
+    """The terms of each passage of one document, from the terms of all its passages in their order.
+
+    `reach`: characters before and after that count as around.
+    """
     none = np.zeros(0, np.uint32)
-    ends = [none, *(own[len(own) - _near(text, own) :] for text, own in zip(texts, terms, strict=True))]
-    starts = [*(own[: _near(text, own)] for text, own in zip(texts, terms, strict=True)), none]
+    ends = [
+        none,
+        *(own[len(own) - _near(text, own, reach) :] for text, own in zip(texts, terms, strict=True)),
+    ]
+    starts = [*(own[: _near(text, own, reach)] for text, own in zip(texts, terms, strict=True)), none]
     return [
         np.concatenate([*[own] * OWN, before, after])
         for own, before, after in zip(terms, ends[:-1], starts[1:], strict=True)
     ]
 
 
-def _near(text: str, terms: Terms) -> int:
-    """How many terms about REACH characters have."""
-    return math.ceil(len(terms) * min(REACH / max(len(text), 1), 1.0))
+def _near(text: str, terms: Terms, reach: int) -> int:
+    """How many terms about so many characters have."""
+    return math.ceil(len(terms) * min(reach / max(len(text), 1), 1.0))

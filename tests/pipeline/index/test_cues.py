@@ -28,6 +28,34 @@ def test_who_asks_how_many_is_answered_by_a_number() -> None:
     assert gain(Cues.of("How many cats are there?"), "there are cats") == 0
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What pets does Ann have?",
+        "In which cities has she lived?",
+        "What are Ann's plans?",
+        "What do they both like?",
+        "How many cats are there?",
+    ],
+)
+def test_who_asks_for_several_things_is_understood(query: str) -> None:
+    assert Cues.of(query).several
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "What does Ann's dog eat?",
+        "What is his status?",
+        "Which bus is it?",
+        "What did Ann's sons say?",
+        "pets",
+    ],
+)
+def test_who_asks_for_one_thing_is_not_thought_to_ask_for_several(query: str) -> None:
+    assert not Cues.of(query).several
+
+
 def test_words_that_only_look_like_a_cue_ask_for_nothing() -> None:
     assert gain(Cues.of("Whenever it rains, what do I wear?"), "last week") == 0
 

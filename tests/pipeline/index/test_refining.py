@@ -48,6 +48,18 @@ async def test_a_document_that_speaks_of_it_lifts_its_passages(either: World) ->
     assert found.index("one-2") < found.index("two-2")
 
 
+async def test_a_document_lifts_its_passages_less_where_several_things_are_asked_for(either: World) -> None:
+    await either.document(
+        "one", "Which pets?", "Ann talks of pets and pets.", "Pets again.", "We met at noon."
+    )
+    await either.document("two", "Ann has a dog.", "It rained the whole day.")
+    one, several = [
+        {hit.id: hit.raw for hit in await either.hits(query, threshold=0.0)}["one-3"]
+        for query in ("What pet does Ann have?", "What pets does Ann have?")
+    ]
+    assert several < one
+
+
 async def test_a_question_about_a_day_finds_what_was_said_then(either: World) -> None:
     for name, day in (("one", "2023-02-04"), ("two", "2023-05-03"), ("three", None)):
         await either.document(name, "Ann: I had dinner with a friend.", date=day)

@@ -1,0 +1,52 @@
+"""What of the places that answer a question stands in what comes first."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench.chunking import overlapping, share_of, within
+from pipeline.extraction.split import StructuredSplitter
+from pipeline.rows import ChunkRow
+
+WORDS = st.text("ab \n", max_size=400)
+
+
+def row(document: str, start: int, text: str) -> ChunkRow:
+    return ChunkRow(
+        id=f"{document}-{start}",
+        space="s#0",
+        document=document,
+        position=0,
+        text=text,
+        start=start,
+        end=start + len(text),
+        seq=0,
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+        vector=np.zeros(0, np.float32),
+        terms=np.zeros(0, np.uint32),
+    )
+
+
+def test_a_place_counts_as_far_as_it_is_there_and_once() -> None:
+    places = [("d", 10, 20), ("d", 30, 40)]
+    assert share_of(places, [("d", 5, 15), ("d", 12, 17), ("e", 30, 40)], whole=False) == 7 / 20
+    assert share_of(places, [("d", 0, 17), ("d", 17, 25)], whole=True) == 1 / 2
+
+
+def test_what_comes_first_ends_where_the_characters_do() -> None:
+    rows = [row("d", 0, "x" * 10), row("e", 5, "x" * 10), row("f", 0, "x" * 10)]
+    assert within(rows, 15) == [("d", 0, 10), ("e", 5, 9)]
+    assert within(rows, 11) == [("d", 0, 10)]
+
+
+@given(WORDS, st.integers(1, 60))
+@settings(max_examples=50)
+def test_passages_that_overlap_are_what_stands_at_their_place(text: str, overlap: int) -> None:
+    spans = StructuredSplitter(40).split(text, "text")
+    longer = overlapping(spans, text, overlap)
+    assert [span.end for span in longer] == [span.end for span in spans]
+    for span, before in zip(longer, spans, strict=True):
+        assert span.text == text[span.start : span.end]
+        assert before.start - overlap <= span.start <= before.start
