@@ -180,23 +180,21 @@ class Base(Stored[Row]):
         gone = [group for group, members in changed.items() if not members and group in known]
         updated = [group for group, members in changed.items() if members and group in known]
         self._commits += 1
-        if not rows and gone:
-            await self._table.delete(among(self._codec.group, gone))
-        elif rows and not updated and not gone:
-            await self._table.add(await asyncio.to_thread(self._encode, rows))
+        if updated:
+            await self._merge(rows, updated)
         elif rows:
-            await self._merge(rows, updated, gone)
+            await self._table.add(await asyncio.to_thread(self._encode, rows))
+        if gone:
+            await self._table.delete(among(self._codec.group, gone))
 
     def _encode(self, rows: Sequence[Row]) -> pa.Table:
         return self._codec.encode(rows)
 
-    async def _merge(self, rows: list[Row], updated: list[str], gone: list[str]) -> None:
+    async def _merge(self, rows: list[Row], updated: list[str]) -> None:
         merge = (
             self._table.merge_insert(self._codec.id).when_matched_update_all().when_not_matched_insert_all()
         )
         if not self._codec.single:
             # Rows of these groups that are no longer among their rows. LanceDB reads the whole table for it.
-            merge = merge.when_not_matched_by_source_delete(among(self._codec.group, [*updated, *gone]))
+            merge = merge.when_not_matched_by_source_delete(among(self._codec.group, updated))
         await merge.execute(await asyncio.to_thread(self._encode, rows))
-        if self._codec.single and gone:
-            await self._table.delete(among(self._codec.group, gone))

@@ -6,8 +6,8 @@ what is gone or has the key no longer, never the other way round: it comes befor
 """
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -20,6 +20,7 @@ from lancedb.index import BTree
 from pipeline.store.codec import among, strings
 from pipeline.store.disk import Disk
 from pipeline.store.keyset import KeySet
+from pipeline.store.recentlinks import Pair, RecentLinks
 from pipeline.store.tables import open_if_there
 
 Row = TypeVar("Row")
@@ -32,8 +33,6 @@ _SCHEMA = pa.schema(
     ]
 )
 _INDEX_ROWS = 50_000
-_REMEMBERED = 20_000
-"""Links of what came or changed last, and mostly changes again: they are not asked for. Some 4 MB."""
 _ASKED = 500
 """Keys of one question."""
 
@@ -49,11 +48,10 @@ def number(key: str) -> int:
 class Links:
     """The links of one table. Whoever calls a method that changes them may change that table."""
 
-    def __init__(self, table: AsyncTable, disk: Disk | None, known: KeySet[int] | None = None) -> None:
+    def __init__(self, table: AsyncTable, disk: Disk | None, recent: RecentLinks | None = None) -> None:
         self._table = table
         self._disk = disk
-        self._known = known
-        self._recent: OrderedDict[tuple[int, str], None] = OrderedDict()
+        self._recent = recent
 
     @classmethod
     async def open(
@@ -75,7 +73,7 @@ class Links:
             parts = [_encoded(some) async for some in there]
             table = await connection.create_table(own, pa.concat_tables([_encoded([]), *parts]))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{own}.lance")
-        return cls(table, disk, await _known(table) if alone else None)
+        return cls(table, disk, await _recent(table) if alone else None)
 
     async def find(self, keys: Collection[str]) -> list[str]:
         """The groups that any of these keys may lead to, each once."""
@@ -84,34 +82,29 @@ class Links:
 
     async def add(self, links: Sequence[Link], old: Collection[str]) -> None:
         """Durable on return. Groups that are not among the `old` ones have no links yet."""
-        unsure = [link for link in links if link[:2] not in self._recent]
+        unsure = [link for link in links if self._recent is None or link[:2] not in self._recent]
         doubtful = {key for key, target, _ in unsure if target in old}
         there = await self._pairs(doubtful) if doubtful else set()
         fresh = [link for link in unsure if link[:2] not in there]
         if fresh:
-            if self._known is not None:
-                # Before the commit: should it fail half-way, a question too many is asked, and none too few.
-                self._known.add(key for key, _, _ in fresh)
-            await self._table.add(await asyncio.to_thread(_encoded, fresh))
-            await self._sync()
-        if self._known is not None:
-            self._remember(links)
+            with nullcontext() if self._recent is None else self._recent.adding(_pairs_of(fresh)):
+                await self._table.add(await asyncio.to_thread(_encoded, fresh))
+                await self._sync()
 
     async def remove(self, links: Sequence[Link]) -> None:
         """Of groups that are gone."""
-        for key, target, _ in links:
-            self._recent.pop((key, target), None)
-        for some in _portions(links):
-            keys = ",".join(str(key) for key, _, _ in some)
-            groups = among("target", dict.fromkeys(target for _, target, _ in some))
-            await self._table.delete(f"key IN ({keys}) AND {groups}")
+        with nullcontext() if self._recent is None else self._recent.removing(_pairs_of(links)):
+            for some in _portions(links):
+                keys = ",".join(str(key) for key, _, _ in some)
+                groups = among("target", dict.fromkeys(target for _, target, _ in some))
+                await self._table.delete(f"key IN ({keys}) AND {groups}")
         if links:
             await self._sync()
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Delete every link of these spaces."""
-        self._recent.clear()
-        await self._table.delete(among("space", sorted(spaces)))
+        with nullcontext() if self._recent is None else self._recent.clearing():
+            await self._table.delete(among("space", sorted(spaces)))
         await self._sync()
 
     async def maintain(self, retention: timedelta) -> None:
@@ -125,30 +118,38 @@ class Links:
         """Bytes and files on a local disk."""
         return (0, 0) if self._disk is None else await asyncio.to_thread(self._disk.size)
 
-    async def _pairs(self, keys: Collection[int]) -> set[tuple[int, str]]:
-        pairs: set[tuple[int, str]] = set()
-        wanted = keys if self._known is None else self._known.known(keys)
-        for some in _portions(sorted(wanted)):
+    async def _pairs(self, keys: Collection[int]) -> set[Pair]:
+        if self._recent is None:
+            return await self._asked(keys)
+        pairs, missing = self._recent.find(keys)
+        if missing:
+            with self._recent.reading(missing) as read:
+                asked = await self._asked(missing)
+                read(asked)
+            pairs |= asked
+        return pairs
+
+    async def _asked(self, keys: Collection[int]) -> set[Pair]:
+        pairs: set[Pair] = set()
+        for some in _portions(sorted(keys)):
             query = self._table.query().select(["key", "target"])
             found = await query.where(f"key IN ({','.join(map(str, some))})").to_arrow()
             pairs.update(zip(found.column(0).to_pylist(), found.column(1).to_pylist(), strict=True))
         return pairs
-
-    def _remember(self, links: Sequence[Link]) -> None:
-        for key, target, _ in links:
-            self._recent[key, target] = None
-            self._recent.move_to_end((key, target))
-        while len(self._recent) > _REMEMBERED:
-            self._recent.popitem(last=False)
 
     async def _sync(self) -> None:
         if self._disk is not None:
             await asyncio.to_thread(self._disk.sync)
 
 
-async def _known(table: AsyncTable) -> KeySet[int]:
+async def _recent(table: AsyncTable) -> RecentLinks:
     column = await table.query().select(["key"]).to_arrow()
-    return await asyncio.to_thread(lambda: KeySet[int](column.column(0).to_pylist()))
+    known = await asyncio.to_thread(lambda: KeySet[int](column.column(0).to_pylist()))
+    return RecentLinks(known)
+
+
+def _pairs_of(links: Iterable[Link]) -> list[Pair]:
+    return [(key, target) for key, target, _ in links]
 
 
 def links_of(rows: Mapping[str, Iterable[tuple[str, Iterable[str]]]]) -> list[Link]:

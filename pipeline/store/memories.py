@@ -163,8 +163,7 @@ class Memories(Readable[MemoryRow]):
         if not documents:
             return []
         wanted = frozenset(documents)
-        overlay, base = await self.linked(None, [*map(_of_source, wanted)], self.codec.light)
-        rows = await self._bases[0].decoded(base) + self.unflushed(overlay, None)
+        rows = await self.linked_rows(None, [*map(_of_source, wanted)], self.codec.light)
         return [row for row in rows if not wanted.isdisjoint(row.sources)]
 
     async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
@@ -173,8 +172,7 @@ class Memories(Readable[MemoryRow]):
             return []
         wanted, within = frozenset(keys), frozenset(spaces)
         places = [_in_space(one, key) for one in spaces for key in wanted]
-        overlay, base = await self.linked(spaces, places, _COMPARED)
-        rows = await self._bases[0].decoded(base) + self.unflushed(overlay, within)
+        rows = await self.linked_rows(spaces, places, _COMPARED)
         return [row for row in rows if row.space in within and not wanted.isdisjoint(row.keys)]
 
     async def expiring(self) -> list[MemoryRow]:

@@ -138,12 +138,30 @@ class Readable(ABC, Generic[Row]):
     ) -> tuple[Mapping[str, Change[Row]], pa.Table]:
         """As `scan`, of the rows that may have any of these keys."""
         overlay = self.snapshot()
-        found = await asyncio.gather(
-            *(self._bases[shard].linked(keys, columns, where) for shard in self._shards(spaces))
-        )
-        tables = [self._without(table, overlay) for table in found if table is not None]
-        empty = self.codec.schema.empty_table().select(list(columns))
-        return overlay, pa.concat_tables(tables) if tables else empty
+
+        async def ask(base: Stored[Row]) -> pa.Table:
+            return await base.chosen(await base.targets(keys), columns, where)
+
+        tables = await asyncio.gather(*(ask(self._bases[shard]) for shard in self._shards(spaces)))
+        return overlay, self._without(pa.concat_tables(tables), overlay)
+
+    async def linked_rows(
+        self, spaces: Sequence[str] | None, keys: Collection[str], columns: Sequence[str]
+    ) -> list[Row]:
+        """The rows that may have any of these keys, and others; of what has to be read, these columns."""
+        overlay = self.snapshot()
+
+        async def ask(base: Stored[Row]) -> list[Row]:
+            targets = await base.targets(keys)
+            held = self.held(targets)
+            table = await base.chosen([one for one in targets if one not in held], columns)
+            read = await base.decoded(self._without(table, overlay))
+            return [*read, *(row for rows in held.values() for row in rows)]
+
+        found = await asyncio.gather(*(ask(self._bases[shard]) for shard in self._shards(spaces)))
+        rows = [*self.unflushed(overlay, None), *(row for some in found for row in some)]
+        # What was held is the newer of two.
+        return list({self.codec.id_of(row): row for row in rows}.values())
 
     async def places(
         self, spaces: Sequence[str], where: str, columns: Sequence[str]

@@ -65,19 +65,20 @@ class Stored(Generic[Row]):
         if self._codec.keys is not None:
             self._links = await Links.open(connection, folder, name, self._links_of_all(), alone=alone)
 
-    async def linked(
-        self, keys: Collection[str], columns: Sequence[str], where: str | None = None
-    ) -> pa.Table | None:
-        """Rows that may have any of these keys, and surely all that have; None for none."""
-        found = [] if self._links is None else await self._links.find(keys)
-        if not found:
-            return None
+    async def targets(self, keys: Collection[str]) -> list[str]:
+        """The groups that may have any of these keys, and surely all that have."""
+        return [] if self._links is None else await self._links.find(keys)
+
+    async def chosen(
+        self, groups: Sequence[str], columns: Sequence[str], where: str | None = None
+    ) -> pa.Table:
+        """The rows of these groups, however many; some may be gone."""
         also = "" if where is None else f" AND {where}"
         parts = [
-            await self.scan(among(self._codec.group, found[begin : begin + _ASKED]) + also, columns)
-            for begin in range(0, len(found), _ASKED)
+            await self.scan(among(self._codec.group, groups[begin : begin + _ASKED]) + also, columns)
+            for begin in range(0, len(groups), _ASKED)
         ]
-        return pa.concat_tables(parts)
+        return pa.concat_tables(parts) if parts else self._codec.schema.empty_table().select(list(columns))
 
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """The rows of these groups; a group that is not here is absent."""
