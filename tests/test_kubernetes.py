@@ -7,8 +7,11 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from starlette.routing import Route
 
+from api.routes import health
 from pipeline.settings import Settings
+from recollect import PARTS
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
@@ -81,6 +84,21 @@ def test_pods_run_the_image_as_it_is_made(file: Path) -> None:
         assert pod["metadata"]["annotations"]["prometheus.io/port"] == port[1]
         assert {"name": "data", "mountPath": "/data"} in container["volumeMounts"]
         assert container["securityContext"]["readOnlyRootFilesystem"]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_probes_ask_what_every_part_answers_and_arguments_are_the_commands_own(file: Path) -> None:
+    answered = {route.path for route in health.router.routes if isinstance(route, Route)}
+    for workload in _workloads(file):
+        container = _container(workload)
+        probes = [container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "readiness", "liveness")]
+        assert {probe["path"] for probe in probes} == {"/health", "/ready"} <= answered
+        assert {probe["port"] for probe in probes} == {container["ports"][0]["name"]}
+        annotations = workload["spec"]["template"]["metadata"]["annotations"]
+        assert annotations.get("prometheus.io/path", "/metrics") in answered
+        serve, *options = container.get("args", ["serve"])
+        assert serve == "serve"
+        assert not options or (options[0] == "--only" and set(options[1].split(",")) <= set(PARTS))
 
 
 def test_one_disk_has_one_process_and_each_part_is_a_deployment() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import promql_parser
 import pytest
 import yaml
 
@@ -18,14 +19,19 @@ OF_PROMETHEUS = frozenset({"job", "instance", "le"})
 
 
 def _expressions() -> Iterator[tuple[str, str]]:
-    """Each question with where it is asked."""
+    """Each question with where it is asked, and what is shown beside it."""
+    for place, question, shown in _questions():
+        yield place, f"{question} {shown}"
+
+
+def _questions() -> Iterator[tuple[str, str, str]]:
     rules = yaml.safe_load((FOLDER / "alerts.yaml").read_text())
     for rule in rules["groups"][0]["rules"]:
-        yield rule["alert"], rule["expr"]
+        yield rule["alert"], rule["expr"], ""
     dashboard = json.loads((FOLDER / "grafana.json").read_text())
     for panel in dashboard["panels"]:
         for target in panel.get("targets", []):
-            yield panel["title"], f"{target['expr']} {target['legendFormat']}"
+            yield panel["title"], target["expr"], target["legendFormat"]
 
 
 @pytest.mark.anyio
@@ -38,6 +44,15 @@ async def test_every_metric_of_dashboard_and_alerts_is_exported(client: Client) 
     asked = {(place, name) for place, question in _expressions() for name in OURS.findall(question)}
     assert len(asked) > 30
     assert [(place, name) for place, name in sorted(asked) if name not in names] == []
+
+
+def test_every_question_is_one_that_prometheus_understands() -> None:
+    questions = [question for _, question, _ in _questions()]
+    assert len(questions) > 20
+    for question in questions:
+        promql_parser.parse(question.replace("$__rate_interval", "5m"))
+    with pytest.raises(ValueError, match="unclosed left parenthesis"):
+        promql_parser.parse(f"({questions[0]}")
 
 
 @pytest.mark.parametrize(("place", "question"), list(_expressions()))
