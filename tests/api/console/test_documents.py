@@ -70,6 +70,8 @@ async def test_a_document_is_changed(visitor: Visitor, tmp_path: Path) -> None:
     await visitor.ok("POST", "/ns/changed/document", body)
     await visitor.world.settled()
     await visitor.arrive("#/ns/changed/documents/kettle")
+    await visitor.press("Events in the log")
+    await visitor.sees("documents.submitted.v1/")
     await visitor.press("Change this document")
     await visitor.enter("Text", "The kettle is red.")
     await visitor.press("Add a field")
@@ -114,10 +116,14 @@ async def test_a_key_that_reads_sees_nothing_to_write_with(visitor: Visitor) -> 
     body = {"name": "reader", "role": "read", "namespaces": ["readable"]}
     await visitor.sign_in((await visitor.ok("POST", "/admin/keys", body))["key"])
     await visitor.sees("reader · read")
-    for address in ("documents", "documents/text", "memories"):
+    for address in ("documents", "documents/text", "memories", "profile", "connectors", "settings"):
         await visitor.go(f"#/ns/readable/{address}")
-        written = "return document.querySelector('main .danger, main .adding, main input[type=file]')"
-        assert await visitor.browser.run(written) is None
+        await visitor.loaded()
+        written = "main .danger, main .primary, main .prose, main .adding, main input[type=file]"
+        assert await visitor.browser.run(f"return document.querySelector('{written}')") is None
+    for address in ("keys", "organization", "pipeline"):
+        await visitor.go(f"#/{address}")
+        await visitor.sees("This needs an admin key")
     await visitor.go("#/ns/another/documents")
     await visitor.sees("The key does not open this namespace")
 

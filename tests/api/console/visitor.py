@@ -21,6 +21,7 @@ _VISITS = count(1)
 """A page that is asked for by another address is loaded, not only scrolled."""
 WIDE = (1280, 900)
 NARROW = (360, 740)
+TABLET = (970, 740)
 _THERE = "return document.querySelector(arguments[0])"
 _SEEN = "return document.body.innerText.includes(arguments[0])"
 _RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
@@ -43,7 +44,8 @@ class Visitor:
 
     async def sign_in(self, key: str = ADMIN) -> None:
         """Come with nothing but a key, and sign in with it."""
-        await self.browser.open(f"{self.url}/console/")
+        # A picture, as a page that is still signing in would keep its key again.
+        await self.browser.open(f"{self.url}/console/icon.svg")
         await self.browser.run("sessionStorage.clear(); localStorage.clear()")
         await self.browser.open(f"{self.url}/console/?{next(_VISITS)}")
         await self.enter("API key", key)
@@ -129,11 +131,13 @@ class Visitor:
         return found
 
     async def overflow(self) -> int:
-        """By how many pixels the page is wider than a telephone."""
-        await self.browser.resize(*NARROW)
-        wider: int = await self.browser.run(_OVERFLOW)
+        """By how many pixels the page is wider than a telephone, or a tablet, where tables are tables."""
+        wider: list[int] = []
+        for size in (NARROW, TABLET):
+            await self.browser.resize(*size)
+            wider.append(await self.browser.run(_OVERFLOW))
         await self.browser.resize(*WIDE)
-        return wider
+        return max(wider)
 
     async def ok(self, method: str, path: str, body: Any = None) -> Any:
         """Ask the service past the browser, as the administrator."""

@@ -15,9 +15,9 @@ export async function audit({ api, query, signal }) {
     { name: "Act", show: (row) => row.act },
     { name: "When", show: (row) => time(row.at) },
     { name: "Outcome", show: (row) => badge(row.outcome, row.outcome === "done" ? "good" : "bad") },
-    { name: "Key", show: (row) => `${row.key} (${row.role})` },
-    { name: "From", show: (row) => row.address ?? "" },
-    { name: "Details", show: (row) => Object.entries(row.details).map(([name, value]) => `${name}: ${value}`).join(", ") },
+    { name: "Key", align: "free", show: (row) => `${row.key} (${row.role})` },
+    { name: "From", align: "free", show: (row) => row.address ?? "" },
+    { name: "Details", align: "free", show: (row) => Object.entries(row.details).map(([name, value]) => `${name}: ${value}`).join(", ") },
   ];
   return [
     table("Administrative acts, newest first", columns, acts),

@@ -35,12 +35,12 @@ function listed({ connectors: rows, pagination }, way) {
   if (rows.length === 0) return empty("Nothing is connected", "A connector keeps documents in step with a source: pages, mails, files, repositories, a web site.");
   const columns = [
     { name: "Source", show: (row) => link(row) },
-    { name: "Account", show: (row) => row.account ?? "" },
+    { name: "Account", align: "free", show: (row) => row.account ?? "" },
     { name: "Documents", align: "number", show: (row) => `${number(row.documentCount)} of ${number(row.documentLimit)}` },
-    { name: "Newest run", show: (row) => outcome(row) },
+    { name: "Newest run", align: "free", show: (row) => outcome(row) },
     { name: "Last success", show: (row) => time(row.system.lastSuccessfulSyncAt) },
   ];
-  if (way.length === 1) columns.splice(1, 0, { name: "Namespace", show: (row) => row.namespace });
+  if (way.length === 1) columns.splice(1, 0, { name: "Namespace", align: "free", show: (row) => row.namespace });
   return [table(plural(pagination.totalItems, "connector"), columns, rows), pager(pagination, (page) => to(way, { page }))];
 }
 

@@ -6,10 +6,11 @@ import { el } from "../dom.js";
 import { plural, time } from "../format.js";
 import { changing } from "../parts/changing.js";
 import { sure } from "../parts/dialogs.js";
+import { events } from "../parts/events.js";
 import { button } from "../parts/forms.js";
 import { poll, renew } from "../parts/polling.js";
 import { chips } from "../parts/results.js";
-import { empty } from "../parts/states.js";
+import { empty, failure, loading } from "../parts/states.js";
 import { status } from "../parts/statuses.js";
 import { stretch, withSpans } from "../parts/texts.js";
 
@@ -25,7 +26,7 @@ export async function document(view) {
     return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
   };
   if (await look()) poll(view.signal, BUSY_MS, look);
-  return view.rights.writes(view.namespace) ? [place, changing(view, () => shown), deletion(view, () => shown)] : place;
+  return [place, log(view), view.rights.writes(view.namespace) ? [changing(view, () => shown), deletion(view, () => shown)] : null];
 }
 
 function parts(view, shown, spans) {
@@ -86,6 +87,20 @@ function passages({ chunks, id }, namespace) {
     el("summary", {}, plural(chunks.length, "passage")),
     el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", {}, one.content), el("footer.muted", {}, shown(one))))),
   );
+}
+
+/** What was done to it, asked of the log when somebody wants to know. */
+function log({ api, namespace, id, signal }) {
+  const place = el("div");
+  const begin = (event) => {
+    if (!event.target.open) return;
+    place.replaceChildren(loading("the log"));
+    api.get(path("ns", namespace, "explain", "documents", id), {}, signal).then(
+      ({ events: rows, notes }) => place.replaceChildren(events(rows), ...notes.map((note) => el("p.muted", {}, note))),
+      (error) => place.replaceChildren(failure(error)),
+    );
+  };
+  return el("details", { on: { toggle: begin } }, el("summary", {}, "Events in the log"), place);
 }
 
 function deletion(view, newest) {

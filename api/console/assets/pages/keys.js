@@ -8,6 +8,7 @@ import { button } from "../parts/forms.js";
 import { changing, creation, rotation } from "../parts/issuing.js";
 import { badge } from "../parts/states.js";
 import { table } from "../parts/tables.js";
+import { described } from "../rights.js";
 
 /** One of them, more of them, and in which time. */
 const LIMITS = { rateLimit: ["request", "requests", "minute"], monthlyDocuments: ["document", "documents", "month"], monthlySearches: ["search", "searches", "month"] };
@@ -22,8 +23,7 @@ function listed(view, rows) {
     `${plural(rows.length, "key")} within the scope of yours`,
     [
       { name: "Key", show: (row) => [row.name, " ", el("code.muted", {}, row.id)] },
-      { name: "Role", show: (row) => row.role },
-      { name: "Opens", show: (row) => (row.namespaces === null ? "all namespaces" : row.namespaces.join(", ")) },
+      { name: "Is a", align: "free", show: described },
       { name: "At most", show: limits },
       { name: "State", show: (row) => el("div", {}, state(row)) },
       { name: "Do", show: (row) => choices(view, row) },

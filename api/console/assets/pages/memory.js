@@ -5,6 +5,7 @@ import { path } from "../api.js";
 import { el } from "../dom.js";
 import { moment, time } from "../format.js";
 import { sure } from "../parts/dialogs.js";
+import { events } from "../parts/events.js";
 import { flags } from "../parts/flags.js";
 import { button } from "../parts/forms.js";
 import { graph } from "../parts/graph.js";
@@ -35,20 +36,15 @@ function facts({ id, version, forgottenAt, forgetReason, expiresAt, ...kind }) {
 }
 
 /** A document that states it, with the words, and what was done to it on the way. */
-function statement({ document, span, since, date, events }, id, namespace) {
+function statement({ document, span, since, date, events: log }, id, namespace) {
   const source = document
     ? el("a", { href: to(["ns", namespace, "documents", document.id], { memory: id }) }, document.title ?? document.id)
     : "A document that is gone";
   return [
     span ? el("blockquote", {}, span.text) : null,
     el("p.muted", {}, source, date ? `, of ${date}` : "", ", since ", time(since)),
-    el("details", {}, el("summary", {}, "Events in the log"), el("ol", {}, events.map(event))),
+    el("details", {}, el("summary", {}, "Events in the log"), events(log)),
   ];
-}
-
-function event({ stage, id, recordedAt, by, requestId }) {
-  const more = [by ? `by ${by}` : "", requestId ? `request ${requestId}` : ""].filter(Boolean).join(", ");
-  return el("li", {}, `${stage}, `, time(recordedAt), more ? `, ${more}` : "", ": ", el("code", {}, id));
 }
 
 async function forget({ app, api, namespace }, { id, memory: text }) {
