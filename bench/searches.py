@@ -14,13 +14,13 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 from bench import history
-from bench.figures import machine, milliseconds
+from bench.figures import machine, milliseconds, write
 from bench.load import worked
 from bench.scale import replayed
 from bench.server import Server
@@ -28,6 +28,8 @@ from bench.texts import Writer
 from bench.waiting import idle, level
 from bench.wire import Connection, UnexpectedAnswerError
 
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- searches -->", "<!-- /searches -->"
 CHARACTERS = 400
 SEED = 7
 """Of the texts, and so of their subjects, which are asked about."""
@@ -73,6 +75,18 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """What was found out, as Markdown; printed as it comes."""
+
+    lines: list[str] = field(default_factory=list)
+
+    def say(self, text: str) -> None:
+        """One more line, or some."""
+        print(text, flush=True)
+        self.lines.append(text)
+
+
+@dataclass(frozen=True, slots=True)
 class Memory:
     """Resident bytes of a process: its own, and pages of files, which the system can take back."""
 
@@ -100,8 +114,11 @@ def main() -> None:
             _say(f"{chosen.documents:,} documents in {chosen.namespaces:,} namespaces")
             asyncio.run(history.write(data, chosen.documents, chosen.namespaces, CHARACTERS, SEED))
             _say(f"replayed in {replayed(data):.0f} s")
+        told = Told()
         with Server(data) as server:
-            asyncio.run(_measure(server, chosen))
+            asyncio.run(_measure(server, chosen, told))
+        if chosen.write:
+            write(PAGE, "\n".join(told.lines), BEGIN, END)
 
 
 def _options() -> argparse.Namespace:
@@ -112,30 +129,31 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--clients", type=int, default=16, help="how many ask together")
     parser.add_argument("--searches", type=int, default=2_000, help="of each kind")
     parser.add_argument("--added", type=float, default=20.0, help="documents a second, beside searches")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md")
     parser.add_argument("--writers", type=int, default=4, help="clients that add them")
     return parser.parse_args()
 
 
-async def _measure(server: Server, chosen: argparse.Namespace) -> None:
-    print(f"{machine()}; {chosen.documents:,} chunks in {chosen.namespaces:,} namespaces.\n")
+async def _measure(server: Server, chosen: argparse.Namespace, told: Told) -> None:
+    told.say(f"{machine()}; {chosen.documents:,} chunks in {chosen.namespaces:,} namespaces.\n")
     warm = min(WARM, chosen.namespaces)
     plain, filtered = _searches(warm, filtered=False), _searches(warm, filtered=True)
     alone = await Connection.open(server.url, server.key)
     await idle(server.pid)
-    print(f"Before the first search: {Memory.of(server.pid)}.\n\n{HEAD}")
-    print((await _ask(server, [alone], list(islice(plain, warm)))).row("the first of each namespace"))
+    told.say(f"Before the first search: {Memory.of(server.pid)}.\n\n{HEAD}")
+    told.say((await _ask(server, [alone], list(islice(plain, warm)))).row("the first of each namespace"))
     await _ask(server, [alone], list(islice(filtered, warm)))
     together = [await Connection.open(server.url, server.key) for _ in range(chosen.clients)]
     for name, clients in (("one client", [alone]), (f"{chosen.clients} clients", together)):
         for kind, requests in (("", plain), (", with a filter", filtered)):
             asked = await _ask(server, clients, list(islice(requests, chosen.searches)))
-            print(asked.row(name + kind), flush=True)
-    print(f"\nAfter these searches: {Memory.of(server.pid)}.\n", flush=True)
-    await _beside(server, alone, plain, chosen)
+            told.say(asked.row(name + kind))
+    told.say(f"\nAfter these searches: {Memory.of(server.pid)}.\n")
+    await _beside(server, alone, plain, chosen, told)
 
 
 async def _beside(
-    server: Server, alone: Connection, requests: Iterator[Request], chosen: argparse.Namespace
+    server: Server, alone: Connection, requests: Iterator[Request], chosen: argparse.Namespace, told: Told
 ) -> None:
     """One client, in turn with writers and without, so that both have the same machine."""
     quiet, busy, warm = list[Asked](), list[Asked](), min(WARM, chosen.namespaces)
@@ -149,11 +167,11 @@ async def _beside(
         await level(alone)
         await idle(server.pid)
     before, beside = _together(quiet), _together(busy)
-    print(f"{HEAD}\n{before.row('one client, nobody writes')}")
-    print(beside.row(f"one client, {chosen.added:g} documents a second come in"))
+    told.say(f"{HEAD}\n{before.row('one client, nobody writes')}")
+    told.say(beside.row(f"one client, {chosen.added:g} documents a second come in"))
     median, late = (milliseconds(beside.took, at) / milliseconds(before.took, at) for at in (0.5, 0.99))
-    print(f"\nBeside writers the median takes {median:.2f} times as long, p99 {late:.2f} times.")
-    print(f"At the end: {Memory.of(server.pid)}.")
+    told.say(f"\nBeside writers the median takes {median:.2f} times as long, p99 {late:.2f} times.")
+    told.say(f"At the end: {Memory.of(server.pid)}.")
 
 
 def _together(parts: Sequence[Asked]) -> Asked:

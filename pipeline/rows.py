@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -161,7 +162,10 @@ class Texts:
         return str(self.data[self.offsets[row] : self.offsets[row + 1]], "utf-8", "surrogatepass")
 
     def __iter__(self) -> Iterator[str]:
-        return (self[row] for row in range(len(self)))
+        data = self.data
+        return (
+            str(data[start:end], "utf-8", "surrogatepass") for start, end in pairwise(self.offsets.tolist())
+        )
 
     def some(self, rows: NDArray[np.intp]) -> list[str]:
         """Many of them, in a third of the time that each by itself takes."""

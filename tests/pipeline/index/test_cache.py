@@ -168,6 +168,14 @@ async def test_a_disk_that_takes_nothing_is_away_and_loses_no_change(
     assert set(await world.found("tea")) == {"a-0", "b-0", "m"}
 
 
+async def test_what_fits_is_found_while_the_disk_takes_nothing(world: World) -> None:
+    await world.document("a", "green tea")
+    world.cache.loading.shelf.folder.touch()
+    assert await world.found("tea") == ["a-0"]
+    await world.document("b", "black tea")
+    assert set(await world.found("tea")) == {"a-0", "b-0"}
+
+
 async def test_mapped_files_have_no_name_and_need_no_care(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
