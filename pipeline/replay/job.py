@@ -271,6 +271,23 @@ class Replays:
         force: bool,
         order: Order | None = None,
     ) -> None:
+        """Fill a generation and serve it; whatever becomes of that, what nobody serves is removed."""
+        try:
+            await self._fill(generation, offsets, hold, fresh=fresh, same=same, force=force, order=order)
+        finally:
+            await self._sweep()
+
+    async def _fill(
+        self,
+        generation: Generation,
+        offsets: Offsets,
+        hold: Hold,
+        *,
+        fresh: bool,
+        same: bool,
+        force: bool,
+        order: Order | None,
+    ) -> None:
         shared = self._live.foundation.shared
         pipeline = await open_pipeline(self._live.foundation, generation, filling=shared)
         copying = self._copying(order, pipeline)
@@ -295,8 +312,6 @@ class Replays:
         except BaseException:
             await takeover.close()
             raise
-        finally:
-            await self._sweep()
 
     def _copying(self, order: Order | None, pipeline: Pipeline) -> Copying | None:
         if order is None or not order.copies:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from pipeline.replay import job
 from tests.service.generations import QUESTION, answers, differences, fill, replayed, rows_of
 from tests.service.test_histories import DOCUMENTS, SAID, SPACES, STEPS, History
 from tests.service.world import World, world
@@ -276,6 +277,24 @@ async def test_what_is_older_than_the_previous_generation_goes(tmp_path: Path) -
         failed = await replayed(service, "/admin/replay/rollback")
         assert "no previous generation" in failed["error"]
         assert await service.search("home", QUESTION)
+
+
+async def test_a_replay_that_is_cancelled_before_its_tables_are_open_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening = asyncio.Event()
+
+    async def slowly(*_: object, **__: object) -> None:
+        (tmp_path / "tables" / "g1").mkdir()
+        opening.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(job, "open_pipeline", slowly)
+    async with world(tmp_path) as service:
+        await service.client.ok("POST", "/admin/replay", {})
+        await opening.wait()
+        assert (await service.client.ok("DELETE", "/admin/replay"))["state"] == "cancelled"
+        assert not (tmp_path / "tables" / "g1").exists()
 
 
 async def test_a_replay_that_is_cancelled_leaves_everything_as_it_was(tmp_path: Path) -> None:
