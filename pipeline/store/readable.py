@@ -154,9 +154,11 @@ class Readable(ABC, Generic[Row]):
         async def ask(base: Stored[Row]) -> list[Row]:
             targets = await base.targets(keys)
             held = self.held(targets)
+            here = [row for rows in held.values() for row in rows]
+            if len(held) == len(targets):
+                return here
             table = await base.chosen([one for one in targets if one not in held], columns)
-            read = await base.decoded(self._without(table, overlay))
-            return [*read, *(row for rows in held.values() for row in rows)]
+            return [*await base.decoded(self._without(table, overlay)), *here]
 
         found = await asyncio.gather(*(ask(self._bases[shard]) for shard in self._shards(spaces)))
         rows = [*self.unflushed(overlay, None), *(row for some in found for row in some)]
