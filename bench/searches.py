@@ -9,6 +9,7 @@ documents pass. Last, one client asks while others add documents and while nobod
 import argparse
 import asyncio
 import json
+import secrets
 import sys
 import tempfile
 import time
@@ -157,11 +158,11 @@ async def _beside(
 ) -> None:
     """One client, in turn with writers and without, so that both have the same machine."""
     quiet, busy, warm = list[Asked](), list[Asked](), min(WARM, chosen.namespaces)
-    each = max(1, chosen.searches // ROUNDS)
+    each, writing = max(1, chosen.searches // ROUNDS), _added(warm)
     for _ in range(ROUNDS):
         quiet.append(await _ask(server, [alone], list(islice(requests, each))))
         # Made before, so that writing texts takes nothing from who measures.
-        added = iter(list(islice(_added(warm), each)))
+        added = iter(list(islice(writing, 4 * each)))
         async with _writing(server, added, chosen):
             busy.append(await _ask(server, [alone], list(islice(requests, each))))
         await level(alone)
@@ -192,10 +193,11 @@ async def _writing(
     pace = chosen.writers / chosen.added
 
     async def writes(connection: Connection) -> None:
-        while not over.is_set():
+        for request in bodies:
             due = time.perf_counter() + pace
-            request = next(bodies)
             _expect(*await connection.request("POST", request.path, request.body), b'"id":')
+            if over.is_set():
+                break
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
         await connection.close()
 
@@ -243,9 +245,11 @@ def _searches(namespaces: int, *, filtered: bool) -> Iterator[Request]:
 
 def _added(namespaces: int) -> Iterator[Request]:
     """Documents of 1 KB, whose memories are formed at once, to the namespaces that are asked."""
-    texts = Writer(17)
+    # Others each time: what is there already would be no work.
+    texts, run = Writer(17), secrets.token_hex(4)
     for number in count():
-        body = {"id": f"beside-{number}", "content": texts.paragraph(1000), "dreaming": "instant"}
+        text = f"{texts.paragraph(1000)} {run}."
+        body = {"id": f"beside-{run}-{number}", "content": text, "dreaming": "instant"}
         yield _request(f"/ns/{history.namespace(number % namespaces)}/document", body)
 
 
