@@ -61,9 +61,12 @@ def handed_out(question: Question, hits: Sequence[Hit], order: Sequence[int]) ->
 
 
 def aggregated(hits: Sequence[Hit]) -> list[Hit]:
-    """Passages that touch and answer alike become one; of memories that say the same the best stays."""
-    merged = _passages([hit for hit in hits if hit.kind == "chunk"])
-    kept = _distinct([hit for hit in hits if hit.kind == "memory"])
+    """Passages that touch and answer alike become one; of memories that say the same the best stays.
+
+    So does a passage alone where a memory only says again what stands in it.
+    """
+    merged = _ranked(_passages([hit for hit in hits if hit.kind == "chunk"]))
+    kept = _distinct([hit for hit in hits if hit.kind == "memory"], merged)
     return _ranked([*merged, *kept])
 
 
@@ -197,10 +200,16 @@ class _Saying:
         within = bool(self.terms) and self.terms <= other.terms
         return within or float(self.hit.vector @ other.hit.vector) >= _SAME_MEMORY
 
+    def stands_in(self, passage: "_Saying") -> bool:
+        """Whether a passage of its document that answers better has all of its words."""
+        same = self.hit.document.key == passage.hit.document.key and passage.hit.raw >= self.hit.raw
+        return same and bool(self.terms) and self.terms <= passage.terms and self.details <= passage.details
 
-def _distinct(hits: Sequence[Hit]) -> list[Hit]:
+
+def _distinct(hits: Sequence[Hit], passages: Sequence[Hit]) -> list[Hit]:
     kept: list[_Saying] = []
+    better = [_Saying.of(passage) for passage in passages]
     for saying in map(_Saying.of, hits):
-        if not any(saying.repeats(other) for other in kept):
+        if not any(saying.repeats(other) for other in kept) and not any(map(saying.stands_in, better)):
             kept.append(saying)
     return [saying.hit for saying in kept]

@@ -182,6 +182,20 @@ async def test_aggregating_joins_neighbours_and_keeps_one_of_what_says_the_same(
     assert len({"m1", "m2"} & set(_ids(results))) == 1
 
 
+async def test_aggregating_leaves_out_a_memory_that_a_better_passage_says(world: World) -> None:
+    await world.document("d", "Alice drinks green tea every morning in June.")
+    await world.document("e", "Bread is in the cupboard.")
+    await world.memory("there", "Alice drinks tea in June", "d")
+    await world.memory("elsewhere", "Alice drinks green tea every morning in June", "e")
+    await world.memory("denied", "Alice drinks no tea in June", "d")
+    query = "green tea every morning in June"
+    plain, joined = [
+        _ids(await _results(world, query, rerank=rerank, threshold=0)) for rerank in ("order", "aggregate")
+    ]
+    assert plain.index("d-0") < plain.index("there")
+    assert {"there", "elsewhere", "denied"} - {*joined} == {"there"}
+
+
 async def test_a_rewritten_query_loses_its_wrappings(world: World) -> None:
     await _household(world)
     plain = await _results(world, "green tea")
