@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from api.queries.rerank import aggregated, handed_out, reordered
 from api.queries.rewrite import rewritten
+from api.queries.widening import widened
 from pipeline.columns import moment
 from pipeline.index.asking import QUERY_CHARACTERS, ask
 from pipeline.index.cache import NamespaceCache
@@ -95,6 +96,8 @@ async def found_in(
     query = rewritten(body.query) if body.rewrite_query else body.query
     question = await ask(index, models.embedder, query)
     wanted = replace(_wanted(body), explained=explained)
+    if body.rewrite_query and isinstance(models.embedder, WordVectors):
+        question = await widened(index, question, query[:QUERY_CHARACTERS], wanted, models.embedder)
     if body.rerank == "none":
         hits = await index.search(question, wanted)
     else:

@@ -163,6 +163,8 @@ class Weights:
     terms: Mapping[int, float]
     passed_over: Collection[int] = ()
     """Common ones that weigh little together: in a large namespace they name nobody who deserves a look."""
+    beside: Collection[int] = ()
+    """Those that only stand beside the question's own."""
 
     @property
     def telling(self) -> Iterator[int]:
@@ -177,8 +179,8 @@ class Weights:
 
     @property
     def total(self) -> float:
-        """What all terms weigh together."""
-        return sum(self.terms.values())
+        """What the question's own terms weigh together."""
+        return sum(weight for term, weight in self.terms.items() if term not in self.beside)
 
 
 @dataclass(frozen=True, slots=True)
