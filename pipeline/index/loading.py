@@ -30,19 +30,13 @@ class Loading:
         return index
 
     async def fill(self, index: NamespaceIndex, rows: LiveRows[C], batches: AsyncIterator[C]) -> None:
-        """Add what is read to the rows of an index; more is read while a segment is made."""
+        """Add what is read to the rows of an index."""
         waiting: list[C] = []
-        made: asyncio.Task[None] | None = None
-        try:
-            async for batch in batches:
-                if sum(len(one.ids) for one in waiting) + len(batch.ids) > rows.loaded_rows:
-                    if made is not None:
-                        await made
-                    made, waiting = asyncio.create_task(self._add(index, rows, waiting)), []
-                waiting.append(batch)
-        finally:
-            if made is not None:
-                await made
+        async for batch in batches:
+            if sum(len(one.ids) for one in waiting) + len(batch.ids) > rows.loaded_rows:
+                await self._add(index, rows, waiting)
+                waiting = []
+            waiting.append(batch)
         if waiting:
             await self._add(index, rows, waiting)
 
