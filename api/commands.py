@@ -42,7 +42,10 @@ def add(
     text: Annotated[str | None, typer.Argument(help="Text or a URL; - reads standard input.")] = None,
     *,
     file: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="A file.")] = None,
-    id: Annotated[str | None, typer.Option(help="An id of your own.")] = None,  # noqa: A002 - the option's name
+    id: Annotated[  # noqa: A002 - the option's name
+        str | None,
+        typer.Option(help="An id of your own; with --file that of a document, whose content it replaces."),
+    ] = None,
     metadata: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
     wait: Annotated[bool, typer.Option(help="Return when it can be found.")] = False,
     as_json: Json = False,

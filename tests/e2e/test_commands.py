@@ -10,7 +10,7 @@ from supermemory import Supermemory
 
 from api.commandline.conventions import Ending
 from bench.server import PROGRAM, Server, unconfigured
-from tests.e2e.waiting import until
+from tests.e2e.waiting import until, until_done
 
 
 class Shell:
@@ -20,6 +20,10 @@ class Shell:
         self._program = program
         self._variables = unconfigured() | {"RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}
         self._folder = folder
+
+    def at(self, server: Server) -> "Shell":
+        """The same against another server."""
+        return Shell(self._program, server, self._folder)
 
     def __call__(self, *words: str, given: str = "", key: str | None = None) -> str:
         done = self.run(*words, given=given, key=key)
@@ -70,19 +74,19 @@ def test_a_file_and_standard_input_are_taken(recollect: Shell, namespace: str, t
 
 
 def test_what_was_exported_can_be_imported_elsewhere_twice(
-    recollect: Shell, program: Path, own_server: Server, namespace: str, tmp_path: Path
+    recollect: Shell, client: Supermemory, own_server: Server, namespace: str, tmp_path: Path
 ) -> None:
-    recollect(
-        "add", namespace, "The ferry leaves at noon.", "--id", "ferry", "--metadata", '{"line": 7}', "--wait"
-    )
+    recollect("add", namespace, "The ferry leaves at noon.", "--id", "ferry", "--metadata", '{"line": 7}')
     note = tmp_path / "note.md"
     note.write_text("# Bees\n\nThe bees returned in April.\n")
-    recollect("add", namespace, "--file", str(note), "--wait")
+    bees = recollect("add", namespace, "--file", str(note), "--wait").strip()
+    for document in ("ferry", bees):
+        until_done(client, namespace, document, memories=True)
     recollect("export", namespace, str(tmp_path / "folder"))
     recollect("export", namespace, str(tmp_path / "file.tar"))
     assert "there already" in recollect.run("export", namespace, str(tmp_path / "folder")).stderr
     own_server.start()
-    elsewhere = Shell(program, own_server, tmp_path)
+    elsewhere = recollect.at(own_server)
     assert "2 documents" in elsewhere.run("import", str(tmp_path / "folder")).stderr
     again = elsewhere.run("import", str(tmp_path / "file.tar")).stderr
     assert "0 documents" in again

@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
@@ -22,6 +22,7 @@ Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 _SASL = {"PLAIN": SASLPlaintext, "SCRAM-SHA-256": SASLScram256, "SCRAM-SHA-512": SASLScram512}
 RETRY_SECONDS = 0.1
+MOMENT_SECONDS = 1.0
 SHORT_PATIENCE = 3.0
 """Seconds that a call may take while the cluster is known to be away."""
 AWAY_SECONDS = 30.0
@@ -94,7 +95,7 @@ class Cluster:
             if self._admin is None:
                 admin = AIOKafkaAdminClient(**self._common())
                 try:
-                    await admin.start()
+                    await begun(admin.start())
                 except BaseException:
                     await admin.close()
                     raise
@@ -136,7 +137,7 @@ class Cluster:
         """For requests that no other client has a call for."""
         client = AIOKafkaClient(**self._common())
         try:
-            await client.bootstrap()
+            await begun(client.bootstrap())
             yield client
         finally:
             await client.close()
@@ -145,7 +146,7 @@ class Cluster:
         """A producer of raw bytes, up to so many in a record, that loses and repeats nothing."""
         producer = AIOKafkaProducer(**self._common(), **PRODUCER, max_request_size=most_bytes)
         try:
-            await producer.start()
+            await begun(producer.start())
         except BaseException:
             await producer.stop()
             raise
@@ -204,7 +205,7 @@ class Cluster:
 
     async def _started(self, consumer: AIOKafkaConsumer) -> AIOKafkaConsumer:
         try:
-            await consumer.start()
+            await begun(consumer.start())
         except BaseException:
             await consumer.stop()
             raise
@@ -225,6 +226,21 @@ PRODUCER: dict[str, Any] = {
     "max_batch_size": 256 * 1024,
     "linger_ms": 0,
 }
+
+
+async def begun(start: Coroutine[Any, Any, object]) -> None:
+    """Start a client, and let it start for a moment more where that is cancelled.
+
+    aiokafka forgets a connection, and leaves it open, where it is cancelled before the first answer on it.
+    """
+    starting = asyncio.create_task(start)
+    try:
+        await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        await asyncio.wait([starting], timeout=MOMENT_SECONDS)
+        starting.cancel()
+        await asyncio.wait([starting])
+        raise
 
 
 def milliseconds(seconds: float) -> int:

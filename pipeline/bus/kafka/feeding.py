@@ -16,7 +16,7 @@ from faststream.kafka import Topic as KafkaTopic
 from faststream.message import StreamMessage
 from faststream.middlewares import AckPolicy
 
-from pipeline.bus.kafka.cluster import KafkaOptions, milliseconds
+from pipeline.bus.kafka.cluster import KafkaOptions, begun, milliseconds
 from pipeline.bus.kafka.lanes import Lane
 from pipeline.bus.kafka.records import legible, raw
 from pipeline.delivery import Delivery
@@ -114,7 +114,7 @@ class StageFeed(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka ha
     async def _join(self) -> None:
         while True:
             try:
-                await self._subscriber.start()
+                await begun(self._subscriber.start())
             except KafkaError as error:
                 log.warning("%s can't join its group now: %s", self.stage.name, error)
                 await self._subscriber.stop()

@@ -1,6 +1,7 @@
 """Kafka: the contract of every bus, and what only a broker can promise."""
 
 import asyncio
+import gc
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.conn import AIOKafkaConnection
+from aiokafka.protocol.metadata import MetadataRequest
 from faststream.kafka import KafkaBroker
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -189,3 +192,35 @@ async def test_what_is_really_handled_is_measured_and_traced(harness: KafkaHarne
     names = Counter(span.name for span in spans.get_finished_spans())
     assert names[f"{topic.name} publish"] == 6
     assert names[f"{topic.name} process"] == 1
+
+
+async def test_who_is_cancelled_while_it_connects_leaves_no_connection_open(
+    harness: KafkaHarness, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    bus, topic, asked = await harness.open(), harness.topic("hasty"), asyncio.Event()
+    await bus.publish(topic, noted([1]))
+    send = AIOKafkaConnection.send
+
+    def noticed(connection: AIOKafkaConnection, request: Any, *rest: Any, **given: Any) -> Any:
+        if isinstance(request, MetadataRequest):
+            asked.set()
+        return send(connection, request, *rest, **given)
+
+    monkeypatch.setattr(AIOKafkaConnection, "send", noticed)
+    for connecting in (
+        bus.run([Stage(harness.stage("hasty"), topic, Notebook().handle)]),
+        _first(bus, topic),
+    ):
+        asked.clear()
+        running = asyncio.create_task(connecting)
+        await asyncio.wait([running, asyncio.create_task(asked.wait())], return_when=asyncio.FIRST_COMPLETED)
+        running.cancel()
+        await asyncio.wait([running])
+        assert running.cancelled()
+    gc.collect()
+    assert [str(one.message) for one in recwarn if one.category is ResourceWarning] == []
+
+
+async def _first(bus: KafkaBus, topic: Topic[Noted]) -> None:
+    async for _ in bus.read(topic.name):
+        return
