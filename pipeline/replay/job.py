@@ -153,7 +153,10 @@ class Replays:
     async def _told(self, work: Callable[[Hold], Awaitable[None]]) -> None:
         try:
             async with self._alone() as hold:
-                await work(hold)
+                try:
+                    await work(hold)
+                finally:
+                    await self._sweep()
         except asyncio.CancelledError:
             self._progress.end("cancelled", self._now())
             raise
@@ -271,23 +274,7 @@ class Replays:
         force: bool,
         order: Order | None = None,
     ) -> None:
-        """Fill a generation and serve it; whatever becomes of that, what nobody serves is removed."""
-        try:
-            await self._fill(generation, offsets, hold, fresh=fresh, same=same, force=force, order=order)
-        finally:
-            await self._sweep()
-
-    async def _fill(
-        self,
-        generation: Generation,
-        offsets: Offsets,
-        hold: Hold,
-        *,
-        fresh: bool,
-        same: bool,
-        force: bool,
-        order: Order | None,
-    ) -> None:
+        """Fill a generation and serve it."""
         shared = self._live.foundation.shared
         pipeline = await open_pipeline(self._live.foundation, generation, filling=shared)
         copying = self._copying(order, pipeline)
