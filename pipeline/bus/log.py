@@ -160,17 +160,17 @@ class LogBus:
 
     async def _unread(self, stages: Sequence[Stage[Any]]) -> dict[Seat, int]:
         """Where groups that have no position begin."""
-        seats = [
-            (stage.group, stage.source.name, partition)
+        heads = {
+            seat: self._places.head(seat[1:])
             for stage in stages
             for partition in range(self.partitions)
-        ]
-        begin: dict[Seat, int] = {}
-        for seat in seats:
-            if seat not in self._places.positions:
-                first = await self._read(lambda reader, stream=seat[1:]: reader.first(*stream))  # type: ignore[misc]  # bound per seat
-                begin[seat] = self._places.head(seat[1:]) if first is None else first
-        return begin
+            if (seat := (stage.group, stage.source.name, partition)) not in self._places.positions
+        }
+        written = [seat for seat, head in heads.items() if head]
+        if not written:
+            return heads
+        firsts = await self._read(lambda reader: [reader.first(*seat[1:]) for seat in written])
+        return heads | {seat: at for seat, at in zip(written, firsts, strict=True) if at is not None}
 
     async def ends(self, topic: str) -> dict[int, int]:
         """Per partition of the topic, the offset that its next record will get."""
