@@ -93,11 +93,11 @@ async def found_in(
     index: NamespaceIndex, models: Models, body: SearchBody, *, explained: bool = False
 ) -> Found:
     """What a search finds, best first; `explained`: hits say what their scores are made of."""
-    query = rewritten(body.query) if body.rewrite_query else body.query
+    query = (rewritten(body.query) if body.rewrite_query else body.query)[:QUERY_CHARACTERS]
     question = await ask(index, models.embedder, query)
     wanted = replace(_wanted(body), explained=explained)
     if body.rewrite_query and isinstance(models.embedder, WordVectors):
-        question = await widened(index, question, query[:QUERY_CHARACTERS], wanted, models.embedder)
+        question = await widened(index, question, query, wanted, models.embedder)
     if body.rerank == "none":
         hits = await index.search(question, wanted)
     else:
@@ -146,11 +146,11 @@ async def _again(
     wider = replace(wanted, limit=max(body.limit, RERANKED), threshold=body.threshold * RERANKED_THRESHOLD)
     hits = await index.search(question, wider)
     vectors = models.embedder if isinstance(models.embedder, WordVectors) else None
-    hits = await asyncio.to_thread(reordered, question, query[:QUERY_CHARACTERS], hits, vectors)
+    hits = await asyncio.to_thread(reordered, question, query, hits, vectors)
     hits = [hit for hit in hits if hit.similarity >= body.threshold]
     if models.reranker is not None:
         first, rest = hits[:RERANKED], hits[RERANKED:]
-        order = await models.reranker.order(query[:QUERY_CHARACTERS], [hit.text for hit in first])
+        order = await models.reranker.order(query, [hit.text for hit in first])
         hits = hits if order is None else [*handed_out(question, first, order), *rest]
     if body.rerank == "aggregate":
         hits = aggregated(hits)

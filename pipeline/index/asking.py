@@ -14,19 +14,18 @@ QUERY_CHARACTERS = 8_000
 """Of a longer query the beginning counts; it is a document then, not a question."""
 
 
-async def ask(
-    namespace: NamespaceIndex, embedder: Embedder, query: str, meaning: str | None = None
-) -> Question:
-    """`query` gives the words; `meaning`, where given, is embedded in its place."""
-    words = list(dict.fromkeys(hashed(query[:QUERY_CHARACTERS]).tolist()))[:QUERY_TERMS]
+async def ask(namespace: NamespaceIndex, embedder: Embedder, query: str) -> Question:
+    """The question that a query is in a namespace, as its rows are now."""
+    query = query[:QUERY_CHARACTERS]
+    words = list(dict.fromkeys(hashed(query).tolist()))[:QUERY_TERMS]
     statistics = await namespace.statistics(words)
     weights = statistics.weights()
-    embedding = embedder.query((meaning or query)[:QUERY_CHARACTERS], weights.word)
+    embedding = embedder.query(query, weights.word)
     if namespace.small:
         documents, vector = statistics.documents(), await embedding
     else:
         documents, vector = await asyncio.gather(asyncio.to_thread(statistics.documents), embedding)
-    cues = Cues.of(query[:QUERY_CHARACTERS])
+    cues = Cues.of(query)
     return Question(
         weights=weights,
         vector=vector,

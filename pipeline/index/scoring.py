@@ -6,6 +6,7 @@ Pure functions over arrays, the same whether these are held or mapped from disk.
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +157,7 @@ class Statistics:
         return held, summed[held].astype(np.float64, copy=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weights:
     """The weight of each term of a question in its namespace; those that are passed over come last."""
 
@@ -177,7 +178,7 @@ class Weights:
             (self.terms.get(term, 0.0) for part in words(word) for term in term_hashes(part)), default=0.0
         )
 
-    @property
+    @cached_property
     def total(self) -> float:
         """What the question's own terms weigh together."""
         return sum(weight for term, weight in self.terms.items() if term not in self.beside)
