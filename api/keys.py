@@ -146,7 +146,7 @@ def mint(
         role=role,
         namespaces=None if namespaces is None else tuple(namespaces),
         created_at=now,
-        expires_at=None if expires_in_days is None else now + timedelta(days=expires_in_days),
+        expires_at=_after(now, expires_in_days),
         rate_limit=rate_limit,
         monthly_documents=monthly_documents,
         monthly_searches=monthly_searches,
@@ -170,7 +170,7 @@ def rotated(
         "changed_at": now,
     }
     if expires_in_days is not None:
-        fields["expires_at"] = now + timedelta(days=expires_in_days)
+        fields["expires_at"] = _after(now, expires_in_days)
     return _changed(row, **fields), secret
 
 
@@ -178,9 +178,12 @@ def changed(row: KeyRow, fields: Mapping[str, Any], *, now: datetime) -> KeyChan
     """The change of a key's name and limits. `fields`: by their names in the row, and `expires_in_days`."""
     given = dict(fields)
     if "expires_in_days" in given:
-        days = given.pop("expires_in_days")
-        given["expires_at"] = None if days is None else now + timedelta(days=days)
+        given["expires_at"] = _after(now, given.pop("expires_in_days"))
     return _changed(row, **given, changed_at=now)
+
+
+def _after(now: datetime, days: int | None) -> datetime | None:
+    return None if days is None else now + timedelta(days=days)
 
 
 def ended(row: KeyRow, now: datetime) -> bool:

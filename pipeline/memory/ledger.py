@@ -105,7 +105,7 @@ class Facts:
         """Hold a fact, instead of what was held of it."""
         self.drop(fact.id)
         self._facts[fact.id] = fact
-        for key in (*keys.held(fact.slots), *_offered(fact)):
+        for key in _places(fact):
             self._slots[fact.space, key].add(fact.id)
         for target in fact.updates:
             self._later[target].add(fact.id)
@@ -119,7 +119,7 @@ class Facts:
         fact = self._facts.pop(id, None)
         if fact is None:
             return
-        for key in (*keys.held(fact.slots), *_offered(fact)):
+        for key in _places(fact):
             _discard(self._slots, (fact.space, key), id)
         for target in fact.updates:
             _discard(self._later, target, id)
@@ -221,6 +221,11 @@ class Ledger:
         for id_ in groups:
             self.drop(id_)
         self._recent.changed(groups)
+
+
+def _places(fact: Known) -> tuple[str, ...]:
+    """Keys that lead to a fact: of its slots, and as a premise."""
+    return (*keys.held(fact.slots), *_offered(fact))
 
 
 def _offered(fact: Known) -> tuple[str, ...]:

@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.profile.aggregates import Stated, aggregated
+
+N = TypeVar("N", int, NDArray[np.int64])
 
 FACTS = 20
 """Facts of a section, at most."""
@@ -93,7 +96,7 @@ def durability(text: str, sources: int, when: int) -> int:
     """
     strength = min(max(sources, 1), STRONGEST)
     recent = min(max(when, 0), (1 << _WHEN_BITS) - 1)
-    return (_kind(text) << 5 | strength) << _WHEN_BITS | recent
+    return _in_order(_kind(text), strength, recent)
 
 
 def durabilities(
@@ -103,8 +106,12 @@ def durabilities(
     kinds = np.fromiter(map(_kind, texts), np.int64, len(texts))
     strengths = np.clip(sources, 1, STRONGEST)
     recent = np.clip(whens, 0, (1 << _WHEN_BITS) - 1)
-    found: NDArray[np.int64] = (kinds << 5 | strengths) << _WHEN_BITS | recent
-    return found
+    return _in_order(kinds, strengths, recent)
+
+
+def _in_order(kind: N, strength: N, recent: N) -> N:
+    """One number, by which the first of these decides, then the second."""
+    return (kind << 5 | strength) << _WHEN_BITS | recent
 
 
 def _kind(text: str) -> int:
