@@ -39,5 +39,16 @@ class KeySet(Generic[K]):
         ]
 
 
+class AnyKeys(Generic[K]):
+    """Where others add keys too: each may be there."""
+
+    def add(self, keys: Iterable[K]) -> None:
+        """Nothing: all of them may be there already."""
+
+    def known(self, keys: Iterable[K]) -> list[K]:
+        """All of them, in order."""
+        return list(keys)
+
+
 def _hashes(keys: Iterable[Hashable]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     return np.array([hash(key) for key in keys], np.int64)

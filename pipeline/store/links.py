@@ -7,7 +7,6 @@ what is gone or has the key no longer, never the other way round: it comes befor
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from datetime import timedelta
 from hashlib import blake2b
 from pathlib import Path
@@ -19,7 +18,7 @@ from lancedb.index import BTree
 
 from pipeline.store.codec import among, strings
 from pipeline.store.disk import Disk
-from pipeline.store.keyset import KeySet
+from pipeline.store.keyset import AnyKeys, KeySet
 from pipeline.store.recentlinks import Pair, RecentLinks
 from pipeline.store.tables import open_if_there
 
@@ -48,7 +47,7 @@ def number(key: str) -> int:
 class Links:
     """The links of one table. Whoever calls a method that changes them may change that table."""
 
-    def __init__(self, table: AsyncTable, disk: Disk | None, recent: RecentLinks | None = None) -> None:
+    def __init__(self, table: AsyncTable, disk: Disk | None, recent: RecentLinks) -> None:
         self._table = table
         self._disk = disk
         self._recent = recent
@@ -73,7 +72,8 @@ class Links:
             parts = [_encoded(some) async for some in there]
             table = await connection.create_table(own, pa.concat_tables([_encoded([]), *parts]))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{own}.lance")
-        return cls(table, disk, await _recent(table) if alone else None)
+        recent = await _recent(table) if alone else RecentLinks(AnyKeys(), capacity=0)
+        return cls(table, disk, recent)
 
     async def find(self, keys: Collection[str]) -> list[str]:
         """The groups that any of these keys may lead to, each once."""
@@ -82,18 +82,18 @@ class Links:
 
     async def add(self, links: Sequence[Link], old: Collection[str]) -> None:
         """Durable on return. Groups that are not among the `old` ones have no links yet."""
-        unsure = [link for link in links if self._recent is None or link[:2] not in self._recent]
+        unsure = [link for link in links if link[:2] not in self._recent]
         doubtful = {key for key, target, _ in unsure if target in old}
         there = await self._pairs(doubtful) if doubtful else set()
         fresh = [link for link in unsure if link[:2] not in there]
         if fresh:
-            with nullcontext() if self._recent is None else self._recent.adding(_pairs_of(fresh)):
+            with self._recent.adding(_pairs_of(fresh)):
                 await self._table.add(await asyncio.to_thread(_encoded, fresh))
                 await self._sync()
 
     async def remove(self, links: Sequence[Link]) -> None:
         """Of groups that are gone."""
-        with nullcontext() if self._recent is None else self._recent.removing(_pairs_of(links)):
+        with self._recent.removing(_pairs_of(links)):
             for some in _portions(links):
                 keys = ",".join(str(key) for key, _, _ in some)
                 groups = among("target", dict.fromkeys(target for _, target, _ in some))
@@ -103,7 +103,7 @@ class Links:
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Delete every link of these spaces."""
-        with nullcontext() if self._recent is None else self._recent.clearing():
+        with self._recent.clearing():
             await self._table.delete(among("space", sorted(spaces)))
         await self._sync()
 
@@ -119,8 +119,6 @@ class Links:
         return (0, 0) if self._disk is None else await asyncio.to_thread(self._disk.size)
 
     async def _pairs(self, keys: Collection[int]) -> set[Pair]:
-        if self._recent is None:
-            return await self._asked(keys)
         pairs, missing = self._recent.find(keys)
         if missing:
             with self._recent.reading(missing) as read:

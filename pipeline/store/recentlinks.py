@@ -1,10 +1,13 @@
-"""The links of keys that were added or asked for lately, of a table that nobody else changes."""
+"""The links of keys that were added or asked for lately, of a table that nobody else changes.
+
+Of one that others change as well nothing is held: `RecentLinks(AnyKeys(), capacity=0)`.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 
-from pipeline.store.keyset import KeySet
+from pipeline.store.keyset import AnyKeys, KeySet
 
 CAPACITY = 10_000
 """Keys, and targets of each, at most: some three megabytes."""
@@ -19,7 +22,7 @@ class RecentLinks:
     A target too many is no harm, one too few would be: see `pipeline.store.links`.
     """
 
-    def __init__(self, known: KeySet[int], capacity: int = CAPACITY) -> None:
+    def __init__(self, known: KeySet[int] | AnyKeys[int], capacity: int = CAPACITY) -> None:
         self._known = known
         self._capacity = capacity
         self._targets: OrderedDict[int, set[str]] = OrderedDict()
