@@ -239,7 +239,8 @@ async def begun(start: Coroutine[Any, Any, object]) -> None:
     except asyncio.CancelledError:
         await asyncio.wait([starting], timeout=MOMENT_SECONDS)
         starting.cancel()
-        await asyncio.wait([starting])
+        # Whatever became of it: who began it does not want it any more.
+        await asyncio.gather(starting, return_exceptions=True)
         raise
 
 
