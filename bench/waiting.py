@@ -20,14 +20,15 @@ async def level(connection: Connection) -> None:
     raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s")
 
 
-async def idle(pid: int) -> None:
-    """Until a process has nothing to look after any more: less than a tenth of a core over a second."""
+async def idle(pid: int, seconds: int = 1, least: float = 0.1) -> None:
+    """Until a process has nothing to look after: so many seconds in a row, each of less CPU than `least`."""
     deadline = time.perf_counter() + PATIENCE
-    before = worked(pid)
+    before, quiet = worked(pid), 0
     while time.perf_counter() < deadline:
         await asyncio.sleep(1.0)
         now = worked(pid)
-        if now - before < 0.1:
+        quiet = quiet + 1 if now - before < least else 0
+        if quiet == seconds:
             return
         before = now
     raise UnexpectedAnswerError(f"the service is not idle after {PATIENCE:.0f} s")

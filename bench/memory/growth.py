@@ -8,7 +8,7 @@ import argparse
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,6 +18,7 @@ import psutil
 
 from bench.figures import machine
 from bench.server import Server
+from bench.waiting import idle
 from bench.wire import Connection, UnexpectedAnswerError
 from pipeline.inference import open_embedder
 from pipeline.memory.ledger import keys_of
@@ -39,9 +40,9 @@ READ = 50
 _AT = datetime(2026, 1, 1, tzinfo=UTC)
 _PATIENCE = 600.0
 _QUIET = 5
-"""Seconds in a row in which it takes…"""
+"""Seconds in a row, each of which takes…"""
 _IDLE_SECONDS = 0.06
-"""…no more than this of CPU."""
+"""…less than this of CPU."""
 
 
 def main() -> None:
@@ -100,14 +101,22 @@ Known = Callable[[int], list[str]]
 """The facts of the document of this number."""
 
 
-async def fill(data: Path, size: int, known: Known = of_many) -> None:
-    """A namespace with so many memories, as the stages would have left it."""
-    embedder = open_embedder("wordllama")
+async def opened(data: Path, embedder: Embedder, buckets: Mapping[str, str] | None = None) -> Store:
+    """The tables, with the settings of the namespace."""
     store = await open_store(
         str(data / "tables"), dimensions=embedder.dimensions, shards=4, embedder=embedder.name
     )
-    row = NamespaceChanged(name=NAME, generation=0, spaces=(SPACE,), created_at=_AT, updated_at=_AT)
+    row = NamespaceChanged(
+        name=NAME, generation=0, spaces=(SPACE,), created_at=_AT, updated_at=_AT, buckets=dict(buckets or {})
+    )
     store.catalog.apply(SettingsChanged(change=row))
+    return store
+
+
+async def fill(data: Path, size: int, known: Known = of_many) -> None:
+    """A namespace with so many memories, as the stages would have left it."""
+    embedder = open_embedder("wordllama")
+    store = await opened(data, embedder)
     for numbers in _batches(size // FACTS):
         await _write(store, embedder, numbers, known)
     await store.maintain()
@@ -183,10 +192,10 @@ async def _measured(data: Path) -> str:
         connection = await Connection.open(server.url, server.key)
         process = psutil.Process(server.pid)
         first = await _remembered(connection, process, 0)
-        await _rested(process)
+        await idle(process.pid, seconds=_QUIET, least=_IDLE_SECONDS)
         spent = _cpu(process)
         later = [await _remembered(connection, process, number) for number in range(1, ADDED)]
-        await _rested(process)
+        await idle(process.pid, seconds=_QUIET, least=_IDLE_SECONDS)
         kept_up = (_cpu(process) - spent) / len(later)
         cold = await _profile(connection, process)
         warm = await _cpu_of_many(connection, process)
@@ -208,15 +217,6 @@ async def _measured(data: Path) -> str:
             f"{resident:.0f}",
         ]
     )
-
-
-async def _rested(process: psutil.Process) -> None:
-    """When the server has nothing left to look after: it has done next to nothing for some seconds."""
-    quiet = 0
-    while quiet < _QUIET:
-        spent = _cpu(process)
-        await asyncio.sleep(1)
-        quiet = quiet + 1 if _cpu(process) - spent < _IDLE_SECONDS else 0
 
 
 async def _remembered(connection: Connection, process: psutil.Process, number: int) -> _Taken:

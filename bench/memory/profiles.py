@@ -7,21 +7,19 @@ import argparse
 import asyncio
 import tempfile
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from statistics import median
 from time import perf_counter, process_time
 
 from api.queries.profile import Profiling
-from bench.figures import machine
-from bench.memory.growth import NAME, SPACE, fill, of_many
+from bench.figures import machine, milliseconds
+from bench.memory.growth import NAME, SPACE, fill, of_many, opened
 from pipeline.foundation import SystemClock
 from pipeline.index.cache import NamespaceCache
 from pipeline.inference import open_embedder
 from pipeline.profile.view import Profiles
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
-from pipeline.store import Store, open_store
-from schemas.events import NamespaceChanged, SettingsChanged
+from pipeline.store import Store
 from schemas.filters import Compare, FilterExpression
 from schemas.http.profile import ProfileBody
 from schemas.ids import memory_id
@@ -102,14 +100,7 @@ async def _print(data: Path, size: int) -> None:
 
 async def _opened(data: Path) -> _Home:
     embedder = open_embedder("wordllama")
-    store = await open_store(
-        str(data / "tables"), dimensions=embedder.dimensions, shards=4, embedder=embedder.name
-    )
-    at, clock = datetime.now(UTC), SystemClock()
-    settings = NamespaceChanged(
-        name=NAME, generation=0, spaces=(SPACE,), created_at=at, updated_at=at, buckets=_BUCKETS
-    )
-    store.catalog.apply(SettingsChanged(change=settings))
+    store, clock = await opened(data, embedder, _BUCKETS), SystemClock()
     namespace = store.catalog.namespace(NAME)
     if namespace is None:
         message = f"There is no namespace {NAME}"
@@ -128,12 +119,8 @@ async def _opened(data: Path) -> _Home:
 
 
 def _line(name: str, taken: list[tuple[float, float]]) -> None:
-    cpu, clock = (sorted(1000 * one for one in each) for each in zip(*taken, strict=True))
-    last = int(0.99 * len(taken))
-    print(
-        f"| {name} | {median(cpu):.2f} | {cpu[last]:.2f} | {median(clock):.2f} | {clock[last]:.2f} |",
-        flush=True,
-    )
+    figures = (milliseconds(each, share) for each in zip(*taken, strict=True) for share in (0.5, 0.99))
+    print(f"| {name} | {' | '.join(f'{one:.2f}' for one in figures)} |", flush=True)
 
 
 if __name__ == "__main__":

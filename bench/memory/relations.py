@@ -10,14 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 from time import perf_counter, process_time
 from typing import Literal
 
-from bench.figures import machine
+from bench.figures import machine, milliseconds
 from bench.memory.conversations import conversations
 from bench.memory.coverage import extracted
-from bench.memory.growth import NAME, SPACE, fill
+from bench.memory.growth import NAME, SPACE, fill, opened
 from bench.recall import DATA
 from pipeline.index.cache import NamespaceCache
 from pipeline.inference import open_embedder
@@ -28,9 +27,7 @@ from pipeline.memory.relations import judge, moment, replaced
 from pipeline.memory.slots.reading import slots
 from pipeline.memory.slots.slot import Slot, repeats
 from pipeline.ports import Neighbour, Neighbours, SharedWords
-from pipeline.store import open_store
 from pipeline.text.terms import hashed
-from schemas.events import NamespaceChanged, SettingsChanged
 from tests.data import conclusions
 from tests.data.relations import Verdict, pairs
 
@@ -134,12 +131,7 @@ def _related(texts: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
 
 async def _print_cost(data: Path, size: int) -> None:
     await fill(data, size)
-    store = await open_store(
-        str(data / "tables"), dimensions=256, shards=4, embedder=open_embedder("wordllama").name
-    )
-    at = moment("2026-01-01", datetime.now(UTC))
-    row = NamespaceChanged(name=NAME, generation=0, spaces=(SPACE,), created_at=at, updated_at=at)
-    store.catalog.apply(SettingsChanged(change=row))
+    store, at = await opened(data, open_embedder("wordllama")), moment("2026-01-01", datetime.now(UTC))
     cache = NamespaceCache(
         store.documents, store.chunks, store.memories, store.catalog, CACHE, folder=data / "index"
     )
@@ -153,8 +145,8 @@ async def _print_cost(data: Path, size: int) -> None:
     for about in ("somebody not asked about yet", "the same again"):
         taken = [await _taken(ledger, words, number, at) for number in range(ASKED)]
         for clock, each in zip(("CPU", "clock"), zip(*taken, strict=True), strict=True):
-            ms = sorted(1000 * one for one in each)
-            print(f"| {about} | {clock} | {median(ms):.2f} | {ms[int(0.99 * ASKED)]:.2f} | {ms[-1]:.2f} |")
+            figures = (milliseconds(each), milliseconds(each, 0.99), 1000 * max(each))
+            print(f"| {about} | {clock} | {' | '.join(f'{one:.2f}' for one in figures)} |")
     await store.close()
 
 
