@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -149,14 +150,19 @@ async def test_a_namespace_that_outgrows_the_bound_is_mapped(
     assert all(one.segment.mapped for one in (await world.open()).chunks.view())
 
 
-async def test_a_disk_that_takes_nothing_is_away_and_loses_no_change(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def _mapped(world: World, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A namespace with one document that is mapped, and the folder of its files."""
     with_small_segments(monkeypatch)
     await world.document("a", "green tea")
     world.cache.loading = replace(world.cache.loading, limit_bytes=0)
     assert await world.found("tea") == ["a-0"]
-    folder = world.cache.loading.shelf.folder
+    return world.cache.loading.shelf.folder
+
+
+async def test_a_disk_that_takes_nothing_is_away_and_loses_no_change(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = await _mapped(world, monkeypatch)
     folder.rmdir()
     folder.touch()
     await world.document("b", "black tea")
@@ -179,11 +185,7 @@ async def test_what_fits_is_found_while_the_disk_takes_nothing(world: World) -> 
 async def test_mapped_files_have_no_name_and_need_no_care(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_small_segments(monkeypatch)
-    await world.document("a", "green tea")
-    world.cache.loading = replace(world.cache.loading, limit_bytes=0)
-    assert await world.found("tea") == ["a-0"]
-    folder = world.cache.loading.shelf.folder
+    folder = await _mapped(world, monkeypatch)
     assert folder.is_dir()
     assert list(folder.iterdir()) == []
 
