@@ -116,9 +116,8 @@ class Former:
         known = await self._ledger.sharing(owner.spaces, slots, partners)
         await self._let_go_of_lost(known)
         works = [work for work, _ in found]
-        shared = await self._groups(works, known)
-        premises = known.keyed(owner.spaces, partners)
-        groups = await self._own_groups(works, premises) if size <= forming.LARGEST else None
+        shared, own = await self._groups(works, known, known.keyed(owner.spaces, partners))
+        groups = own if size <= forming.LARGEST else None
         small = size <= LARGEST
         vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found and small else None
         events: list[MemoriesFormed] = []
@@ -171,22 +170,25 @@ class Former:
                 self._ledger.drop(id_)
                 known.drop(id_)
 
-    async def _groups(self, works: Sequence[Work], facts: Iterable[Known]) -> dict[str, Metadata]:
-        """The groups of the documents in question, by key; empty when no document asks for one."""
-        if not any(work.group for work in works):
-            return {}
-        keys = {work.document for work in works} | {source for fact in facts for source in fact.sources}
-        found = await self._documents.get(keys)
-        return {key: {**rows[0].metadata, **(rows[0].group or {})} for key, rows in found.items() if rows}
+    async def _groups(
+        self, works: Sequence[Work], facts: Iterable[Known], premises: Iterable[Known]
+    ) -> tuple[dict[str, Metadata], dict[str, Metadata | None]]:
+        """By key, what the documents in question share, and the very group of each.
 
-    async def _own_groups(
-        self, works: Sequence[Work], premises: Iterable[Known]
-    ) -> dict[str, Metadata | None]:
-        """The very group of each document that something may be concluded from."""
-        groups = {work.document: work.group for work in works}
-        others = {source for fact in premises for source in fact.sources} - groups.keys()
-        found = await self._documents.get(others) if others else {}
-        return {key: rows[0].group for key, rows in found.items() if rows} | groups
+        Those in question: of these facts, or of the premises among them when no document asks for a group;
+        then nothing is shared.
+        """
+        grouped, own = any(work.group for work in works), {work.document for work in works}
+        keys = own | _sources(facts) if grouped else _sources(premises) - own
+        found = await self._documents.get(keys) if keys else {}
+        rows = {key: members[0] for key, members in found.items() if members}
+        shared = {key: {**row.metadata, **(row.group or {})} for key, row in rows.items()} if grouped else {}
+        groups = {key: row.group for key, row in rows.items()}
+        return shared, groups | {work.document: work.group for work in works}
+
+
+def _sources(facts: Iterable[Known]) -> set[str]:
+    return {source for fact in facts for source in fact.sources}
 
 
 def _partners(found: Sequence[tuple[Work, Sequence[Draft]]]) -> list[str]:
