@@ -12,11 +12,17 @@ _SECTION = re.compile(
     r"^## (?P<who>[^\n]{1,200}?), (?P<on>\d{4}-\d{2}-\d{2})(?: \d{2}:\d{2} UTC)?[ \t]*$", re.MULTILINE
 )
 _FIELD = r"(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject|Attachments)"
-_HEADER = re.compile(rf"^[ \t>*]*From:[^\n]+\n(?:[ \t>*]*{_FIELD}:[^\n]*\n)+", re.MULTILINE)
+_LINE = rf"[ \t>*]*{_FIELD}:[^\n]*\n"
+_HEADER = re.compile(
+    rf"^(?:(?:{_LINE})+[ \t>*]*From:[^\n]+\n(?:{_LINE})*|[ \t>*]*From:[^\n]+\n(?:{_LINE})+)", re.MULTILINE
+)
+"""Mail programs begin with the sender, what is extracted from a file with its subject."""
 _NAMED = re.compile(rf"^[ \t>*]*(?P<name>{_FIELD}):[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
+_PERSON = r"(?:[^\W\d_][^\n,\d]{1,79}?|[^\s<>]+@[^\s<>]+)"
 _WROTE = re.compile(
-    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?)(?:,| at| um| \u00e0)? (?:schrieb )?(?P<who>[^\n,]{2,80}?)"
-    r"(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a \u00e9crit|escribi\u00f3) ?:[ \t]*$",
+    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?)(?:,| at| um| \u00e0)? (?:"
+    rf"schrieb (?P<then>{_PERSON})(?: <[^>\n]+>)?|"
+    rf"(?P<who>{_PERSON})(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a \u00e9crit|escribi\u00f3)) ?:[ \t]*$",
     re.MULTILINE,
 )
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
@@ -39,9 +45,7 @@ def thread(text: str) -> list[Utterance]:
     [('Ann', '\\nI moved.\\n')]
     """
     found = list(_sections(text))
-    if not found and text.lstrip()[:5] == "From:":
-        found = list(_mails(text))
-    return found
+    return found or list(_mails(text))
 
 
 def _sections(text: str) -> Iterator[Utterance]:
@@ -55,8 +59,9 @@ def _sections(text: str) -> Iterator[Utterance]:
 
 def _mails(text: str) -> Iterator[Utterance]:
     """Mails below each other, each with its header."""
-    heads = list(_HEADER.finditer(text))
-    for head, end in _until_next(heads, text):
+    if _HEADER.match(text, _begin(text, 0)) is None:
+        return
+    for head, end in _until_next(list(_HEADER.finditer(text)), text):
         fields = {match["name"]: match["value"].strip() for match in _NAMED.finditer(head[0])}
         on = _day(fields.get("Date") or fields.get("Sent") or "")
         yield from _written(text, head.end(), end, _name(fields.get("From", "")), on)
@@ -83,7 +88,10 @@ def _written(text: str, start: int, end: int, who: str | None, on: date | None) 
         if said.strip():
             cut = _SIGNED.search(said)
             yield Utterance(
-                _name(wrote["who"]), said[: cut.start()] if cut else said, None, on=_day(wrote["on"])
+                _name(wrote["who"] or wrote["then"]),
+                said[: cut.start()] if cut else said,
+                None,
+                on=_day(wrote["on"]),
             )
     elif quoted:
         # Answers between quotations: what stands after each is the writer's own.

@@ -6,6 +6,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
+from datetime import date
 from hashlib import sha256
 
 import anyio
@@ -15,6 +16,7 @@ import pytest
 from pipeline.errors import ExtractionError
 from pipeline.extraction.extractor import FileExtractor
 from pipeline.extraction.workers import WorkerPool
+from pipeline.memory.speakers import utterances
 from schemas.events import BlobRef, Upload
 from schemas.limits import TEXT_CHARACTERS
 from tests.pipeline.extraction import samples
@@ -71,6 +73,7 @@ async def test_an_email_has_its_subject_as_title(extractor: FileExtractor) -> No
     found = await extractor.file(samples.EMAIL, upload(samples.EMAIL, "x.eml"))
     assert (found.type, found.title) == ("email", "Café meeting")
     assert "we meet at noon in the café" in found.text
+    assert [(one.speaker, one.on) for one in utterances(found.text)] == [("Alice", date(2026, 1, 5))]
 
 
 async def test_a_csv_becomes_a_table(extractor: FileExtractor) -> None:

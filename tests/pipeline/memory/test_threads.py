@@ -56,6 +56,26 @@ def test_a_mail_is_said_by_its_sender_on_its_day_and_what_it_quotes_by_whom_it_q
     assert quoted.start is None, "the document has it with marks of quotation"
 
 
+def test_a_mail_may_begin_with_its_subject_as_what_is_extracted_from_a_file_does() -> None:
+    sender, *fields, subject = MAIL[: MAIL.index("\n\n")].split("\n")
+    extracted = MAIL.replace("\n".join([sender, *fields, subject]), "\n".join([subject, sender, *fields]))
+    assert extracted != MAIL
+    assert texts(extracted) == texts(MAIL)
+
+
+@pytest.mark.parametrize(
+    "wrote",
+    [
+        "On Sun, 7 May 2023 at 12:01, Bob Ray wrote:",
+        "On Sun, 7 May 2023 Bob Ray wrote:",
+        "On 7 May 2023 at 12:01 Bob Ray <bob1@example.org> wrote:",
+        "Am 7.5.2023 um 12:01 schrieb Bob Ray:",
+    ],
+)
+def test_who_is_quoted_is_told_from_the_day(wrote: str) -> None:
+    assert texts(f"{MAIL[: MAIL.index('On Sun')]}{wrote}\n> I like tea.\n")[-1] == "Bob Ray likes tea"
+
+
 def test_each_part_of_a_thread_has_its_writer_and_its_day() -> None:
     assert texts(THREAD, date(2024, 1, 1)) == [
         "User keeps boats",
