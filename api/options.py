@@ -1,6 +1,6 @@
 """Options in paths and queries, as the contract bounds them."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import Path, Query
 from pydantic import BeforeValidator
@@ -16,6 +16,11 @@ def _split(value: object) -> object:
     return [part for item in value for part in str(item).split(",") if part]
 
 
+def _none() -> list[Any]:
+    # Of `list` itself pydantic parses the signature at every request, and leaves a class and 50 KB behind.
+    return []
+
+
 COMMAS = BeforeValidator(_split)
 
 DocumentPath = Annotated[str, Path(min_length=1, max_length=DOCUMENT_ID_LENGTH), NO_NUL]
@@ -24,6 +29,6 @@ PageNumber = Annotated[int, Query(ge=1, le=PAGE_MAXIMUM)]
 PageLimit = Annotated[int, Query(ge=1, le=PAGE_LIMIT)]
 NameQuery = Annotated[str, Query(max_length=100)]
 MoveTo = Annotated[str, Query(max_length=NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
-DocumentParts = Annotated[list[Literal["chunks", "memories"]], COMMAS, Query(default_factory=list)]
-MemoryParts = Annotated[list[Literal["related", "documents"]], COMMAS, Query(default_factory=list)]
-ConnectorParts = Annotated[list[Literal["syncs", "picker"]], COMMAS, Query(default_factory=list)]
+DocumentParts = Annotated[list[Literal["chunks", "memories"]], COMMAS, Query(default_factory=_none)]
+MemoryParts = Annotated[list[Literal["related", "documents"]], COMMAS, Query(default_factory=_none)]
+ConnectorParts = Annotated[list[Literal["syncs", "picker"]], COMMAS, Query(default_factory=_none)]

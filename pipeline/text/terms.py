@@ -95,7 +95,7 @@ class _Stemmers(local):
     """A stemmer per thread: one object must not be used by two at once."""
 
     def __init__(self) -> None:
-        self.english = Stemmer.Stemmer("english")
+        self.english = Stemmer.Stemmer("english", 0)
 
 
 @lru_cache(maxsize=1)
