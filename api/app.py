@@ -2,8 +2,9 @@
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
@@ -11,7 +12,7 @@ from api import VERSION, errors, openapi
 from api.console import pages
 from api.gate import Bounds, Gate
 from api.headers import Hardening
-from api.mcp.http import Endpoint
+from api.mcp import http as mcp
 from api.routes import (
     admin,
     archive,
@@ -56,6 +57,8 @@ _INTERFACE = (
     audit,
     growth,
 )
+_STRICT = False
+"""A body without a content type is read as JSON."""
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
 
 
@@ -83,23 +86,23 @@ def create_app(
             try:
                 yield
             finally:
-                await mcp.close()
+                await endpoint.close()
 
     app = FastAPI(
         title="recollect",
         version=VERSION,
         lifespan=lifespan,
         redirect_slashes=False,
-        strict_content_type=False,
+        strict_content_type=_STRICT,
         docs_url=None,
         redoc_url=None,
     )
-    for part in _INTERFACE if interface else ():
-        app.include_router(part.router)
-    mcp = Endpoint(app, origins)
+    if interface:
+        app.router.routes.extend(_interface())
+    app.state.mcp = endpoint = mcp.Endpoint(app, origins)
     if interface:
         app.include_router(pages.router())
-        app.include_router(mcp.router())
+        app.include_router(mcp.router)
     app.include_router(health.router)
     app.router.routes.extend(edge)
     if asyncapi is not None:
@@ -117,3 +120,12 @@ def create_app(
     errors.install(app)
     openapi.install(app)
     return app
+
+
+@cache
+def _interface() -> list[BaseRoute]:
+    """Worked out once in a process: FastAPI would do it again for each application, at its first request."""
+    routes = APIRouter(strict_content_type=_STRICT)
+    for part in _INTERFACE:
+        routes.include_router(part.router)
+    return routes.routes

@@ -25,7 +25,7 @@ from connectors.errors import (
 from connectors.pace import Pacer, Sleep
 from connectors.ports import Access, Pace
 from pipeline.errors import ExtractionError, RetryableError
-from pipeline.extraction.fetch import GuardedTransport, is_public, resolved
+from pipeline.extraction.fetch import GuardedTransport, is_public, resolved, trusted
 
 USER_AGENT: Final = "recollect/0.1 (+self-hosted memory service)"
 RESPONSE_BYTES: Final = 32 * 1024 * 1024
@@ -63,7 +63,7 @@ class Clients:
     ) -> "Clients":
         """`transport` stands in for the network in tests; `allow_private` lets URLs lead anywhere."""
         guarded = GuardedTransport(resolved, (lambda _: True) if allow_private else is_public)
-        own = transport or httpx2.AsyncHTTPTransport(trust_env=False)
+        own = transport or httpx2.AsyncHTTPTransport(verify=trusted())
         return cls(_client(own), _client(guarded), own)
 
     async def aclose(self) -> None:

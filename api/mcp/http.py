@@ -39,18 +39,11 @@ class Endpoint:
         self._running: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
 
-    def router(self) -> APIRouter:
-        """The route; any key that is valid gets in, and each tool asks with it what it may."""
-        routes = APIRouter(route_class=_Route, include_in_schema=False)
-
-        @routes.post(PATH)
-        async def ask(request: Request) -> Response:
-            """One message of a client."""
-            _own(request, self._origins)
-            sessions = await self._opened()
-            return _Answered(sessions.handle_request)
-
-        return routes
+    async def answer(self, request: Request) -> Response:
+        """What one message of a client is answered; ForbiddenError for a page of another site."""
+        _own(request, self._origins)
+        sessions = await self._opened()
+        return _Answered(sessions.handle_request)
 
     async def close(self) -> None:
         """End what was begun; called once, with the application."""
@@ -94,6 +87,17 @@ class Endpoint:
 
 class _Route(ContractRoute):
     largest = LARGEST
+
+
+router = APIRouter(route_class=_Route, include_in_schema=False)
+
+
+@router.post(PATH)
+async def ask(request: Request) -> Response:
+    """One message of a client; any key that is valid gets in, and each tool asks with it what it may."""
+    # FastAPI keeps functions of routes for ever: one that held its application would keep that too.
+    endpoint: Endpoint = request.app.state.mcp
+    return await endpoint.answer(request)
 
 
 class _Answered(Response):

@@ -10,8 +10,10 @@ import re
 import socket
 from collections.abc import Awaitable, Callable
 from email.message import Message
+from functools import cache
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ssl import SSLContext
 from urllib.parse import unquote, urlsplit
 
 import httpx2
@@ -98,6 +100,12 @@ class HttpFetcher:
         return bytes(data), Upload(blob=blob, filename=name, mime_type=mime or None)
 
 
+@cache
+def trusted() -> SSLContext:
+    """Who is believed to be who they say; read once in a process: it is a hundred certificates."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """Resolves a host itself and connects to the very address it has checked; TLS still checks the name."""
 
@@ -106,7 +114,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._permits = permits
         # No connection is kept: it would be found again by its address, under another host's name.
         self._inner = httpx2.AsyncHTTPTransport(
-            trust_env=False, limits=httpx2.Limits(max_connections=32, max_keepalive_connections=0)
+            verify=trusted(), limits=httpx2.Limits(max_connections=32, max_keepalive_connections=0)
         )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

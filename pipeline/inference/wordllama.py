@@ -50,7 +50,7 @@ class WordLlamaEmbedder:
     def packaged(cls) -> "WordLlamaEmbedder":
         """From the installed wordllama package; FileNotFoundError says what is missing."""
         files = _packaged_files()
-        return cls(_map_table(files[WEIGHTS]), Tokenizer.from_file(str(files[TOKENIZER])))
+        return cls(*_read(files[WEIGHTS], files[TOKENIZER]))
 
     async def documents(self, texts: Sequence[str]) -> list[Vector]:
         """One vector per text, in threads of BATCH texts so that the loop stays free."""
@@ -161,6 +161,12 @@ def _packaged_files() -> dict[str, Path]:
                 "or set RECOLLECT_EMBEDDER to openai or none."
             )
     return found
+
+
+@lru_cache(maxsize=1)
+def _read(weights: Path, tokenizer: Path) -> tuple[Table, Tokenizer]:
+    """Read once in a process, and never changed: a replay opens an embedder beside the one that serves."""
+    return _map_table(weights), Tokenizer.from_file(str(tokenizer))
 
 
 def _map_table(path: Path) -> Table:
