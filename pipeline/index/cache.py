@@ -172,6 +172,9 @@ class NamespaceCache:
             self._drop(entry.name)
             raise
         self._weigh(entry)
+        # What is mapped takes long to load, and holds little of what went.
+        if index.documents.worn and not index.shelved:
+            self._drop(entry.name)
 
     def _weigh(self, entry: _Entry) -> None:
         """Note what an entry weighs now, and let others go until all fit."""

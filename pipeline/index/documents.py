@@ -63,6 +63,7 @@ class DocumentSide:
         self._changed: dict[int, DocumentFacts | None] = {}
         self._ordinals = Ordinals(columns.keys)
         self._fields: dict[str, Field] = {}
+        self._went = 0
         self.present = np.ones(len(columns.keys) + 1, np.bool_)
         self.present[NOBODY] = False
 
@@ -80,6 +81,11 @@ class DocumentSide:
     def shelved(self) -> bool:
         """Whether they are mapped."""
         return self._shelf is not None
+
+    @property
+    def worn(self) -> bool:
+        """Whether more documents went than are there: what is left of each takes 200 bytes for good."""
+        return self._went > max(_CHANGES, len(self))
 
     def shelve(self, shelf: Shelf) -> None:
         """From now on hold only numbers and what was changed lately."""
@@ -116,6 +122,7 @@ class DocumentSide:
             present[at] = bool(rows)
             self._change(at, _facts(rows[-1]) if rows else None)
         came_or_went = not np.array_equal(present, self.present)
+        self._went += int(np.count_nonzero(self.present & ~present))
         self.present = present
         if len(self._changed) > _CHANGES:
             self._pack()

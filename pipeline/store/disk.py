@@ -21,6 +21,7 @@ class Disk:
 
     def sync(self) -> None:
         """Force every file that came since the last call to disk, then the folders that name them."""
+        synced: dict[str, set[str]] = {}
         for folder in _folders(self._folder):
             names = _names(folder)
             fresh = names - self._synced.get(folder, set())
@@ -28,7 +29,8 @@ class Disk:
                 _fsync(f"{folder}/{name}")
             if fresh:
                 _fsync(folder)
-            self._synced[folder] = names
+            synced[folder] = names
+        self._synced = synced
 
     def versions(self) -> int:
         """How many versions of the table are kept."""

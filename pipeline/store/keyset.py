@@ -7,7 +7,8 @@ import numpy as np
 
 K = TypeVar("K", bound=Hashable)
 
-_RECENT = 8192
+_RECENT = 1024
+"""Keys that may stand in the set: 250 bytes each there, and a store has some thirty of these."""
 
 
 class KeySet(Generic[K]):

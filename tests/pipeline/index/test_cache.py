@@ -9,6 +9,7 @@ import pytest
 
 from pipeline.errors import OutageError
 from pipeline.index import cache as cache_module
+from pipeline.index import documents
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.rows import ChunkColumns, DocumentColumns
@@ -129,6 +130,24 @@ async def test_the_least_recently_used_namespace_goes_first(world: World) -> Non
     await world.open("three")
     assert world.cache.names == ["one", "three"]
     assert world.cache.nbytes <= world.cache._limit
+
+
+async def test_a_namespace_of_which_most_went_is_loaded_again_without_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_CHANGES", 2)
+    await world.document("kept", "green tea")
+    first = await world.open()
+    for number in range(6):
+        await world.document(f"d{number}", "black coffee")
+        assert await world.found("coffee") == [f"d{number}-0"]
+        await world.remove_document(f"d{number}")
+        await world.chunks(f"d{number}")
+        assert await world.found("tea") == ["kept-0"]
+    last = await world.open()
+    assert last is not first
+    assert len(first.documents.present) - 1 == 1 + 3
+    assert len(last.documents.present) - 1 < 1 + 3
 
 
 async def test_a_namespace_that_outgrows_the_bound_is_mapped(
