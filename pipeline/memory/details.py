@@ -133,10 +133,18 @@ def read(text: str) -> Words:
         own=frozenset([*_owned(behind), *(_thing(behind)[-1:] if is_owner else ())]),
         placed=frozenset(_placed(behind)),
         past=is_past(verb),
-        introduces=frozenset(terms(said["name"])) if (said := _INTRODUCED.search(text)) else frozenset(),
+        introduces=_introduced(text),
         behind=tuple(behind),
         owner_of=_owned_by(behind) if is_owner else None,
     )
+
+
+def _subject(text: str) -> str:
+    return match["s"].casefold() if (match := _LEAD.match(text)) else ""
+
+
+def _introduced(text: str) -> frozenset[str]:
+    return frozenset(terms(said["name"])) if (said := _INTRODUCED.search(text)) else frozenset()
 
 
 def _verb(behind: Sequence[str]) -> str:
@@ -188,11 +196,13 @@ def _says_something(term: str) -> bool:
 def parent(text: str, candidates: Iterable[Neighbour], known: Neighbours) -> Relation | None:
     """The relation `extends` to the best of the candidates; None where none is near enough."""
     new = read(text)
+    if not new.subject:
+        return None
     weights = _Weights(known)
     scored = [
         (score, evidence, one)
         for one in candidates
-        if (found := _shared(new, read(one.text), weights)) is not None
+        if _concerns(new, one.text) and (found := _shared(new, read(one.text), weights)) is not None
         for score, evidence in [found]
     ]
     if not scored:
@@ -207,8 +217,13 @@ def parent(text: str, candidates: Iterable[Neighbour], known: Neighbours) -> Rel
     )
 
 
+def _concerns(new: Words, text: str) -> bool:
+    """Whether a text has the same subject, or introduces it; what else it says need not be read otherwise."""
+    return _subject(text) == new.subject or (bool(new.named) and _introduced(text) == new.named)
+
+
 def _shared(new: Words, old: Words, weights: "_Weights") -> tuple[float, Sequence[str]] | None:
-    if new.denied != old.denied or not new.subject or _speaks_of_another(new, old):
+    if new.denied != old.denied or _speaks_of_another(new, old):
         return None
     if new.subject == old.subject:
         common = new.content & old.content
