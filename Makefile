@@ -3,6 +3,10 @@
 PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
+# Some images set it. Everything here starts processes, and each would compile every module again: four seconds of CPU.
+unexport PYTHONDONTWRITEBYTECODE
+# Half of them more than cores: tests also wait, for other processes and for what has to time out.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(min(6, cores + cores // 2))')
 
 .PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos soak demo demo-connectors trial pictures kafka asyncapi hooks clean
 
@@ -26,7 +30,7 @@ run: install ## Start the service on its embedded default
 	@$(BIN)/recollect serve
 
 test: install browser ## Run all tests
-	@$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used
 	@if ! command -v chromedriver >/dev/null; then \

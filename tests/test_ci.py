@@ -2,7 +2,9 @@
 
 import os
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -11,11 +13,14 @@ PASSED = "==== 3 passed in 1.00s ===="
 SOME_SKIPPED = "==== 3 passed, 1 skipped in 62.00s (0:01:02) ===="
 
 
-def _run(folder: Path, says: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+def _run(
+    folder: Path, says: str, code: int = 0, told: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.CompletedProcess[str]:
     make = folder / "make"
     make.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\nexit {code}\n")
     make.chmod(0o755)
-    variables = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"}
+    own = {name: value for name, value in os.environ.items() if not name.startswith("SOAK_")}
+    variables = {**own, **told, "PATH": f"{folder}:{os.environ['PATH']}"}
     return subprocess.run(  # noqa: S603 - our own script
         [ROOT / ".ci" / "run"], env=variables, capture_output=True, text=True, check=False
     )
@@ -64,3 +69,20 @@ def test_a_soak_that_fails_is_a_failure(tmp_path: Path) -> None:
     done = _run(tmp_path, make)
     assert (done.returncode, _last(done)) == (1, PASSED)
     assert "The soak failed" in done.stdout
+
+
+def test_a_soak_that_does_not_end_is_said_to_be_stopped(tmp_path: Path) -> None:
+    make = f"{PASSED}\nEND\n[ \"$1\" != soak ] || exit 124\ncat <<'END'"
+    done = _run(tmp_path, make)
+    assert (done.returncode, _last(done)) == (1, PASSED)
+    assert "The soak was to take 300 seconds, did not end within 600, and was stopped." in done.stdout
+
+
+@pytest.mark.parametrize(("told", "seconds"), [({}, "300"), ({"SOAK_SECONDS": "20"}, "20")])
+def test_five_minutes_are_soaked_unless_told_otherwise(
+    tmp_path: Path, told: dict[str, str], seconds: str
+) -> None:
+    asked = tmp_path / "asked"
+    done = _run(tmp_path, f"{PASSED}\nEND\necho \"$@\" >> {asked}\ncat <<'END'", told=told)
+    assert done.returncode == 0
+    assert f"soak ARGS=--seconds {seconds} --rate 16 --shared" in asked.read_text().splitlines()

@@ -36,6 +36,14 @@ def test_latency_is_judged_in_runs_that_are_long_enough() -> None:
     assert growth(slower, 60) == []
     (fault,) = growth(slower, 600)
     assert "latency" in fault
+    assert growth(slower, 600, shared=True) == []
+
+
+def test_memory_is_judged_more_strictly_in_five_minutes_whoever_else_uses_the_machine() -> None:
+    growing = samples([400_000_000 + 18_000_000 * n for n in range(8)])
+    assert growth(growing, 60, shared=True) == []
+    (fault,) = growth(growing, 300, shared=True)
+    assert "resident memory" in fault
 
 
 def test_a_run_without_figures_is_no_proof() -> None:
