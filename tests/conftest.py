@@ -1,12 +1,20 @@
-"""What every test may ask for."""
+"""What every test may ask for, and which come first."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
 
+from tests.kafka import emptied
 from tests.s3 import S3, served
 from tools.kafka import Broker, Container, KafkaMissingError, broker
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with something slow in them first: begun last, they would leave the other cores idle."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture
@@ -30,3 +38,11 @@ def kafka() -> Iterator[Broker | Container]:
         except KafkaMissingError as error:
             pytest.skip(f"needs a real Apache Kafka: {error}")
         yield started
+
+
+@pytest.fixture
+def own_kafka(kafka: Broker | Container) -> Iterator[Broker | Container]:
+    """The same with nothing in it: whole services share their topics' names, and would read each other's."""
+    asyncio.run(emptied(kafka.bootstrap))
+    yield kafka
+    asyncio.run(emptied(kafka.bootstrap))

@@ -1,13 +1,12 @@
 """One service for every test of a module; each test has namespaces of its own."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from itertools import count
 
 import pytest
 
 from tests.contract import Client
 from tests.service.world import World, world
-from tools.kafka import Broker, Container, KafkaMissingError, broker
 
 _numbers = count(1)
 
@@ -22,16 +21,6 @@ async def service(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) 
     """The service that the tests of a module share."""
     async with world(tmp_path_factory.mktemp("service")) as opened:
         yield opened
-
-
-@pytest.fixture
-def own_kafka() -> Iterator[Broker | Container]:
-    """A real Kafka for one test: whole services share their topics' names, and would read each other's."""
-    try:
-        with broker() as started:
-            yield started
-    except KafkaMissingError as error:
-        pytest.skip(f"needs a real Apache Kafka: {error}")
 
 
 @pytest.fixture

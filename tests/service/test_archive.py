@@ -16,7 +16,7 @@ from tests.contract import Client
 from tests.service.world import World, world
 from tools.kafka import Broker, Container
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SPACES = ("home", "work")
 DOCUMENTS = ("ada", "bob")

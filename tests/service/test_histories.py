@@ -16,7 +16,7 @@ from pipeline.stages.operations import renamed
 from tests.contract import Client
 from tests.service.world import World, world
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 _runs = count(1)
 SPACES = ("home", "work")

@@ -15,7 +15,7 @@ from tests.service.generations import QUESTION, answers, differences, fill, repl
 from tests.service.test_histories import DOCUMENTS, SAID, SPACES, STEPS, History
 from tests.service.world import World, world
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 MORE = st.one_of(
     st.tuples(st.just("instant"), st.sampled_from(SPACES), st.sampled_from(DOCUMENTS), SAID),

@@ -13,7 +13,7 @@ from tests.service.generations import answers, differences, fill, replayed, rows
 from tests.service.world import World, until, world
 from tools.kafka import Broker, Container
 
-pytestmark = [pytest.mark.anyio, pytest.mark.kafka]
+pytestmark = [pytest.mark.anyio, pytest.mark.kafka, pytest.mark.slow]
 
 
 @asynccontextmanager

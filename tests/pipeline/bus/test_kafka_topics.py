@@ -1,7 +1,6 @@
 """The topics of Kafka: what they should be, and what is said when they are not."""
 
 import asyncio
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -23,7 +22,7 @@ from schemas.topics import (
 )
 from tests.pipeline.bus.contract import Noted
 from tests.pipeline.bus.kafka import KafkaHarness
-from tools.kafka import Broker, Container, broker
+from tools.kafka import Broker, Container
 
 OPTIONS = KafkaOptions(bootstrap="nowhere:1", partitions=6, replication=3, min_insync_replicas=2)
 PLAN = TopicPlan("t", 6, 3, {"retention.ms": "-1", "cleanup.policy": "delete"})
@@ -94,18 +93,11 @@ async def test_what_was_created_is_as_planned(kafka_harness: KafkaHarness) -> No
     await asked.close()
 
 
-@pytest.fixture
-def untouched(kafka: Broker | Container) -> Iterator[Broker | Container]:
-    """A broker of its own where there can be one: on the others', whole services have made the topics."""
-    with broker() as own:
-        yield own
-
-
 @pytest.mark.kafka
 def test_the_command_creates_and_checks(
-    untouched: Broker | Container, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    own_kafka: Broker | Container, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_KAFKA_BOOTSTRAP", untouched.bootstrap)
+    monkeypatch.setenv("RECOLLECT_KAFKA_BOOTSTRAP", own_kafka.bootstrap)
     monkeypatch.setenv("RECOLLECT_KAFKA_PARTITIONS", "3")
     recollect.topics()
     recollect.topics(check=True)
