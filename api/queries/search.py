@@ -7,6 +7,7 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any, Protocol
 
+from api.queries.meant import meant
 from api.queries.rerank import aggregated, handed_out, reordered
 from api.queries.rewrite import rewritten
 from api.queries.widening import widened
@@ -37,8 +38,8 @@ RERANKED_THRESHOLD = 0.7
 """How many results are scored again where that was asked for, and from which share of the threshold on."""
 _TIMES = 4_096
 """Times lately shown: those of what came together are the same."""
-MATCHING_THRESHOLD = 0.6
-"""What forgetting by meaning takes for meant: well above what a search would show."""
+MATCHING_THRESHOLD = 0.1
+"""What is looked at when memories are to be forgotten by meaning: what shares next to nothing scores less."""
 _KINDS: Mapping[SearchMode, tuple[Kind, ...]] = {
     "hybrid": BOTH,
     "memories": ("memory",),
@@ -118,7 +119,9 @@ async def matching(
     """Memories that a description means, best first."""
     index = await cache.open(namespace)
     wanted = Wanted(kinds=("memory",), limit=FORGET_MEMORIES, threshold=MATCHING_THRESHOLD)
-    hits = await index.search(await ask(index, embedder, query), wanted)
+    question = await ask(index, embedder, query)
+    vectors = embedder if isinstance(embedder, WordVectors) else None
+    hits = meant(question, query, await index.search(question, wanted), vectors)
     rows = await memories.get([hit.id for hit in hits])
     return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
 

@@ -3,7 +3,7 @@
 
 import re
 
-from pipeline.memory.clauses import is_verb
+from pipeline.memory.verbs import is_verb
 
 _RELATIVE = (
     "wife|husband|partner|girlfriend|boyfriend|fianc\u00e9e?|mother|mom|mum|father|dad|brother|sister|son|"
@@ -84,14 +84,26 @@ _NO_NAMES = frozenset(
     ]
 )
 _SOMEBODY_ELSE = re.compile(
-    rf"(?<!\bin )(?<!\bat )(?<!\bof )(?<!\bon )(?<!\bfrom )(?<!\bnear )(?<!\bfor )(?<!\bto )(?<![.!?] "
-    rf")\b[A-Z][a-z]+|"
+    rf"(?<![.!?] )\b[A-Z][a-z]+|"
     rf"\b(?:my|his|her|their|our|a|an|the|another) (?:\w+ )?(?:{_RELATIVE}|man|woman|guy|girl|boy|"
     rf"lady)s?\b|\b(?:him|who)\b"
 )
+_NOBODY = re.compile(
+    r"\b(?:in|at|of|on|from|near|for|to)(?: the)?(?: [A-Z][\w&'-]*)+|"
+    r"\b(?:two|three|four|five|six|\d+) (?:\w+ ){0,2}\w+(?:,| named| called)? "
+    r"[A-Z]\w+(?:, [A-Z]\w+)*,? and [A-Z]\w+"
+)
+"""Names of places and of several together, whom he or she can't mean."""
 _SHORT = {"'s": " is", "'ll": " will", "'d": " would"}
 _HAS = re.compile(r"(?:always |never |already |just |recently )?(?:been|got|had|\w+ed)\b")
-_PRONOUN = re.compile(r"^(?:(?P<subject>He|She)(?P<short>'s|'ll|'d)?|(?P<owner>His|Her)) (?=\w)")
+_TIME = (
+    r"(?:[Ll]ast|[Tt]his|[Nn]ext|[Ee]very) \w+|[Yy]esterday|[Tt]oday|[Tt]omorrow|[Rr]ecently|[Nn]ow|"
+    r"(?:[Ii]n|[Oo]n|[Ss]ince|[Uu]ntil|[Aa]t) [\w ]{2,24}|(?:\w+ ){1,2}(?:days?|weeks?|months?|years?) ago"
+)
+_PRONOUN = re.compile(
+    rf"^(?P<time>(?:{_TIME}),? )?"
+    rf"(?:(?P<subject>[Hh]e|[Ss]he)(?P<short>'s|'ll|'d)?|(?P<owner>[Hh]is|[Hh]er)) (?=\w)"
+)
 
 
 def antecedent(sentence: str) -> str | None:
@@ -105,7 +117,7 @@ def antecedent(sentence: str) -> str | None:
         match = _NAMED.match(sentence)
         if match is None or match["who"].split()[0] in _NO_NAMES or not is_verb(match["verb"]):
             return None
-    return None if _SOMEBODY_ELSE.search(match["rest"]) else match["who"]
+    return None if _names_others(match["rest"]) else match["who"]
 
 
 def begins_with_pronoun(sentence: str) -> bool:
@@ -121,10 +133,11 @@ def named(sentence: str, who: str) -> str:
     """
 
     def name(match: re.Match[str]) -> str:
+        time = match["time"] or ""
         if match["owner"]:
-            return f"{who}'s "
+            return f"{time}{who}'s "
         has = match["short"] == "'s" and _HAS.match(sentence[match.end() :])
-        return f"{who}{' has' if has else _SHORT.get(match['short'] or '', '')} "
+        return f"{time}{who}{' has' if has else _SHORT.get(match['short'] or '', '')} "
 
     return _PRONOUN.sub(name, sentence)
 
@@ -132,4 +145,8 @@ def named(sentence: str, who: str) -> str:
 def says_more(sentence: str) -> bool:
     """Whether, after a sentence about him or her, the next one may still be about the same."""
     match = _PRONOUN.match(sentence)
-    return match is not None and _SOMEBODY_ELSE.search(sentence[match.end() :]) is None
+    return match is not None and not _names_others(sentence[match.end() :])
+
+
+def _names_others(text: str) -> bool:
+    return _SOMEBODY_ELSE.search(_NOBODY.sub("", text)) is not None

@@ -2,7 +2,9 @@
 
 import re
 
-from pipeline.memory.verbs import BASES, PASTS, is_finite, is_past, words
+from pipeline.memory.antecedents import antecedent, begins_with_pronoun, named
+from pipeline.memory.coordination import shared_subject
+from pipeline.memory.verbs import PASTS, is_verb, words
 
 _SHORTEST = 3
 _MINE = r"(?:I|I'm|I've|I'll|I'd|[Mm]y|[Ww]e|[Ww]e're|[Ww]e've|[Ww]e'll|[Oo]ur)\b"
@@ -12,8 +14,10 @@ _CUT = re.compile(
     r"(?: [-\u2013\u2014]+ |,? (?:and|but|so|which) |; )(?=(?:it|that|this|it's|that's|was|is)\b)|"
     r"(?: [-\u2013\u2014]+ |; )(?=(?:they|he|she|they're|he's|she's|so|a|such|what|here's|super|definitely|"
     r"just)\b)|"
-    r"(?:,)? (?:and|but) (?=(?:also |then |just |now )?(?P<verb>\w+) )"
+    r"(?P<listed>, )(?=(?:also |then |just |now )?\w+ )|"
+    r"(?:,)? (?:and|but) (?=(?:also |then |just |now )?(?P<verb>\w+(?:'s)?) )"
 )
+_AND = re.compile(r"\b(?:and|but) $")
 _SUBJECT = re.compile(r"(?:I|[Mm]y|[Ww]e|[Oo]ur)\b")
 _FRONTED = re.compile(
     r"^(?:when|while|since|after|before|because|although|though|as|once|until|till|in|on|at|during|for|"
@@ -28,7 +32,7 @@ _FRONTED = re.compile(
 _TIME_FIRST = re.compile(
     r"^(?P<time>(?:(?:late|earlier|later|early) )?(?:on|in|around|since|by|until|before|after) (?:the \w+ "
     r"of )?(?:\d{1,2} )?"
-    r"(?:[A-Z][a-z]+ )?\d{4}),? (?P<rest>(?:I|we|my|our|there)\b.*)$",
+    r"(?:[A-Z][a-z]+ )?\d{4}),? (?P<rest>(?:I|we|my|our|there)\b.*|(?-i:[A-Z][a-z]+) [^:]+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _MOODS = words(
@@ -64,7 +68,6 @@ _NO_MORE = re.compile(r"[,;]| [-\u2013\u2014]+ | (?:because|though|but) ")
 _BEGUN = re.compile(
     r"^(?:(?:just|finally|recently|already|even|also|actually|still) )*(?P<verb>[A-Za-z']+)\b", re.IGNORECASE
 )
-_FINITE = re.compile(r"(?:'s|n't|'re|'ll|'ve|'m)$")
 
 
 def clauses(text: str, *, chat: bool = False) -> list[str]:
@@ -76,16 +79,25 @@ def _cut(text: str) -> list[str]:
     found: list[str] = []
     begin = 0
     for match in _CUT.finditer(text):
-        head = text[begin : match.start()]
-        verb = match["verb"]
-        if verb is None:
-            if not _stands(head):
-                continue
+        head, rest = text[begin : match.start()], text[match.end() :]
+        second = _second(head, rest, match)
+        if second is not None:
+            return [*found, head, *_cut(second)]
+        if match["verb"] is None and match["listed"] is None and _stands(head):
             found.append(head)
             begin = match.end()
-        elif _continues(verb, head):
-            return [*found, head, *_cut(f"I {text[match.end() :]}")]
     return [*found, text[begin:]]
+
+
+def _second(head: str, rest: str, match: re.Match[str]) -> str | None:
+    """What follows with the subject of `head`, where it can have no other."""
+    if match["listed"] is None and not _AND.search(match[0]):
+        return None
+    if begins_with_pronoun(rest):
+        who = antecedent(head)
+        return None if who is None else named(rest, who)
+    subject = shared_subject(head, rest, listed=match["listed"] is not None)
+    return None if subject is None else f"{subject} {rest}"
 
 
 def _stands(head: str) -> bool:
@@ -98,24 +110,6 @@ def _stands(head: str) -> bool:
     if main_subject(head):
         return not re.search(r"\b(?:that|because|when|if|whether|how|what)$", head)
     return not _FRONTED.match(head) and any(is_verb(word) for word in spoken[1:])
-
-
-def is_verb(word: str) -> bool:
-    """Whether a word can be a finite verb, with or without what is attached to it."""
-    folded = word.strip('.,;:!"()').lower()
-    return is_finite(folded) or _FINITE.search(folded) is not None
-
-
-def _continues(verb: str, head: str) -> bool:
-    """Whether a verb after `and` belongs to the `I` before it: finite, and nothing else to hang on."""
-    if not re.match(r"I\b", head) or re.search(r"\b(?:to|will|can|can't|don't|didn't|could|\w+ing)\b", head):
-        return False
-    first = re.match(r"I(?:'ve| have| had)?\s+(?:\w+ly\s+)?([\w']+)", head)
-    if first is None or len(head.split()) < _SHORTEST:
-        return False
-    if verb in BASES and not is_past(verb):
-        return not is_past(first[1].lower()) and not head.startswith(("I've", "I'm"))
-    return is_past(verb) and is_past(first[1].lower()) and not head.startswith(("I've", "I have"))
 
 
 def completed(clause: str) -> str:

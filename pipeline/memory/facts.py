@@ -15,7 +15,6 @@ from pipeline.memory.clauses import (
     clauses,
     completed,
     is_fronted,
-    is_verb,
     main_subject,
     names_subject,
     time_last,
@@ -25,7 +24,7 @@ from pipeline.memory.languages import language, lasts, states
 from pipeline.memory.lasting import is_static
 from pipeline.memory.openings import plain
 from pipeline.memory.person import is_first_person, resolved
-from pipeline.memory.verbs import ADVERBS, BASES, MODALS, is_past
+from pipeline.memory.verbs import ADVERBS, BASES, MODALS, is_past, is_verb
 from pipeline.memory.voice import Voice
 
 SHORTEST, LONGEST = 3, 45

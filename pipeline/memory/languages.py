@@ -6,7 +6,7 @@ Nothing is resolved, dated or split there: a sentence is a memory as it was said
 import re
 from dataclasses import dataclass
 
-from pipeline.memory.verbs import words
+from pipeline.memory.verbs import is_third, words
 
 SHORTEST, LONGEST = 6, 300
 """Characters of a sentence."""
@@ -137,7 +137,7 @@ def language(text: str) -> Language | None:
         if _HAN.search(text):
             return _CHINESE
     spoken = [word.lower() for word in _WORD.findall(text)]
-    english = sum(word in _ENGLISH for word in spoken)
+    english = sum(word in _ENGLISH or is_third(word) for word in spoken)
     best = max(_EUROPEAN, key=lambda one: sum(word in one.common for word in spoken))
     return best if sum(word in best.common for word in spoken) > english else None
 

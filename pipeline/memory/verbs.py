@@ -85,9 +85,21 @@ _OTHER_FINITE = words(
     "handles accepts "
     "offers produces stores sends receives consists exists remains becomes seems "
 )
+_ATTACHED = re.compile(r"(?:'s|n't|'re|'ll|'ve|'m)$")
 _PAST_ONLY = PASTS - {"read", "set", "put", "cut", "hit", "quit"}
+
+
+def is_third(word: str) -> bool:
+    """Whether a word can follow he or she in the present."""
+    return word in _THIRD or (word in _OTHER_FINITE and word.endswith("s") and word != "was")
 
 
 def is_finite(word: str) -> bool:
     """Whether a word can be the verb of a statement about somebody or something else."""
     return word in _OTHER_FINITE or word in _THIRD or word in _PAST_ONLY or (is_past(word) and len(word) > 4)
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word can be a finite verb, with or without what is attached to it."""
+    folded = word.strip('.,;:!"()').lower()
+    return is_finite(folded) or _ATTACHED.search(folded) is not None

@@ -74,10 +74,15 @@ def term_hash(term: str) -> int:
     return zlib.crc32(term.encode("utf-8", "surrogatepass"))
 
 
+def is_dense(word: str) -> bool:
+    """Whether a word has a script without spaces, so that its terms are pairs of characters."""
+    return not word.isascii() and _IS_DENSE.search(word) is not None
+
+
 def _terms(word: str) -> list[str]:
     if word in STOPWORDS:
         return []
-    if word.isascii() or not _IS_DENSE.search(word):
+    if not is_dense(word):
         return [_stem(word[:_LONGEST_WORD])]
     return [
         term for run in _RUNS.findall(word) for term in (_grams(run) if _IS_DENSE.match(run) else _terms(run))

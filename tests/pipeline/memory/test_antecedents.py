@@ -20,6 +20,10 @@ def test_whoever_the_sentence_before_is_about_stays_the_subject_while_nobody_els
         "Alice works at Google",
         "Alice lives in Rome",
     ]
+    assert texts("Maria works at the LKH Hospital and has two cats, Mimi and Tom. She eats no meat.")[2:] == [
+        "Maria eats no meat"
+    ]
+    assert texts("Ana works at Acme. In 2020 she moved to Rome.")[1:] == ["Ana moved to Rome in 2020"]
     assert texts("Ann: My dog Max turned five. He loves the beach.") == [
         "Ann's dog Max turned five",
         "Ann's dog Max loves the beach",
@@ -33,6 +37,8 @@ def test_whoever_the_sentence_before_is_about_stays_the_subject_while_nobody_els
         "My sister called my mother.",
         "The weather is nice.",
         "Alice works with a woman from Rome.",
+        "Alice has a son, Ben.",
+        "Alice met Barbara and Carla.",
         "Alice?",
     ],
 )
@@ -46,6 +52,7 @@ def test_where_it_could_be_somebody_else_nothing_is_said(before: str) -> None:
         ("She's been to Rome.", "Ana has been to Rome."),
         ("She'll move.", "Ana will move."),
         ("His car broke.", "Ana's car broke."),
+        ("Last year she moved.", "Last year Ana moved."),
         ("They moved.", "They moved."),
     ],
 )

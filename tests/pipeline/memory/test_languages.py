@@ -69,6 +69,8 @@ def test_a_chat_in_another_language_says_who_speaks() -> None:
         "Many people die in war.",
         "I had an El Salvador coffee.",
         "I met Le Corbusier.",
+        "Maria drinks no alcohol.",
+        "Bob owns no car.",
     ],
 )
 def test_english_with_foreign_words_stays_english(said: str) -> None:
