@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from api import VERSION
 from api.commandline import archive, audit, buckets, connectors, dlq, keys, mcp, status, usage
 from api.commandline.conventions import Ending, Json, counted, examples, failure, show_json
 from api.remote import Answer, Key, Service, Url
@@ -19,6 +20,24 @@ app.add_typer(keys.keys, name="keys")
 app.add_typer(buckets.buckets, name="buckets")
 app.add_typer(dlq.dlq, name="dlq")
 app.add_typer(connectors.connectors, name="connectors")
+
+
+def _say_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"recollect {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def recollect(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_say_version, help="Say which one this is.")
+    ] = False,
+) -> None:
+    """A self-hosted memory service, and the commands that ask it."""
+
+
 app.command(epilog=status.EXAMPLES)(status.status)
 app.command(epilog=usage.EXAMPLES)(usage.usage)
 app.command(epilog=audit.EXAMPLES)(audit.audit)

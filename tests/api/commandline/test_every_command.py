@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,12 @@ def test_programs_can_have_json(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_guide_has_it(name: str) -> None:
     assert f"`recollect {name}" in GUIDE
+
+
+def test_it_says_which_version_it_is_without_a_service() -> None:
+    shown = CliRunner().invoke(recollect.app, ["--version"])
+    assert shown.exit_code == Ending.DONE
+    assert shown.output == f"recollect {metadata.version('recollect')}\n"
 
 
 def test_the_guide_has_every_exit_code() -> None:
