@@ -25,7 +25,10 @@ _OUR = re.compile(r"\b(?P<our>our)\b", re.IGNORECASE)
 _OURS = re.compile(r"\bours\b", re.IGNORECASE)
 _OURSELVES = re.compile(r"\bourselves\b", re.IGNORECASE)
 _US = re.compile(r"\b(?:us|Us)\b")
-_COORDINATED = re.compile(r"(?<=\s)(and|but|or)( (?:also |now |still |never |just |really )?)([a-z][\w'-]*)")
+_COORDINATED = re.compile(
+    r"(?<=\s)(and|but|or)( (?:also |now |still |never |no longer |just |really )?)([a-z][\w'-]*)"
+)
+_NO_LONGER = re.compile(r"no longer\b", re.IGNORECASE)
 _FIRST = re.compile(r"\b(?:I|I'\w+|my|me|myself|mine)\b", re.IGNORECASE)
 
 
@@ -100,9 +103,10 @@ def _verb_after(text: str, position: int) -> re.Match[str] | None:
     while (match := _WORD.search(text, position)) is not None:
         if text[position : match.start()].strip():
             return None
-        if match[0].lower() not in ADVERBS:
+        adverb = _NO_LONGER.match(text, match.start())
+        if adverb is None and match[0].lower() not in ADVERBS:
             return match
-        position = match.end()
+        position = match.end() if adverb is None else adverb.end()
     return None
 
 

@@ -42,6 +42,11 @@ def stated(sentence: str, voice: Voice = ANN) -> list[str]:
         ("Dancing helps me de-stress.", "Dancing helps Ann de-stress"),
         ("Please call me Annie.", "Ann wants to be called Annie"),
         ("Me and my wife moved to Oslo.", "Ann and their wife moved to Oslo"),
+        ("I no longer live in Rome.", "Ann no longer lives in Rome"),
+        (
+            "I still no longer eat meat and no longer work at Acme.",
+            "Ann still no longer eats meat and no longer works at Acme",
+        ),
     ],
 )
 def test_what_chats_leave_out_is_completed(said: str, fact: str) -> None:
