@@ -8,7 +8,7 @@ import numpy as np
 K = TypeVar("K", bound=Hashable)
 
 _RECENT = 1024
-"""Keys that may stand in the set: 250 bytes each there, and a store has some thirty of these."""
+"""Keys that may stand in the set: 250 bytes each there, and a store has some twenty of these."""
 
 
 class KeySet(Generic[K]):
