@@ -1,8 +1,10 @@
 """Rows to columns: how a handful of changed rows joins the many that come from the store side by side."""
 
 import json
+import zlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +41,12 @@ def texts(values: Iterable[str | None]) -> Texts:
     return Texts(memoryview(b"".join(encoded)), _offsets([len(value) for value in encoded]))
 
 
+def prints(some: Texts) -> NDArray[np.uint32]:
+    """32 bits of each, by which it is looked for; who finds two alike has to look at them."""
+    data, crc = some.data, zlib.crc32
+    return np.array([crc(data[start:end]) for start, end in pairwise(some.offsets.tolist())], np.uint32)
+
+
 def metadata_json(metadata: Metadata) -> str:
     """Metadata as the columns carry it; empty for none."""
     return json.dumps(metadata, ensure_ascii=False) if metadata else ""
@@ -49,6 +57,11 @@ def relations_json(relations: Sequence[Relation]) -> str:
     if not relations:
         return ""
     return json.dumps([one.model_dump(exclude_defaults=True) for one in relations])
+
+
+def relations_of(text: str | None) -> tuple[Relation, ...]:
+    """Relations back; empty or missing text is none."""
+    return tuple(Relation.model_validate(one) for one in json.loads(text)) if text else ()
 
 
 def document_columns(rows: Sequence[DocumentRow]) -> DocumentColumns:
@@ -101,6 +114,9 @@ def memory_columns(rows: Sequence[MemoryRow]) -> MemoryColumns:
         vectors=_matrix(rows),
         terms=_joined(rows),
         term_offsets=_offsets([len(row.terms) for row in rows]),
+        spaces=np.array([hash(row.space) for row in rows], np.int64),
+        keys=prints(texts(key for row in rows for key in row.keys)),
+        key_offsets=_offsets([len(row.keys) for row in rows]),
     )
 
 

@@ -396,6 +396,18 @@ class WordIndex(Protocol):
         ...
 
 
+class KeyIndex(Protocol):
+    """Memories by their keys, in the hot cache."""
+
+    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        """As `Memories.keyed`, of the spaces of one namespace, and perhaps some more rows of these spaces.
+
+        Statements and keys are not among what they say either. Sources that are gone are left out, and of
+        what is forgotten it is not known since when.
+        """
+        ...
+
+
 class MemoryIndex(Protocol):
     """What memory formation asks of the hot cache."""
 

@@ -225,7 +225,8 @@ class ChunkColumns:
 class MemoryColumns:
     """Memories side by side, as `ChunkColumns`. `sources` are document keys joined by a space;
     `relations` is a JSON list of {kind, target, why}, empty for none; `dates` as their sources have them;
-    `starts` are offsets in the first source, -1 for none.
+    `starts` are offsets in the first source, -1 for none. `spaces` are hashes of their names, true in this
+    process; row i has the keys of `keys[key_offsets[i]:key_offsets[i + 1]]`, 32 bits of each.
     """
 
     ids: Texts
@@ -244,6 +245,9 @@ class MemoryColumns:
     vectors: NDArray[np.float32]
     terms: NDArray[np.uint32]
     term_offsets: NDArray[np.int64]
+    spaces: NDArray[np.int64]
+    keys: NDArray[np.uint32]
+    key_offsets: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

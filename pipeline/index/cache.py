@@ -2,12 +2,13 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.errors import OutageError
 from pipeline.index.changes import Changes
+from pipeline.index.keyed import keyed
 from pipeline.index.loading import Loading
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.sharing import Sharing
@@ -116,6 +117,14 @@ class NamespaceCache:
             return None
         index = await self._true(row)
         return Sharing(index.memories.view(), index.documents)
+
+    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        """As `ports.KeyIndex`."""
+        row = self._catalog.owner(spaces[0]) if spaces else None
+        if row is None:
+            return []
+        index = await self._true(row)
+        return keyed(index.memories.view(), index.documents, spaces, keys)
 
     async def _true(self, namespace: NamespaceRow) -> NamespaceIndex:
         """The namespace, loaded and with every change worked in."""

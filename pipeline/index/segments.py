@@ -1,17 +1,17 @@
 """Segments: some thousand rows of one kind, inverted, never changed; what is deleted is only marked."""
 
 import json
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.columns import prints, texts
 from pipeline.index.codes import Codes
+from pipeline.index.keys import Keys
 from pipeline.index.postings import Postings, invert, merge
 from pipeline.index.shelf import Shelf
 from pipeline.rows import ChunkColumns, MemoryColumns, Terms, Texts
@@ -24,6 +24,8 @@ C = TypeVar("C", ChunkColumns, MemoryColumns)
 NO_TERMS: Terms = np.zeros(0, np.uint32)
 NO_OFFSETS: NDArray[np.int64] = np.zeros(1, np.int64)
 NO_OWNERS: NDArray[np.int32] = np.zeros(0, np.int32)
+_RAGGED = {"terms": "term_offsets", "keys": "key_offsets"}
+"""Columns of many values a row, and where those of each row begin."""
 _NO_TEXTS = Texts(memoryview(b""), NO_OFFSETS)
 CODED_ROWS = 4_096
 """Segments of so many rows get codes: in smaller ones every row is looked at anyway."""
@@ -48,20 +50,16 @@ class Lookup:
         return found
 
     @cached_property
-    def _hashes(self) -> NDArray[np.uint32]:
-        data, offsets = self._ids.data, self._ids.offsets.tolist()
-        crc = zlib.crc32
-        return np.array([crc(data[start:end]) for start, end in pairwise(offsets)], np.uint32)
+    def _prints(self) -> NDArray[np.uint32]:
+        return prints(self._ids)
 
     def find(self, wanted: Collection[str]) -> list[int]:
         """The rows that have one of these ids."""
         if not len(self._ids) or not wanted:
             return []
-        hashes = np.array([zlib.crc32(one.encode()) for one in wanted], np.uint32)
         among = set(wanted)
-        return [
-            row for row in np.flatnonzero(np.isin(self._hashes, hashes)).tolist() if self._ids[row] in among
-        ]
+        alike = np.flatnonzero(np.isin(self._prints, prints(texts(wanted))))
+        return [row for row in alike.tolist() if self._ids[row] in among]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +68,13 @@ class Owners:
 
     documents: NDArray[np.int32]
     rows: NDArray[np.int32] | None = None
+
+    def of(self, row: int) -> list[int]:
+        """The ordinals of a row's documents, in their order."""
+        if self.rows is None:
+            return [int(self.documents[row])]
+        own: list[int] = self.documents[slice(*self.rows.searchsorted([row, row + 1]))].tolist()
+        return own
 
     def first_present(self, present: NDArray[np.bool_], count: int) -> NDArray[np.int32]:
         """For each of `count` rows its first document that is there; NOBODY (0) for none."""
@@ -84,7 +89,7 @@ class Owners:
 
 @dataclass(frozen=True, eq=False)
 class Segment(Generic[C]):
-    """Rows of one kind. `columns` hold neither terms nor owners: postings and ordinals say it shorter."""
+    """Rows of one kind. `columns` have no terms, keys or owners: what is said of them beside is shorter."""
 
     columns: C
     postings: Postings
@@ -92,8 +97,10 @@ class Segment(Generic[C]):
     dead: NDArray[np.bool_]
     lookup: Lookup
     codes: Codes | None = None
+    keys: Keys | None = None
+    """Of memories."""
     mapped: bool = False
-    """Whether columns and postings lie in a file."""
+    """Whether columns, postings and keys lie in a file."""
 
     def __len__(self) -> int:
         return len(self.dead)
@@ -105,7 +112,7 @@ class Segment(Generic[C]):
         held += self.codes.nbytes if self.codes else 0
         if self.mapped:
             return held
-        held += self.postings.nbytes
+        held += self.postings.nbytes + (self.keys.nbytes if self.keys else 0)
         for one in fields(self.columns):
             value = getattr(self.columns, one.name)
             held += value.data.nbytes + value.offsets.nbytes if isinstance(value, Texts) else value.nbytes
@@ -121,7 +128,12 @@ class Segment(Generic[C]):
         """The same segment, mapped."""
         columns = shelf.put(self.columns)
         return replace(
-            self, columns=columns, postings=shelf.put(self.postings), lookup=_lookup(columns), mapped=True
+            self,
+            columns=columns,
+            postings=shelf.put(self.postings),
+            lookup=_lookup(columns),
+            keys=None if self.keys is None else shelf.put(self.keys),
+            mapped=True,
         )
 
 
@@ -140,6 +152,7 @@ def segment(columns: C, owners: Owners) -> Segment[C]:
         dead=np.zeros(len(columns.ids), np.bool_),
         lookup=_lookup(columns),
         codes=_codes(columns),
+        keys=_keys(columns),
     )
 
 
@@ -147,6 +160,7 @@ def joined(parts: Sequence[Segment[C]]) -> Segment[C]:
     """One segment of the living rows of several, in their order."""
     alive = [~part.dead for part in parts]
     columns = concatenate([part.columns for part in parts], alive)
+    keys = [(part.keys, keep) for part, keep in _pairs(parts, alive) if part.keys is not None]
     return Segment(
         columns=columns,
         postings=merge([(part.postings, keep) for part, keep in zip(parts, alive, strict=True)]),
@@ -154,6 +168,7 @@ def joined(parts: Sequence[Segment[C]]) -> Segment[C]:
         dead=np.zeros(len(columns.ids), np.bool_),
         lookup=_lookup(columns),
         codes=_codes(columns),
+        keys=Keys.merged(keys) if keys else None,
     )
 
 
@@ -164,9 +179,9 @@ def concatenate(parts: Sequence[C], keep: Sequence[NDArray[np.bool_]] | None = N
     values: dict[str, Any] = {}
     for one in fields(first):
         columns = [getattr(part, one.name) for part in parts]
-        if one.name == "terms":
+        if one.name in _RAGGED:
             values[one.name] = np.concatenate(columns)
-        elif one.name == "term_offsets":
+        elif one.name in _RAGGED.values():
             values[one.name] = _offsets(np.concatenate([np.diff(column) for column in columns]))
         elif isinstance(columns[0], Texts):
             values[one.name] = _texts(columns, masks)
@@ -177,7 +192,6 @@ def concatenate(parts: Sequence[C], keep: Sequence[NDArray[np.bool_]] | None = N
 
 
 def _slice(columns: C, start: int, stop: int) -> C:
-    bounds = columns.term_offsets[start : stop + 1]
     values: dict[str, Any] = {}
     for one in fields(columns):
         value = getattr(columns, one.name)
@@ -186,8 +200,12 @@ def _slice(columns: C, start: int, stop: int) -> C:
             if isinstance(value, Texts)
             else value[start:stop]
         )
-    terms = columns.terms[bounds[0] : bounds[-1]]
-    return type(columns)(**(values | {"terms": terms, "term_offsets": bounds - bounds[0]}))
+    for name, offsets in _RAGGED.items():
+        if offsets in values:
+            bounds = getattr(columns, offsets)[start : stop + 1]
+            values[name] = getattr(columns, name)[bounds[0] : bounds[-1]]
+            values[offsets] = bounds - bounds[0]
+    return type(columns)(**values)
 
 
 def _joined_owners(parts: Sequence[Segment[C]], alive: Sequence[NDArray[np.bool_]]) -> Owners:
@@ -209,6 +227,10 @@ def _lookup(columns: ChunkColumns | MemoryColumns) -> Lookup:
     return Lookup(columns.ids, columns.relations if isinstance(columns, MemoryColumns) else None)
 
 
+def _keys(columns: ChunkColumns | MemoryColumns) -> Keys | None:
+    return Keys.of(columns.keys, columns.key_offsets) if isinstance(columns, MemoryColumns) else None
+
+
 def _codes(columns: ChunkColumns | MemoryColumns) -> Codes | None:
     worth = len(columns.ids) >= CODED_ROWS and columns.vectors.shape[1] > 0
     return Codes.of(columns.vectors) if worth else None
@@ -217,7 +239,14 @@ def _codes(columns: ChunkColumns | MemoryColumns) -> Codes | None:
 def _stripped(columns: C) -> C:
     if isinstance(columns, ChunkColumns):
         return replace(columns, terms=NO_TERMS, term_offsets=NO_OFFSETS, documents=_NO_TEXTS)
-    return replace(columns, terms=NO_TERMS, term_offsets=NO_OFFSETS, sources=_NO_TEXTS)
+    return replace(
+        columns,
+        terms=NO_TERMS,
+        term_offsets=NO_OFFSETS,
+        sources=_NO_TEXTS,
+        keys=NO_TERMS,
+        key_offsets=NO_OFFSETS,
+    )
 
 
 def _texts(columns: Sequence[Texts], masks: Sequence[NDArray[np.bool_] | None]) -> Texts:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Protocol
 from weakref import WeakValueDictionary
 
 from pipeline.memory.deriving import forming, rules
@@ -14,7 +15,7 @@ from pipeline.memory.nearby import LARGEST
 from pipeline.memory.neighbours import Vicinity
 from pipeline.memory.relations import Known
 from pipeline.memory.writing import Surroundings, Work, Writing
-from pipeline.ports import Catalog, Documents, Publisher, WordIndex
+from pipeline.ports import Catalog, Documents, KeyIndex, Publisher, WordIndex
 from pipeline.rows import DocumentRow, NamespaceRow
 from schemas.base import Metadata
 from schemas.events import FormedMemory, MemoriesFormed
@@ -36,6 +37,10 @@ class Delayed:
     seconds: float
 
 
+class HotIndex(WordIndex, KeyIndex, Protocol):
+    """Memories of namespaces that can be held, by what they are compared by."""
+
+
 def _unknown(_: Sequence[str]) -> Mapping[str, int]:
     return {}
 
@@ -50,7 +55,7 @@ class Former:
         catalog: Catalog,
         publisher: Publisher,
         ledger: Ledger,
-        index: WordIndex,
+        index: HotIndex,
         count: Callable[[Sequence[str]], Mapping[str, int]] = _unknown,
         extraction: Extraction | None = None,
     ) -> None:
@@ -112,13 +117,13 @@ class Former:
         """Compare the facts with what is known, document by document, and publish them."""
         slots = [slot for _, facts in found for draft in facts for slot in draft.slots]
         size = sum(self._count(owner.spaces).values())
-        partners = _partners(found) if size <= forming.LARGEST else []
-        known = await self._ledger.sharing(owner.spaces, slots, partners)
+        partners, small = _partners(found) if size <= forming.LARGEST else [], size <= LARGEST
+        index = self._index if small else None
+        known = await self._ledger.sharing(owner.spaces, slots, partners, index=index)
         await self._let_go_of_lost(known)
         works = [work for work, _ in found]
         shared, own = await self._groups(works, known, known.keyed(owner.spaces, partners))
         groups = own if size <= forming.LARGEST else None
-        small = size <= LARGEST
         vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found and small else None
         events: list[MemoriesFormed] = []
         for work, facts in found:

@@ -1,10 +1,11 @@
-"""Which facts share a slot and which replaced which: looked up in the memories table, as much as is asked.
+"""Which facts share a slot and which replaced which: looked up in the hot index, or the table, as asked.
 
 What was formed and is not in the table yet is held here, and what was looked up lately, both bounded.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from pipeline.memory import keys
@@ -15,7 +16,7 @@ from pipeline.memory.relations import Known, moment
 from pipeline.memory.slots.reading import slots
 from pipeline.memory.slots.slot import Slot
 from pipeline.memory.statements import stated_relations
-from pipeline.ports import Memories
+from pipeline.ports import KeyIndex, Memories
 from pipeline.rows import MemoryRow
 
 K = TypeVar("K")
@@ -24,15 +25,16 @@ CAPACITY = 200_000
 """Facts, at most, that are on their way to the table; what was formed longest ago goes first."""
 
 
-def known(row: MemoryRow) -> Known | None:
-    """The row as a fact; None if it can neither replace nor be replaced, and has no part in conclusions."""
+def compared(row: MemoryRow) -> Known | None:
+    """The row as a fact that others are compared with, whatever its statements say.
+
+    None if it can neither replace nor be replaced, and has no part in conclusions.
+    """
     own = slots(row.text)
     updates = tuple(one.target for one in row.relations if one.kind == "updates")
     needed = premises(row)
     if not own and not updates and not needed and not rules.held(row.text):
         return None
-    statements = row.statements
-    stated = stated_relations(row) if statements else row.relations
     return Known(
         id=row.id,
         space=row.space,
@@ -45,8 +47,19 @@ def known(row: MemoryRow) -> Known | None:
         updates=updates,
         is_latest=row.is_latest,
         forgotten=row.forgotten_at is not None,
+    )
+
+
+def known(row: MemoryRow) -> Known | None:
+    """The same with what versions depend on."""
+    fact = compared(row)
+    if fact is None:
+        return None
+    stated = stated_relations(row) if row.statements else row.relations
+    return replace(
+        fact,
         stated=tuple(one.target for one in stated if one.kind == "updates"),
-        replaced_by=tuple(dict.fromkeys(newer for one in statements for newer in one.replaced_by)),
+        replaced_by=tuple(dict.fromkeys(newer for one in row.statements for newer in one.replaced_by)),
     )
 
 
@@ -137,19 +150,27 @@ class Ledger:
         self._capacity = capacity
         self._ahead = Facts()
         self._spaces = Counter[str]()
-        self._recent = Recent(known) if looked_up is None else looked_up
+        self._recent = Recent(compared) if looked_up is None else looked_up
         memories.subscribe(self._changed, self._matters)
 
-    async def sharing(self, spaces: Sequence[str], some: Iterable[Slot], also: Iterable[str] = ()) -> Facts:
+    async def sharing(
+        self,
+        spaces: Sequence[str],
+        some: Iterable[Slot],
+        also: Iterable[str] = (),
+        *,
+        index: KeyIndex | None = None,
+    ) -> Facts:
         """The facts that these slots can contradict or repeat, with those on their way to the table.
 
-        `also`: keys of more that is wanted.
+        `also`: keys of more that is wanted. `index`: what holds the namespace; None: only the table does.
         """
         await self._memories.refresh(spaces)
         wanted = list(dict.fromkeys((*keys.sought(some), *also)))
         # What reaches the table while it is read is in one of both.
         before = self._ahead.keyed(spaces, wanted)
-        facts = Facts(await self._lead_to(spaces, wanted))
+        there = self._lead_to(spaces, wanted) if index is None else _held(index, spaces, wanted)
+        facts = Facts(await there)
         for fact in (*before, *self._ahead.keyed(spaces, wanted)):
             facts.put(fact)
         return facts
@@ -164,8 +185,8 @@ class Ledger:
 
         As the table has them, to who holds the lock of these spaces. `becoming`: as they will be.
         """
-        facts = Facts(_known(row for row in there.values() if row is not None))
-        then = _known(row for row in (becoming or {}).values() if row is not None)
+        facts = Facts(_facts(known, (row for row in there.values() if row is not None)))
+        then = _facts(known, (row for row in (becoming or {}).values() if row is not None))
         named = {one for fact in (*facts, *then) for one in (fact.id, *_named(fact))}
         needed, seen, asked = {*there, *named}, set[str](), set(there)
         while named or needed:
@@ -175,7 +196,7 @@ class Ledger:
             others = await self._memories.get(named - asked)
             asked |= named
             seen |= named
-            fresh = _known([*pointing, *(row for rows in others.values() for row in rows)])
+            fresh = _facts(known, [*pointing, *(row for rows in others.values() for row in rows)])
             for fact in fresh:
                 facts.put(fact)
             named = needed = {one for fact in fresh for one in (fact.id, *_named(fact))} - seen
@@ -212,7 +233,7 @@ class Ledger:
         with self._recent.reading(spaces, missing) as read:
             rows = await self._memories.keyed(spaces, missing)
             read(rows)
-        return [*held, *_known(rows)]
+        return [*held, *_facts(compared, rows)]
 
     def _matters(self, space: str) -> bool:
         return space in self._spaces or space in self._recent
@@ -233,8 +254,12 @@ def _offered(fact: Known) -> tuple[str, ...]:
     return () if fact.premises else rules.held(fact.text)
 
 
-def _known(rows: Iterable[MemoryRow]) -> list[Known]:
-    return [fact for row in rows if (fact := known(row)) is not None]
+async def _held(index: KeyIndex, spaces: Sequence[str], wanted: Sequence[str]) -> list[Known]:
+    return _facts(compared, await index.keyed(spaces, wanted))
+
+
+def _facts(of: Callable[[MemoryRow], Known | None], rows: Iterable[MemoryRow]) -> list[Known]:
+    return [fact for row in rows if (fact := of(row)) is not None]
 
 
 def _named(fact: Known) -> tuple[str, ...]:

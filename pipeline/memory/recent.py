@@ -1,6 +1,7 @@
 """The facts of keys that were looked up lately, kept true by what the memories table tells.
 
-What is said in a namespace is mostly about the same few, whose facts are compared again and again.
+Of namespaces that are too large for the hot index: what is said in one is mostly about the same few, whose
+facts are compared again and again.
 """
 
 from collections import Counter, OrderedDict

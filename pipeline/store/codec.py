@@ -134,7 +134,10 @@ def one_array(column: pa.ChunkedArray) -> pa.Array:
 
 
 def text_column(column: pa.ChunkedArray) -> Texts:
-    """Strings without a Python object for each. Nothing is copied but the offsets."""
+    """Strings without a Python object for each, empty where missing; else nothing but offsets is copied."""
+    if column.null_count:
+        # LanceDB leaves any bytes beneath what is missing: those of the others, where these are all alike.
+        column = pc.fill_null(column, "")
     array = one_array(column).cast(pa.large_string())
     _, offsets, data = array.buffers()
     bounds = (

@@ -10,8 +10,9 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from pipeline.columns import memory_columns, relations_json
+from pipeline.columns import memory_columns, prints, relations_json, relations_of
 from pipeline.rows import MemoryColumns, MemoryRow, Terms, Vector
 from pipeline.store.codec import (
     TIME,
@@ -20,6 +21,7 @@ from pipeline.store.codec import (
     column_values,
     joined_column,
     number_column,
+    one_array,
     string_lists,
     strings,
     term_column,
@@ -33,7 +35,7 @@ from pipeline.store.codec import (
 )
 from pipeline.store.pages import Page, Question, page
 from pipeline.store.readable import Readable
-from pipeline.store.values import relations_of, statements_json, statements_of
+from pipeline.store.values import statements_json, statements_of
 
 MemorySort = Literal["createdAt", "updatedAt"]
 
@@ -197,7 +199,7 @@ class Memories(Readable[MemoryRow]):
 
     async def stream(self, spaces: Sequence[str]) -> AsyncIterator[MemoryColumns]:
         """As `Chunks.stream`."""
-        hidden = {"space", "seq", "end", "expires_at", "forget_reason", "statements", "keys"}
+        hidden = {"seq", "end", "expires_at", "forget_reason", "statements"}
         names = [name for name in self.codec.schema.names if name not in hidden]
         overlay = self.snapshot()
         async for batch in self.stream_base(spaces, names, overlay):
@@ -249,6 +251,7 @@ def _any_among(table: pa.Table, documents: Collection[str]) -> pa.Table:
 
 def _columns(table: pa.Table) -> MemoryColumns:
     flat, offsets = term_column(table.column("terms"))
+    keys = table.column("keys")
     return MemoryColumns(
         ids=text_column(table.column("id")),
         sources=joined_column(table.column("sources")),
@@ -266,4 +269,19 @@ def _columns(table: pa.Table) -> MemoryColumns:
         vectors=vector_column(table.column("vector")),
         terms=flat,
         term_offsets=offsets,
+        spaces=_hashes(table.column("space")),
+        keys=prints(text_column(pc.list_flatten(keys))),
+        key_offsets=_ends(pc.fill_null(pc.list_value_length(keys), 0)),
     )
+
+
+def _hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    coded = one_array(column).dictionary_encode()
+    hashes = np.array([hash(one) for one in coded.dictionary.to_pylist()], np.int64)
+    found: NDArray[np.int64] = hashes[coded.indices.to_numpy()]
+    return found
+
+
+def _ends(lengths: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Where the lists of each row begin in all of them, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths.to_numpy(), dtype=np.int64)])

@@ -1,4 +1,4 @@
-"""Nested values kept as JSON text: metadata, claim checks, relations."""
+"""Nested values kept as JSON text: metadata, claim checks, statements."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,6 @@ from pydantic import BaseModel, TypeAdapter
 
 from pipeline.rows import Statement
 from schemas.base import Metadata
-from schemas.events import Relation
 
 _STATEMENTS = TypeAdapter(tuple[Statement, ...])
 Model = TypeVar("Model", bound=BaseModel)
@@ -27,11 +26,6 @@ def model_json(model: BaseModel | None) -> str | None:
 def model_of(kind: type[Model], text: str | None) -> Model | None:
     """The model back."""
     return None if text is None else kind.model_validate_json(text)
-
-
-def relations_of(text: str | None) -> tuple[Relation, ...]:
-    """Relations from their JSON; empty or missing text is none."""
-    return tuple(Relation.model_validate(one) for one in json.loads(text)) if text else ()
 
 
 def statements_json(statements: Sequence[Statement]) -> str | None:

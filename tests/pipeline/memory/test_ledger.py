@@ -10,13 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.memory.ledger import Ledger, keys_of, known
+from pipeline.index.cache import NamespaceCache
+from pipeline.memory.ledger import Ledger, compared, keys_of
 from pipeline.memory.recent import Recent
 from pipeline.memory.slots.reading import slots
 from pipeline.rows import MemoryRow
 from schemas.events import Relation
-from tests.fakes import FakeMemories
-from tests.pipeline.store.samples import memory, opened, store_memories
+from tests.fakes import HELD as FOLDER
+from tests.fakes import FakeCatalog, FakeChunks, FakeDocuments, FakeMemories
+from tests.pipeline.store.samples import document, memory, opened, store_memories
 
 pytestmark = pytest.mark.anyio
 
@@ -82,13 +84,22 @@ async def _put(table: FakeMemories, id_: str, row: MemoryRow | None) -> None:
     await table.update([id_], lambda _, __: [] if row is None else [row])
 
 
-@given(STEPS, st.integers(0, 6))
-@settings(max_examples=60, deadline=None)
-async def test_what_was_looked_up_before_is_what_a_fresh_look_finds(
-    steps: list[tuple[str, list[str]] | tuple[str, str, dict[str, Any] | None]], capacity: int
+def _index(table: FakeMemories) -> NamespaceCache:
+    """What holds a namespace of two spaces, with the documents that its memories are from."""
+    catalog, documents = FakeCatalog(), FakeDocuments()
+    catalog.names["alice"] = replace(catalog.create("alice"), spaces=(SPACE, "bob#0"))
+    documents.groups = {key: [document(key, key=key)] for key in "pq"}
+    return NamespaceCache(documents, FakeChunks(), table, catalog, 1 << 20, folder=FOLDER)
+
+
+@given(STEPS, st.integers(0, 6), st.booleans())
+@settings(max_examples=80, deadline=None)
+async def test_what_is_held_or_was_looked_up_before_is_what_a_fresh_look_finds(
+    steps: list[tuple[str, list[str]] | tuple[str, str, dict[str, Any] | None]], capacity: int, by_index: bool
 ) -> None:
     table = FakeMemories()
-    ledger = Ledger(table, looked_up=Recent(known, capacity))
+    ledger = Ledger(table, looked_up=Recent(compared, capacity))
+    index = _index(table) if by_index else None
     for step in steps:
         if len(step) == 3:
             said, space, held = step
@@ -99,9 +110,20 @@ async def test_what_was_looked_up_before_is_what_a_fresh_look_finds(
         who, spaces = step
         wanted = slots(f"{who} lives in Paris")
         fresh = await Ledger(table).sharing(spaces, wanted)
-        found = await ledger.sharing(spaces, wanted)
+        found = await ledger.sharing(spaces, wanted, index=index)
         assert found.sharing(spaces, wanted) == fresh.sharing(spaces, wanted)
         assert {fact.id for fact in found} == {fact.id for fact in fresh}
+
+
+async def test_of_what_is_held_no_table_is_asked() -> None:
+    table = Counted()
+    ledger, index, wanted = Ledger(table), _index(table), slots("Ann lives in Paris")
+    for city in CITIES:
+        row = _lives(f"Ann lives in {city}", SPACE)
+        await _put(table, row.id, row)
+        found = await ledger.sharing([SPACE], wanted, index=index)
+        assert row.text in {fact.text for fact in found}
+    assert not table.asked
 
 
 async def test_a_key_that_was_looked_up_is_not_looked_up_again() -> None:
@@ -133,13 +155,19 @@ async def test_what_changes_while_it_is_looked_up_is_looked_up_again() -> None:
     assert [one.text for one in await ledger.sharing([SPACE], wanted)] == ["Ann lives in Rome"]
 
 
-async def test_what_another_process_says_is_found_by_who_looked_before(tmp_path: Path) -> None:
+@pytest.mark.parametrize("held", [False, True])
+async def test_what_another_process_says_is_found_by_who_looked_before(tmp_path: Path, held: bool) -> None:
     ours, theirs = await opened(tmp_path, shared=True), await opened(tmp_path, shared=True)
+    catalog = FakeCatalog()
+    catalog.create("alice")
+    cache = NamespaceCache(
+        ours.documents, ours.chunks, ours.memories, catalog, 1 << 20, folder=tmp_path / "index"
+    )
     ledger, wanted = Ledger(ours.memories), slots("Ann lives in Paris")
     for city in CITIES:
         await store_memories(theirs, _lives(f"Ann lives in {city}", SPACE))
         before = CITIES[: CITIES.index(city) + 1]
-        found = await ledger.sharing([SPACE], wanted)
+        found = await ledger.sharing([SPACE], wanted, index=cache if held else None)
         assert sorted(one.text for one in found) == sorted(f"Ann lives in {one}" for one in before)
     await ours.close()
     await theirs.close()

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lancedb
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,6 +20,7 @@ from tests.pipeline.store.samples import (
     memory,
     opened,
     store_documents,
+    store_memories,
 )
 
 pytestmark = pytest.mark.anyio
@@ -35,10 +37,10 @@ async def test_a_store_of_another_embedder_is_refused_with_what_to_do(tmp_path: 
 async def test_columns_that_a_table_was_made_without_are_added(tmp_path: Path) -> None:
     store = await opened(tmp_path, shards=1)
     old, new = memory("old", ["a"]), full_memory("a")
-    await store.memories.update([old.id], lambda _, __: [old])
+    await store_memories(store, old, memory("left alone", ["a"], keys=("x",)))
     await store.close()
     connection = await lancedb.connect_async(str(tmp_path))
-    await (await connection.open_table("memories")).drop_columns(["statements"])
+    await (await connection.open_table("memories")).drop_columns(["statements", "keys"])
     store = await opened(tmp_path, shards=1)
     await store.memories.update([new.id], lambda _, __: [new])
     await store.memories.update([old.id], lambda _, rows: [replace(rows[0], version=2)])
@@ -47,6 +49,9 @@ async def test_columns_that_a_table_was_made_without_are_added(tmp_path: Path) -
     rows = {row.id: row for row in await store.memories.in_spaces(["alice#0"])}
     assert (rows[old.id].version, rows[old.id].statements) == (2, ())
     assert rows[new.id].statements == new.statements
+    [facts] = [batch async for batch in store.memories.stream(["alice#0"])]
+    keys = dict(zip(facts.texts, np.diff(facts.key_offsets), strict=True))
+    assert keys == {"old": 0, "left alone": 0, new.text: len(new.keys)}
 
 
 async def test_the_number_of_shards_stays_what_it_was(

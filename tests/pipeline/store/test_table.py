@@ -364,6 +364,23 @@ async def test_columns_hold_what_rows_hold(tmp_path: Path, shared: bool) -> None
     assert sorted(pairs) == [("bare", "p"), ("full", "s another")]
 
 
+@both
+async def test_what_a_row_lacks_is_empty_where_all_others_have_the_same(tmp_path: Path, shared: bool) -> None:
+    store = await opened(tmp_path, shared=shared)
+    await store_documents(store, document("bare"), document("dated", title="A title", date="2026-02"))
+    await store_memories(
+        store, memory("bare", ["p"]), memory("dated", ["p"], date="2026-02", keys=("x", "y"))
+    )
+    for table in (store.documents, store.memories):
+        await table.durable()
+    found = await store.documents.columns(["alice#0"])
+    told = dict(zip(found.ids, zip(found.titles, found.dates, strict=True), strict=True))
+    assert told == {"bare": ("", ""), "dated": ("A title", "2026-02")}
+    [facts] = [batch async for batch in store.memories.stream(["alice#0"])]
+    assert dict(zip(facts.texts, facts.dates, strict=True)) == {"bare": "", "dated": "2026-02"}
+    assert dict(zip(facts.texts, np.diff(facts.key_offsets), strict=True)) == {"bare": 0, "dated": 2}
+
+
 _SOURCES = ["a", "b", "c", "it's", ""]
 _STATES = st.lists(
     st.tuples(st.integers(0, 6), st.none() | st.lists(st.sampled_from(_SOURCES), min_size=1, max_size=4)),
