@@ -117,9 +117,11 @@ class Former:
         """Compare the facts with what is known, document by document, and publish them."""
         slots = [slot for _, facts in found for draft in facts for slot in draft.slots]
         size = sum(self._count(owner.spaces).values())
-        partners, small = _partners(found) if size <= forming.LARGEST else [], size <= LARGEST
-        index = self._index if small else None
-        known = await self._ledger.sharing(owner.spaces, slots, partners, index=index)
+        small = size <= LARGEST
+        partners = _partners(found) if size <= forming.LARGEST else []
+        known = await self._ledger.sharing(
+            owner.spaces, slots, partners, index=self._index if small else None
+        )
         await self._let_go_of_lost(known)
         works = [work for work, _ in found]
         shared, own = await self._groups(works, known, known.keyed(owner.spaces, partners))
