@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from api.commandline.conventions import Json, examples, show_json
+from api.commandline.conventions import Json, examples, say_of_none, show_json
 from api.remote import Answer, Key, Service, Url
 
 buckets = typer.Typer(no_args_is_help=True, help="Profile buckets of the whole organization.")
@@ -45,5 +45,6 @@ def _show(answer: Answer, *, as_json: bool) -> None:
     if as_json:
         show_json(answer["buckets"])
         return
+    say_of_none(answer["buckets"], "buckets")
     for name, description in answer["buckets"].items():
         typer.echo(f"{name}: {description}")

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.commandline.conventions import Json, examples, failure, show_json
+from api.commandline.conventions import Json, examples, failure, say_of_none, show_json
 from api.remote import Key, Service, Url
 
 connectors = typer.Typer(no_args_is_help=True, help="Sources that namespaces are kept in step with.")
@@ -27,6 +27,7 @@ def list_connectors(*, as_json: Json = False, url: Url = None, key: Key = None) 
     if as_json:
         show_json(found)
         return
+    say_of_none(found, "connectors")
     names = ("Id", "Provider", "Namespace", "Account", "Documents", "Run", "Looked at", "Failed", "Told")
     table = Table(*names, box=None, pad_edge=False)
     for column in table.columns:
@@ -85,6 +86,7 @@ def handshakes(*, as_json: Json = False, url: Url = None, key: Key = None) -> No
     if as_json:
         show_json(found)
         return
+    say_of_none(found, "verification tokens")
     for provider, token in found.items():
         typer.echo(f"{provider} {token}")
 

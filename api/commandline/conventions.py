@@ -1,6 +1,7 @@
 """What all commands have in common: how they end, what programs read, and examples in their help."""
 
 import json
+from collections.abc import Sized
 from enum import IntEnum
 from typing import Annotated, Any
 
@@ -53,6 +54,12 @@ def failure(message: str, ending: Ending = Ending.FAILED) -> typer.Exit:
 def counted(number: int, what: str) -> str:
     """`1 result`, `2 results`."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def say_of_none(found: Sized, what: str) -> None:
+    """Where there is nothing to be shown, tell people so; what programs read stays empty."""
+    if not found:
+        typer.echo(f"There are no {what}.", err=True)
 
 
 def show_json(value: Any) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.commandline.conventions import Json, examples, failure, show_json
+from api.commandline.conventions import Json, examples, failure, say_of_none, show_json
 from api.remote import Answer, Key, Service, Url
 
 dlq = typer.Typer(no_args_is_help=True, help="Dead letters: records that could not be handled.")
@@ -32,6 +32,7 @@ def list_letters(
     if as_json:
         show_json(letters)
         return
+    say_of_none(letters, "dead letters")
     for letter in letters:
         typer.echo(f"{letter['parkedAt']}  {letter['id']}  {letter['stage']}  {letter['key']}")
         typer.echo(f"    {letter['error']}")

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.commandline.conventions import Json, examples, show_json
+from api.commandline.conventions import Json, examples, say_of_none, show_json
 from api.remote import Answer, Key, Service, Url
 
 EXAMPLES = examples("recollect status", "recollect status --failed", "recollect status --json | jq .stages")
@@ -28,6 +28,7 @@ def status(
         if as_json:
             show_json(documents)
             return
+        say_of_none(documents, "documents that could not be read")
         for document in documents:
             typer.echo(f"{document['namespace']}/{document['id']}: {document['error']}")
         return

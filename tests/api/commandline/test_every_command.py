@@ -115,6 +115,29 @@ def test_what_the_service_answers_decides_how_a_command_ends(
     assert capsys.readouterr().err == f"{status}: What it was. What to do\n" * 3
 
 
+@pytest.mark.parametrize(
+    "words", ["dlq list", "connectors list", "connectors handshakes", "buckets list", "status --failed"]
+)
+def test_where_there_is_nothing_people_are_told_and_programs_read_nothing(
+    words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing: dict[str, Any] = {
+        "letters": [],
+        "connectors": [],
+        "handshakes": {},
+        "buckets": {},
+        "documents": [],
+    }
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=nothing))
+    with httpx2.Client(transport=transport, base_url="http://test") as client:
+        monkeypatch.setattr(Service, "of", lambda *_: Service(client))
+        shown = CliRunner().invoke(recollect.app, words.split())
+        for_programs = CliRunner().invoke(recollect.app, [*words.split(), "--json"])
+    assert shown.stderr.startswith("There are no ")
+    assert shown.exit_code == Ending.DONE
+    assert not for_programs.stderr
+
+
 def test_where_nobody_answers_or_no_key_is_given_the_end_says_so(tmp_path: Path) -> None:
     nobody = {"RECOLLECT_DATA_DIR": str(tmp_path), "RECOLLECT_URL": "http://127.0.0.1:1"}
     run = CliRunner()
