@@ -69,12 +69,18 @@ export class Api {
       cache: "no-store",
       signal,
     }).catch(unreachable);
-    const said = await answer.json().catch(() => null);
+    const said = await answer.json().catch(unread);
     if (answer.ok) return said;
     const error = failed(answer, said);
     if (error.status === 401) this.#refused(error);
     throw error;
   }
+}
+
+/** A body that is no JSON says nothing; one of a page that was left meanwhile is nobody's any more. */
+function unread(reason) {
+  if (reason.name === "AbortError") throw reason;
+  return null;
 }
 
 /** Parts of a path, each of them encoded: `path("ns", "alice", "document", "a/b")`. */
