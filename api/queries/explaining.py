@@ -43,6 +43,7 @@ SAYS: Mapping[ScorePart, str] = {
     "number": "the question asks how many, and it says a number",
     "date": "its document is of the time that the question names",
     "remembered": "a memory that was made of it answers the question",
+    "outdated": "what was remembered of it and answers best was replaced or forgotten since",
     "repeated": "the passage it was made of answers the question better",
     "nearness": "what stands together in the question stands together in it",
     "likeness": "its words are like those of the question",

@@ -67,7 +67,7 @@ class Look:
         return [self._at(part) for part in seen]
 
     def _at(self, part: Part) -> "Found":
-        rows = _rows(part, forgotten=self.wanted.forgotten)
+        rows = _rows(part, forgotten=self.wanted.forgotten, witnesses="chunk" in self.wanted.kinds)
         return _best(self.question, part, rows, self.most(kind_of(part)), exact=self.exact)
 
     def candidates(self, found: Iterable["Found"]) -> list[Scored]:
@@ -182,11 +182,24 @@ def passed(
     return parts if passing is None else [look(part.segment, documents, passing) for part in parts]
 
 
-def _rows(part: Part, *, forgotten: bool) -> NDArray[np.intp]:
-    """The rows that may be results, ascending."""
-    if part.mask is None and isinstance(part.segment.columns, ChunkColumns):
+def _rows(part: Part, *, forgotten: bool, witnesses: bool) -> NDArray[np.intp]:
+    """The rows that may be results, ascending; as `witnesses` also memories that hold no more."""
+    columns = part.segment.columns
+    if part.mask is None and isinstance(columns, ChunkColumns):
         return np.arange(len(part.segment))
+    if witnesses and isinstance(columns, MemoryColumns):
+        return np.arange(len(part.segment)) if part.mask is None else np.flatnonzero(part.mask)
     return np.flatnonzero(visible(part, forgotten=forgotten))
+
+
+def is_shown(one: Scored, *, forgotten: bool) -> bool:
+    """Whether a candidate may be a result, as `visible` says."""
+    columns = one.part.segment.columns
+    if not isinstance(columns, MemoryColumns):
+        return True
+    return bool(columns.is_latest[one.row] and not columns.forgotten[one.row]) or (
+        forgotten and bool(columns.forgotten[one.row])
+    )
 
 
 def visible(part: Part, *, forgotten: bool) -> NDArray[np.bool_]:

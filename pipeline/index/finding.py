@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.index.candidates import SAME, Scored, top, visible
+from pipeline.index.candidates import SAME, Scored, is_shown, top, visible
 from pipeline.index.documents import NO_DOCUMENT, DocumentSide
 from pipeline.index.hits import Hit, Remembered, Wanted
 from pipeline.index.live import Visible
@@ -19,7 +19,8 @@ def find(question: Question, wanted: Wanted, documents: DocumentSide, among: Seq
     """The best of the candidates after a second look, best first."""
     cut = question.scale.cut(wanted.threshold)
     again = refined(question, among, documents)
-    found = top([one for one in again if one.score >= cut and one.kind in wanted.kinds], wanted.limit)
+    kept = [one for one in again if one.score >= cut and one.kind in wanted.kinds]
+    found = top([one for one in kept if is_shown(one, forgotten=wanted.forgotten)], wanted.limit)
     return ranked([_hit(question, documents, one) for one in found], wanted.limit)
 
 

@@ -53,6 +53,11 @@ REMEMBERED = 0.12
 """What a passage gains of the score of the best memory that was made of it."""
 REPEATED = 3.0
 """What a memory loses whose passage scores more: there it stands already, in the words it was said in."""
+OUTDATED = 3.0
+"""What a passage loses where the memory of it that answers best was replaced or forgotten: as much as
+REPEATED, so that of passages that answer alike the one that still holds comes first. Not learned."""
+ANSWERS = 0.3
+"""Similarity from which that memory answers at all: the threshold of searches that say none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ ScorePart = Literal[
     "date",
     "remembered",
     "repeated",
+    "outdated",
     "nearness",
     "likeness",
     "common",

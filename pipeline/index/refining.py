@@ -1,5 +1,6 @@
 """A second look at the candidates: cues in their text, and what memories and passages say of each other."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -9,7 +10,7 @@ import numpy as np
 from pipeline.index.candidates import Scored
 from pipeline.index.cues import Cues
 from pipeline.index.documents import DocumentSide
-from pipeline.index.parameters import REMEMBERED, REPEATED
+from pipeline.index.parameters import ANSWERS, OUTDATED, REMEMBERED, REPEATED
 from pipeline.index.scoring import Question
 from pipeline.rows import ChunkColumns, MemoryColumns
 
@@ -17,14 +18,20 @@ from pipeline.rows import ChunkColumns, MemoryColumns
 def refined(question: Question, found: Sequence[Scored], documents: DocumentSide) -> list[Scored]:
     """The same rows, scored again: pure, so that it does not matter where they came from."""
     again = _cued(question.cues, found, documents)
-    home = _homes(found)
     lifts: dict[int, float] = {}
+    stale: dict[int, float] = {}
+    home = _homes(found)
     for memory, passage in home.items():
-        lifts[passage] = max(lifts.get(passage, 0.0), REMEMBERED * again[memory].score)
-    for passage, lift in lifts.items():
-        again[passage] = again[passage].gaining("remembered", lift)
+        scores = lifts if _holds(found[memory]) else stale
+        scores[passage] = max(scores.get(passage, -math.inf), again[memory].score)
+    for passage, score in lifts.items():
+        again[passage] = again[passage].gaining("remembered", max(REMEMBERED * score, 0.0))
+    answers = question.scale.cut(ANSWERS)
+    for passage, score in stale.items():
+        if score > max(lifts.get(passage, -math.inf), answers):
+            again[passage] = again[passage].gaining("outdated", -OUTDATED)
     for memory, passage in home.items():
-        if again[passage].score >= again[memory].score:
+        if _holds(found[memory]) and again[passage].score >= again[memory].score:
             again[memory] = again[memory].gaining("repeated", -REPEATED)
     return again
 
@@ -58,7 +65,7 @@ def _of_its_time(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -
 
 
 def _homes(found: Sequence[Scored]) -> dict[int, int]:
-    """By the place of a current memory that of the passage it was made of, where both are among these."""
+    """By the place of a memory that of the passage it was made of, where both are among these."""
     places = {at: start for at, one in enumerate(found) if (start := _made_at(one)) >= 0}
     if not places:
         return {}
@@ -80,8 +87,14 @@ def _homes(found: Sequence[Scored]) -> dict[int, int]:
 
 
 def _made_at(one: Scored) -> int:
-    """Where in its document the sentence of a current memory begins; -1 for anything else."""
+    """Where in its document the sentence of a memory begins; -1 for anything else."""
     columns = one.part.segment.columns
-    if isinstance(columns, MemoryColumns) and not columns.forgotten[one.row]:
-        return int(columns.starts[one.row])
-    return -1
+    return int(columns.starts[one.row]) if isinstance(columns, MemoryColumns) else -1
+
+
+def _holds(one: Scored) -> bool:
+    """Whether a memory was neither replaced nor forgotten."""
+    columns = one.part.segment.columns
+    return isinstance(columns, MemoryColumns) and bool(
+        columns.is_latest[one.row] and not columns.forgotten[one.row]
+    )

@@ -1,8 +1,10 @@
 """A second look: memories lift the passages they were made of, and repeat nothing that is shown already."""
 
+from typing import Any
+
 import pytest
 
-from tests.pipeline.index.world import World
+from tests.pipeline.index.world import NOW, World
 
 pytestmark = pytest.mark.anyio
 
@@ -39,6 +41,32 @@ async def test_forgotten_memories_lift_nothing(either: World) -> None:
     await either.memory("m", "Bob went somewhere", "d", start=len(PASSAGES[0]) + 5, is_latest=False)
     after = [hit.raw for hit in await either.hits("swimming", threshold=0.0, kinds=("chunk",))]
     assert after == pytest.approx(before, abs=0.2)
+
+
+@pytest.mark.parametrize("gone", [{"is_latest": False}, {"forgotten_at": NOW}])
+async def test_of_passages_that_answer_alike_the_one_that_still_holds_comes_first(
+    either: World, gone: dict[str, Any]
+) -> None:
+    await either.document("before", "I live in Paris.", "I have a dog named Rex.")
+    await either.document("after", "I live in Vienna, in the 7th district.")
+    asked = "Where do I live?"
+    assert (await either.found(asked))[0] == "before-0", "the shorter passage says it more plainly"
+    await either.memory("old", "User lives in Paris", "before", start=0, **gone)
+    await either.memory("dog", "User has a dog named Rex", "before", start=len("I live in Paris."))
+    await either.memory("new", "User lives in Vienna, in the 7th district", "after", start=0)
+    found = await either.found(asked)
+    assert found[0] in {"new", "after-0"}
+    assert "old" not in found
+    assert found.index("after-0") < found.index("before-0"), "what was is found, and comes later"
+
+
+async def test_what_is_outdated_takes_nothing_from_what_else_its_passage_says(either: World) -> None:
+    await either.document("d", "I live in Paris and I have a dog named Rex.")
+    await either.memory("dog", "User has a dog named Rex", "d", start=0)
+    before = {hit.id: hit.raw for hit in await either.hits("What is my dog called?", threshold=0.0)}
+    await either.memory("old", "User lives in Paris", "d", start=0, is_latest=False)
+    after = {hit.id: hit.raw for hit in await either.hits("What is my dog called?", threshold=0.0)}
+    assert after["d-0"] == pytest.approx(before["d-0"], abs=0.5)
 
 
 async def test_a_document_that_speaks_of_it_lifts_its_passages(either: World) -> None:
