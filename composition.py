@@ -62,7 +62,7 @@ async def _state(pipeline: Pipeline, admin_key: str | None, connectors: ports.Co
         keeper=pipeline.keeper,
         changes=pipeline.changes,
         tombstones=pipeline.tombstones,
-        models=Models(pipeline.embedder, pipeline.foundation.reranker),
+        models=Models(pipeline.embedder, pipeline.foundation.reranker, pipeline.foundation.rewriter),
         clock=pipeline.clock,
         measuring=pipeline.measuring,
         metrics=pipeline.foundation.metrics,

@@ -43,7 +43,7 @@ async def open_state(
 ) -> State:
     """Everything the routes need. `admin_key`: the operator's own, beside the keys in the catalog."""
     profiling = profile.Profiling(profiles, cache, clock)
-    find = metrics.searching(partial(search.found, cache, models))
+    find = metrics.searching(partial(search.found, cache, models, clock))
     state = State(
         publisher=publisher,
         documents=store.documents,

@@ -229,19 +229,26 @@ def within(rows: Sequence[ChunkRow], characters: int) -> list[Place]:
     return found
 
 
-def _shares(corpus: Corpus, places: Sequence[Place], order: Sequence[ChunkRow]) -> list[float]:
+def shares_of(corpus: Corpus, places: Sequence[Place], order: Sequence[ChunkRow]) -> list[float]:
+    """By budget, the share of the places that stands in what comes first."""
     return [share_of(places, within(order, budget * TOKEN), whole=corpus.whole) for budget in BUDGETS]
 
 
-async def _by_us(corpus: Corpus, rows: Sequence[ChunkRow], embedder: Embedder) -> list[list[float]]:
+def namespace_of(corpus: Corpus, rows: Sequence[ChunkRow]) -> NamespaceIndex:
+    """The passages of a corpus, as they are searched."""
     index = NamespaceIndex(document_columns([_document(key, one) for key, one in corpus.texts.items()]))
     index.chunks.add(chunk_columns(list(rows)))
+    return index
+
+
+async def _by_us(corpus: Corpus, rows: Sequence[ChunkRow], embedder: Embedder) -> list[list[float]]:
+    index = namespace_of(corpus, rows)
     by_id = {row.id: row for row in rows}
     shares = []
     for question, places in corpus.questions:
         asked = await ask(index, embedder, question)
         hits = await index.search(asked, Wanted(limit=LIMIT, threshold=0.0))
-        shares.append(_shares(corpus, places, [by_id[hit.id] for hit in hits]))
+        shares.append(shares_of(corpus, places, [by_id[hit.id] for hit in hits]))
     return shares
 
 
@@ -264,7 +271,7 @@ async def _by_another(name: str, corpus: Corpus, embedder: Embedder) -> list[lis
             hybrid = await Hybrid.of(texts, embedder, Path(folder))
             orders = [await hybrid.order(question, LIMIT) for question, _ in corpus.questions]
     return [
-        _shares(corpus, places, [rows[at] for at in order])
+        shares_of(corpus, places, [rows[at] for at in order])
         for (_, places), order in zip(corpus.questions, orders, strict=True)
     ]
 

@@ -11,7 +11,7 @@ from pipeline.changes import Changes
 from pipeline.extraction.extractor import FileExtractor
 from pipeline.extraction.fetch import HttpFetcher
 from pipeline.extraction.workers import WorkerPool
-from pipeline.inference import ClosableModel, open_embedder, open_model, open_reranker
+from pipeline.inference import ClosableModel, open_embedder, open_model, open_reranker, open_rewriter
 from pipeline.inference.media import MediaEndpoint
 from pipeline.inference.observed import observed
 from pipeline.locks import LocalLocks
@@ -25,6 +25,7 @@ from pipeline.ports import (
     LanguageModel,
     Locks,
     Reranker,
+    Rewriter,
     Tombstones,
 )
 from pipeline.settings import Settings
@@ -69,6 +70,8 @@ class Foundation:
     """Finds facts, where one is configured."""
     reranker: Reranker | None = None
     """Orders results, where one is configured."""
+    rewriter: Rewriter | None = None
+    """Says how else to ask, where a language model is configured."""
 
     @property
     def shared(self) -> bool:
@@ -161,6 +164,7 @@ async def open_foundation(settings: Settings) -> AsyncIterator[Foundation]:
             metrics=metrics,
             model=model,
             reranker=_reranker(settings, stack),
+            rewriter=_rewriter(settings, bus, clock, stack),
         )
 
 
@@ -182,6 +186,16 @@ def _model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
     if model is not None:
         stack.push_async_callback(model.aclose)
     return model
+
+
+def _rewriter(settings: Settings, bus: Bus, clock: Clock, stack: AsyncExitStack) -> Rewriter | None:
+    # One of its own: a search must not wait behind questions about documents.
+    model = _model(settings, stack)
+    if model is None:
+        return None
+    rewriter = open_rewriter(model, bus, clock)
+    stack.push_async_callback(rewriter.aclose)
+    return rewriter
 
 
 async def _followed(bus: Bus, locks: Locks, stack: AsyncExitStack) -> tuple[Catalog, Changes]:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -186,6 +186,17 @@ class Reranker(Protocol):
 
     async def order(self, query: str, texts: Sequence[str]) -> list[int] | None:
         """The places of the texts, best first; None when it can't say so in time. Never raises for that."""
+        ...
+
+
+class Rewriter(Protocol):
+    """Knows other ways to ask a query."""
+
+    async def others(self, space: str, query: str, today: date) -> list[str]:
+        """Queries, the most telling first; none when it can't say so in time. Never raises for that.
+
+        `space`: where it is asked; `today`: from where it says "last week".
+        """
         ...
 
 

@@ -364,18 +364,22 @@ class OperationRequested(Event):
     at: datetime
 
 
+QueryOutcome = Literal["rewritten", "unusable", "late"]
+
+
 class UsageRecorded(Event):
     """What one question to a language model cost. Key = space.
 
-    Tokens as the endpoint counts them (0: it did not say). `outcome`: `formed`, or `unusable` where rules had
-    to find the facts instead; `documents`: how many were asked about.
+    Tokens as the endpoint counts them (0: it did not say). `purpose`: to find facts in documents, or other
+    ways to ask queries. `outcome`: `formed` and `rewritten`, or `unusable` where rules had to do, or `late`
+    where a search could not wait. `documents`: how many were asked about.
     """
 
     space: str
     at: datetime
-    purpose: Literal["memories"]
+    purpose: Literal["memories", "queries"]
     model: str
-    outcome: Literal["formed", "unusable"]
+    outcome: Literal["formed", "unusable"] | QueryOutcome
     documents: int
     calls: int
     input_tokens: int

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from api.queries.profile import Profiling
-from api.queries.search import Finding, Models, found_in, milliseconds
+from api.queries.search import Asked, Finding, Models, found_in, milliseconds
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.hits import Hit
 from pipeline.index.parameters import calibration
@@ -49,6 +49,7 @@ SAYS: Mapping[ScorePart, str] = {
     "likeness": "its words are like those of the question",
     "common": "words in common, which likeness counts again",
     "endpoint": "what a reranker made of its place, where one is configured",
+    "parts": "what its place among the answers to all parts of the question made of it",
     "usual": "what reranking gives a borderline result, taken off so that thresholds mean the same",
 }
 """For people."""
@@ -87,7 +88,8 @@ class Explaining:
                 found = await self.find(namespace, body, explained=True)
             else:
                 index = await self._past(namespace, moment, forgotten=body.include.forgotten)
-                found, unseen = await found_in(index, self.models, body, explained=True), index.unseen
+                asked = Asked(namespace.spaces[0], moment.date(), explained=True)
+                found, unseen = await found_in(index, self.models, body, asked), index.unseen
             results = [_explained(hit, one) for hit, one in zip(found.hits, found.results, strict=True)]
         return ExplainedSearch(
             results=results,

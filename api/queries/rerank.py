@@ -49,13 +49,15 @@ def reordered(question: Question, query: str, hits: Sequence[Hit], vectors: Word
     return _ranked(again)
 
 
-def handed_out(question: Question, hits: Sequence[Hit], order: Sequence[int]) -> list[Hit]:
+def handed_out(
+    question: Question, hits: Sequence[Hit], order: Sequence[int], part: ScorePart = "endpoint"
+) -> list[Hit]:
     """The same results in an order that somebody else gave; the scores stay, and go to whom they belong now.
 
-    So a threshold means what it meant, whatever scale the other one has.
+    So a threshold means what it meant, whatever scale the other one has. `part`: whose order it is.
     """
     return [
-        _scored(question, hits[at], {"endpoint": before.raw - hits[at].raw})
+        _scored(question, hits[at], {part: before.raw - hits[at].raw})
         for before, at in zip(hits, order, strict=True)
     ]
 

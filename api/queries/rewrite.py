@@ -2,15 +2,20 @@
 
 import re
 
+from pipeline.text.terms import term_hashes, words
+
 # What is asked for stays; that somebody asks, and how politely, says nothing about where the answer is.
 _WRAPPINGS = re.compile(
     r"""^\s*(?:
         (?:hi|hey|hello|ok|okay|so|well|please|now)\b[\s,!.:-]*
+      | (?:sorry|excuse\s+me|pardon)\b[^,.!?:;]*,\s*(?:but\s+)? | (?:but|and)\s+
+      | i\s+(?:can(?:'t|not)|don't|do\s+not)\s+(?:remember|recall|know)\b[\s,:]*(?:if\s+|whether\s+)?
       | (?:can|could|would|will)\s+you\s+(?:please\s+|kindly\s+)?(?=\w)
-      | (?:please\s+|kindly\s+)?(?:tell|remind|show|give)\s+me\s+(?:again\s+)?
+      | (?:please\s+|kindly\s+)?(?:tell|remind|show|give)\s+me[\s,:]+(?:again\s+)?
         (?:(?:everything|all|something)\s+)?(?:you\s+know\s+)?(?:about\s+|of\s+|if\s+|whether\s+)?
-      | do\s+you\s+(?:know|remember|recall|happen\s+to\s+know)\s+(?:if\s+|whether\s+|about\s+|of\s+)?
-      | (?:i(?:'d|\s+would)\s+like|i\s+want|i\s+need)\s+(?:to\s+(?:know|find\s+out|see|learn)\s+)(?:about\s+)?
+      | do\s+you\s+(?:happen\s+to\s+)?(?:know|remember|recall)[\s,:]+(?:if\s+|whether\s+|about\s+|of\s+)?
+      | (?:i(?:'d|\s+would)\s+(?:like|love)|i\s+want|i\s+need)\s+(?:to\s+(?:know|find\s+out|see|learn)\s+)
+        (?:about\s+)?
       | i(?:'m|\s+am)\s+(?:wondering|looking\s+for|trying\s+to\s+(?:find|remember))\s+
         (?:if\s+|whether\s+|out\s+)?
       | what\s+(?:do|can)\s+you\s+(?:know|remember|recall|tell\s+me)\s+(?:about|of)\s+
@@ -19,8 +24,80 @@ _WRAPPINGS = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_ENDINGS = re.compile(r"(?:^|[\s,])(?:please|thanks|thank\s+you|again|do\s+you\s+know)$", re.IGNORECASE)
-_MARKS = " \t\r\n?!.,;"
+_ENDING = re.compile(r"\s(?:please|thanks|thank\s+you|do\s+you\s+know)$", re.IGNORECASE)
+_COURTESY = frozenset(
+    [
+        *(
+            "advance",
+            "afternoon",
+            "answer",
+            "appreciate",
+            "appreciated",
+            "ask",
+            "asking",
+            "assist",
+            "assistance",
+        ),
+        *(
+            "bother",
+            "briefly",
+            "bye",
+            "care",
+            "cheers",
+            "curious",
+            "day",
+            "dear",
+            "evening",
+            "excuse",
+            "favor",
+        ),
+        *("favour", "forgot", "friend", "good", "greetings", "hello", "help", "helping", "hey", "hi", "idea"),
+        *(
+            "ideas",
+            "kind",
+            "kindly",
+            "know",
+            "let",
+            "lot",
+            "lots",
+            "madam",
+            "moment",
+            "morning",
+            "much",
+            "need",
+        ),
+        *(
+            "pardon",
+            "please",
+            "pls",
+            "problem",
+            "question",
+            "quick",
+            "quickly",
+            "recall",
+            "regards",
+            "remember",
+        ),
+        *(
+            "sir",
+            "small",
+            "something",
+            "sorry",
+            "sure",
+            "tell",
+            "thank",
+            "thanks",
+            "thx",
+            "time",
+            "ty",
+            "want",
+        ),
+        *("wonder", "wondering"),
+    ]
+)
+_QUESTION_WORDS = frozenset(["what", "when", "where", "which", "who", "whom", "whose", "why", "how"])
+_PIECES = re.compile(r"[^,.!?:;]*[,.!?:;]*\s*")
+_MARKS = " \t\r\n?!.,;:"
 _ROUNDS = 5
 _LONGEST = 500
 
@@ -28,15 +105,28 @@ _LONGEST = 500
 def rewritten(query: str) -> str:
     """The query without its wrappings; as it was when nothing would be left, or when it is no short question.
 
-    >>> rewritten("Hey, can you please tell me where Anna lives now, please?")
+    >>> rewritten("Hey, can you please tell me where Anna lives now? Thank you!")
     'where Anna lives now'
     """
     if len(query) > _LONGEST:
         return query
-    bare = _ENDINGS.sub("", query.rstrip(_MARKS)).rstrip(_MARKS)
+    pieces = [piece for piece in _PIECES.findall(query) if piece]
+    while len(pieces) > 1 and _polite(pieces[0]):
+        del pieces[0]
+    while len(pieces) > 1 and _polite(pieces[-1]):
+        del pieces[-1]
+    bare = _ENDING.sub("", "".join(pieces).rstrip(_MARKS)).rstrip(_MARKS)
     for _ in range(_ROUNDS):
         shorter = _WRAPPINGS.sub("", bare, count=1)
         if shorter == bare:
             break
         bare = shorter
     return bare.strip() or query
+
+
+def _polite(piece: str) -> bool:
+    """Whether a piece is courtesy, and nothing but."""
+    said = words(piece)
+    return not _COURTESY.isdisjoint(said) and all(
+        word in _COURTESY or (word not in _QUESTION_WORDS and not term_hashes(word)) for word in said
+    )

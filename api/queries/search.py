@@ -3,22 +3,21 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import lru_cache
 from time import perf_counter
 from typing import Any, Protocol
 
 from api.queries.meant import meant
 from api.queries.rerank import aggregated, handed_out, reordered
-from api.queries.rewrite import rewritten
-from api.queries.widening import widened
+from api.queries.rewriting import Rewriting, Way, merged
 from pipeline.columns import moment
 from pipeline.index.asking import QUERY_CHARACTERS, ask
 from pipeline.index.cache import NamespaceCache
 from pipeline.index.documents import DocumentFacts
 from pipeline.index.hits import BOTH, Hit, Kind, RelatedHit, Relatives, Wanted
 from pipeline.index.namespace import NamespaceIndex
-from pipeline.index.scoring import Question
-from pipeline.ports import Embedder, Memories, Reranker, WordVectors
+from pipeline.ports import Clock, Embedder, Memories, Reranker, Rewriter, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow
 from schemas.base import timestamp
 from schemas.http.memories import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
@@ -49,10 +48,26 @@ _KINDS: Mapping[SearchMode, tuple[Kind, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """What reads questions. `reranker`: orders the best results where that is asked for; None: offline."""
+    """What reads questions. `reranker`: orders the best results where that is asked for; None: offline.
+
+    `rewriter`: says how else to ask where that is asked for; None: rules alone do.
+    """
 
     embedder: Embedder
     reranker: Reranker | None = None
+    rewriter: Rewriter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where and when a question is asked: the space, and the day in UTC.
+
+    `explained`: hits say what their scores are made of.
+    """
+
+    space: str
+    today: date
+    explained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,28 +96,25 @@ async def search(find: Finding, namespace: NamespaceRow, body: SearchBody) -> Se
 async def found(
     cache: NamespaceCache,
     models: Models,
+    clock: Clock,
     namespace: NamespaceRow,
     body: SearchBody,
     *,
     explained: bool = False,
 ) -> Found:
     """`Finding`, in the hot index."""
-    return await found_in(await cache.open(namespace), models, body, explained=explained)
+    asked = Asked(namespace.spaces[0], clock.now().date(), explained)
+    return await found_in(await cache.open(namespace), models, body, asked)
 
 
-async def found_in(
-    index: NamespaceIndex, models: Models, body: SearchBody, *, explained: bool = False
-) -> Found:
-    """What a search finds, best first; `explained`: hits say what their scores are made of."""
-    query = (rewritten(body.query) if body.rewrite_query else body.query)[:QUERY_CHARACTERS]
-    question = await ask(index, models.embedder, query)
-    wanted = replace(_wanted(body), explained=explained)
-    if body.rewrite_query and isinstance(models.embedder, WordVectors):
-        question = await widened(index, question, query, wanted, models.embedder)
+async def found_in(index: NamespaceIndex, models: Models, body: SearchBody, where: Asked) -> Found:
+    """What a search finds, best first."""
+    wanted = replace(_wanted(body), explained=where.explained)
+    asked = await _asked(index, models, body, wanted, where)
     if body.rerank == "none":
-        hits = await index.search(question, wanted)
+        hits = merged(asked, [await index.search(way.question, wanted) for way in asked], body.limit)
     else:
-        hits = await _again(index, question, query, wanted, body=body, models=models)
+        hits = await _again(index, asked, wanted, body=body, models=models)
     relatives = await _relatives(index, hits, body)
     results = [_result(hit, relatives.get(hit.id), documents=body.include.documents) for hit in hits]
     return Found(hits, results)
@@ -136,25 +148,38 @@ def _wanted(body: SearchBody) -> Wanted:
     )
 
 
+async def _asked(
+    index: NamespaceIndex, models: Models, body: SearchBody, wanted: Wanted, where: Asked
+) -> list[Way]:
+    """The query as it is, or the ways in which it is asked where that was asked for."""
+    query = body.query[:QUERY_CHARACTERS]
+    if not body.rewrite_query:
+        return [Way(query, await ask(index, models.embedder, query))]
+    rewriting = Rewriting(index, models.embedder, wanted, where.today)
+    if models.rewriter is None:
+        return await rewriting.by_rules(query)
+    # The rules need no model, and the model does not wait for them.
+    others, found = await asyncio.gather(
+        models.rewriter.others(where.space, query, where.today), rewriting.by_rules(query)
+    )
+    return [*found, *[await rewriting.way(one, where.today) for one in others]]
+
+
 async def _again(
-    index: NamespaceIndex,
-    question: Question,
-    query: str,
-    wanted: Wanted,
-    *,
-    body: SearchBody,
-    models: Models,
+    index: NamespaceIndex, asked: Sequence[Way], wanted: Wanted, *, body: SearchBody, models: Models
 ) -> list[Hit]:
     """More results than asked for, down to a lower similarity, scored again and then cut."""
     wider = replace(wanted, limit=max(body.limit, RERANKED), threshold=body.threshold * RERANKED_THRESHOLD)
-    hits = await index.search(question, wider)
     vectors = models.embedder if isinstance(models.embedder, WordVectors) else None
-    hits = await asyncio.to_thread(reordered, question, query, hits, vectors)
-    hits = [hit for hit in hits if hit.similarity >= body.threshold]
+    found = []
+    for way in asked:
+        hits = await index.search(way.question, wider)
+        found.append(await asyncio.to_thread(reordered, way.question, way.text, hits, vectors))
+    hits = [hit for hit in merged(asked, found, wider.limit) if hit.similarity >= body.threshold]
     if models.reranker is not None:
         first, rest = hits[:RERANKED], hits[RERANKED:]
-        order = await models.reranker.order(query, [hit.text for hit in first])
-        hits = hits if order is None else [*handed_out(question, first, order), *rest]
+        order = await models.reranker.order(asked[0].text, [hit.text for hit in first])
+        hits = hits if order is None else [*handed_out(asked[0].question, first, order), *rest]
     if body.rerank == "aggregate":
         hits = aggregated(hits)
     return hits[: body.limit]

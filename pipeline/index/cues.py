@@ -53,13 +53,13 @@ class Cues:
     several: bool = False
 
     @classmethod
-    def of(cls, query: str) -> "Cues":
-        """What a query asks for, in English.
+    def of(cls, query: str, today: date | None = None) -> "Cues":
+        """What a query asks for, in English; `today`: from where it says "last week".
 
         >>> Cues.of("When did Ann move?").when
         True
         """
-        times = dated(query, None).times
+        times = dated(query, today).times
         return cls(
             words=frozenset(words(query)),
             when=bool(_WHEN.match(query)),

@@ -19,7 +19,8 @@ ScorePart = Literal[
     "common",
     "usual",
     "endpoint",
+    "parts",
 ]
-"""What gives to a score, or takes from it: the first look, the second (`refining`), and reranking."""
+"""What gives to a score, or takes: the first look, the second (`refining`), reranking, and rewriting."""
 Parts = Mapping[ScorePart, float]
 """What each gave. Together they are the raw score."""

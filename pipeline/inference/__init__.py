@@ -3,7 +3,7 @@
 from typing import Literal, Protocol
 
 from pipeline.inference.none import NoEmbedder
-from pipeline.ports import Embedder, LanguageModel, Reranker
+from pipeline.ports import Clock, Embedder, LanguageModel, Publisher, Reranker, Rewriter
 
 
 def open_embedder(
@@ -86,3 +86,16 @@ def open_model(
         output_tokens=output_tokens,
         concurrency=concurrency,
     )
+
+
+class ClosableRewriter(Rewriter, Protocol):
+    """Whoever opens it closes it."""
+
+    async def aclose(self) -> None: ...
+
+
+def open_rewriter(model: LanguageModel, publisher: Publisher, clock: Clock) -> ClosableRewriter:
+    """Other ways to ask by a language model; what they cost goes to the log."""
+    from pipeline.inference.rewriting import ModelRewriter  # noqa: PLC0415 - see above
+
+    return ModelRewriter(model, publisher, clock)

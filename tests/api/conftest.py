@@ -93,7 +93,7 @@ def explaining(store: Store, cache: NamespaceCache, clock: FixedClock) -> Explai
     )
     models = Models(embedder)
     return Explaining(
-        partial(found, cache, models),
+        partial(found, cache, models, clock),
         cache,
         Profiling(profiles, cache, clock),
         models,

@@ -1,5 +1,6 @@
 """The service with a language model: better memories while it answers, and nothing lost while it does not."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 from schemas.events import UsageRecorded
 from schemas.topics import USAGE_RECORDED
-from tests.pipeline.inference.model import ModelDouble, answering, refused, said
+from tests.pipeline.inference.model import ModelDouble, answering, attentive, refused, said
 from tests.service.generations import differences, rows_of
 from tests.service.world import World, until, world
 
@@ -171,3 +172,33 @@ async def test_one_answer_that_does_not_come_holds_up_nobody_else(tmp_path: Path
         double.released.set()
         await service.settled()
         assert await memories(service, "slow") == ["Ada sails."]
+
+
+async def test_it_says_how_else_to_ask_and_while_it_does_not_the_rules_do(tmp_path: Path) -> None:
+    def mind(body: dict[str, Any]) -> str:
+        asked = body["messages"][-1]["content"]
+        return json.dumps({"questions": ["Ada's boat"]}) if "vessel" in asked else attentive(body)
+
+    double = ModelDouble(mind)
+    async with thinking(tmp_path, double) as service:
+        await service.add("home", "Ada has a boat.", id="a")
+        await service.settled()
+        asked = {"query": "Whose vessel?", "rewriteQuery": True}
+
+        async def answers() -> set[str]:
+            found = await service.client.ok("POST", "/ns/home/search", asked)
+            return {one.get("memory") or one["chunk"] for one in found["results"]}
+
+        assert await until(answers, "an answer in time") == {"Ada has a boat."}
+        double.fail(refused(429, "slow down"), times=1000)
+        assert await answers() == set()
+
+        async def told() -> list[Any]:
+            events = [
+                UsageRecorded.model_validate_json(record.value)
+                async for record in service.pipeline.bus.read(USAGE_RECORDED.name)
+            ]
+            return [one for one in events if one.outcome == "rewritten"]
+
+        [one, *_] = await until(told, "its cost")
+        assert (one.purpose, one.calls, one.input_tokens, one.output_tokens) == ("queries", 1, 100, 20)

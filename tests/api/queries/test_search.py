@@ -12,6 +12,7 @@ from pipeline.inference.none import NoEmbedder
 from pipeline.ports import Embedder, Reranker
 from schemas.events import Relation
 from schemas.http.search import SearchAnswer, SearchBody, SearchResult
+from tests.fakes import FixedClock
 from tests.pipeline.index.world import NOW, World
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +27,7 @@ async def _search(
     **body: Any,
 ) -> SearchAnswer:
     asked = SearchBody.model_validate({"query": query, **body})
-    find = partial(found, world.cache, Models(embedder or world.embedder, reranker))
+    find = partial(found, world.cache, Models(embedder or world.embedder, reranker), FixedClock())
     return await search(find, world.namespace(), asked)
 
 

@@ -9,6 +9,7 @@ from api.queries.widening import beside
 from pipeline.inference.wordllama import WordLlamaEmbedder
 from pipeline.text.terms import term_hashes
 from schemas.http.search import SearchBody
+from tests.fakes import FixedClock
 from tests.pipeline.index.world import World
 
 pytestmark = pytest.mark.anyio
@@ -38,7 +39,9 @@ async def test_what_is_said_in_other_words_gains_and_what_has_them_loses_nothing
     plain, rewritten = [
         {
             hit.id: hit.raw
-            for hit in (await found(world.cache, Models(EMBEDDER), world.namespace(), body)).hits
+            for hit in (
+                await found(world.cache, Models(EMBEDDER), FixedClock(), world.namespace(), body)
+            ).hits
         }
         for body in (
             SearchBody.model_validate({"query": "long film", "threshold": 0, "rewriteQuery": again})
