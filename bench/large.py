@@ -2,8 +2,8 @@
 
 Documents of ten passages of 300 characters (`bench.texts`, the same seed, the same texts), embedded by the
 default embedder, in the service's own tables, searched by its own index without HTTP. Beside it the same with
-an exact cosine for every row, and the floor: numpy over the same vectors, nothing else. Processor time
-says more than the clock where others work.
+an exact cosine for every row, and the floor: numpy over the same vectors, nothing else; with `--qdrant`
+also Qdrant's local engine over them. Processor time says more than the clock where others work.
 """
 
 import argparse
@@ -21,6 +21,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
+from bench.peers.__main__ import CACHE, HERE, call, installed
 from bench.texts import SUBJECTS, Writer
 from pipeline.index.asking import ask
 from pipeline.index.cache import NamespaceCache
@@ -69,6 +70,8 @@ class Measured:
     floor_cpu: float
     same: float
     resident: int
+    qdrant_cpu: float | None = None
+    """Where it was asked for."""
 
 
 def main() -> None:
@@ -77,15 +80,19 @@ def main() -> None:
     options.add_argument("--passages", type=int, nargs="+", default=[10_000, 30_000, 100_000, 300_000])
     options.add_argument("--data", type=Path, help="keep the tables here, and use those that are there")
     options.add_argument("--cache", type=int, default=Settings.model_fields["cache_bytes"].default)
+    options.add_argument("--qdrant", action="store_true", help="measure Qdrant's local engine as well")
+    options.add_argument("--peers", type=Path, default=CACHE, help="folder of its environment")
+    options.add_argument("--uv", default=".uv/bin/uv", help="the uv that installs it")
     chosen = options.parse_args()
+    peer = installed("qdrant", chosen.peers / "qdrant", chosen.uv) if chosen.qdrant else None
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         for passages in chosen.passages:
             data = (chosen.data or Path(folder)) / str(passages)
-            print(json.dumps(asdict(asyncio.run(measured(data, passages, chosen.cache)))), flush=True)
+            print(json.dumps(asdict(asyncio.run(measured(data, passages, chosen.cache, peer)))), flush=True)
 
 
-async def measured(data: Path, passages: int, limit: int) -> Measured:
-    """Fill the tables where they are not there yet, and search."""
+async def measured(data: Path, passages: int, limit: int, peer: str | None) -> Measured:
+    """Fill the tables where they are not there yet, and search. `peer`: a Python with Qdrant's client."""
     embedder = WordLlamaEmbedder.packaged()
     fresh = not await asyncio.to_thread(data.exists)
     store = await open_store(
@@ -108,7 +115,9 @@ async def measured(data: Path, passages: int, limit: int) -> Measured:
     resident, held = psutil.Process().memory_info().rss, index.nbytes
     _forget_codes(index)
     exact, _, exact_cpus = await _asked(index, embedder, queries[: SEARCHES // 3], ANY)
-    floor = _floor(index, [(await ask(index, embedder, query)).vector for query in queries[:10]])
+    vectors = [(await ask(index, embedder, query)).vector for query in queries[:10]]
+    floor = _floor(index, vectors)
+    qdrant = None if peer is None else await asyncio.to_thread(_qdrant, peer, index, vectors)
     await store.close()
     return Measured(
         passages=passages,
@@ -125,6 +134,7 @@ async def measured(data: Path, passages: int, limit: int) -> Measured:
         floor_cpu=floor,
         same=mean(_shared(some, others) for some, others in zip(found, exact, strict=False)),
         resident=resident,
+        qdrant_cpu=qdrant,
     )
 
 
@@ -199,6 +209,19 @@ def _floor(index: NamespaceIndex, vectors: Sequence[Vector]) -> float:
         near = np.concatenate([cosines(matrix, vector) for matrix in matrices])
         best(near, np.arange(len(near)), FOUND)
         taken.append(1000 * (time.process_time() - cpu))
+    return median(taken)
+
+
+def _qdrant(python: str, index: NamespaceIndex, vectors: Sequence[Vector]) -> float:
+    """Milliseconds of the processor that Qdrant's local engine takes for the same cosines."""
+    with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
+        rows, questions, answer = (
+            Path(folder) / name for name in ("rows.npy", "questions.npy", "answer.json")
+        )
+        np.save(rows, np.concatenate([one.segment.columns.vectors for one in index.chunks.view()]))
+        np.save(questions, np.stack(vectors))
+        call([python, str(HERE / "qdrant_large.py"), str(rows), str(questions), str(answer)])
+        taken: list[float] = json.loads(answer.read_text())["milliseconds"]
     return median(taken)
 
 

@@ -124,18 +124,24 @@ def _given(corpus: Corpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
 
 def _run(name: str, home: Path, uv: str, given: Path) -> dict[str, Any]:
     """Install where it is not yet, and let it answer."""
-    python = home / "bin" / "python"
-    if not (home / ".installed").exists():
-        _call([uv, "venv", "--quiet", "--clear", str(home), "--python", sys.executable])
-        _call([uv, "pip", "install", "--quiet", "--python", str(python), *PEERS[name]])
-        (home / ".installed").touch()
     answer = given.with_name(f"{name}.json")
-    _call([str(python), str(HERE / f"{name}.py"), str(given), str(answer)])
+    call([installed(name, home, uv), str(HERE / f"{name}.py"), str(given), str(answer)])
     found: dict[str, Any] = json.loads(answer.read_text())
     return found
 
 
-def _call(command: list[str]) -> None:
+def installed(name: str, home: Path, uv: str) -> str:
+    """The Python of a peer's environment, which is made where it is not there yet."""
+    python = home / "bin" / "python"
+    if not (home / ".installed").exists():
+        call([uv, "venv", "--quiet", "--clear", str(home), "--python", sys.executable])
+        call([uv, "pip", "install", "--quiet", "--python", str(python), *PEERS[name]])
+        (home / ".installed").touch()
+    return str(python)
+
+
+def call(command: list[str]) -> None:
+    """Run a command to its end; subprocess.SubprocessError where it fails or takes too long."""
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)  # noqa: S603 - our own
 
 
