@@ -12,7 +12,7 @@ from pipeline.index.hits import Kind, Wanted
 from pipeline.index.live import Visible, look
 from pipeline.index.parameters import CANDIDATES, EXACT_ROWS, NOMINATED
 from pipeline.index.parts import Parts, ScorePart
-from pipeline.index.scoring import Question, best, meaning, of_documents, of_meaning
+from pipeline.index.scoring import Question, best, meaning, of_documents
 from pipeline.index.segments import C
 from pipeline.rows import ChunkColumns, MemoryColumns
 
@@ -121,27 +121,33 @@ def _best_of(found: Sequence[Found], most: int) -> list[Found]:
     return [Found(one.part, one.rows[keep], one.scores[keep]) for one, keep in kept]
 
 
-def _best(question: Question, part: Part, rows: NDArray[np.intp], most: int, *, exact: bool) -> Found:
-    """The `most` best of these rows of a segment."""
+def _best(question: Question, part: Part, rows: NDArray[np.intp] | None, most: int, *, exact: bool) -> Found:
+    """The `most` best of these rows of a segment; None: of all."""
     words, documents = question.words(kind_of(part), part.segment.postings), part.documents
-    vectors, codes, scale = part.segment.columns.vectors, part.segment.codes, question.scale.words
-    nominated = max(most, NOMINATED)
-    if not exact and codes is not None and question.compares(vectors) and len(rows) > nominated:
-        told = words.telling()
-        rough = scale * told
+    vectors, codes, scale = part.segment.columns.vectors, part.segment.codes, question.scale
+    many, nominated = len(documents) if rows is None else len(rows), max(most, NOMINATED)
+    if not exact and codes is not None and question.compares(vectors) and many > nominated:
+        told, rough = words.telling(), codes.near(question.vector)
+        rough *= scale.meaning
+        rough += scale.words * told
         rough += of_documents(question, documents)
-        rough += of_meaning(question, codes.near(question.vector))
-        rows = np.sort(best(rough, rows, nominated))
-        scores = scale * words.more(told[rows], rows, question.weights.passed_over)
+        rows = _nominated(rough, rows, nominated)
+        scores = scale.words * words.more(told[rows], rows, question.weights.passed_over)
         scores += of_documents(question, documents[rows])
         scores += meaning(question, vectors[rows])
         chosen = best(scores, np.arange(len(rows)), most)
         return Found(part, rows[chosen], scores[chosen])
-    scores = scale * words.every() + of_documents(question, documents)
+    scores = scale.words * words.every() + of_documents(question, documents)
     if question.compares(vectors):
         scores += meaning(question, vectors)
-    rows = best(scores, rows, most)
+    rows = best(scores, np.arange(many) if rows is None else rows, most)
     return Found(part, rows, scores[rows])
+
+
+def _nominated(scores: NDArray[np.float32], rows: NDArray[np.intp] | None, many: int) -> NDArray[np.intp]:
+    """As many of these rows as score best, ascending: what lies together is read together."""
+    chosen = np.argpartition(scores if rows is None else scores[rows], -many)[-many:]
+    return np.sort(chosen if rows is None else rows[chosen])
 
 
 def _explained(question: Question, found: Found) -> list[Scored]:
@@ -182,13 +188,13 @@ def passed(
     return parts if passing is None else [look(part.segment, documents, passing) for part in parts]
 
 
-def _rows(part: Part, *, forgotten: bool, witnesses: bool) -> NDArray[np.intp]:
-    """The rows that may be results, ascending; as `witnesses` also memories that hold no more."""
+def _rows(part: Part, *, forgotten: bool, witnesses: bool) -> NDArray[np.intp] | None:
+    """The rows that may be results, ascending, None for all; as `witnesses` also memories that end."""
     columns = part.segment.columns
     if part.mask is None and isinstance(columns, ChunkColumns):
-        return np.arange(len(part.segment))
+        return None
     if witnesses and isinstance(columns, MemoryColumns):
-        return np.arange(len(part.segment)) if part.mask is None else np.flatnonzero(part.mask)
+        return None if part.mask is None else np.flatnonzero(part.mask)
     return np.flatnonzero(visible(part, forgotten=forgotten))
 
 

@@ -1,7 +1,7 @@
 """Vectors as signs: 32 bytes say which rows of thousands are worth an exact cosine.
 
-A row is the signs of its differences from the mean of its segment. A question's numbers are taken as two
-sizes, large and small, each with its sign; what both agree on is counted with xor and bit counts.
+A row is the signs of its differences from the mean of its segment, a question the signs of the larger half
+of its numbers: how many of these differ is counted with xor and bit counts.
 """
 
 from dataclasses import dataclass
@@ -38,22 +38,17 @@ class Codes:
     def near(self, vector: Vector) -> NDArray[np.float32]:
         """About the cosine of every row: the order of the best thousands, not their scores."""
         size = np.abs(vector)
-        large = size > np.median(size)
-        small = float(size[~large].mean()) if not large.all() else 0.0
-        more = (float(size[large].mean()) if large.any() else small) - small
+        large = size >= np.median(size)
+        counted, mean = int(np.count_nonzero(large)), size[large].mean()
         signs, chosen = _packed(vector[None] > 0)[0], _packed(large[None])[0]
-        apart = np.zeros(self.planes.shape[1], np.uint16)
-        apart_large = np.zeros_like(apart)
-        differing, bits = np.empty_like(self.planes[0]), np.empty(self.planes.shape[1], np.uint8)
+        apart = np.zeros(self.planes.shape[1], np.min_scalar_type(counted))
+        differing, bits = np.empty_like(self.planes[0]), np.empty(len(apart), np.uint8)
         for plane, sign, here in zip(self.planes, signs, chosen, strict=True):
             np.bitwise_xor(plane, sign, out=differing)
-            apart += np.bitwise_count(differing, out=bits)
             np.bitwise_and(differing, here, out=differing)
-            apart_large += np.bitwise_count(differing, out=bits)
-        most = small * len(vector) + more * int(np.count_nonzero(large))
-        near: NDArray[np.float32] = np.float32(-2 * small) * apart
-        near += np.float32(-2 * more) * apart_large
-        near += np.float32(most)
+            apart += np.bitwise_count(differing, out=bits)
+        near = np.multiply(apart, np.float32(-2 * mean), dtype=np.float32)
+        near += np.float32(counted * mean)
         near *= self.sizes
         near += np.float32(self.mean @ vector)
         return near

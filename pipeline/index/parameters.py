@@ -34,7 +34,7 @@ CANDIDATES: Mapping[Kind, int] = {"chunk": 256, "memory": 128}
 """Rows that are looked at twice: cues in their text, and what memories say of passages. With 128 passages 0.2
 points less of LoCoMo's evidence stand within 2,000 tokens; 64 memories find 0.7 less by themselves."""
 EXACT_ROWS = 32_768
-NOMINATED = 512
+NOMINATED = 640
 """In larger namespaces the cosines of a segment are exact for so many of its rows, by their codes: from there
 on it is quicker, and finds the same ten (docs/benchmarks.md)."""
 COMMON = 0.05

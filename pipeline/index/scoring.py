@@ -212,11 +212,7 @@ def of_documents(question: Question, documents: NDArray[np.int32]) -> NDArray[np
 
 def meaning(question: Question, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """What the vectors of rows give to their raw scores."""
-    return of_meaning(question, cosines(vectors, question.vector))
-
-
-def of_meaning(question: Question, near: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The same of cosines."""
+    near = cosines(vectors, question.vector)
     gained: NDArray[np.float32] = question.scale.meaning * (near - question.scale.floor)
     return gained
 
