@@ -38,10 +38,10 @@ from api.routes import (
 from api.state import Serving
 
 _INTERFACE = (
+    recall,
     documents,
     listing,
     memories,
-    recall,
     explain,
     namespaces,
     organization,
@@ -57,6 +57,7 @@ _INTERFACE = (
     audit,
     growth,
 )
+"""What is asked most comes first: to find the place of a request, each is asked in turn."""
 _STRICT = False
 """A body without a content type is read as JSON."""
 Opening = Callable[[], AbstractAsyncContextManager[Serving]]
