@@ -46,7 +46,7 @@ def meant(question: Question, query: str, hits: Sequence[Hit], vectors: WordVect
         share = _share(asked, hit.text, vectors)
         cosine = 0.0 if by_words else float(np.vecdot(hit.vector, question.vector))
         enough = share >= MEANT_BY_WORDS if by_words else share >= LEAST and share + cosine >= MEANT
-        if enough and not (_FIRST.intersection(said) and _is_of_another(hit.text, asked)):
+        if enough and not (_FIRST.intersection(said) and _is_of_another(hit.text, asked, vectors)):
             found.append(hit)
     return found
 
@@ -75,7 +75,7 @@ def _share(asked: Sequence[_Asked], text: str, vectors: WordVectors | None) -> f
     return had / total if total else 0.0
 
 
-def _is_of_another(text: str, asked: Sequence[_Asked]) -> bool:
+def _is_of_another(text: str, asked: Sequence[_Asked], vectors: WordVectors | None) -> bool:
     """`User's sister lives in Rome` is not where "I" live: whoever it is about is not in the description."""
     owned = _OWNED.match(text)
-    return owned is not None and not {one.term for one in asked}.intersection(terms(owned["who"]))
+    return owned is not None and not _share(asked, owned["who"], vectors)

@@ -52,6 +52,11 @@ async def test_in_scripts_without_spaces_what_only_ends_alike_stays(world: World
     assert await _meant(world, "猫が好きです") == []
 
 
+async def test_what_is_mine_may_be_spelled_otherwise(world: World) -> None:
+    await _remembering(world, ["User's favorite color is now green"])
+    assert await _meant(world, "my favourite colour") == ["User's favorite color is now green"]
+
+
 async def test_what_is_mine_is_not_my_sisters(world: World) -> None:
     await _remembering(world, ["User lives in Lisbon", "User's sister Clara lives in Rome"])
     assert await _meant(world, "where I live") == ["User lives in Lisbon"]
