@@ -20,7 +20,7 @@ class Sentence:
 _FENCE = re.compile(r"^[ ]{0,3}(```+|~~~+)")
 _SKIPPED = re.compile(
     r"^(?:\s{0,3}#{1,6}\s|\s*\||\s*<[/!a-zA-Z]|(?: {4}|\t)\S|\s*[-=*_]{3,}\s*$|\s*\[[^\]]+\]:\s|"
-    r"\s*[$>]{1,3} )"
+    r"\s*[$>]{1,3} |(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject):(?:\s|$))"
 )
 _ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
 _STOP = re.compile(

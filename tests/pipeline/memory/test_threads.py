@@ -3,7 +3,7 @@
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.memory.drafts import drafts
@@ -136,6 +136,7 @@ LINES = st.sampled_from(
 
 
 @settings(max_examples=60)
+@example(["Date: x", "On 8 May 2023, Bob wrote:", "From: Ann"])
 @given(st.lists(LINES, max_size=12))
 def test_any_thread_is_read_and_its_spans_are_what_was_said(lines: list[str]) -> None:
     document = "\n".join(lines)
