@@ -145,6 +145,10 @@ class MemoryRow:
         return self.is_latest and self.forgotten_at is None
 
 
+_WIDEST = 4
+"""Bytes of one character in UTF-8."""
+
+
 @dataclass(frozen=True, slots=True)
 class Texts:
     """Many strings end to end in one UTF-8 buffer: what Arrow holds, without a Python object for each.
@@ -172,6 +176,13 @@ class Texts:
         data = self.data
         bounds = zip(self.offsets[rows].tolist(), self.offsets[rows + 1].tolist(), strict=True)
         return [str(data[start:end], "utf-8", "surrogatepass") for start, end in bounds]
+
+    def heads(self, rows: NDArray[np.intp], characters: int) -> list[bytes]:
+        """At least so many characters of each, as they are encoded; the last may be cut."""
+        begin = self.offsets[rows]
+        end = np.minimum(self.offsets[rows + 1], begin + _WIDEST * characters)
+        data = self.data
+        return [bytes(data[start:stop]) for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
     def spaces(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         """How many spaces each of these has."""

@@ -1,8 +1,8 @@
 """The rows that score best by what the index knows of them: of few all, of many by their codes."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,32 +17,11 @@ from pipeline.index.segments import C
 from pipeline.rows import ChunkColumns, MemoryColumns
 
 Part = Visible[ChunkColumns] | Visible[MemoryColumns]
+Gave = Mapping[ScorePart, NDArray[np.float32]]
+"""What each part gave to the scores of the rows of a segment."""
+Number = TypeVar("Number", bound=np.generic)
 SAME = 4
 """Decimals of a score that count for the order; below, it is rounding."""
-
-
-class Scored(NamedTuple):
-    """A row and its raw score. `gave`: what that is made of, where an explanation is asked for."""
-
-    score: float
-    part: Part
-    row: int
-    gave: Parts | None = None
-
-    def gaining(self, name: ScorePart, amount: float) -> "Scored":
-        """The same row with so much more, or less."""
-        gave = None if self.gave is None else {**self.gave, name: self.gave.get(name, 0.0) + amount}
-        return Scored(self.score + amount, self.part, self.row, gave)
-
-    @property
-    def kind(self) -> Kind:
-        """What it is."""
-        return kind_of(self.part)
-
-    @property
-    def document(self) -> int:
-        """The ordinal of the document it is seen with."""
-        return int(self.part.documents[self.row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +49,14 @@ class Look:
         rows = _rows(part, forgotten=self.wanted.forgotten, witnesses="chunk" in self.wanted.kinds)
         return _best(self.question, part, rows, self.most(kind_of(part)), exact=self.exact)
 
-    def candidates(self, found: Iterable["Found"]) -> list[Scored]:
+    def candidates(self, found: Iterable["Found"]) -> "Candidates":
         """Of all segments at least as many of either kind as CANDIDATES says, where they are, in no order."""
         looked: dict[Kind, list[Found]] = {}
         for one in found:
             looked.setdefault(kind_of(one.part), []).append(one)
         best_of = [one for kind, some in looked.items() for one in _best_of(some, self.most(kind))]
-        explained = self.wanted.explained
-        return [
-            one
-            for some in best_of
-            for one in (_explained(self.question, some) if explained else some.scored())
-        ]
+        explained = [_explained(self.question, one) for one in best_of] if self.wanted.explained else None
+        return Candidates.of(best_of, explained, forgotten=self.wanted.forgotten)
 
 
 def few(parts: Sequence[Part]) -> bool:
@@ -105,10 +80,124 @@ class Found:
     rows: NDArray[np.intp]
     scores: NDArray[np.float32]
 
-    def scored(self) -> list[Scored]:
-        """One by one."""
-        pairs = zip(self.scores.tolist(), self.rows.tolist(), strict=True)
-        return [Scored(score, self.part, row) for score, row in pairs]
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Rows of some segments side by side, which get a second look. Arrays have one entry per row.
+
+    `documents`: the ordinal each is seen with. `gave`: what scores are made of, where an explanation is
+    asked for; NaN where a part has no say.
+    """
+
+    found: Sequence[Found]
+    scores: NDArray[np.float64]
+    documents: NDArray[np.int32]
+    chunks: NDArray[np.bool_]
+    """Whether it is a passage."""
+    holds: NDArray[np.bool_]
+    """Whether it was neither replaced nor forgotten."""
+    shown: NDArray[np.bool_]
+    """Whether it may be a result."""
+    gave: Mapping[ScorePart, NDArray[np.float64]] | None = None
+
+    @classmethod
+    def of(
+        cls, found: Sequence[Found], gave: Sequence["Gave"] | None = None, *, forgotten: bool = False
+    ) -> "Candidates":
+        """The rows of these segments, one after the other. `forgotten`: forgotten memories may be results."""
+        many = [len(one.rows) for one in found]
+        passages = [kind_of(one.part) == "chunk" for one in found]
+        names = dict.fromkeys(name for one in gave or () for name in one)
+        return cls(
+            found,
+            _joined([one.scores for one in found], np.float64),
+            _joined([one.part.documents[one.rows] for one in found], np.int32),
+            np.repeat(np.array(passages, np.bool_), many),
+            _joined([_holding(one) for one in found], np.bool_),
+            _joined([_holding(one, forgotten=forgotten) for one in found], np.bool_),
+            None if gave is None else {name: _given(name, gave, many) for name in names},
+        )
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def gaining(
+        self, name: ScorePart, amounts: NDArray[np.float64], rows: NDArray[np.intp] | NDArray[np.bool_]
+    ) -> "Candidates":
+        """The same, some of them with so much more, or less. Each has one of the amounts."""
+        scores = self.scores.copy()
+        scores[rows] += amounts
+        return replace(
+            self, scores=scores, gave=None if self.gave is None else self._more(name, amounts, rows)
+        )
+
+    def _more(
+        self, name: ScorePart, amounts: NDArray[np.float64], rows: NDArray[np.intp] | NDArray[np.bool_]
+    ) -> Mapping[ScorePart, NDArray[np.float64]]:
+        before = (self.gave or {}).get(name)
+        gave = np.full(len(self), np.nan) if before is None else before.copy()
+        gave[rows] = np.nan_to_num(gave[rows]) + amounts
+        return {**(self.gave or {}), name: gave}
+
+    def texts(self) -> list[str]:
+        """What each says."""
+        return [text for one in self.found for text in one.part.segment.columns.texts.some(one.rows)]
+
+    def beginnings(self, characters: int) -> list[bytes]:
+        """So many characters of each at least, where it has them."""
+        return [
+            head for one in self.found for head in one.part.segment.columns.texts.heads(one.rows, characters)
+        ]
+
+    def text(self, at: int) -> str:
+        """What a row says."""
+        part, row = self.place(at)
+        return part.segment.columns.texts[row]
+
+    def best(self, cut: float, kinds: Collection[Kind], limit: int) -> NDArray[np.intp]:
+        """The places of the best of these kinds from `cut` on, with what ties with the last: ids decide."""
+        wanted = [kind in kinds for kind in ("memory", "chunk")]
+        fits = np.array(wanted).take(self.chunks.astype(np.intp))
+        among = np.flatnonzero((self.scores >= cut) & fits & self.shown)
+        if len(among) <= limit:
+            return among
+        scores = self.scores[among]
+        least = np.partition(scores, len(among) - limit)[len(among) - limit] - 10.0**-SAME
+        best: NDArray[np.intp] = among[scores >= least]
+        return best
+
+    def place(self, at: int) -> tuple[Part, int]:
+        """The segment of a row, and its place there."""
+        for one in self.found:
+            if at < len(one.rows):
+                return one.part, int(one.rows[at])
+            at -= len(one.rows)
+        raise IndexError(at)
+
+    def made_of(self, at: int) -> Parts | None:
+        """What a row's score is made of."""
+        if self.gave is None:
+            return None
+        return {name: float(gave[at]) for name, gave in self.gave.items() if not np.isnan(gave[at])}
+
+
+def _joined(parts: Sequence[NDArray[Any]], kind: type[Number]) -> NDArray[Number]:
+    return np.concatenate([np.zeros(0, kind), *parts], dtype=kind, casting="same_kind")
+
+
+def _holding(found: Found, *, forgotten: bool = False) -> NDArray[np.bool_]:
+    """Which rows hold; with `forgotten` also those that were forgotten."""
+    columns, rows = found.part.segment.columns, found.rows
+    if not isinstance(columns, MemoryColumns):
+        return np.ones(len(rows), np.bool_)
+    gone = columns.forgotten[rows]
+    holds: NDArray[np.bool_] = (columns.is_latest[rows] & ~gone) | (gone & forgotten)
+    return holds
+
+
+def _given(name: ScorePart, gave: Sequence["Gave"], many: Sequence[int]) -> NDArray[np.float64]:
+    parts = [one.get(name, np.full(count, np.nan)) for one, count in zip(gave, many, strict=True)]
+    return _joined(parts, np.float64)
 
 
 def _best_of(found: Sequence[Found], most: int) -> list[Found]:
@@ -150,30 +239,18 @@ def _nominated(scores: NDArray[np.float32], rows: NDArray[np.intp] | None, many:
     return np.sort(chosen if rows is None else rows[chosen])
 
 
-def _explained(question: Question, found: Found) -> list[Scored]:
-    """One by one, each with what its score is made of."""
+def _explained(question: Question, found: Found) -> Gave:
+    """What the scores of its rows are made of."""
     part, rows, segment = found.part, found.rows, found.part.segment
     words = question.words(kind_of(part), segment.postings)
     told = words.more(np.zeros(len(rows), np.float32), rows, question.weights.terms)
-    gave: dict[ScorePart, list[float]] = {
-        "words": (question.scale.words * told).tolist(),
-        "document": of_documents(question, part.documents[rows]).tolist(),
+    gave: dict[ScorePart, NDArray[np.float32]] = {
+        "words": question.scale.words * told,
+        "document": of_documents(question, part.documents[rows]),
     }
     if question.compares(segment.columns.vectors):
-        gave["meaning"] = meaning(question, segment.columns.vectors[rows]).tolist()
-    return [
-        one._replace(gave={name: amounts[at] for name, amounts in gave.items()})
-        for at, one in enumerate(found.scored())
-    ]
-
-
-def top(found: list[Scored], limit: int) -> list[Scored]:
-    """The best, with whatever ties with the last, so that ids decide."""
-    if len(found) <= limit:
-        return found
-    found.sort(key=lambda one: -one.score)
-    least = found[limit - 1].score - 10.0**-SAME
-    return [one for one in found if one.score >= least]
+        gave["meaning"] = meaning(question, segment.columns.vectors[rows])
+    return gave
 
 
 def kind_of(part: Part) -> Kind:
@@ -196,16 +273,6 @@ def _rows(part: Part, *, forgotten: bool, witnesses: bool) -> NDArray[np.intp] |
     if witnesses and isinstance(columns, MemoryColumns):
         return None if part.mask is None else np.flatnonzero(part.mask)
     return np.flatnonzero(visible(part, forgotten=forgotten))
-
-
-def is_shown(one: Scored, *, forgotten: bool) -> bool:
-    """Whether a candidate may be a result, as `visible` says."""
-    columns = one.part.segment.columns
-    if not isinstance(columns, MemoryColumns):
-        return True
-    return bool(columns.is_latest[one.row] and not columns.forgotten[one.row]) or (
-        forgotten and bool(columns.forgotten[one.row])
-    )
 
 
 def visible(part: Part, *, forgotten: bool) -> NDArray[np.bool_]:

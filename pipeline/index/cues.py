@@ -36,7 +36,8 @@ _NUMBER = re.compile(
     r"\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|once|twice|couple|few|several|many)\b",
     re.IGNORECASE,
 )
-_LONGEST_NAME = 40
+LONGEST_NAME = 40
+"""Characters before the colon after a speaker's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,11 @@ class Cues:
         away = min((_days_between(when, day) for when in self.times), default=None)
         return 0.0 if away is None else DATE * math.exp(-away / DATE_DAYS)
 
+    @property
+    def anywhere(self) -> bool:
+        """Whether any text may gain something, and not only one that names a speaker at its beginning."""
+        return self.when or self.how_many
+
     def gains(self, text: str) -> list[tuple[ScorePart, float]]:
         """What a text gains by the others."""
         gained: list[tuple[ScorePart, float]] = []
@@ -86,11 +92,11 @@ class Cues:
 
     def _spoken(self, text: str) -> float:
         """The share of a text that stands in lines of somebody the question names (`Name: text`)."""
-        if ":" not in text[:_LONGEST_NAME]:
+        if ":" not in text[:LONGEST_NAME]:
             return 0.0
         said, speaks = 0, False
         for line in text.split("\n"):
-            name, colon, _ = line[:_LONGEST_NAME].partition(":")
+            name, colon, _ = line[:LONGEST_NAME].partition(":")
             if colon:
                 speaks = not self.words.isdisjoint(_names(name))
             said += len(line) * speaks

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.index.candidates import SAME, Scored, is_shown, top, visible
+from pipeline.index.candidates import SAME, Candidates, visible
 from pipeline.index.documents import NO_DOCUMENT, DocumentSide
 from pipeline.index.hits import Hit, Remembered, Wanted
 from pipeline.index.live import Visible
@@ -15,13 +15,11 @@ from pipeline.index.scoring import Question, best, cosines
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
 
-def find(question: Question, wanted: Wanted, documents: DocumentSide, among: Sequence[Scored]) -> list[Hit]:
+def find(question: Question, wanted: Wanted, documents: DocumentSide, among: Candidates) -> list[Hit]:
     """The best of the candidates after a second look, best first."""
-    cut = question.scale.cut(wanted.threshold)
     again = refined(question, among, documents)
-    kept = [one for one in again if one.score >= cut and one.kind in wanted.kinds]
-    found = top([one for one in kept if is_shown(one, forgotten=wanted.forgotten)], wanted.limit)
-    return ranked([_hit(question, documents, one) for one in found], wanted.limit)
+    chosen = again.best(question.scale.cut(wanted.threshold), wanted.kinds, wanted.limit)
+    return ranked([_hit(question, documents, again, at) for at in chosen.tolist()], wanted.limit)
 
 
 def nearest(parts: Iterable[Visible[MemoryColumns]], vector: Vector, limit: int) -> list[tuple[str, float]]:
@@ -70,19 +68,20 @@ def ranked(hits: Iterable[Hit], limit: int) -> list[Hit]:
     return sorted(hits, key=lambda hit: (-round(hit.raw, SAME), hit.kind, hit.id))[:limit]
 
 
-def _hit(question: Question, documents: DocumentSide, one: Scored) -> Hit:
-    row, columns = one.row, one.part.segment.columns
+def _hit(question: Question, documents: DocumentSide, found: Candidates, at: int) -> Hit:
+    part, row = found.place(at)
+    columns, raw = part.segment.columns, float(found.scores[at])
     created_at = int(columns.created_at[row])
     hit = partial(
         Hit,
         id=columns.ids[row],
         text=columns.texts[row],
-        raw=one.score,
-        similarity=round(question.scale.similarity(one.score), 4),
-        document=documents.facts(one.document) or NO_DOCUMENT,
+        raw=raw,
+        similarity=round(question.scale.similarity(raw), 4),
+        document=documents.facts(int(found.documents[at])) or NO_DOCUMENT,
         vector=columns.vectors[row],
         created_at=created_at,
-        gave=one.gave,
+        gave=found.made_of(at),
     )
     if isinstance(columns, ChunkColumns):
         return hit(

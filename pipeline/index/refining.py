@@ -1,100 +1,114 @@
 """A second look at the candidates: cues in their text, and what memories and passages say of each other."""
 
-import math
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline.index.candidates import Scored
-from pipeline.index.cues import Cues
+from pipeline.index.candidates import Candidates
+from pipeline.index.cues import LONGEST_NAME, Cues
 from pipeline.index.documents import DocumentSide
 from pipeline.index.parameters import ANSWERS, OUTDATED, REMEMBERED, REPEATED
+from pipeline.index.parts import ScorePart
 from pipeline.index.scoring import Question
-from pipeline.rows import ChunkColumns, MemoryColumns
+from pipeline.rows import MemoryColumns
+
+_BEGINNINGS = np.int64(1) << 40
+"""More than the characters of any document: one number says in which something begins, and where."""
 
 
-def refined(question: Question, found: Sequence[Scored], documents: DocumentSide) -> list[Scored]:
+def refined(question: Question, found: Candidates, documents: DocumentSide) -> Candidates:
     """The same rows, scored again: pure, so that it does not matter where they came from."""
-    again = _cued(question.cues, found, documents)
-    lifts: dict[int, float] = {}
-    stale: dict[int, float] = {}
-    home = _homes(found)
-    for memory, passage in home.items():
-        scores = lifts if _holds(found[memory]) else stale
-        scores[passage] = max(scores.get(passage, -math.inf), again[memory].score)
-    for passage, score in lifts.items():
-        again[passage] = again[passage].gaining("remembered", max(REMEMBERED * score, 0.0))
-    answers = question.scale.cut(ANSWERS)
-    for passage, score in stale.items():
-        if score > max(lifts.get(passage, -math.inf), answers):
-            again[passage] = again[passage].gaining("outdated", -OUTDATED)
-    for memory, passage in home.items():
-        if _holds(found[memory]) and again[passage].score >= again[memory].score:
-            again[memory] = again[memory].gaining("repeated", -REPEATED)
-    return again
+    again = _dated(question.cues, _cued(question.cues, found), documents)
+    made = homes(again.documents, again.chunks, *_spans(again))
+    if not len(made.memories):
+        return again
+    holds = again.holds[made.memories]
+    said, replaced = _most(again, made, holds), _most(again, made, ~holds)
+    lifted = np.flatnonzero(said > 0.0)
+    again = again.gaining("remembered", REMEMBERED * said[lifted], lifted)
+    outdated = np.flatnonzero(replaced > np.maximum(said, question.scale.cut(ANSWERS)))
+    again = again.gaining("outdated", np.full(len(outdated), -OUTDATED), outdated)
+    repeated = made.memories[holds & (again.scores[made.passages] >= again.scores[made.memories])]
+    return again.gaining("repeated", np.full(len(repeated), -REPEATED), repeated)
 
 
-def _cued(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -> list[Scored]:
-    """With what the cues of the question give."""
-    of_its_time = _of_its_time(cues, found, documents)
-    cued = []
-    for one, text in zip(found, _texts(found), strict=True):
-        scored = one
+def _most(found: Candidates, made: "Homes", among: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """By place of a passage what the best of these memories of it scores; -inf where there is none."""
+    most = np.full(len(found), -np.inf)
+    np.maximum.at(most, made.passages[among], found.scores[made.memories[among]])
+    return most
+
+
+def _cued(cues: Cues, found: Candidates) -> Candidates:
+    """With what the cues of the question give for what is said."""
+    gained: dict[ScorePart, dict[int, float]] = {}
+    for at, text in _promising(cues, found):
         for name, amount in cues.gains(text):
-            scored = scored.gaining(name, amount)
-        if of_its_time and (nearness := of_its_time.get(one.document)):
-            scored = scored.gaining("date", nearness)
-        cued.append(scored)
-    return cued
+            gained.setdefault(name, {})[at] = amount
+    for name, amounts in gained.items():
+        found = found.gaining(name, np.array(list(amounts.values())), np.array(list(amounts)))
+    return found
 
 
-def _texts(found: Sequence[Scored]) -> Iterator[str]:
-    """What each says; those of a segment are read together."""
-    for part, some in groupby(found, lambda one: one.part):
-        yield from part.segment.columns.texts.some(np.array([one.row for one in some]))
+def _promising(cues: Cues, found: Candidates) -> Iterable[tuple[int, str]]:
+    """The places and texts of those that may gain something by what they say."""
+    if cues.anywhere:
+        return enumerate(found.texts())
+    heads = found.beginnings(LONGEST_NAME)
+    return [(at, found.text(at)) for at, head in enumerate(heads) if b":" in head]
 
 
-def _of_its_time(cues: Cues, found: Sequence[Scored], documents: DocumentSide) -> dict[int, float]:
-    """What rows gain by the day of their document, by its ordinal."""
+def _dated(cues: Cues, found: Candidates, documents: DocumentSide) -> Candidates:
+    """With what rows gain by the day of their document."""
     if not cues.times:
-        return {}
-    facts = {ordinal: documents.facts(ordinal) for ordinal in {one.document for one in found}}
-    return {ordinal: cues.nearness(one.day) for ordinal, one in facts.items() if one is not None}
+        return found
+    ordinals, which = np.unique(found.documents, return_inverse=True)
+    facts = [documents.facts(ordinal) for ordinal in ordinals.tolist()]
+    near = np.array([0.0 if one is None else cues.nearness(one.day) for one in facts])[which]
+    rows = np.flatnonzero(near)
+    return found.gaining("date", near[rows], rows)
 
 
-def _homes(found: Sequence[Scored]) -> dict[int, int]:
-    """By the place of a memory that of the passage it was made of, where both are among these."""
-    places = {at: start for at, one in enumerate(found) if (start := _made_at(one)) >= 0}
-    if not places:
-        return {}
-    passages: dict[int, list[tuple[int, int, int]]] = {}
-    for at, one in enumerate(found):
+@dataclass(frozen=True, slots=True)
+class Homes:
+    """The places of memories and those of the passages they were made of, each with its own."""
+
+    memories: NDArray[np.intp]
+    passages: NDArray[np.intp]
+
+
+def homes(
+    documents: NDArray[np.int32],
+    chunks: NDArray[np.bool_],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> Homes:
+    """Where both are among these rows: the last passage that begins before the memory, if it goes on there.
+
+    `chunks`: whether it is a passage, with `starts` and `ends`; a memory has `starts` alone (-1: none).
+    """
+    memories, passages = np.flatnonzero(~chunks & (starts >= 0)), np.flatnonzero(chunks)
+    if not len(memories) or not len(passages):
+        return Homes(memories[:0], passages[:0])
+    begin = documents * _BEGINNINGS + starts
+    passages = passages[np.lexsort((ends[passages], begin[passages]))]
+    before = begin[passages].searchsorted(begin[memories], side="right") - 1
+    among = passages[before]
+    there = (before >= 0) & (documents[among] == documents[memories]) & (starts[memories] < ends[among])
+    return Homes(memories[there], among[there])
+
+
+def _spans(found: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where in its document each passage begins and ends, and each memory begins."""
+    starts, ends = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for one in found.found:
         columns = one.part.segment.columns
-        if isinstance(columns, ChunkColumns):
-            span = (int(columns.starts[one.row]), int(columns.ends[one.row]), at)
-            passages.setdefault(one.document, []).append(span)
-    for spans in passages.values():
-        spans.sort()
-    homes: dict[int, int] = {}
-    for at, start in places.items():
-        spans = passages.get(found[at].document, [])
-        before = bisect_right(spans, start, key=lambda span: span[0])
-        if before and start < spans[before - 1][1]:
-            homes[at] = spans[before - 1][2]
-    return homes
-
-
-def _made_at(one: Scored) -> int:
-    """Where in its document the sentence of a memory begins; -1 for anything else."""
-    columns = one.part.segment.columns
-    return int(columns.starts[one.row]) if isinstance(columns, MemoryColumns) else -1
-
-
-def _holds(one: Scored) -> bool:
-    """Whether a memory was neither replaced nor forgotten."""
-    columns = one.part.segment.columns
-    return isinstance(columns, MemoryColumns) and bool(
-        columns.is_latest[one.row] and not columns.forgotten[one.row]
-    )
+        if isinstance(columns, MemoryColumns):
+            starts.append(columns.starts[one.rows])
+            ends.append(np.zeros(len(one.rows), np.int64))
+        else:
+            starts.append(columns.starts[one.rows])
+            ends.append(columns.ends[one.rows])
+    return np.concatenate(starts), np.concatenate(ends)

@@ -2,11 +2,21 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from pipeline.index.refining import homes
 from tests.pipeline.index.world import NOW, World
 
 pytestmark = pytest.mark.anyio
+ROWS = st.lists(
+    st.tuples(st.integers(0, 2), st.booleans(), st.integers(-1, 9), st.integers(0, 12)),
+    min_size=1,
+    max_size=12,
+)
+"""Document, whether it is a passage, where it begins and ends."""
 
 PASSAGES = ("Ann: Where did you go?", "Bob: To the sea, with my dog.", "Ann: The weather was awful here.")
 
@@ -94,3 +104,26 @@ async def test_a_question_about_a_day_finds_what_was_said_then(either: World) ->
     found = await either.found("Who had dinner with Ann on May 3, 2023?", threshold=0.0)
     assert found[0] == "two-0"
     assert (await either.found("Who had dinner with Ann in March 2026?", threshold=0.0))[0] == "three-0"
+
+
+@settings(max_examples=100, deadline=None)
+@given(rows=ROWS)
+def test_a_memory_belongs_to_the_last_passage_that_begins_before_it_and_goes_on_there(
+    rows: list[tuple[int, bool, int, int]],
+) -> None:
+    rows = [
+        (document, passage, max(start, 0) if passage else start, end)
+        for document, passage, start, end in rows
+    ]
+    documents, chunks, starts, ends = zip(*rows, strict=True)
+    expected = {}
+    for at, (document, passage, start, _) in enumerate(rows):
+        before = [
+            (begin, end, place)
+            for place, (other, is_passage, begin, end) in enumerate(rows)
+            if is_passage and other == document and begin <= start
+        ]
+        if not passage and before and start < max(before)[1]:
+            expected[at] = max(before)[2]
+    made = homes(np.array(documents, np.int32), np.array(chunks), np.array(starts), np.array(ends))
+    assert dict(zip(made.memories.tolist(), made.passages.tolist(), strict=True)) == expected
