@@ -155,7 +155,7 @@ async def test_what_is_written_all_through_a_replay_is_read_at_once_and_is_there
         stop, added = asyncio.Event(), 0
 
         async def remembered(name: str) -> bool:
-            return (await service.read("busy", name))["system"]["dreamingStatus"] == "done"
+            return bool((await service.read("busy", name))["system"]["dreamingStatus"] == "done")
 
         async def writes() -> int:
             number = 0
