@@ -13,12 +13,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+import lancedb
 import pyarrow as pa
 from lancedb import AsyncConnection
 
 from pipeline.store.base import Base
 from pipeline.store.codec import Codec, among, column_values, quoted, strings
-from pipeline.store.connecting import connect
 from pipeline.store.disk import Disk
 from pipeline.store.tables import open_if_there
 
@@ -154,7 +154,10 @@ class ConnectorStates:
     async def open(cls, uri: str, storage: Mapping[str, str] | None = None) -> "ConnectorStates":
         """In a folder or at an object store's URI, with its options."""
         folder = await asyncio.to_thread(_made, uri)
-        connection = await connect(uri if folder is None else str(folder), storage=storage)
+        connection = await lancedb.connect_async(
+            uri if folder is None else str(folder),
+            storage_options=None if storage is None else dict(storage),
+        )
         return cls(connection, folder)
 
     @asynccontextmanager

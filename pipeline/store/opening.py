@@ -20,7 +20,6 @@ from pipeline.store.base import Base
 from pipeline.store.catalog import Catalog
 from pipeline.store.chunks import Chunks
 from pipeline.store.codec import Codec
-from pipeline.store.connecting import connect
 from pipeline.store.documents import Documents
 from pipeline.store.filling import FillingBase
 from pipeline.store.locks import FolderLocks
@@ -165,10 +164,10 @@ async def open_store(
         index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
     )
     # A relative path would be taken for the name of a hosted database.
-    connection = await connect(
+    connection = await lancedb.connect_async(
         uri if folder is None else str(folder),
         session=session,
-        storage=storage,
+        storage_options=None if storage is None else dict(storage),
         read_consistency_interval=None if locks is None or filling else timedelta(0),
     )
     wanted = Meta(dimensions, shards, embedder, shared=filling or locks is not None)
@@ -198,7 +197,10 @@ async def agrees(
     folder = None if "://" in uri else Path(uri)
     if folder is not None and not folder.exists():
         return False
-    connection = await connect(uri if folder is None else str(folder.resolve()), storage=storage)
+    options = None if storage is None else dict(storage)
+    connection = await lancedb.connect_async(
+        uri if folder is None else str(folder.resolve()), storage_options=options
+    )
     return await agreement(connection, Meta(dimensions, shards, embedder, shared)) is not None
 
 
