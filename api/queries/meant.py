@@ -10,7 +10,7 @@ from pipeline.index.hits import Hit
 from pipeline.index.scoring import Question
 from pipeline.memory.voice import WRITER
 from pipeline.ports import WordVectors
-from pipeline.text.terms import is_dense, term_hash, term_hashes, terms, words
+from pipeline.text.terms import is_dense, telling, term_hash, terms, words
 
 MEANT = 1.05
 """The share of the description that a memory has, and their cosine, together: chosen, as the others, on the
@@ -65,10 +65,10 @@ def _share(asked: Sequence[_Asked], text: str, vectors: WordVectors | None) -> f
     total = sum(one.weight for one in asked)
     had = sum(one.weight for one in asked if one.term in there)
     others = [one for one in asked if one.term not in there and one.word is not None]
-    telling = [word for word in dict.fromkeys(words(text)) if term_hashes(word)]
-    if vectors is not None and others and telling:
+    said = telling(words(text))
+    if vectors is not None and others and said:
         wanted = vectors.word_vectors([one.word for one in others if one.word is not None])
-        likest = np.vecdot(wanted[:, None], vectors.word_vectors(telling)[None]).max(axis=1)
+        likest = np.vecdot(wanted[:, None], vectors.word_vectors(said)[None]).max(axis=1)
         had += sum(
             one.weight * like for one, like in zip(others, likest.tolist(), strict=True) if like >= LIKE
         )

@@ -13,7 +13,7 @@ from pipeline.index.hits import Wanted
 from pipeline.index.namespace import NamespaceIndex
 from pipeline.index.scoring import Question, Weights
 from pipeline.ports import WordVectors
-from pipeline.text.terms import term_hashes, words
+from pipeline.text.terms import telling, term_hashes, words
 
 # Measured on three collections (docs/benchmarks.md): how many results make the vocabulary, from which cosine
 # on a word counts beside another, how many beside each, and what it is given of the other's weight.
@@ -53,7 +53,7 @@ async def widened(
 
 def beside(query: str, texts: Sequence[str], vectors: WordVectors) -> dict[int, Beside]:
     """By term, the words of texts that are likest to those of a query, without its own."""
-    asked = [word for word in dict.fromkeys(words(query)) if term_hashes(word)]
+    asked = telling(words(query))
     own = {term for word in asked for term in term_hashes(word)}
     vocabulary = [
         word for word in dict.fromkeys(word for text in texts for word in words(text)) if _says(word, own)

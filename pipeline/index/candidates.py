@@ -108,13 +108,14 @@ class Candidates:
         many = [len(one.rows) for one in found]
         passages = [kind_of(one.part) == "chunk" for one in found]
         names = dict.fromkeys(name for one in gave or () for name in one)
+        holds = _joined([_holding(one, forgotten=False) for one in found], np.bool_)
         return cls(
             found,
             _joined([one.scores for one in found], np.float64),
             _joined([one.part.documents[one.rows] for one in found], np.int32),
             np.repeat(np.array(passages, np.bool_), many),
-            _joined([_holding(one) for one in found], np.bool_),
-            _joined([_holding(one, forgotten=forgotten) for one in found], np.bool_),
+            holds,
+            _joined([_holding(one, forgotten=True) for one in found], np.bool_) if forgotten else holds,
             None if gave is None else {name: _given(name, gave, many) for name in names},
         )
 
@@ -185,14 +186,18 @@ def _joined(parts: Sequence[NDArray[Any]], kind: type[Number]) -> NDArray[Number
     return np.concatenate([np.zeros(0, kind), *parts], dtype=kind, casting="same_kind")
 
 
-def _holding(found: Found, *, forgotten: bool = False) -> NDArray[np.bool_]:
-    """Which rows hold; with `forgotten` also those that were forgotten."""
-    columns, rows = found.part.segment.columns, found.rows
+def _holding(found: Found, *, forgotten: bool) -> NDArray[np.bool_]:
+    columns = found.part.segment.columns
     if not isinstance(columns, MemoryColumns):
-        return np.ones(len(rows), np.bool_)
+        return np.ones(len(found.rows), np.bool_)
+    return _current(columns, found.rows, forgotten=forgotten)
+
+
+def _current(columns: MemoryColumns, rows: NDArray[np.intp] | slice, *, forgotten: bool) -> NDArray[np.bool_]:
+    """Which of these memories are the newest versions and hold; with `forgotten` also those that were."""
     gone = columns.forgotten[rows]
-    holds: NDArray[np.bool_] = (columns.is_latest[rows] & ~gone) | (gone & forgotten)
-    return holds
+    current: NDArray[np.bool_] = columns.is_latest[rows] & ~gone
+    return current | gone if forgotten else current
 
 
 def _given(name: ScorePart, gave: Sequence["Gave"], many: Sequence[int]) -> NDArray[np.float64]:
@@ -279,9 +284,7 @@ def visible(part: Part, *, forgotten: bool) -> NDArray[np.bool_]:
     """Which rows may be results: those that are seen, and, of memories, the newest versions."""
     columns = part.segment.columns
     if isinstance(columns, MemoryColumns):
-        allowed = columns.is_latest & ~columns.forgotten
-        if forgotten:
-            allowed |= columns.forgotten
+        allowed = _current(columns, slice(None), forgotten=forgotten)
     else:
         allowed = np.ones(len(part.segment), np.bool_)
     if part.mask is not None:

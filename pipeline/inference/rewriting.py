@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict
 from pipeline.errors import AwayError, RetryableError
 from pipeline.pauses import doubling
 from pipeline.ports import Clock, LanguageModel, Publisher, Spent, UnusableError
-from schemas.events import QueryOutcome, UsageRecorded
-from schemas.topics import USAGE_RECORDED
+from pipeline.spending import tell, usage
+from schemas.events import QueryOutcome
 
 SECONDS: Final = 0.4
 """After that, and while the endpoint is late, the question is asked without it."""
@@ -104,19 +104,8 @@ class ModelRewriter:
         task.add_done_callback(self._telling.discard)
 
     async def _told(self, space: str, outcome: QueryOutcome, spent: Spent) -> None:
-        event = UsageRecorded(
-            space=space,
-            at=self.clock.now(),
-            purpose="queries",
-            model=self.model.name,
-            outcome=outcome,
-            documents=0,
-            calls=spent.calls,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            seconds=round(spent.seconds, 3),
-        )
+        event = usage(space, self.clock.now(), self.model.name, spent, purpose="queries", outcome=outcome)
         try:
-            await self.publisher.publish(USAGE_RECORDED, [(event.space, event)])
+            await tell(self.publisher, event)
         except RetryableError as error:
             log.warning("What a question cost is not in the log: %s: %s", event, error)

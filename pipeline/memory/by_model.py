@@ -14,8 +14,7 @@ from pipeline.memory.extraction import Delay, Found, stated, warn_of_many
 from pipeline.memory.writing import Work
 from pipeline.ports import Catalog, Clock, LanguageModel, Publisher, Spent, UnusableError
 from pipeline.rows import MemoryRow, NamespaceRow
-from schemas.events import UsageRecorded
-from schemas.topics import USAGE_RECORDED
+from pipeline.spending import tell, usage
 
 log = logging.getLogger(__name__)
 
@@ -85,19 +84,17 @@ class ByModel:
 
     async def _spent(self, owner: NamespaceRow, bundle: Sequence[Part], outcome: str, spent: Spent) -> None:
         self.told(outcome, spent)
-        event = UsageRecorded(
-            space=owner.spaces[0],
-            at=self.clock.now(),
+        documents = len({part.place for part in bundle})
+        event = usage(
+            owner.spaces[0],
+            self.clock.now(),
+            self.model.name,
+            spent,
             purpose="memories",
-            model=self.model.name,
             outcome="formed" if outcome == "formed" else "unusable",
-            documents=len({part.place for part in bundle}),
-            calls=spent.calls,
-            input_tokens=spent.input_tokens,
-            output_tokens=spent.output_tokens,
-            seconds=round(spent.seconds, 3),
+            documents=documents,
         )
-        await self.publisher.publish(USAGE_RECORDED, [(event.space, event)])
+        await tell(self.publisher, event)
 
 
 def by_rules(works: Sequence[Work], parts: Sequence[Part]) -> list[tuple[int, Draft]]:

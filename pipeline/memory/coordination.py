@@ -3,14 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from pipeline.memory.verbs import ADVERBS, BASES, is_finite, is_past, is_third, words
+from pipeline.memory.verbs import ADVERBS, BASES, bare, is_finite, is_past, is_third, words
 
 _SHORTEST, _LATEST = 3, 5
 """Words of a clause with a subject and a verb, and where its verb stands at the latest."""
 _CLEAR = words(
     "works is has does was had lives owns teaches speaks enjoys prefers likes loves hates eats believes "
     "learns knows wants goes gets takes gives makes builds keeps collects writes reads sells buys earns "
-    "belongs wears thinks says sings swims bakes earns spends saves joins avoids creates develops leads "
+    "belongs wears thinks says sings swims bakes spends saves joins avoids creates develops leads "
     "manages attends became went got took gave made built kept wrote sold bought began ran won"
 )
 """Verbs that are hardly ever nouns; of the others one sees it by what follows."""
@@ -93,4 +93,4 @@ def _is_surely_a_verb(word: str, following: str) -> bool:
 
 
 def _is_verb(word: str) -> bool:
-    return is_finite(word.strip('.,;:!"()').lower())
+    return is_finite(bare(word))

@@ -101,5 +101,10 @@ def is_finite(word: str) -> bool:
 
 def is_verb(word: str) -> bool:
     """Whether a word can be a finite verb, with or without what is attached to it."""
-    folded = word.strip('.,;:!"()').lower()
+    folded = bare(word)
     return is_finite(folded) or _ATTACHED.search(folded) is not None
+
+
+def bare(word: str) -> str:
+    """A word in lower case, without the marks beside it."""
+    return word.strip('.,;:!"()').lower()

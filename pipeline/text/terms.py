@@ -7,6 +7,7 @@ single ideographs count as well, because one of them is often a word.
 import re
 import unicodedata
 import zlib
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain
 from threading import local
@@ -67,6 +68,15 @@ def hashed(text: str) -> Terms:
 def term_hashes(word: str) -> tuple[int, ...]:
     """The hashes of the terms of one folded word; none for a stopword."""
     return tuple(term_hash(term) for term in _terms(word))
+
+
+def telling(found: Iterable[str]) -> list[str]:
+    """Of folded words those that say something, each once.
+
+    >>> telling(words("The dog and the cat, the dog"))
+    ['dog', 'cat']
+    """
+    return [word for word in dict.fromkeys(found) if term_hashes(word)]
 
 
 def term_hash(term: str) -> int:
