@@ -5,8 +5,8 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import AsyncIterator, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,16 +57,14 @@ def serve(
     logs.configure(settings.log_level, settings.log_format)
     _tune_process()
     from api.server import listen  # frameworks cost seconds that `--help` need not wait for
-    from pipeline.store import StoreMismatchError
 
     try:
         listener = listen(settings.host, settings.port)
     except OSError as error:
         raise failure(f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.") from error
     try:
-        _run(_serve(settings, listener, parts))
-    except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
-        raise failure(str(error)) from error
+        with _told():
+            _run(_serve(settings, listener, parts))
     except ExceptionGroup as errors:
         raise _stopped(errors) from errors
     finally:
@@ -116,6 +114,19 @@ def topics(
         typer.echo("\n".join(said) or "The topics are as they should be.")
     if said and check:
         raise typer.Exit(Ending.FAILED)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What keeps the data from being opened or served, in words and as an exit code."""
+    from pipeline.store import StoreMismatchError
+
+    try:
+        yield
+    except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
+        raise failure(str(error)) from error
+    except OutageError as error:
+        raise failure(f"{error}\n`recollect doctor` tries every part.", Ending.UNREACHABLE) from error
 
 
 def _stopped(errors: ExceptionGroup[Exception]) -> Exception:
@@ -323,17 +334,13 @@ def replay(
         return
     if cancel:
         raise failure("No service runs here, so no replay does.", Ending.UNREACHABLE)
-    from pipeline.store import StoreMismatchError
-
     _tune_process()
-    try:
+    with _told():
         _run(
             _replay_alone(
                 settings, body, dry_run=dry_run, rollback=rollback, clean_up=clean_up, as_json=as_json
             )
         )
-    except (DataDirectoryLockedError, StoreMismatchError, ValueError) as error:
-        raise failure(str(error)) from error
 
 
 async def _replay_alone(

@@ -11,9 +11,14 @@ import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any
+
+import obstore
+
+from pipeline.store.objects import open_objects
 
 _KEY, _SECRET = "recollect", "recollect-secret"
 _PARTS = ("master", "volume", "filer", "s3")
@@ -81,6 +86,7 @@ def served(folder: Path) -> Iterator[S3]:
         _make_bucket(f"http://127.0.0.1:{ports['filer']}/buckets/recollect/", process, folder / "log")
         s3 = S3(f"http://127.0.0.1:{ports['s3']}", process, count())
         _wait(s3.endpoint, process, folder / "log")
+        _make_room(s3)
         yield s3
     finally:
         process.kill()
@@ -90,6 +96,13 @@ def served(folder: Path) -> Iterator[S3]:
 
 def _make_bucket(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
     _wait(url, process, log, method="POST")
+
+
+def _make_room(s3: S3) -> None:
+    """It makes its first volumes when the first object comes, which on a busy machine takes many seconds."""
+    obstore.put(
+        open_objects(s3.uri(), s3.options, within=timedelta(seconds=_START_SECONDS)), "first", b"first"
+    )
 
 
 def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path, method: str = "GET") -> None:

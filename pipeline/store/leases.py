@@ -19,6 +19,7 @@ from pipeline.errors import LockLostError, OutageError
 from pipeline.locks import LocalLocks, plain_name
 from pipeline.ports import Hold
 from pipeline.store.conditional import look, replaced
+from pipeline.store.objects import reason
 from pipeline.store.stored import uninterrupted
 
 TTL_SECONDS = 15.0
@@ -60,7 +61,7 @@ class Lease:
                 _log.warning("Lock %s was taken over while it was held.", self._path)
                 return
             except BaseError as error:
-                _log.warning("Lock %s could not be renewed, it is tried again: %s", self._path, error)
+                _log.warning("Lock %s could not be renewed, it is tried again: %s", self._path, reason(error))
 
     def end(self) -> None:
         """Let `renew` return, after what it is doing."""
@@ -73,7 +74,7 @@ class Lease:
         try:
             await self._rewrite(_free())
         except BaseError as error:
-            _log.warning("Lock %s could not be released, it ends by itself: %s", self._path, error)
+            _log.warning("Lock %s could not be released, it ends by itself: %s", self._path, reason(error))
             return None
         return self._etag
 
@@ -113,7 +114,9 @@ class LeaseLocks:
             try:
                 lease = Lease(self._store, path, *await self._taken(path), self._ttl)
             except BaseError as error:
-                raise OutageError(f"Lock {path} can't be had, the object store failed: {error}") from error
+                raise OutageError(
+                    f"Lock {path} can't be had, the object store failed: {reason(error)}"
+                ) from error
             renewing = asyncio.create_task(lease.renew())
             try:
                 yield lease

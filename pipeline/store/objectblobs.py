@@ -8,6 +8,7 @@ from obstore.store import ObjectStore
 
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import HashedBlobs, blob_name
+from pipeline.store.objects import reason
 from schemas.events import BlobRef
 
 
@@ -27,7 +28,7 @@ class ObjectBlobs(HashedBlobs):
         try:
             await obstore.put_async(self._store, blob_name(ref.sha256), data)
         except BaseError as error:
-            raise OutageError(f"A blob could not be written to {self._uri}: {error}") from error
+            raise OutageError(f"A blob could not be written to {self._uri}: {reason(error)}") from error
         return ref
 
     async def get(self, ref: BlobRef) -> bytes:
@@ -38,7 +39,7 @@ class ObjectBlobs(HashedBlobs):
         except FileNotFoundError as error:
             raise RejectedError(f"blob {ref.sha256} is missing from {self._uri}") from error
         except BaseError as error:
-            raise OutageError(f"A blob could not be read from {self._uri}: {error}") from error
+            raise OutageError(f"A blob could not be read from {self._uri}: {reason(error)}") from error
         if sha256(data).hexdigest() != ref.sha256:
             raise RejectedError(f"blob {self._uri}/{name} has changed: its SHA-256 is no longer its name")
         return data

@@ -9,6 +9,7 @@ from obstore.store import ObjectStore
 
 from pipeline.errors import OutageError
 from pipeline.store.conditional import look, replaced
+from pipeline.store.objects import reason
 from pipeline.store.places import FOLDER, POINTER, TABLE
 
 T = TypeVar("T")
@@ -75,4 +76,4 @@ class ObjectPlace:
         except (PreconditionError, AlreadyExistsError):
             raise
         except BaseError as error:
-            raise OutageError(f"The object store at {self._uri} failed: {error}") from error
+            raise OutageError(f"The object store at {self._uri} failed: {reason(error)}") from error

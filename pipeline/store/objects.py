@@ -38,6 +38,11 @@ def open_objects(
     return store
 
 
+def reason(error: BaseError) -> str:
+    """Why a request failed, for people: without what the client adds for whoever debugs it."""
+    return str(error).partition("\n\nDebug source")[0]
+
+
 async def probed(uri: str, options: Mapping[str, str] | None = None) -> float:
     """Seconds to write, read and remove an object there; OutageError says what did not go.
 
@@ -51,7 +56,7 @@ async def probed(uri: str, options: Mapping[str, str] | None = None) -> float:
         refuses = await _refuses(store, path, body)
         await obstore.delete_async(store, path)
     except BaseError as error:
-        raise OutageError(f"The object store at {uri} failed: {error}") from error
+        raise OutageError(f"The object store at {uri} failed: {reason(error)}") from error
     if read != body or not refuses:
         raise OutageError(f"The object store at {uri} does not keep what it was given as it was given.")
     return time.perf_counter() - began

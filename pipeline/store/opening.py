@@ -153,13 +153,16 @@ async def open_store(
     `storage`: options of the object store. `follow_seconds`: how often to look what others changed.
     `tombstones`: those of this process, where it has the tables to itself; others are a table.
     `filling`: as without `locks`, tables that others will share, which one process makes before they know.
-    StoreMismatchError when it was made with another embedder, or for the other kind of use.
+    StoreMismatchError when it was made with another embedder, or for the other kind of use; OutageError when
+    leases can't stand on the object store.
     """
     for name, bound in _READ_BOUNDS.items():
         os.environ.setdefault(name, bound)
     # The pool of the C library can hand memory back when asked (see Base.maintain); Arrow's own keeps it.
     pa.set_memory_pool(pa.system_memory_pool())
     folder = await asyncio.to_thread(_local_folder, uri)
+    if folder is None and locks is not None:
+        await _tried(uri, storage)
     session = lancedb.Session(
         index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
     )
@@ -182,6 +185,13 @@ async def open_store(
         meta = await agree(connection, wanted)
         sharing = Sharing(locks, seconds if follow_seconds is None else follow_seconds)
         return await _open_shared(sharing, connection, folder, meta, catalog or Catalog())
+
+
+async def _tried(uri: str, storage: Mapping[str, str] | None) -> None:
+    """Leases give up after seconds: a store that has to make room for its first object does so now."""
+    from pipeline.store.objects import probed  # noqa: PLC0415 - see open_locks
+
+    await probed(uri, storage)
 
 
 async def agrees(

@@ -30,8 +30,11 @@ class Shell:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    def run(self, *words: str, given: str = "", key: str | None = None) -> subprocess.CompletedProcess[str]:
-        variables = self._variables | ({} if key is None else {"RECOLLECT_API_KEY": key})
+    def run(
+        self, *words: str, given: str = "", key: str | None = None, **settings: str
+    ) -> subprocess.CompletedProcess[str]:
+        variables = self._variables | {f"RECOLLECT_{name.upper()}": one for name, one in settings.items()}
+        variables |= {} if key is None else {"RECOLLECT_API_KEY": key}
         return subprocess.run(  # noqa: S603 - our own command
             [self._program, *words],
             env=variables,
@@ -198,3 +201,24 @@ def test_programs_read_json_from_every_command_that_shows_something(
     assert len(read("connectors", "key")["key"]) == 44
     assert read("topics") == {"differences": []}
     assert {one["part"] for one in read("doctor")} >= {"disk", "log", "clock"}
+
+
+def test_a_service_whose_object_store_does_not_answer_says_so_as_it_starts(
+    recollect: Shell, tmp_path: Path
+) -> None:
+    nobody = {"endpoint": "http://127.0.0.1:9", "region": "a", "access_key_id": "k", "secret_access_key": "s"}
+    storage = {f"storage_{name}": value for name, value in nobody.items()}
+    done = recollect.run(
+        "serve",
+        "--port",
+        "0",
+        "--data-dir",
+        str(tmp_path / "data"),
+        lance_uri="s3://nobody/tables",
+        **storage,
+    )
+    assert done.returncode == Ending.UNREACHABLE
+    assert "The object store at s3://nobody/tables failed" in done.stderr
+    assert "recollect doctor" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Debug source" not in done.stderr

@@ -11,8 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.errors import OutageError
 from pipeline.store import StoreMismatchError, open_store
 from pipeline.store.keyset import KeySet
+from pipeline.store.opening import open_locks
 from tests.pipeline.store.samples import (
     DIMENSIONS,
     document,
@@ -32,6 +34,14 @@ async def test_a_store_of_another_embedder_is_refused_with_what_to_do(tmp_path: 
         await open_store(str(tmp_path), dimensions=8, shards=2)
     with pytest.raises(StoreMismatchError, match="another with 4 dimensions"):
         await open_store(str(tmp_path), dimensions=DIMENSIONS, shards=2, embedder="another")
+
+
+async def test_an_object_store_that_leases_can_not_stand_on_is_an_outage_that_names_it() -> None:
+    nobody = {"endpoint": "http://127.0.0.1:9", "region": "a", "allow_http": "true"}
+    nobody |= {"access_key_id": "k", "secret_access_key": "s"}
+    uri = "s3://bucket/tables"
+    with pytest.raises(OutageError, match=f"object store at {uri} failed"):
+        await open_store(uri, dimensions=DIMENSIONS, shards=2, storage=nobody, locks=open_locks(uri, nobody))
 
 
 async def test_columns_that_a_table_was_made_without_are_added(tmp_path: Path) -> None:
