@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import takewhile
 
+from pipeline.memory.slots.kinds import singular
 from pipeline.memory.verbs import ADVERBS, BASES, PASTS, is_finite, is_past, third_person, words
 from pipeline.ports import Neighbour, Neighbours
 from pipeline.text.terms import term_hash, terms
@@ -252,7 +253,7 @@ def _names_it(new: Words, old: Words) -> str | None:
     """
     if not new.content - old.content - _attributes():
         return None
-    if new.owner_of is not None and old.verb in _HAVING and _singular(new.owner_of) in _had(old):
+    if new.owner_of is not None and old.verb in _HAVING and singular(new.owner_of) in _had(old):
         return new.owner_of
     if (when := _WHEN.search(old.text)) is not None and f" {when['when']} " in f"{new.text} ":
         return when["when"]
@@ -277,11 +278,7 @@ def _names_it(new: Words, old: Words) -> str | None:
 def _had(old: Words) -> set[str]:
     """The last words of what somebody has: `a dog and two cats`."""
     said = takewhile(lambda word: word not in _PREPOSITIONS, old.behind[1:])
-    return {_singular(one.split()[-1]) for one in " ".join(said).split(" and ") if one}
-
-
-def _singular(word: str) -> str:
-    return {"children": "child", "kids": "child", "kid": "child"}.get(word, word.removesuffix("s"))
+    return {singular(one.split()[-1]) for one in " ".join(said).split(" and ") if one}
 
 
 def _speaks_of_another(new: Words, old: Words) -> bool:

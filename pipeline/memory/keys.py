@@ -6,6 +6,7 @@ only the same one can deny or repeat another: a thousand likes cost what one doe
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from pipeline.memory.slots.kinds import kind
 from pipeline.memory.slots.slot import NOT, Slot, naming
 
 _ANY = "any"
@@ -52,10 +53,10 @@ def _held(slot: Slot) -> Iterator[str]:
         return
     bare = slot.value.removeprefix(NOT)
     yield _key(slot, _VALUE + bare)
-    for phrase in naming(bare):
+    for phrase in _naming(slot, bare):
         yield _key(slot, _NAMED + phrase)
-    if slot.replaces is not None:
-        yield _key(slot, _GONE + slot.replaces)
+    for phrase in _gone(slot):
+        yield _key(slot, _GONE + phrase)
 
 
 def _sought(slot: Slot) -> Iterator[str]:
@@ -65,10 +66,23 @@ def _sought(slot: Slot) -> Iterator[str]:
     bare = slot.value.removeprefix(NOT)
     yield _key(slot, _ALONE)
     yield _key(slot, _VALUE + bare)
-    for phrase in naming(bare):
+    for phrase in _naming(slot, bare):
         yield _key(slot, _GONE + phrase)
+    for phrase in _gone(slot):
+        yield _key(slot, _NAMED + phrase)
+
+
+def _naming(slot: Slot, bare: str) -> Iterator[str]:
+    yield from naming(bare)
+    yield kind(slot.attribute, bare)
+
+
+def _gone(slot: Slot) -> Iterator[str]:
+    """What the fact says is no longer so, and the kind where it is all of one."""
     if slot.replaces is not None:
-        yield _key(slot, _NAMED + slot.replaces)
+        yield slot.replaces
+        if slot.every:
+            yield kind(slot.attribute, slot.replaces)
 
 
 def _is_alone(slot: Slot) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 
-from pipeline.memory.slots.grammar import INSTEAD, NOW, WHO, Form, form
+from pipeline.memory.slots.grammar import CALLED, INSTEAD, NOW, WHO, Form, form
 from pipeline.memory.slots.slot import Slot
 from pipeline.memory.slots.values import as_subject, plain, without_now
 
@@ -51,7 +51,9 @@ def _weekly(match: re.Match[str]) -> Iterable[Slot | None]:
 
 FORMS: tuple[Form, ...] = (
     form(
-        rf"{WHO} (?:has|have) {NOW}(?P<n>no|an?|\w+) (?P<x>{_COUNTED.replace(' ', '|')})", _counts, "has have"
+        rf"{WHO} (?:has|have) {NOW}(?P<n>no|an?|\w+) (?P<x>{_COUNTED.replace(' ', '|')}){CALLED}",
+        _counts,
+        "has have",
     ),
     form(
         rf"{WHO} {NOW}(?P<b>{_MEASURED})(?: (?P<p>at|for|about))? {_AMOUNT}(?: ?(?P<r>.+?))?",

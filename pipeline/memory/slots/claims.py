@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from pipeline.memory.slots.grammar import NAME, NOW, OLD, WHO, Form, form
+from pipeline.memory.slots.grammar import CALLED, NAME, NOW, OLD, WHO, Form, form
+from pipeline.memory.slots.kinds import is_bare
 from pipeline.memory.slots.slot import NOT, Slot
 from pipeline.memory.slots.values import as_claim, as_subject, as_value
 from pipeline.memory.verbs import third_person, words
@@ -48,6 +49,9 @@ def _any(of: Iterable[str]) -> str:
 
 _OBJECT = r"(?P<v>[^,;:()]+?)"
 _NOTHING = "at all"
+_NO = re.compile(r"no (?:longer |more )?(?:any )?(?=\S)")
+_ANY = re.compile(r"any (?:more )?(?=\S)")
+_THAT = re.compile(r"(?:the|my|their|our|his|her|its|this|that|these|those) ")
 _MEATLESS = ("vegetarian", "vegan")
 _IS_A = r"(?:an? |the )"
 _ADJECTIVES = (
@@ -66,9 +70,21 @@ def _claim(match: re.Match[str], verb: str, value: str, *, denied: bool) -> Slot
     return Slot(subject, verb, what, single=False)
 
 
+def _denial(match: re.Match[str], verb: str, value: str) -> Slot | None:
+    """That somebody does not do something: none of its kind, unless a very one is meant."""
+    value = _ANY.sub("", value, count=1) if value.startswith("any ") else value
+    slot = _claim(match, verb, value, denied=True)
+    if slot is None or slot.replaces is None:
+        return None
+    return replace(slot, every=_THAT.match(value) is None and is_bare(verb, slot.replaces))
+
+
 def _does(match: re.Match[str]) -> Iterable[Slot | None]:
     verb = _THIRD[match["b"]]
     what = match["v"] or ""
+    if (no := _NO.match(what)) is not None:
+        yield _denial(match, verb, what[no.end() :])
+        return
     yield _claim(match, verb, what, denied=False)
     if verb == "drive" and what.startswith(("a ", "an ")):
         yield _claim(match, "have", what, denied=False)
@@ -93,7 +109,7 @@ def _gave_birth(match: re.Match[str]) -> Iterable[Slot | None]:
 
 
 def _does_not(match: re.Match[str]) -> Iterable[Slot | None]:
-    yield _claim(match, (_BASE | _THIRD)[match["b"]], match["v"] or "", denied=True)
+    yield _denial(match, (_BASE | _THIRD)[match["b"]], match["v"] or "")
 
 
 def _is_doing(match: re.Match[str]) -> Iterable[Slot | None]:
@@ -101,12 +117,13 @@ def _is_doing(match: re.Match[str]) -> Iterable[Slot | None]:
 
 
 def _stopped(match: re.Match[str]) -> Iterable[Slot | None]:
-    yield _claim(match, _GERUND[match["b"]], match["v"] or "", denied=True)
+    yield _denial(match, _GERUND[match["b"]], match["v"] or "")
 
 
 def _likes(match: re.Match[str]) -> Iterable[Slot | None]:
     how = _LIKING[" ".join(match["b"].split())]
-    slot = _claim(match, "like", match["v"], denied=how.startswith(NOT))
+    denied = how.startswith(NOT)
+    slot = _denial(match, "like", match["v"]) if denied else _claim(match, "like", match["v"], denied=False)
     yield None if slot is None else replace(slot, detail=how.removeprefix(NOT).replace("like", ""))
 
 
@@ -118,7 +135,7 @@ def _is(match: re.Match[str]) -> Iterable[Slot | None]:
 
 
 def _is_not(match: re.Match[str]) -> Iterable[Slot | None]:
-    yield _claim(match, "is", match["v"], denied=True)
+    yield _denial(match, "is", match["v"])
 
 
 def _lost(match: re.Match[str]) -> Iterable[Slot | None]:
@@ -194,7 +211,7 @@ FORMS: tuple[Form, ...] = (
         "bear",
         tail=False,
     ),
-    form(rf"{WHO} {NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT})?", _does, " ".join(_THIRD), tail=False),
+    form(rf"{WHO} {NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT}{CALLED})?", _does, " ".join(_THIRD), tail=False),
     form(rf"{WHO} (?:can|is able to) (?P<b>speak|play|drive|swim) {_OBJECT}", _can, "can able", tail=False),
     form(
         rf"{WHO} (?:no longer|never) (?P<b>{_any(_THIRD)})(?: {_OBJECT})?",

@@ -19,6 +19,13 @@ NAMED = r"(?P<v>[A-Z0-9][\w.&'+-]*(?: (?:[A-Z0-9&][\w.&'+-]*|of|and|the|for|de)(
 FREE = r"(?P<v>[^,;:()]+?)"
 OLD = r"(?P<o>[^,;:()]{1,40}?)"
 GONE = r"(?P<n>[^,;:()]+?)"
+_ONE_NAME = r"[A-Z][\w-]*\w"
+_NAMES = rf"{_ONE_NAME}(?:(?:, | and |, and ){_ONE_NAME})*"
+CALLED = (
+    rf"(?P<called>, (?:(?:named|called) )?{_NAMES}|"
+    rf" (?:named|called) {_ONE_NAME}(?:, {_ONE_NAME})*,? and {_ONE_NAME})?"
+)
+"""How those are called of whom somebody has some; one that is `a dog named Rex` remains that dog."""
 TAIL = (
     rf"(?P<tail>(?:,? (?:{NEUTRAL}|(?:since|as of|starting|from|this|last|next|after|before|until|because|"
     r"with|in|at|on|for|by|near|during|every|over|once|twice)\b.*?))*)\.?$"
@@ -92,5 +99,5 @@ def filled(
 
 def detail(match: re.Match[str]) -> str:
     """What the circumstances behind a value say, without words like `now`."""
-    tail = match.groupdict().get("tail") or ""
-    return plain(_NEUTRAL.sub("", tail))
+    said = match.groupdict()
+    return plain(f"{said.get('called') or ''}{_NEUTRAL.sub('', said.get('tail') or '')}")

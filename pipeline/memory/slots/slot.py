@@ -4,17 +4,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.memory.places import is_region
+from pipeline.memory.slots import kinds
 from pipeline.memory.slots.times import clash
-from pipeline.memory.verbs import words
 
 Kind = Literal["exact", "name", "phrase", "time"]
 NOT = "not "
 """Begins the value of a fact that says what is no longer, or was never."""
-_GOES_ON = words(
-    "with in on at for from by of to every each since until during before after near around as about a per "
-    "twice once when while without and only mostly"
-)
-"""Words after which a phrase is only said in more detail; others make another thing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +20,7 @@ class Slot:
     `single` False: several values stand beside each other, so only a named old value is replaced, or any
     where the fact says that it is instead (`marked`). `detail` is what else the fact says: two facts say the
     same only with the same detail. `kind`: whether values may be more or less exact (Berlin, East Berlin).
+    `every`: it denies a kind (`no longer has cats`), so however many and whichever there were.
     """
 
     subject: str
@@ -35,6 +31,7 @@ class Slot:
     kind: Kind = "exact"
     detail: str = ""
     marked: bool = False
+    every: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -52,9 +49,9 @@ def contradicts(new: Slot, old: Slot) -> bool:
     if new.key != old.key or new.value == old.value:
         return False
     if old.denies:
-        return not new.denies and (new.single or f"{NOT}{new.value}" == old.value)
+        return not new.denies and (new.single or f"{NOT}{new.value}" == old.value or _ends(new, old))
     if new.replaces is not None:
-        return is_named(new.replaces, old.value)
+        return is_named(new.replaces, old.value) or _is_denied(new, old)
     if not ((new.single and old.single) or new.marked):
         return False
     if "time" in (new.kind, old.kind):
@@ -74,7 +71,7 @@ def is_named(named: str, value: str) -> bool:
     rest = value.removeprefix(f"{named} ")
     if rest == value:
         return False
-    return _goes_on(rest.split()[0])
+    return kinds.goes_on(rest.split()[0])
 
 
 def naming(value: str) -> list[str]:
@@ -84,12 +81,18 @@ def naming(value: str) -> list[str]:
     ['vim', 'vim with forty plugins']
     """
     said = value.split(" ")
-    places = [place for place in range(1, len(said)) if said[place] and _goes_on(said[place])]
+    places = [place for place in range(1, len(said)) if said[place] and kinds.goes_on(said[place])]
     return [*(" ".join(said[:place]) for place in places), value]
 
 
-def _goes_on(following: str) -> bool:
-    return following in _GOES_ON or following[0].isdigit()
+def _is_denied(new: Slot, old: Slot) -> bool:
+    """Whether the newer denies the kind of what the older has: no cats, so not two cats either."""
+    return new.every and new.replaces is not None and kinds.is_of(old.attribute, old.value, new.replaces)
+
+
+def _ends(new: Slot, old: Slot) -> bool:
+    """Whether the newer has some of a kind that the older denies."""
+    return old.every and old.replaces is not None and kinds.ends(new.attribute, new.value, old.replaces)
 
 
 def _is_refinement(new: Slot, old: Slot) -> bool:
