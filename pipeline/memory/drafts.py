@@ -13,6 +13,7 @@ from pipeline.memory.slots.slot import Slot
 from pipeline.memory.speakers import utterances
 from pipeline.memory.utterance import Utterance
 from pipeline.memory.voice import Voice
+from pipeline.memory.whereabouts import is_unplaced, placed
 from schemas.events import Relation
 
 MOST = 1000
@@ -82,9 +83,11 @@ def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:
     offset = utterance.start
     before: Fact | None = None
     who: str | None = None
+    where: str | None = None
     for sentence in sentences(utterance.text, lines=utterance.chat):
         text, who = _about(sentence.text, who)
-        found = facts(text, voice)
+        text, where = placed(text, where)
+        found = [fact for fact in facts(text, voice) if not is_unplaced(fact.text)]
         if not found and before is not None:
             more = continued(text, voice, before)
             found = [] if more is None else [more]
