@@ -1,4 +1,4 @@
-"""`There`, where there is no doubt which place is meant: the only one named before it, there or just before."""
+"""`There`, where there is no doubt which place is meant: the only one that is named before it."""
 
 import re
 
