@@ -14,6 +14,8 @@ from typing import Self
 
 import httpx2
 
+from tools.leash import leash, unleash
+
 START_SECONDS = 240.0
 """Generous: a first start reads some hundred megabytes of libraries from a cold disk."""
 PROGRAM = str(Path(sys.executable).with_name("recollect"))
@@ -45,6 +47,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
+        self._leash: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -76,6 +79,7 @@ class Server:
             self._process = subprocess.Popen(  # noqa: S603 - our own command with arguments of our own
                 self._command(), cwd=self.data_dir, env=self._variables(), stdout=output, stderr=output
             )
+        self._leash = leash(self._process.pid)
         self._wait_until_healthy(began + START_SECONDS)
         return time.perf_counter() - began
 
@@ -88,7 +92,9 @@ class Server:
         process, self._process = self._process, None
         if process is None:
             raise ServerDiedError("the server was not started")
-        return process.wait(timeout=60)
+        ended = process.wait(timeout=60)
+        self._free()
+        return ended
 
     def kill(self) -> None:
         """SIGKILL: no goodbye, nothing flushed."""
@@ -96,14 +102,19 @@ class Server:
 
     def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
-        if process is None or process.poll() is not None:
-            return
-        process.send_signal(how)
-        try:
-            process.wait(timeout=30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None and process.poll() is None:
+            process.send_signal(how)
+            try:
+                process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._free()
+
+    def _free(self) -> None:
+        leashed, self._leash = self._leash, None
+        if leashed is not None:
+            unleash(leashed)
 
     def _command(self) -> list[str]:
         address = ["--host", "127.0.0.1", "--port", str(self.port)]

@@ -13,6 +13,8 @@ from typing import Any, Final, Literal
 import httpx2
 import pytest
 
+from tools.leash import leash, unleash
+
 DRIVER: Final = shutil.which("chromedriver")
 _PATIENCE: Final = 30.0
 _GONE: Final = {"no such element", "stale element reference"}
@@ -150,6 +152,7 @@ async def chromium(folder: Path) -> AsyncIterator[Browser]:
     driver = subprocess.Popen(  # noqa: ASYNC220, S603 - it starts in no time, and is what this machine calls it
         [DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
+    leashed = leash(driver.pid)
     try:
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as http:
             await _answering(http)
@@ -165,6 +168,7 @@ async def chromium(folder: Path) -> AsyncIterator[Browser]:
     finally:
         driver.terminate()
         driver.wait()
+        unleash(leashed)
 
 
 async def _answering(http: httpx2.AsyncClient) -> None:

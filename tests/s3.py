@@ -19,6 +19,7 @@ from typing import Any
 import obstore
 
 from pipeline.store.objects import open_objects
+from tools.leash import leash, unleash
 
 _KEY, _SECRET = "recollect", "recollect-secret"
 _PARTS = ("master", "volume", "filer", "s3")
@@ -82,6 +83,7 @@ def served(folder: Path) -> Iterator[S3]:
     ]  # fmt: skip
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own command
+    leashed = leash(process.pid)
     try:
         _make_bucket(f"http://127.0.0.1:{ports['filer']}/buckets/recollect/", process, folder / "log")
         s3 = S3(f"http://127.0.0.1:{ports['s3']}", process, count())
@@ -91,6 +93,7 @@ def served(folder: Path) -> Iterator[S3]:
     finally:
         process.kill()
         process.wait()
+        unleash(leashed)
         shutil.rmtree(folder, ignore_errors=True)
 
 

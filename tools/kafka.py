@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
+from tools.leash import leash, unleash
+
 VERSION = "4.1.1"
 IMAGE = f"apache/kafka:{VERSION}"
 CACHE = Path(__file__).parent.parent / ".kafka"
@@ -122,6 +124,7 @@ class Broker:
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         (folder / "log4j2.properties").write_text(LOGGING)
         self._process: subprocess.Popen[str] | None = None
+        self._leash: subprocess.Popen[bytes] | None = None
         self._output: _Output | None = None
         _java(folder, "kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", self._properties)
 
@@ -137,6 +140,7 @@ class Broker:
             # Ctrl-C is for whoever started it, who then stops it in order.
             start_new_session=True,
         )  # fmt: skip
+        self._leash = leash(self._process.pid)
         self._output = _Output(self._process, self.folder / "kafka.log")
         self._output.wait()
 
@@ -151,6 +155,9 @@ class Broker:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+        leashed, self._leash = self._leash, None
+        if leashed is not None:
+            unleash(leashed)
         if self._output is not None:
             self._output.join()
 

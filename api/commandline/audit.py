@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from api.commandline.conventions import examples
+from api.commandline.conventions import examples, say_of_none
 from api.remote import Answer, Key, Service, Url
 
 EXAMPLES = examples("recollect audit", "recollect audit --limit 1000 --json > acts.jsonl")
@@ -27,6 +27,9 @@ def audit(
     if as_json:
         for act in reversed(acts):
             typer.echo(json.dumps(act, ensure_ascii=False))
+        return
+    say_of_none(acts, "administrative acts")
+    if not acts:
         return
     table = Table("when", "key", "from", "act", "about", box=None, pad_edge=False)
     for act in acts:

@@ -28,6 +28,8 @@ def list_connectors(*, as_json: Json = False, url: Url = None, key: Key = None) 
         show_json(found)
         return
     say_of_none(found, "connectors")
+    if not found:
+        return
     names = ("Id", "Provider", "Namespace", "Account", "Documents", "Run", "Looked at", "Failed", "Told")
     table = Table(*names, box=None, pad_edge=False)
     for column in table.columns:

@@ -116,7 +116,8 @@ def test_what_the_service_answers_decides_how_a_command_ends(
 
 
 @pytest.mark.parametrize(
-    "words", ["dlq list", "connectors list", "connectors handshakes", "buckets list", "status --failed"]
+    "words",
+    ["audit", "dlq list", "connectors list", "connectors handshakes", "buckets list", "status --failed"],
 )
 def test_where_there_is_nothing_people_are_told_and_programs_read_nothing(
     words: str, monkeypatch: pytest.MonkeyPatch
@@ -127,6 +128,8 @@ def test_where_there_is_nothing_people_are_told_and_programs_read_nothing(
         "handshakes": {},
         "buckets": {},
         "documents": [],
+        "acts": [],
+        "before": None,
     }
     transport = httpx2.MockTransport(lambda _: httpx2.Response(200, json=nothing))
     with httpx2.Client(transport=transport, base_url="http://test") as client:
@@ -134,6 +137,7 @@ def test_where_there_is_nothing_people_are_told_and_programs_read_nothing(
         shown = CliRunner().invoke(recollect.app, words.split())
         for_programs = CliRunner().invoke(recollect.app, [*words.split(), "--json"])
     assert shown.stderr.startswith("There are no ")
+    assert not shown.stdout
     assert shown.exit_code == Ending.DONE
     assert not for_programs.stderr
 

@@ -25,7 +25,7 @@ async def test_a_text_a_file_and_a_dropped_file_are_added(visitor: Visitor, tmp_
     await visitor.sees("1 document")
     page = tmp_path / "bees.md"
     page.write_text("# Bees\n\nThe bees returned to the orchard in April.\n")
-    await visitor.browser.choose_file("input[type=file]", page)
+    await visitor.choose_file("input[type=file]", page)
     await visitor.browser.run(_DROP, "# Owls\n\nThe owls came back in May.\n", "owls.md")
     await visitor.sees("3 documents")
     await visitor.browser.until("return document.querySelectorAll('td .badge.good').length === 3")
@@ -37,7 +37,7 @@ async def test_a_file_that_cannot_be_read_says_why(visitor: Visitor, tmp_path: P
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.7 and nothing more")
     await visitor.arrive("#/ns/broken/documents")
-    await visitor.browser.choose_file("input[type=file]", broken)
+    await visitor.choose_file("input[type=file]", broken)
     await visitor.browser.until("return document.querySelector('td .badge.bad')")
     assert await visitor.browser.text("td .trouble")
     await visitor.press("broken.pdf")
@@ -88,7 +88,7 @@ async def test_a_document_is_changed(visitor: Visitor, tmp_path: Path) -> None:
     page = tmp_path / "kettle.md"
     page.write_text("The kettle is gone.\n")
     await visitor.press("Change this document")
-    await visitor.browser.choose_file("#change input[type=file]", page)
+    await visitor.choose_file("#change input[type=file]", page)
     await visitor.press("Replace the text")
     await visitor.sees("The document is what the file says.")
     await visitor.sees("The kettle is gone.")

@@ -1,7 +1,7 @@
 """Somebody at the console: a real service, a real Chromium, and what a person does with them."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import distribution
@@ -92,17 +92,23 @@ class Visitor:
         """Click what is there, as soon as it is."""
         await self._click(css, _THERE, css)
 
+    async def choose_file(self, css: str, *paths: Path) -> None:
+        """Give files to a file field, as soon as it is there."""
+        await self._persist(lambda: self.browser.choose_file(css, *paths), _THERE, css)
+
     async def _click(self, css: str, there: str, *arguments: str) -> None:
+        await self._persist(lambda: self.browser.click(css), there, *arguments)
+
+    async def _persist(self, act: Callable[[], Awaitable[None]], there: str, *arguments: str) -> None:
         for _ in range(_PATIENCE):
             await self._until(there, *arguments)
             with suppress(GoneError):  # the page was just put anew
-                return await self.browser.click(css)
+                return await act()
         raise AssertionError(f"{arguments[0]!r} is put anew again and again")
 
     async def enter(self, label: str, text: str, within: str = "body") -> None:
         """Type into the field with this label."""
-        await self._until(_LABELLED, label, within)
-        await self.browser.fill("[data-entered]", text)
+        await self._persist(lambda: self.browser.fill("[data-entered]", text), _LABELLED, label, within)
 
     async def select(self, label: str, option: str) -> None:
         """Choose in the list with this label."""
