@@ -202,7 +202,7 @@ class Namespaces(Told):
             return "There is no namespace yet: adding a memory makes one."
         lines = [f"Namespaces, page {self.page} of {self.pages} ({self.total} in all):"]
         lines += [
-            f"- {one.namespace}: {one.documents} documents, {one.memories} memories"
+            f"- {one.namespace}: {_documents(one.documents)}, {_memories(one.memories)}"
             f"{'' if one.description is None else f'. {one.description}'}"
             for one in self.namespaces
         ]
@@ -238,6 +238,14 @@ def _about(hit: Hit) -> str:
 
 
 def _entry(one: ListedDocument) -> str:
-    state = f"{one.type}, {one.status}, {one.memories} memories, {one.updated_at[:10]}"
+    state = f"{one.type}, {one.status}, {_memories(one.memories)}, {one.updated_at[:10]}"
     error = "" if one.error is None else f" {one.error}"
     return f"- {one.id}: {(one.title or 'untitled')[:TITLE]} ({state}){error}"
+
+
+def _documents(number: int) -> str:
+    return "1 document" if number == 1 else f"{number} documents"
+
+
+def _memories(number: int) -> str:
+    return "1 memory" if number == 1 else f"{number} memories"

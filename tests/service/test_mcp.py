@@ -105,7 +105,7 @@ async def test_the_profile_is_a_resource_too_and_the_prompt_brings_it_with_what_
     assert {"recollect://namespaces", f"recollect://profile/{ns}"} <= set(listed)
     (overview,) = (await model.read_resource("recollect://namespaces")).contents
     assert isinstance(overview, TextResourceContents)
-    assert f"- {ns}: 1 documents" in overview.text
+    assert f"- {ns}: 1 document, " in overview.text
     (message,) = (
         await model.get_prompt("context", {"namespace": ns, "about": "Who plays an instrument?"})
     ).messages
