@@ -4,12 +4,21 @@ import re
 
 from pipeline.memory.voice import WRITER
 
+_NO_ROLE = (
+    r"(?:for|or|over|under|after|later|never|ever|either|neither|whether|together|other|another|rather|further|"
+    r"better|per|her|september|october|november|december|summer|winter|number|offer|order|letter|paper|matter|"
+    r"water|weather|dinner|different|present|absent|recent|urgent|silent|excellent|current|confident|frequent|"
+    r"apartment|appointment|moment|treatment|environment|agreement|document|event|content|important|constant|"
+    r"distant|relevant|pregnant|significant)"
+)
+"""What ends as what somebody is does, and says nothing of it: `is looking for`, `is on 3 December`."""
 _STATIC = re.compile(
-    r"\b(?:is|isn't|is not) (?:an? |the |not )?(?:\w+ ){0,3}(?:years old|vegetarian|vegan|allergic|married|"
+    r"\b(?:is|isn't|is not) (?:[A-Z]\w+, )?(?:an? |the |not )?(?:\w+ ){0,3}"
+    r"(?:years old|vegetarian|vegan|allergic|married|"
     r"single|divorced|"
     r"engaged|from|born|based|left-handed|right-handed|fluent|called|named|intolerant|diabetic|retired|"
     r"religious|"
-    r"\w*(?:er|or|ist|ian|ant|ent|nurse|chef|man|woman|dad|mom|mother|father|parent|student|engineer|pilot|"
+    rf"(?!{_NO_ROLE}\b)\w*(?:er|or|ist|ian|ant|ent|nurse|chef|man|woman|dad|mom|mother|father|parent|student|engineer|pilot|"
     r"artist|coach))\b"
     r"|\b(?:lives?|works?|speaks?|likes?|loves?|enjoys?|prefers?|hates?|dislikes?|owns?|belongs?|studies|"
     r"teaches|plays|"

@@ -6,6 +6,7 @@ What was formed and is not in the table yet is held here, and what was looked up
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TypeVar
 
 from pipeline.memory import keys
@@ -23,6 +24,8 @@ K = TypeVar("K")
 
 CAPACITY = 200_000
 """Facts, at most, that are on their way to the table; what was formed longest ago goes first."""
+REMEMBERED = 8192
+"""Facts whose keys are kept, half a KB each: those of one slot are compared with every new one of it."""
 
 
 def compared(row: MemoryRow) -> Known | None:
@@ -118,7 +121,7 @@ class Facts:
         """Hold a fact, instead of what was held of it."""
         self.drop(fact.id)
         self._facts[fact.id] = fact
-        for key in _places(fact):
+        for key in places(fact):
             self._slots[fact.space, key].add(fact.id)
         for target in fact.updates:
             self._later[target].add(fact.id)
@@ -132,7 +135,7 @@ class Facts:
         fact = self._facts.pop(id, None)
         if fact is None:
             return
-        for key in _places(fact):
+        for key in places(fact):
             _discard(self._slots, (fact.space, key), id)
         for target in fact.updates:
             _discard(self._later, target, id)
@@ -150,7 +153,7 @@ class Ledger:
         self._capacity = capacity
         self._ahead = Facts()
         self._spaces = Counter[str]()
-        self._recent = Recent(compared) if looked_up is None else looked_up
+        self._recent = Recent(compared, places) if looked_up is None else looked_up
         memories.subscribe(self._changed, self._matters)
 
     async def sharing(
@@ -169,8 +172,7 @@ class Ledger:
         wanted = list(dict.fromkeys((*keys.sought(some), *also)))
         # What reaches the table while it is read is in one of both.
         before = self._ahead.keyed(spaces, wanted)
-        there = self._lead_to(spaces, wanted) if index is None else _held(index, spaces, wanted)
-        facts = Facts(await there)
+        facts = Facts(await self._lead_to(index or self._memories, spaces, wanted))
         for fact in (*before, *self._ahead.keyed(spaces, wanted)):
             facts.put(fact)
         return facts
@@ -225,13 +227,13 @@ class Ledger:
         if not self._spaces[fact.space]:
             del self._spaces[fact.space]
 
-    async def _lead_to(self, spaces: Sequence[str], wanted: Sequence[str]) -> list[Known]:
-        """The facts in the table that have any of these keys."""
+    async def _lead_to(self, asked: KeyIndex, spaces: Sequence[str], wanted: Sequence[str]) -> list[Known]:
+        """The facts that have any of these keys: what was not looked up lately is asked for."""
         held, missing = self._recent.find(spaces, wanted)
         if not missing:
             return held
         with self._recent.reading(spaces, missing) as read:
-            rows = await self._memories.keyed(spaces, missing)
+            rows = await asked.keyed(spaces, missing)
             read(rows)
         return [*held, *_facts(compared, rows)]
 
@@ -244,18 +246,19 @@ class Ledger:
         self._recent.changed(groups)
 
 
-def _places(fact: Known) -> tuple[str, ...]:
+def places(fact: Known) -> tuple[str, ...]:
     """Keys that lead to a fact: of its slots, and as a premise."""
-    return (*keys.held(fact.slots), *_offered(fact))
+    return (*_held(fact.slots), *_offered(fact))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _held(some: tuple[Slot, ...]) -> tuple[str, ...]:
+    return tuple(keys.held(some))
 
 
 def _offered(fact: Known) -> tuple[str, ...]:
     """Keys as a premise; nothing is concluded from conclusions."""
     return () if fact.premises else rules.held(fact.text)
-
-
-async def _held(index: KeyIndex, spaces: Sequence[str], wanted: Sequence[str]) -> list[Known]:
-    return _facts(compared, await index.keyed(spaces, wanted))
 
 
 def _facts(of: Callable[[MemoryRow], Known | None], rows: Iterable[MemoryRow]) -> list[Known]:

@@ -44,6 +44,7 @@ _SPOKEN = (
     (("wanna",), re.compile(r"\bwanna\b", re.IGNORECASE), "want to"),
     (("gonna",), re.compile(r"\bgonna\b", re.IGNORECASE), "going to"),
     (("gotta",), re.compile(r"\bgotta\b", re.IGNORECASE), "have to"),
+    ((" by the way", " btw"), re.compile(r", (?:by the way|btw),(?= )| (?:by the way|btw)(?=,? )"), ""),
     (("til",), re.compile(r"(?<=\s)(?:'?til|till)\b"), "until"),
     (
         ("our last ", " we "),

@@ -1,7 +1,6 @@
 """The facts of keys that were looked up lately, kept true by what the memories table tells.
 
-Of namespaces that are too large for the hot index: what is said in one is mostly about the same few, whose
-facts are compared again and again.
+What is said in a namespace is mostly about the same few, whose facts are compared again and again.
 """
 
 from collections import Counter, OrderedDict
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from pipeline.memory.relations import Known
 from pipeline.rows import MemoryRow
 
-CAPACITY = 10_000
-"""Keys, and facts of each, at most: some ten megabytes."""
+CAPACITY = 20_000
+"""Keys, and facts of each, at most: some twenty megabytes."""
 
 Place = tuple[str, str]
 """A space, and a key in it."""
@@ -30,8 +29,15 @@ class _Held:
 class Recent:
     """What each key leads to, all of it; the keys asked for longest ago go first."""
 
-    def __init__(self, known: Callable[[MemoryRow], Known | None], capacity: int = CAPACITY) -> None:
+    def __init__(
+        self,
+        known: Callable[[MemoryRow], Known | None],
+        keys: Callable[[Known], Sequence[str]],
+        capacity: int = CAPACITY,
+    ) -> None:
+        """`keys`: what a fact is found by, where its row does not say."""
         self._known = known
+        self._keys = keys
         self._capacity = capacity
         self._ids: OrderedDict[Place, set[str]] = OrderedDict()
         self._facts: dict[str, _Held] = {}
@@ -84,7 +90,9 @@ class Recent:
             self._changes += not rows or rows[0].space in self._spaces
             self._forget(id_)
             for row in rows:
-                self._note(row)
+                places = self._among(row.space, row.keys)
+                if places and (fact := self._known(row)) is not None:
+                    self._note(fact, places)
         self._trim()
 
     def _hold(self, places: Sequence[Place], rows: Sequence[MemoryRow]) -> None:
@@ -94,18 +102,21 @@ class Recent:
         self._weight += len(fresh)
         for row in rows:
             self._forget(row.id)
-            self._note(row)
+            if (fact := self._known(row)) is not None:
+                self._note(fact, self._among(row.space, row.keys or self._keys(fact)))
         self._trim()
 
-    def _note(self, row: MemoryRow) -> None:
-        places = {place for key in row.keys if (place := (row.space, key)) in self._ids}
-        fact = self._known(row) if places else None
-        if fact is None:
+    def _note(self, fact: Known, places: set[Place]) -> None:
+        if not places:
             return
-        self._facts[row.id] = _Held(fact, places)
+        self._facts[fact.id] = _Held(fact, places)
         for place in places:
-            self._ids[place].add(row.id)
+            self._ids[place].add(fact.id)
         self._weight += len(places)
+
+    def _among(self, space: str, keys: Iterable[str]) -> set[Place]:
+        """The places that are held, of these keys."""
+        return {place for key in keys if (place := (space, key)) in self._ids}
 
     def _forget(self, id_: str) -> None:
         held = self._facts.pop(id_, None)

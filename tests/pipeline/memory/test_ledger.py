@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.index.cache import NamespaceCache
-from pipeline.memory.ledger import Ledger, compared, keys_of
+from pipeline.memory.ledger import Ledger, compared, keys_of, places
 from pipeline.memory.recent import Recent
 from pipeline.memory.slots.reading import slots
 from pipeline.rows import MemoryRow
@@ -43,6 +43,17 @@ class Counted(FakeMemories):
         found = await super().keyed(spaces, keys)
         self.led_to |= {row.id for row in found}
         return found
+
+
+class CountedIndex:
+    """Holds nothing, and counts what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        self.asked += keys
+        return []
 
 
 def _version(city: str, *before: MemoryRow) -> MemoryRow:
@@ -98,7 +109,7 @@ async def test_what_is_held_or_was_looked_up_before_is_what_a_fresh_look_finds(
     steps: list[tuple[str, list[str]] | tuple[str, str, dict[str, Any] | None]], capacity: int, by_index: bool
 ) -> None:
     table = FakeMemories()
-    ledger = Ledger(table, looked_up=Recent(compared, capacity))
+    ledger = Ledger(table, looked_up=Recent(compared, places, capacity))
     index = _index(table) if by_index else None
     for step in steps:
         if len(step) == 3:
@@ -137,6 +148,14 @@ async def test_a_key_that_was_looked_up_is_not_looked_up_again() -> None:
     assert len(table.asked) == len(set(table.asked)) > 0
     found = (await ledger.sharing([SPACE], wanted)).sharing([SPACE], wanted)
     assert [one.text for one in found] == ["Ann lives in Rome"]
+
+
+async def test_what_the_hot_index_found_it_is_not_asked_again() -> None:
+    table = FakeMemories()
+    ledger, index, wanted = Ledger(table), CountedIndex(), slots("Ann lives in Paris")
+    for _ in range(3):
+        await ledger.sharing([SPACE], wanted, index=index)
+    assert len(index.asked) == len(set(index.asked)) > 0
 
 
 async def test_what_changes_while_it_is_looked_up_is_looked_up_again() -> None:
