@@ -42,6 +42,7 @@ SAYS: Mapping[ScorePart, str] = {
     "time": "the question asks when, and it says a time",
     "number": "the question asks how many, and it says a number",
     "date": "its document is of the time that the question names",
+    "updates": "it replaced what would answer the question",
     "remembered": "a memory that was made of it answers the question",
     "outdated": "what was remembered of it and answers best was replaced or forgotten since",
     "repeated": "the passage it was made of answers the question better",

@@ -41,22 +41,29 @@ class Look:
         return max(self.wanted.limit, CANDIDATES[kind])
 
     def at(self, parts: Iterable[Part]) -> list["Found"]:
-        """The best rows of each segment."""
+        """The best rows of each segment; of memories also those that may say where an answer stood."""
         seen: Iterable[Part] = passed(parts, self.documents, self.passing)  # type: ignore[misc]  # either kind
-        return [self._at(part) for part in seen]
+        return [found for part in seen for found in self._at(part)]
 
-    def _at(self, part: Part) -> "Found":
-        rows = _rows(part, forgotten=self.wanted.forgotten, witnesses="chunk" in self.wanted.kinds)
-        return _best(self.question, part, rows, self.most(kind_of(part)), exact=self.exact)
+    def _at(self, part: Part) -> list["Found"]:
+        groups = _groups(part, forgotten=self.wanted.forgotten)
+        return _best(self.question, part, groups, self.most(kind_of(part)), exact=self.exact)
 
     def candidates(self, found: Iterable["Found"]) -> "Candidates":
-        """Of all segments at least as many of either kind as CANDIDATES says, where they are, in no order."""
-        looked: dict[Kind, list[Found]] = {}
+        """Of all segments at least as many of either kind as CANDIDATES says, where they are, in no order.
+
+        So many memories that may be shown, and so many others: neither takes the other's place.
+        """
+        looked: dict[tuple[Kind, bool], list[Found]] = {}
         for one in found:
-            looked.setdefault(kind_of(one.part), []).append(one)
-        best_of = [one for kind, some in looked.items() for one in _best_of(some, self.most(kind))]
-        explained = [_explained(self.question, one) for one in best_of] if self.wanted.explained else None
-        return Candidates.of(best_of, explained, forgotten=self.wanted.forgotten)
+            looked.setdefault((kind_of(one.part), one.shown), []).append(one)
+        best_of = [one for (kind, _), some in looked.items() for one in _best_of(some, self.most(kind))]
+        gave = (
+            [explained(self.question, one.part, one.rows) for one in best_of]
+            if self.wanted.explained
+            else None
+        )
+        return Candidates.of(best_of, gave, forgotten=self.wanted.forgotten)
 
 
 def few(parts: Sequence[Part]) -> bool:
@@ -74,11 +81,12 @@ def hands(parts: Sequence[Part], many: int) -> list[list[Part]]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows of a segment and their scores."""
+    """Rows of a segment and their scores. `shown`: whether they may be results."""
 
     part: Part
     rows: NDArray[np.intp]
     scores: NDArray[np.float32]
+    shown: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +129,24 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.scores)
+
+    def beside(self, question: Question, part: Part, rows: NDArray[np.intp]) -> "Candidates":
+        """The same and, after them, these rows of a segment, which may be results."""
+        gave = explained(question, part, rows)
+        scores: NDArray[np.float32] = np.add.reduce([*gave.values()])
+        more = Candidates.of([Found(part, rows, scores)], None if self.gave is None else [gave])
+        names = {**(self.gave or {}), **(more.gave or {})}
+        return Candidates(
+            [*self.found, *more.found],
+            _joined([self.scores, more.scores], np.float64),
+            _joined([self.documents, more.documents], np.int32),
+            _joined([self.chunks, more.chunks], np.bool_),
+            _joined([self.holds, more.holds], np.bool_),
+            _joined([self.shown, more.shown], np.bool_),
+            None
+            if self.gave is None
+            else {name: _given(name, [self.gave, more.gave or {}], [len(self), len(more)]) for name in names},
+        )
 
     def gaining(
         self, name: ScorePart, amounts: NDArray[np.float64], rows: NDArray[np.intp] | NDArray[np.bool_]
@@ -167,6 +193,15 @@ class Candidates:
         best: NDArray[np.intp] = among[scores >= least]
         return best
 
+    def at(self, part: Part, row: int) -> int | None:
+        """The place of a row of a segment; None where it is not among them."""
+        before = 0
+        for one in self.found:
+            if one.part is part and len(places := np.flatnonzero(one.rows == row)):
+                return before + int(places[0])
+            before += len(one.rows)
+        return None
+
     def place(self, at: int) -> tuple[Part, int]:
         """The segment of a row, and its place there."""
         for one in self.found:
@@ -200,7 +235,9 @@ def _current(columns: MemoryColumns, rows: NDArray[np.intp] | slice, *, forgotte
     return current | gone if forgotten else current
 
 
-def _given(name: ScorePart, gave: Sequence["Gave"], many: Sequence[int]) -> NDArray[np.float64]:
+def _given(
+    name: ScorePart, gave: Sequence[Mapping[ScorePart, NDArray[Any]]], many: Sequence[int]
+) -> NDArray[np.float64]:
     parts = [one.get(name, np.full(count, np.nan)) for one, count in zip(gave, many, strict=True)]
     return _joined(parts, np.float64)
 
@@ -212,41 +249,64 @@ def _best_of(found: Sequence[Found], most: int) -> list[Found]:
         return list(found)
     least = np.partition(every, len(every) - most)[len(every) - most] - 10.0**-SAME
     kept = [(one, one.scores >= least) for one in found]
-    return [Found(one.part, one.rows[keep], one.scores[keep]) for one, keep in kept]
+    return [replace(one, rows=one.rows[keep], scores=one.scores[keep]) for one, keep in kept]
 
 
-def _best(question: Question, part: Part, rows: NDArray[np.intp] | None, most: int, *, exact: bool) -> Found:
-    """The `most` best of these rows of a segment; None: of all."""
+def _best(
+    question: Question, part: Part, groups: Sequence["_Group"], most: int, *, exact: bool
+) -> list[Found]:
+    """The `most` best rows of a segment in each of these groups."""
     words, documents = question.words(kind_of(part), part.segment.postings), part.documents
     vectors, codes, scale = part.segment.columns.vectors, part.segment.codes, question.scale
-    many, nominated = len(documents) if rows is None else len(rows), max(most, NOMINATED)
+    nominated = max(most, NOMINATED)
+    many = sum(len(documents) if one.rows is None else len(one.rows) for one in groups)
     if not exact and codes is not None and question.compares(vectors) and many > nominated:
         told, rough = words.telling(), codes.near(question.vector)
         rough *= scale.meaning
         rough += scale.words * told
         rough += of_documents(question, documents)
-        rows = _nominated(rough, rows, nominated)
-        scores = scale.words * words.more(told[rows], rows, question.weights.passed_over)
-        scores += of_documents(question, documents[rows])
-        scores += meaning(question, vectors[rows])
-        chosen = best(scores, np.arange(len(rows)), most)
-        return Found(part, rows[chosen], scores[chosen])
+        return [
+            _nearer(question, part, _nominated(rough, one.rows, nominated), told, most, shown=one.shown)
+            for one in groups
+        ]
     scores = scale.words * words.every() + of_documents(question, documents)
     if question.compares(vectors):
         scores += meaning(question, vectors)
-    rows = best(scores, np.arange(many) if rows is None else rows, most)
-    return Found(part, rows, scores[rows])
+    every = np.arange(len(documents))
+    chosen = [best(scores, every if one.rows is None else one.rows, most) for one in groups]
+    return [Found(part, rows, scores[rows], one.shown) for one, rows in zip(groups, chosen, strict=True)]
+
+
+def _nearer(
+    question: Question,
+    part: Part,
+    rows: NDArray[np.intp],
+    told: NDArray[np.float32],
+    most: int,
+    *,
+    shown: bool,
+) -> Found:
+    """The best of those that were nominated, by all of their words and their exact cosines."""
+    words, scale = question.words(kind_of(part), part.segment.postings), question.scale
+    scores = scale.words * words.more(told[rows], rows, question.weights.passed_over)
+    scores += of_documents(question, part.documents[rows])
+    scores += meaning(question, part.segment.columns.vectors[rows])
+    chosen = best(scores, np.arange(len(rows)), most)
+    return Found(part, rows[chosen], scores[chosen], shown)
 
 
 def _nominated(scores: NDArray[np.float32], rows: NDArray[np.intp] | None, many: int) -> NDArray[np.intp]:
     """As many of these rows as score best, ascending: what lies together is read together."""
-    chosen = np.argpartition(scores if rows is None else scores[rows], -many)[-many:]
+    among = scores if rows is None else scores[rows]
+    if len(among) <= many:
+        return np.arange(len(scores)) if rows is None else rows
+    chosen = np.argpartition(among, -many)[-many:]
     return np.sort(chosen if rows is None else rows[chosen])
 
 
-def _explained(question: Question, found: Found) -> Gave:
-    """What the scores of its rows are made of."""
-    part, rows, segment = found.part, found.rows, found.part.segment
+def explained(question: Question, part: Part, rows: NDArray[np.intp]) -> Gave:
+    """What the scores of these rows are made of before they are looked at twice."""
+    segment = part.segment
     words = question.words(kind_of(part), segment.postings)
     told = words.more(np.zeros(len(rows), np.float32), rows, question.weights.terms)
     gave: dict[ScorePart, NDArray[np.float32]] = {
@@ -270,14 +330,24 @@ def passed(
     return parts if passing is None else [look(part.segment, documents, passing) for part in parts]
 
 
-def _rows(part: Part, *, forgotten: bool, witnesses: bool) -> NDArray[np.intp] | None:
-    """The rows that may be results, ascending, None for all; as `witnesses` also memories that end."""
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows of a segment, ascending, None for all. `shown`: whether they may be results."""
+
+    rows: NDArray[np.intp] | None
+    shown: bool = True
+
+
+def _groups(part: Part, *, forgotten: bool) -> list[_Group]:
+    """The rows that are seen: those that may be results, and memories that were replaced or forgotten."""
     columns = part.segment.columns
-    if part.mask is None and isinstance(columns, ChunkColumns):
-        return None
-    if witnesses and isinstance(columns, MemoryColumns):
-        return None if part.mask is None else np.flatnonzero(part.mask)
-    return np.flatnonzero(visible(part, forgotten=forgotten))
+    if isinstance(columns, ChunkColumns):
+        return [_Group(None if part.mask is None else np.flatnonzero(part.mask))]
+    shown = visible(part, forgotten=forgotten)
+    if shown.all():
+        return [_Group(None)]
+    others = ~shown if part.mask is None else part.mask & ~shown
+    return [_Group(np.flatnonzero(shown)), _Group(np.flatnonzero(others), shown=False)]
 
 
 def visible(part: Part, *, forgotten: bool) -> NDArray[np.bool_]:

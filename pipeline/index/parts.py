@@ -11,6 +11,7 @@ ScorePart = Literal[
     "time",
     "number",
     "date",
+    "updates",
     "remembered",
     "repeated",
     "outdated",

@@ -12,6 +12,7 @@ from pipeline.index.documents import DocumentSide
 from pipeline.index.parameters import ANSWERS, OUTDATED, REMEMBERED, REPEATED
 from pipeline.index.parts import ScorePart
 from pipeline.index.scoring import Question
+from pipeline.index.succession import Succession, succeeded
 from pipeline.rows import MemoryColumns
 
 _BEGINNINGS = np.int64(1) << 40
@@ -19,8 +20,9 @@ _BEGINNINGS = np.int64(1) << 40
 
 
 def refined(question: Question, found: Candidates, documents: DocumentSide) -> Candidates:
-    """The same rows, scored again: pure, so that it does not matter where they came from."""
-    again = _dated(question.cues, _cued(question.cues, found), documents)
+    """These rows, scored again, with memories that replaced some of them: pure, wherever they came from."""
+    found, succession = succeeded(question, found)
+    again = _inherited(_dated(question.cues, _cued(question.cues, found), documents), succession)
     made = homes(again.documents, again.chunks, *_spans(again))
     if not len(made.memories):
         return again
@@ -28,10 +30,39 @@ def refined(question: Question, found: Candidates, documents: DocumentSide) -> C
     said, replaced = _most(again, made, holds), _most(again, made, ~holds)
     lifted = np.flatnonzero(said > 0.0)
     again = again.gaining("remembered", REMEMBERED * said[lifted], lifted)
-    outdated = np.flatnonzero(replaced > np.maximum(said, question.scale.cut(ANSWERS)))
-    again = again.gaining("outdated", np.full(len(outdated), -OUTDATED), outdated)
+    outdated = replaced > np.maximum(said, question.scale.cut(ANSWERS))
+    again = _handed_on(again, succession, made, np.where(outdated, replaced, np.inf))
+    again = again.gaining("outdated", np.full(np.count_nonzero(outdated), -OUTDATED), outdated)
     repeated = made.memories[holds & (again.scores[made.passages] >= again.scores[made.memories])]
     return again.gaining("repeated", np.full(len(repeated), -REPEATED), repeated)
+
+
+def _inherited(found: Candidates, succession: Succession) -> Candidates:
+    """With memories scored at least as what they replaced."""
+    return _raised(found, succession.heirs, found.scores[succession.replaced])
+
+
+def _handed_on(
+    found: Candidates, succession: Succession, made: "Homes", answered: NDArray[np.float64]
+) -> Candidates:
+    """With passages scored at least as those whose answer theirs replaced.
+
+    `answered`: by place of a passage the score of the replaced memory that answers for it, if one does.
+    """
+    home = np.full(len(found), -1, np.intp)
+    home[made.memories] = made.passages
+    before, after = home[succession.replaced], home[succession.heirs]
+    moved = (before >= 0) & (after >= 0) & (before != after)
+    moved &= found.scores[succession.replaced] >= answered[before]
+    return _raised(found, after[moved], found.scores[before[moved]])
+
+
+def _raised(found: Candidates, rows: NDArray[np.intp], least: NDArray[np.float64]) -> Candidates:
+    """With each of these rows scored so much at least."""
+    most = found.scores.copy()
+    np.maximum.at(most, rows, least)
+    higher = np.flatnonzero(most > found.scores)
+    return found.gaining("updates", (most - found.scores)[higher], higher)
 
 
 def _most(found: Candidates, made: "Homes", among: NDArray[np.bool_]) -> NDArray[np.float64]:

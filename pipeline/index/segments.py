@@ -34,9 +34,11 @@ CODED_ROWS = 4_096
 class Lookup:
     """Finds rows by id and by what they relate to; built when first asked, without an object for each row."""
 
-    def __init__(self, ids: Texts, relations: Texts | None) -> None:
-        self._ids = ids
-        self._relations = relations
+    def __init__(self, columns: ChunkColumns | MemoryColumns) -> None:
+        memories = columns if isinstance(columns, MemoryColumns) else None
+        self._ids = columns.ids
+        self._relations = None if memories is None else memories.relations
+        self._versions = None if memories is None else memories.versions
 
     @cached_property
     def links(self) -> dict[str, list[tuple[int, RelationKind]]]:
@@ -47,6 +49,18 @@ class Lookup:
         for row in np.flatnonzero(np.diff(self._relations.offsets)).tolist():
             for relation in json.loads(self._relations[row]):
                 found.setdefault(relation["target"], []).append((row, relation["kind"]))
+        return found
+
+    @cached_property
+    def updating(self) -> dict[str, list[int]]:
+        """By the id of a memory: the rows that update it. Few have a version of more than 1."""
+        found: dict[str, list[int]] = {}
+        if self._relations is None or self._versions is None:
+            return found
+        for row in np.flatnonzero(self._versions > 1).tolist():
+            for relation in json.loads(self._relations[row] or "[]"):
+                if relation["kind"] == "updates":
+                    found.setdefault(relation["target"], []).append(row)
         return found
 
     @cached_property
@@ -131,7 +145,7 @@ class Segment(Generic[C]):
             self,
             columns=columns,
             postings=shelf.put(self.postings),
-            lookup=_lookup(columns),
+            lookup=Lookup(columns),
             keys=None if self.keys is None else shelf.put(self.keys),
             mapped=True,
         )
@@ -150,7 +164,7 @@ def segment(columns: C, owners: Owners) -> Segment[C]:
         postings=invert(columns.terms, columns.term_offsets),
         owners=owners,
         dead=np.zeros(len(columns.ids), np.bool_),
-        lookup=_lookup(columns),
+        lookup=Lookup(columns),
         codes=_codes(columns),
         keys=_keys(columns),
     )
@@ -166,7 +180,7 @@ def joined(parts: Sequence[Segment[C]]) -> Segment[C]:
         postings=merge([(part.postings, keep) for part, keep in zip(parts, alive, strict=True)]),
         owners=_joined_owners(parts, alive),
         dead=np.zeros(len(columns.ids), np.bool_),
-        lookup=_lookup(columns),
+        lookup=Lookup(columns),
         codes=_codes(columns),
         keys=Keys.merged(keys) if keys else None,
     )
@@ -221,10 +235,6 @@ def _joined_owners(parts: Sequence[Segment[C]], alive: Sequence[NDArray[np.bool_
             rows.append(number[owner_rows[kept]])
         start += int(np.count_nonzero(keep))
     return Owners(np.concatenate(documents), np.concatenate(rows))
-
-
-def _lookup(columns: ChunkColumns | MemoryColumns) -> Lookup:
-    return Lookup(columns.ids, columns.relations if isinstance(columns, MemoryColumns) else None)
 
 
 def _keys(columns: ChunkColumns | MemoryColumns) -> Keys | None:

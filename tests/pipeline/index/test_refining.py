@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.index.parameters import CANDIDATES
 from pipeline.index.refining import homes
+from schemas.events import Relation
+from schemas.filters import ValueEquals
 from tests.pipeline.index.world import NOW, World
 
 pytestmark = pytest.mark.anyio
@@ -68,6 +71,60 @@ async def test_of_passages_that_answer_alike_the_one_that_still_holds_comes_firs
     assert found[0] in {"new", "after-0"}
     assert "old" not in found
     assert found.index("after-0") < found.index("before-0"), "what was is found, and comes later"
+
+
+async def _moved(world: World, *, version: int = 2, **fields: Any) -> None:
+    """Who lived in Paris has moved, and says so without a word of the question."""
+    await world.document("before", "I live in Paris.")
+    await world.document("after", "In October I moved to Vienna.", metadata={"new": True})
+    await world.memory("old", "User lives in Paris", "before", start=0, is_latest=False)
+    updates = (Relation(kind="updates", target="old", why="one at a time"),)
+    new = "User moved to Vienna in October 2026"
+    await world.memory("new", new, "after", start=0, version=version, relations=updates, **fields)
+
+
+async def test_a_question_that_a_replaced_memory_answers_finds_what_replaced_it(either: World) -> None:
+    await _moved(either)
+    asked = "Where do I live?"
+    assert await either.found(asked, kinds=("memory",)) == ["new"]
+    assert (await either.found(asked, kinds=("chunk",))) == ["after-0", "before-0"]
+    found = await either.found(asked)
+    assert "old" not in found
+    assert found.index("after-0") < found.index("before-0")
+
+
+async def test_the_newest_version_is_found_over_all_between(either: World) -> None:
+    await _moved(either, is_latest=False)
+    updates = (Relation(kind="updates", target="new", why="one at a time"),)
+    await either.memory("newest", "User settled near Graz", "after", version=3, relations=updates)
+    assert await either.found("Where do I live?", kinds=("memory",)) == ["newest"]
+
+
+@pytest.mark.parametrize("gone", [{"forgotten_at": NOW, "is_latest": False}, {"forgotten_at": NOW}])
+async def test_what_replaced_an_answer_and_was_forgotten_is_not_brought(
+    either: World, gone: dict[str, Any]
+) -> None:
+    await _moved(either, **gone)
+    assert await either.found("Where do I live?", kinds=("memory",)) == []
+
+
+async def test_what_replaced_an_answer_is_brought_only_through_the_filter(either: World) -> None:
+    await _moved(either)
+    others = ValueEquals(field="new", operator="neq", value=True)
+    assert await either.found("Where do I live?", kinds=("memory",), filter=others) == []
+
+
+async def test_questions_about_something_else_bring_nothing_that_was_replaced(either: World) -> None:
+    await _moved(either)
+    assert await either.found("What does the canteen serve on Fridays?") == []
+
+
+async def test_many_old_versions_take_no_places_from_what_holds(either: World) -> None:
+    await either.document("d", "Ann keeps a log of her weight.")
+    for day in range(CANDIDATES["memory"] + 2):
+        await either.memory(f"old{day}", f"Ann's weight is {day + 60} kg", "d", is_latest=False)
+    await either.memory("lasts", "Ann's brother has a goal for his own weight too", "d")
+    assert await either.found("What is Ann's weight?", kinds=("memory",)) == ["lasts"]
 
 
 async def test_what_is_outdated_takes_nothing_from_what_else_its_passage_says(either: World) -> None:
