@@ -155,3 +155,10 @@ async def test_versions_are_walked_and_one_is_forgotten(visitor: Visitor) -> Non
     await visitor.press("Show the whole history: what was replaced, forgotten or has expired")
     await visitor.sees("forgotten")
     assert await visitor.audit() == []
+    assert await visitor.overflow() == 0
+    await visitor.go('#/ns/walk/search?q=lives in Porto&o={"searchMode":"memories"}')
+    await visitor.sees("Nothing found")
+    await visitor.press("With what was forgotten or has expired")
+    await visitor.press("Search", "main")
+    await visitor.sees("1 result in")
+    assert "Forgotten" in await visitor.browser.text(".result header")

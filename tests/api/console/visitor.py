@@ -30,6 +30,11 @@ const found = await axe.run(document, { runOnly: arguments[0] });
 if (found.passes.length === 0) throw new Error("axe has judged nothing");
 return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html).join(" | ")}`);
 """
+_SQUEEZED = """
+const captions = [...document.querySelectorAll("caption")].filter((one) => one.checkVisibility());
+const squeezed = captions.filter((one) => one.offsetWidth < one.parentElement.offsetWidth / 2);
+return squeezed.map((one) => one.innerText);
+"""
 _OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -137,11 +142,16 @@ class Visitor:
         return found
 
     async def overflow(self) -> int:
-        """By how many pixels the page is wider than a telephone, or a tablet, where tables are tables."""
+        """By how many pixels the page is wider than a telephone, or a tablet, where tables are tables.
+
+        AssertionError where the line above a table has next to no width.
+        """
         wider: list[int] = []
         for size in (NARROW, TABLET):
             await self.browser.resize(*size)
             wider.append(await self.browser.run(_OVERFLOW))
+            squeezed = await self.browser.run(_SQUEEZED)
+            assert not squeezed, f"too narrow to be read: {squeezed}"
         await self.browser.resize(*WIDE)
         return max(wider)
 

@@ -58,7 +58,8 @@ function forgetting(app, api, namespace) {
     if (matches.length === 0) return app.say("Nothing that is remembered means this.");
     const names = matches.slice(0, SHOWN).map((one) => `“${one.memory}”`).join(", ");
     const more = matches.length > SHOWN ? `, and ${matches.length - SHOWN} more` : "";
-    if (!(await sure(`Forget ${matches.length} of what is remembered?`, `${names}${more}. Their history stays, and is shown on request.`, "Forget"))) return undefined;
+    const stays = `${names}${more}. ${matches.length === 1 ? "Its" : "Their"} history stays, and is shown on request.`;
+    if (!(await sure(`Forget ${plural(matches.length, "memory", "memories")}?`, stays, "Forget"))) return undefined;
     const { count } = await api.delete(path("ns", namespace, "memories"), { body: { ids: matches.map((one) => one.id) } });
     app.say(`Forgotten: ${count}.`);
     return app.show();

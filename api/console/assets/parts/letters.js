@@ -13,7 +13,7 @@ export function letters(view, rows, counts, act) {
   if (count === 0) return el("section", {}, el("h2", {}, "Dead letters"), el("p.muted", {}, "There are none: every record could be handled."));
   const { api } = view;
   const columns = [
-    { name: "Record", show: (row) => el("code", {}, row.id) },
+    { name: "Record", show: (row) => el("code", {}, breakable(row.id)) },
     { name: "Stage", show: (row) => row.stage },
     { name: "Why", show: (row) => row.error },
     { name: "Attempts", align: "number", show: (row) => number(row.attempts) },
@@ -64,6 +64,11 @@ function all({ id, stage, error, errorType, key, headers, size, encoding, payloa
     el("h3", {}, encoding === "utf-8" ? "What it holds" : "What it holds, in base64"),
     el("pre.document", { tabindex: "0" }, indented(payload)),
   ];
+}
+
+/** May be broken where its parts end, rather than within a word. */
+function breakable(id) {
+  return id.split(/(?<=[./])/).flatMap((part) => [part, el("wbr")]);
 }
 
 function indented(payload) {

@@ -18,7 +18,7 @@ export function result(one, { namespace, body, scale }) {
       {},
       similarity(one.similarity),
       badge(isMemory ? "Memory" : "Passage", isMemory ? "accent" : "plain"),
-      isMemory && !one.isLatest ? badge("Not the latest", "warn") : null,
+      isMemory && !one.isLatest ? badge("Forgotten", "bad") : null,
       one.isInference ? badge("Inferred") : null,
     ),
     el("p.text", {}, withWords(one.memory ?? one.chunk, body.query)),
