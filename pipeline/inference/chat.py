@@ -112,7 +112,7 @@ class ChatModel:
     ) -> ChatCompletion:
         for _ in range(ADAPTATIONS):
             self._check_away()
-            dialect = self._dialect
+            dialect, before = self._dialect, self._failures
             try:
                 completion = await self._client.chat.completions.create(
                     model=self.name,
@@ -124,16 +124,16 @@ class ChatModel:
                 if adapted is not None:
                     self._dialect = adapted
                     continue
-                raise self._refusal(error, bill) from error
+                raise self._refusal(error, bill, before) from error
             except APITimeoutError as error:
-                raise self._gone(f"did not answer within {self._client.timeout} s", None) from error
+                raise self._gone(f"did not answer within {self._client.timeout} s", None, before) from error
             except APIConnectionError as error:
-                raise self._gone(f"can't be reached: {error.__cause__ or error}", None) from error
+                raise self._gone(f"can't be reached: {error.__cause__ or error}", None, before) from error
             except ValueError as error:
-                raise self._gone(f"did not answer JSON: {error}", None) from error
+                raise self._gone(f"did not answer JSON: {error}", None, before) from error
             if not isinstance(completion, ChatCompletion):
                 # Whatever its type says: a page of HTML with status 200 comes as its text.
-                raise self._gone(f"did not answer JSON: {str(completion)[:_SHOWN]}", None)
+                raise self._gone(f"did not answer JSON: {str(completion)[:_SHOWN]}", None, before)
             self._failures, self._away = 0, None
             bill.add(completion)
             return completion
@@ -154,14 +154,15 @@ class ChatModel:
         if self._away is not None and (left := self._away[0] - self._now()) > 0:
             raise AwayError(self._away[1], left)
 
-    def _refusal(self, error: APIStatusError, bill: _Bill) -> Exception:
+    def _refusal(self, error: APIStatusError, bill: _Bill, before: int) -> Exception:
         reason = f"answered {error.status_code}: {error.response.text[:_SHOWN]}"
         if error.status_code in REFUSALS:
             return UnusableError(f"The model endpoint {self._url} {reason}", bill.spent())
-        return self._gone(reason, _wish(error))
+        return self._gone(reason, _wish(error), before)
 
-    def _gone(self, reason: str, wish: float | None) -> AwayError:
-        self._failures += 1
+    def _gone(self, reason: str, wish: float | None, before: int) -> AwayError:
+        """`before`: failures in a row when this was asked. What was asked at once fails once."""
+        self._failures = max(self._failures, before + 1)
         pause = doubling(FIRST_PAUSE, self._failures, LONGEST_PAUSE)
         pause = max(pause, min(wish or 0.0, LONGEST_WISH))
         message = f"The model endpoint {self._url} {reason}"

@@ -170,6 +170,14 @@ async def test_pauses_grow_up_to_a_bound_and_an_answer_ends_them() -> None:
         assert again.value.seconds == FIRST_PAUSE
 
 
+async def test_what_was_asked_at_once_and_fails_makes_one_pause_not_a_longer_one_each() -> None:
+    double = ModelDouble(five)
+    double.silent = 3
+    async with asking(double, seconds=0.2, concurrency=3) as model:
+        failed = await asyncio.gather(*(ask(model) for _ in range(3)), return_exceptions=True)
+    assert [one.seconds for one in failed if isinstance(one, AwayError)] == [FIRST_PAUSE] * 3
+
+
 async def test_the_endpoint_may_say_when_to_come_back() -> None:
     double = ModelDouble(five)
     double.fail(refused(429, "slow down", retry_after="17"))
