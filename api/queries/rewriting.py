@@ -22,6 +22,9 @@ from pipeline.index.scoring import Question
 from pipeline.memory.dates import dated
 from pipeline.ports import Embedder, WordVectors
 
+LONGEST = 1_000
+"""Characters of a question; what is longer is a text, and is not asked otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class Way:

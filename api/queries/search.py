@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from api.queries.meant import meant
 from api.queries.rerank import aggregated, handed_out, reordered
-from api.queries.rewriting import Rewriting, Way, merged
+from api.queries.rewriting import LONGEST, Rewriting, Way, merged
 from pipeline.columns import moment
 from pipeline.index.asking import QUERY_CHARACTERS, ask
 from pipeline.index.cache import NamespaceCache
@@ -153,7 +153,7 @@ async def _asked(
 ) -> list[Way]:
     """The query as it is, or the ways in which it is asked where that was asked for."""
     query = body.query[:QUERY_CHARACTERS]
-    if not body.rewrite_query:
+    if not body.rewrite_query or len(query) > LONGEST:
         return [Way(query, await ask(index, models.embedder, query))]
     rewriting = Rewriting(index, models.embedder, wanted, where.today)
     if models.rewriter is None:

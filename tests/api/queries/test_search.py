@@ -206,6 +206,14 @@ async def test_a_rewritten_query_loses_its_wrappings(world: World) -> None:
     assert [(one.id, one.similarity) for one in wrapped] == [(one.id, one.similarity) for one in plain]
 
 
+async def test_a_text_instead_of_a_question_is_not_rewritten(world: World) -> None:
+    await _household(world)
+    text = "Hello, can you please tell me who drinks green tea? " * 25
+    answers = [await _results(world, text, threshold=0, rewriteQuery=again) for again in (False, True)]
+    assert answers[0] == answers[1]
+    assert answers[0]
+
+
 async def test_without_an_embedder_words_alone_find(world: World) -> None:
     await _household(world)
     for rerank in ("none", "order", "aggregate"):
