@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from api.commandline.configured import configured
 from api.commandline.conventions import Ending, Json, examples, failure, show_json
 from api.commands import app
 from api.remote import Key, Url, local_address, local_key
@@ -51,8 +52,7 @@ def serve(
     only: Annotated[str | None, typer.Option(help="Some of: api,pipeline,connectors (with Kafka).")] = None,
 ) -> None:
     """Start the service. Settings come from the environment (RECOLLECT_…) and a .env file."""
-    given: dict[str, Any] = {"host": host, "port": port, "data_dir": data_dir}
-    settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    settings = configured(host=host, port=port, data_dir=data_dir)
     parts = _parts(settings, only)
     logs.configure(settings.log_level, settings.log_format)
     _tune_process()
@@ -61,7 +61,10 @@ def serve(
     try:
         listener = listen(settings.host, settings.port)
     except OSError as error:
-        raise failure(f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.") from error
+        raise failure(
+            f"Can't listen on {settings.host}:{settings.port}: {error.strerror}. Stop what listens"
+            " there, or choose another port with RECOLLECT_PORT or --port."
+        ) from error
     try:
         with _told():
             _run(_serve(settings, listener, parts))
@@ -84,7 +87,7 @@ def doctor(
     from api.commandline.doctor import examine
     from connectors.vault import Vault
 
-    examine(Settings() if data_dir is None else Settings(data_dir=data_dir), Vault, as_json=as_json)
+    examine(configured(data_dir=data_dir), Vault, as_json=as_json)
 
 
 @app.command(epilog=examples("recollect topics", "recollect topics --check --json"))
@@ -94,7 +97,7 @@ def topics(
     as_json: Json = False,
 ) -> None:
     """Create Kafka's topics where they are missing, and say what about them is not as it should be."""
-    settings = Settings()
+    settings = configured()
     if settings.kafka_bootstrap is None:
         typer.echo(
             "RECOLLECT_KAFKA_BOOTSTRAP is not set: the embedded log makes its topics by itself.", err=as_json
@@ -326,7 +329,7 @@ def replay(
         "force": force,
     }
     body = {name: value for name, value in asked.items() if value is not None}
-    settings = Settings() if data_dir is None else Settings(data_dir=data_dir)
+    settings = configured(data_dir=data_dir)
     address = url or replaying.answering(settings.data_dir)
     if address is not None:
         wish = replaying.wish(dry_run=dry_run, rollback=rollback, clean_up=clean_up, cancel=cancel)

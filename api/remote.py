@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import httpx2
 import typer
 
+from api.commandline.configured import configured
 from api.commandline.conventions import Ending, ending_of, failure
-from pipeline.settings import Settings
 
 PAGE = 100
 Url = Annotated[str | None, typer.Option(envvar="RECOLLECT_URL", help="Where the service answers.")]
@@ -106,13 +106,13 @@ def located(url: str | None, key: str | None) -> tuple[str, str]:
 
 def local_address() -> str | None:
     """Where the server of this machine's data directory answers; None: there is none."""
-    path = Settings().data_dir / "address"
+    path = configured().data_dir / "address"
     return path.read_text().split()[0] if path.exists() else None
 
 
 def local_key() -> str | None:
     """The admin key of the settings, if one is set: the newest of several."""
-    key = Settings().admin_key
+    key = configured().admin_key
     return None if key is None else key.get_secret_value().partition(",")[0].strip()
 
 

@@ -35,7 +35,9 @@ def audit(
     for act in acts:
         what = act["act"] if act["outcome"] == "done" else f"[red]refused:[/] {act['act']}"
         about = ", ".join(f"{name} {value}" for name, value in act["details"].items())
-        table.add_row(act["at"], escape(act["key"]), escape(act["address"] or ""), what, escape(about))
+        table.add_row(
+            f"{act['at'][:19]}Z", escape(act["key"]), escape(act["address"] or ""), what, escape(about)
+        )
     Console().print(table)
 
 

@@ -17,7 +17,7 @@ class Ending(IntEnum):
     DONE = 0
     FAILED = 1
     USAGE = 2
-    """Options or arguments that mean nothing: said by the parser."""
+    """Options, arguments or settings that mean nothing."""
     UNREACHABLE = 3
     """No service answers, or it can't now: later it may."""
     REFUSED = 4

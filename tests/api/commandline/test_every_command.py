@@ -142,6 +142,19 @@ def test_where_there_is_nothing_people_are_told_and_programs_read_nothing(
     assert not for_programs.stderr
 
 
+@pytest.mark.parametrize("words", ["serve", "doctor", "topics", "status", "replay --dry-run"])
+def test_a_setting_that_cannot_be_read_is_named_and_not_shown(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    wrong = {"RECOLLECT_PORT": "a-secret-by-mistake", "RECOLLECT_BODY_MB": "0"}
+    ended = CliRunner().invoke(recollect.app, words.split(), env=wrong)
+    assert ended.exit_code == Ending.USAGE
+    assert "RECOLLECT_PORT: Input should be a valid integer" in ended.stderr
+    assert "RECOLLECT_BODY_MB: " in ended.stderr
+    assert "a-secret-by-mistake" not in ended.output
+
+
 def test_where_nobody_answers_or_no_key_is_given_the_end_says_so(tmp_path: Path) -> None:
     nobody = {"RECOLLECT_DATA_DIR": str(tmp_path), "RECOLLECT_URL": "http://127.0.0.1:1"}
     run = CliRunner()
