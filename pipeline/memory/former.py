@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from pipeline.breath import Breath
 from pipeline.memory.deriving import forming, rules
 from pipeline.memory.drafts import Draft
 from pipeline.memory.extraction import ByRules, Delay, Extraction
@@ -25,8 +25,6 @@ SLICE = 32
 """Documents read by one call of the worker thread."""
 TOGETHER = 1000
 """Memories, about, that are published at once."""
-BREATH_SECONDS = 0.005
-"""How long facts are compared before whoever else waits for the loop has a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +113,7 @@ class Former:
 
     async def _relate(self, owner: NamespaceRow, found: Sequence[tuple[Work, Sequence[Draft]]]) -> None:
         """Compare the facts with what is known, document by document, and publish them."""
+        breath = Breath()
         slots = [slot for _, facts in found for draft in facts for slot in draft.slots]
         size = sum(self._count(owner.spaces).values())
         small = size <= LARGEST
@@ -122,15 +121,18 @@ class Former:
         known = await self._ledger.sharing(
             owner.spaces, slots, partners, index=self._index if small else None
         )
+        await breath.taken()
         await self._let_go_of_lost(known)
         works = [work for work, _ in found]
         shared, own = await self._groups(works, known, known.keyed(owner.spaces, partners))
         groups = own if size <= forming.LARGEST else None
         vicinity = await Vicinity.of(self._index, self._documents, owner.name) if found and small else None
+        await breath.taken()
         events: list[MemoriesFormed] = []
         for work, facts in found:
-            near = await vicinity.near(work, facts) if vicinity is not None else {}
-            events.append(await self._formed(known, owner, Surroundings(work, shared, near, groups), facts))
+            near = await vicinity.near(work, facts, breath) if vicinity is not None else {}
+            writing = Writing(known, owner, Surroundings(work, shared, near, groups))
+            events.append(await self._formed(work, writing, facts, breath))
             if sum(len(event.memories) for event in events) >= TOGETHER:
                 await self._publish(events)
                 events = []
@@ -140,19 +142,15 @@ class Former:
         await self._publisher.publish(MEMORIES_FORMED, [(event.space, event) for event in events])
 
     async def _formed(
-        self, known: Facts, owner: NamespaceRow, around: Surroundings, facts: Sequence[Draft]
+        self, work: Work, writing: Writing, facts: Sequence[Draft], breath: Breath
     ) -> MemoriesFormed:
-        work, writing = around.work, Writing(known, owner, around)
         memories: dict[str, FormedMemory] = {}
-        until = perf_counter() + BREATH_SECONDS
         for draft in facts:
             memory = writing.memory(draft)
             for one in (memory, *writing.conclusions(memory)):
                 memories.setdefault(one.id, one)
-            if perf_counter() > until:
-                # A thousand facts of one slot take a second to compare, and requests are waiting.
-                await asyncio.sleep(0)
-                until = perf_counter() + BREATH_SECONDS
+            # A thousand facts of one slot take a second to compare, and requests are waiting.
+            await breath.taken()
         self._ledger.note(writing.changed.values())
         return MemoriesFormed(
             space=work.space,

@@ -1,17 +1,13 @@
 """What shares rare words with new facts, as far as their document's `group` lets it see it."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 
+from pipeline.breath import Breath
 from pipeline.memory.drafts import Draft
 from pipeline.memory.writing import Work, is_in_group
 from pipeline.ports import Documents, Neighbours, SharedWords, WordIndex
 from pipeline.text.terms import hashed
-
-BREATH_SECONDS = 0.005
-"""How long neighbours are looked for before whoever else waits for the loop has a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +23,12 @@ class Vicinity:
         words = await index.shared_words(namespace)
         return None if words is None else cls(words, documents)
 
-    async def near(self, work: Work, facts: Sequence[Draft]) -> Mapping[str, Neighbours]:
+    async def near(self, work: Work, facts: Sequence[Draft], breath: Breath) -> Mapping[str, Neighbours]:
         """By the text of each fact, the memories that share most with it."""
         found: dict[str, Neighbours] = {}
-        until = perf_counter() + BREATH_SECONDS
         for fact in facts:
             found[fact.text] = self.words(hashed(fact.text))
-            if perf_counter() > until:
-                await asyncio.sleep(0)
-                until = perf_counter() + BREATH_SECONDS
+            await breath.taken()
         return await self._in_group(work, found) if work.group else found
 
     async def _in_group(self, work: Work, found: Mapping[str, Neighbours]) -> Mapping[str, Neighbours]:
