@@ -10,13 +10,15 @@ _SHORTEST = 3
 _MINE = r"(?:I|I'm|I've|I'll|I'd|[Mm]y|[Ww]e|[Ww]e're|[Ww]e've|[Ww]e'll|[Oo]ur)\b"
 _PERHAPS = r"(?:(?:maybe|perhaps|probably|hopefully|I think|I guess) )?"
 _CUT = re.compile(
-    rf"(?:,? (?:and|but|so|plus)(?: (?:also|now|then))? |; |, | ?[-\u2013\u2014]+ )(?={_PERHAPS}{_MINE})|"
+    rf"(?:,? (?:and|but|so|plus)(?: (?:also|now|then))? |; |, | ?[-\u2013\u2014]+ |"
+    rf"(?P<colon>: ))(?={_PERHAPS}{_MINE})|"
     r"(?: [-\u2013\u2014]+ |,? (?:and|but|so|which) |; )(?=(?:it|that|this|it's|that's|was|is)\b)|"
     r"(?: [-\u2013\u2014]+ |; )(?=(?:they|he|she|they're|he's|she's|so|a|such|what|here's|super|definitely|"
     r"just)\b)|"
     r"(?P<listed>, )(?=(?:also |then |just |now )?\w+ )|"
     r"(?:,)? (?:and|but) (?=(?:also |then |just |now )?(?P<verb>\w+(?:'s)?) )"
 )
+_CONTRACTED = re.compile(r"(?<=\bI)(?='(?:m|ve)\b)")
 _AND = re.compile(r"\b(?:and|but) $")
 _SUBJECT = re.compile(r"(?:I|[Mm]y|[Ww]e|[Oo]ur)\b")
 _FRONTED = re.compile(
@@ -83,6 +85,8 @@ def _cut(text: str) -> list[str]:
         second = _second(head, rest, match)
         if second is not None:
             return [*found, head, *_cut(second)]
+        if match["colon"] is not None and not _SUBJECT.match(head):
+            continue
         if match["verb"] is None and match["listed"] is None and _stands(head):
             found.append(head)
             begin = match.end()
@@ -102,7 +106,7 @@ def _second(head: str, rest: str, match: re.Match[str]) -> str | None:
 
 def _stands(head: str) -> bool:
     """Whether what comes before a cut has a subject and a verb of its own."""
-    spoken = head.split()
+    spoken = _CONTRACTED.sub(" ", head).split()
     if _POINTS.match(head):
         return True
     if len(spoken) < _SHORTEST:

@@ -22,6 +22,10 @@ _LEADS_ON = words(
 _FOLLOWS_NOUNS = words("at in on to for with from of about into by as that")
 _PLAIN = ("I", "We")
 """Whose verb has its plain form."""
+_LEADS_TO = words(
+    "moved relocated emigrated returned graduated married divorced retired switched changed joined"
+)
+"""After which one says how things are since then: `I moved to Rome and work at Acme`."""
 _AUXILIARIES = words("is are am was were has have had does do did will would can could")
 _NO_SUBJECT = words(
     "it that this they he she these those there you who which what so if when while because although as "
@@ -30,7 +34,7 @@ _NO_SUBJECT = words(
 _ASIDE = re.compile(r"[,;:()\u2013\u2014]|\b(?:who|which|that|whether|if|when|while|because|how|what)\b")
 _CONTRACTED = re.compile(r"'(?:m|re|ve|ll|d)$")
 _UNFINISHED = re.compile(
-    r"\b(?:will|would|can|can't|do|don't|didn't|could|should|might|may|must|\w+ing|to)\b"
+    r"\b(?:will|would|can|can't|do|don't|didn't|could|should|might|may|must|\w+ing|to(?! [A-Z]))\b"
 )
 
 
@@ -44,18 +48,22 @@ def shared_subject(head: str, rest: str, *, listed: bool = False) -> str | None:
     >>> shared_subject("Ann likes hikes", "walks in Rome") is None
     True
     """
-    spoken = head.replace("I'm ", "I am ", 1).split()
+    spoken = head.replace("I'm ", "I am ", 1).replace("I've ", "I have ", 1).split()
     begun = [word for word in rest.split() if word.lower() not in ADVERBS]
     at = _verb_of(spoken)
     if at is None or len(spoken) < _SHORTEST or len(begun) < 2 or _ASIDE.search(head):
         return None
     subject = " ".join(word for word in spoken[:at] if word.lower() not in ADVERBS)
+    if _is_perfect(spoken, at):
+        at += 1
     if not _is_subject(subject) or any(_is_verb(word) for word in spoken[at + 1 :]):
         return None
     first, second = spoken[at].lower(), begun[0].lower()
     if subject in _PLAIN and second in BASES and not is_past(second):
         doubtful = (
-            is_past(first) or _UNFINISHED.search(head) or (listed and begun[1].lower() not in _LEADS_ON)
+            (is_past(first) and first not in _LEADS_TO)
+            or _UNFINISHED.search(head)
+            or (listed and begun[1].lower() not in _LEADS_ON)
         )
         return None if doubtful else subject
     clear = (subject in _PLAIN and not listed) or _is_surely_a_verb(second, begun[1])
@@ -67,6 +75,11 @@ def _verb_of(spoken: Sequence[str]) -> int | None:
     if spoken[0] in _PLAIN:
         return next((at for at, word in enumerate(spoken) if at and word.lower() not in ADVERBS), None)
     return next((at for at, word in enumerate(spoken[: _LATEST + 1]) if at and _is_verb(word)), None)
+
+
+def _is_perfect(spoken: Sequence[str], at: int) -> bool:
+    """`I have moved`, after which `I` may be left out."""
+    return spoken[at] == "have" and len(spoken) > at + 1 and spoken[at + 1].lower() in _LEADS_TO
 
 
 def _is_subject(text: str) -> bool:

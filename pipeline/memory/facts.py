@@ -25,7 +25,7 @@ from pipeline.memory.lasting import is_static
 from pipeline.memory.openings import plain
 from pipeline.memory.person import is_first_person, resolved
 from pipeline.memory.verbs import ADVERBS, BASES, MODALS, is_past, is_verb
-from pipeline.memory.voice import Voice
+from pipeline.memory.voice import WRITER, Voice
 
 SHORTEST, LONGEST = 3, 45
 """Words of a fact."""
@@ -129,7 +129,12 @@ def continued(sentence: str, voice: Voice, before: Fact) -> Fact | None:
 def _fact(clause: str, voice: Voice) -> Fact | None:
     clause = clause.strip(_END)
     spoken = _WORDS.findall(clause)
-    if not SHORTEST <= len(spoken) <= LONGEST or is_hedged(clause) or (voice.chat and is_addressed(clause)):
+    if (
+        not _is_long_enough(spoken)
+        or len(spoken) > LONGEST
+        or is_hedged(clause)
+        or (voice.chat and is_addressed(clause))
+    ):
         return None
     if voice.chat:
         clause = completed(clause)
@@ -140,6 +145,13 @@ def _fact(clause: str, voice: Voice) -> Fact | None:
     text = resolved(clause, voice.speaker)
     text = text[:1].upper() + text[1:]
     return Fact(text, is_static(text), when.times)
+
+
+def _is_long_enough(spoken: list[str]) -> bool:
+    """`I'm vegetarian` says in two words who somebody is; `I'm tired` does not."""
+    if len(spoken) == SHORTEST - 1 and spoken[0] == "I'm":
+        return is_static(f"{WRITER} is {spoken[1]}")
+    return len(spoken) >= SHORTEST
 
 
 def _states(clause: str, voice: Voice) -> bool:

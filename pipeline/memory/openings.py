@@ -19,8 +19,9 @@ _WORD = (
     r"on another note|in other news|to be honest|long story short|besides that|other than that|in the "
     r"meantime|"
     r"not much|same here|me too|you know what|you know|i mean|well then|all good|true|right|indeed|"
-    r"rest assured|as for me|fun fact|apart from that|either way|the other day|long time no see|long time "
-    r"no talk|good to (?:see|hear from) you|nice to (?:see|hear from) you"
+    r"rest assured|as for me|fun fact|apart from that|either way|(?:quick )?update:|correction:|news:|"
+    r"reminder:|edit:|the other day|long time no see|long time no talk|good to (?:see|hear from) you|"
+    r"nice to (?:see|hear from) you"
 )
 _OPENING = re.compile(
     rf"^(?:(?:{_WORD})(?: (?:so much|a lot|a bunch|a ton|again|there|all))?(?:[,!.:;\s-]+|$))+", re.IGNORECASE
@@ -40,6 +41,7 @@ _CALLED_LAST = re.compile(r",\s*(?P<name>[A-Z][a-z]+)(?=[.!?\u2026]*$)")
 _CALLED_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
 _SMALL_I = re.compile(r"i(?<![\w.'-]i)(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
 """The letter first: that is what is looked for, and what stands before it only where it is."""
+_ARTICLE = re.compile(r"(?:the|an?) ")
 _SPOKEN = (
     (("wanna",), re.compile(r"\bwanna\b", re.IGNORECASE), "want to"),
     (("gonna",), re.compile(r"\bgonna\b", re.IGNORECASE), "going to"),
@@ -79,7 +81,8 @@ def plain(sentence: str, voice: Voice) -> str:
         if shorter == text:
             break
         text = shorter
-    return text.strip(_EDGES)
+    text = text.strip(_EDGES)
+    return text[:1].upper() + text[1:] if _ARTICLE.match(text) else text
 
 
 def _without_call(text: str, voice: Voice, where: re.Pattern[str]) -> str:

@@ -47,6 +47,14 @@ def _relations(row: MemoryRow, standing: Standing | None) -> tuple[Relation, ...
     return (*own, *(one for one in standing.updates if one.target not in stated))
 
 
+def _only_ends(one: Known, other: Known) -> bool:
+    """Whether one replaces the other and could not be replaced by it.
+
+    `Lives in Berlin` ends `no longer lives in Rome`; but who no longer lives in Rome may live in Berlin.
+    """
+    return replaced(one.slots, other.slots) is not None and replaced(other.slots, one.slots) is None
+
+
 class _Plan:
     """The facts as they will be: those that change, and the others as they are."""
 
@@ -86,7 +94,7 @@ class _Plan:
         if not (said or answered):
             return False
         if fact.when != other.when:
-            return fact.when > other.when
+            return fact.when > other.when and (said or not _only_ends(other, fact))
         return said if said != answered else fact.id > other.id
 
     def _named(self, one: str) -> set[str]:

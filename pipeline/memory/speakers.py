@@ -34,7 +34,7 @@ _NOT_NAMES = words(
     "note notes status title date summary todo warning example price name email phone address tip info "
     "important "
     "subject from to cc bcc sent re fw fwd question answer q a ps p.s step version author owner deadline "
-    "update "
+    "update correction news reminder edit "
     "agenda attendees location time type result output input returns args usage see default goal context "
     "problem "
     "solution reason decision action http https fact facts hint caution error fix"

@@ -73,3 +73,17 @@ async def test_the_latest_is_what_no_other_says_it_updates_and_each_update_says_
     updates = [one for row in rows for one in row.relations if one.kind == "updates"]
     assert {row.id for row in rows if not row.is_latest} == {one.target for one in updates}
     assert all(one.why and one.slot and one.evidence and one.score for one in updates)
+
+
+async def test_what_ends_one_value_does_not_end_another_that_ended_it_before() -> None:
+    story = [
+        "I live in Berlin.",
+        "I no longer live in Rome.",
+        "I live in Berlin.",
+        "I no longer live in Rome.",
+    ]
+    rows = (await _told(story, [0, 1, 2, 3])).memories.rows
+    assert {row.text for row in rows if row.is_latest} == {
+        "User lives in Berlin",
+        "User no longer lives in Rome",
+    }
