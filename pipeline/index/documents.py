@@ -112,8 +112,8 @@ class DocumentSide:
         changed = self._changed
         return changed[ordinal] if ordinal in changed else self._bases.facts(ordinal)
 
-    def apply(self, groups: Mapping[str, list[DocumentRow]]) -> bool:
-        """Take in changed documents; whether any came or went."""
+    def apply(self, groups: Mapping[str, list[DocumentRow]]) -> NDArray[np.intp]:
+        """Take in changed documents; the ordinals of those that came or went."""
         known = [key for key, rows in groups.items() if rows or key in self._ordinals]
         ordinals = self.ordinals(known).tolist()
         present = self.present.copy()
@@ -121,7 +121,7 @@ class DocumentSide:
             rows = groups[key]
             present[at] = bool(rows)
             self._change(at, _facts(rows[-1]) if rows else None)
-        came_or_went = not np.array_equal(present, self.present)
+        came_or_went = np.flatnonzero(present != self.present)
         self._went += int(np.count_nonzero(self.present & ~present))
         self.present = present
         if len(self._changed) > _CHANGES:

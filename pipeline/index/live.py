@@ -120,11 +120,14 @@ class LiveRows(Generic[C]):
             while len(kept) > 1 and _mergeable(kept[-2], kept[-1]):
                 kept[-2:] = [joined(kept[-2:])]
         if kept != before:
-            self._view = tuple(self._look(one) for one in kept)
+            seen = {one.segment: one for one in self._view}
+            self._view = tuple(seen.get(one) or self._look(one) for one in kept)
 
-    def refresh(self) -> None:
-        """Look again which documents are there."""
-        self._view = tuple(self._look(one.segment) for one in self._view)
+    def refresh(self, changed: NDArray[np.intp]) -> None:
+        """Look again which documents are there, where any of these (ordinals) has rows."""
+        self._view = tuple(
+            self._look(one.segment) if one.segment.owners.has_any(changed) else one for one in self._view
+        )
 
     def count(self, statistics: Statistics) -> None:
         """Add the rows that can be seen to a question's statistics."""

@@ -70,7 +70,7 @@ class NamespaceIndex:
     def settle(self, changes: Changes) -> None:
         """Work in what has changed. Afterwards every search sees it."""
         self.settled += 1
-        came_or_went = self.documents.apply(changes.documents) if changes.documents else False
+        came_or_went = self.documents.apply(changes.documents)
         if changes.chunks:
             self._replace_chunks(changes.chunks)
         if changes.memories:
@@ -78,9 +78,9 @@ class NamespaceIndex:
             self.memories.add(memory_columns([row for rows in changes.memories.values() for row in rows]))
         self.chunks.settle()
         self.memories.settle()
-        if came_or_went:
-            self.chunks.refresh()
-            self.memories.refresh()
+        if len(came_or_went):
+            self.chunks.refresh(came_or_went)
+            self.memories.refresh(came_or_went)
 
     async def statistics(self, terms: Collection[int]) -> Statistics:
         """What the rows that can be seen say about these terms."""

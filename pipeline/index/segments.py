@@ -90,6 +90,10 @@ class Owners:
         own: list[int] = self.documents[slice(*self.rows.searchsorted([row, row + 1]))].tolist()
         return own
 
+    def has_any(self, documents: NDArray[np.intp]) -> bool:
+        """Whether a row belongs to any of these documents."""
+        return bool(np.isin(self.documents, documents).any())
+
     def first_present(self, present: NDArray[np.bool_], count: int) -> NDArray[np.int32]:
         """For each of `count` rows its first document that is there; NOBODY (0) for none."""
         if self.rows is None:

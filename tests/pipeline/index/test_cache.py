@@ -150,6 +150,24 @@ async def test_a_namespace_of_which_most_went_is_loaded_again_without_it(
     assert len(last.documents.present) - 1 < 1 + 3
 
 
+async def test_what_no_change_touches_is_not_looked_at_again(world: World) -> None:
+    await world.document("a", *["green tea"] * 40)
+    await world.memory("m", "Ann drinks tea", "a")
+    before = await _first_segments(world)
+    await world.document("b", "black coffee")
+    assert await _first_segments(world) == before
+    await world.remove_document("b")
+    assert await _first_segments(world) == before
+    await world.remove_document("a")
+    assert await world.found("tea") == []
+
+
+async def _first_segments(world: World) -> list[object]:
+    """As searches see them: compared by identity."""
+    namespace = await world.open()
+    return [namespace.chunks.view()[0], namespace.memories.view()[0]]
+
+
 async def test_a_namespace_that_outgrows_the_bound_is_mapped(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
