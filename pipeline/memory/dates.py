@@ -111,8 +111,8 @@ def dated(text: str, today: date | None) -> Dated:
         return Dated(text, _in_order(found))
     try:
         resolved = _resolved(text, today, found)
-    except OverflowError:
-        # The calendar ends: somebody wrote "999 years ago" in the year 500.
+    except (OverflowError, ValueError):
+        # The calendar ends, for days (Overflow) and for years: "999 years ago", written in the year 500.
         return Dated(text, _in_order(found))
     return Dated(resolved, _in_order(found))
 

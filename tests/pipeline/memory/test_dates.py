@@ -94,7 +94,8 @@ def test_without_a_day_only_what_names_its_year_is_known() -> None:
 @given(EXPRESSIONS, st.dates(), st.sampled_from(["I went {}.", "{} I will go.", "Since {} it is so."]))
 def test_what_was_resolved_means_the_same_on_any_later_day(said: str, today: date, form: str) -> None:
     once = dated(form.format(said), today)
-    later = today + timedelta(days=400) if today.year < 9990 else today
+    # At either end of the calendar more may be known a year later.
+    later = today + timedelta(days=400) if 100 < today.year < 9990 else today
     assert dated(once.text, later).text == once.text
     assert all(when.first <= when.last for when in once.times)
 
