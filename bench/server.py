@@ -113,8 +113,7 @@ class Server:
 
     def _free(self) -> None:
         leashed, self._leash = self._leash, None
-        if leashed is not None:
-            unleash(leashed)
+        unleash(leashed)
 
     def _command(self) -> list[str]:
         address = ["--host", "127.0.0.1", "--port", str(self.port)]

@@ -156,8 +156,7 @@ class Broker:
             process.kill()
             process.wait()
         leashed, self._leash = self._leash, None
-        if leashed is not None:
-            unleash(leashed)
+        unleash(leashed)
         if self._output is not None:
             self._output.join()
 

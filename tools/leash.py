@@ -15,7 +15,8 @@ def leash(pid: int) -> "subprocess.Popen[bytes]":
     )
 
 
-def unleash(leashed: "subprocess.Popen[bytes]") -> None:
-    """What it would have ended has ended."""
-    leashed.kill()
-    leashed.communicate()
+def unleash(leashed: "subprocess.Popen[bytes] | None") -> None:
+    """What it would have ended has ended, or never was."""
+    if leashed is not None:
+        leashed.kill()
+        leashed.communicate()

@@ -114,6 +114,8 @@ class DocumentSide:
 
     def apply(self, groups: Mapping[str, list[DocumentRow]]) -> NDArray[np.intp]:
         """Take in changed documents; the ordinals of those that came or went."""
+        if not groups:
+            return np.zeros(0, np.intp)
         known = [key for key, rows in groups.items() if rows or key in self._ordinals]
         ordinals = self.ordinals(known).tolist()
         present = self.present.copy()

@@ -3,7 +3,7 @@
 import re
 
 from pipeline.memory.antecedents import antecedent, begins_with_pronoun, named
-from pipeline.memory.coordination import shared_subject
+from pipeline.memory.coordination import shared_subject, spelled_out
 from pipeline.memory.verbs import PASTS, is_verb, words
 
 _SHORTEST = 3
@@ -18,7 +18,6 @@ _CUT = re.compile(
     r"(?P<listed>, )(?=(?:also |then |just |now )?\w+ )|"
     r"(?:,)? (?:and|but) (?=(?:also |then |just |now )?(?P<verb>\w+(?:'s)?) )"
 )
-_CONTRACTED = re.compile(r"(?<=\bI)(?='(?:m|ve)\b)")
 _AND = re.compile(r"\b(?:and|but) $")
 _SUBJECT = re.compile(r"(?:I|[Mm]y|[Ww]e|[Oo]ur)\b")
 _FRONTED = re.compile(
@@ -106,7 +105,7 @@ def _second(head: str, rest: str, match: re.Match[str]) -> str | None:
 
 def _stands(head: str) -> bool:
     """Whether what comes before a cut has a subject and a verb of its own."""
-    spoken = _CONTRACTED.sub(" ", head).split()
+    spoken = spelled_out(head).split()
     if _POINTS.match(head):
         return True
     if len(spoken) < _SHORTEST:

@@ -48,7 +48,7 @@ def shared_subject(head: str, rest: str, *, listed: bool = False) -> str | None:
     >>> shared_subject("Ann likes hikes", "walks in Rome") is None
     True
     """
-    spoken = head.replace("I'm ", "I am ", 1).replace("I've ", "I have ", 1).split()
+    spoken = spelled_out(head).split()
     begun = [word for word in rest.split() if word.lower() not in ADVERBS]
     at = _verb_of(spoken)
     if at is None or len(spoken) < _SHORTEST or len(begun) < 2 or _ASIDE.search(head):
@@ -68,6 +68,15 @@ def shared_subject(head: str, rest: str, *, listed: bool = False) -> str | None:
         return None if doubtful else subject
     clear = (subject in _PLAIN and not listed) or _is_surely_a_verb(second, begun[1])
     return subject if clear and _agree(first, second) else None
+
+
+def spelled_out(clause: str) -> str:
+    """`I'm` and `I've` as the two words that they are.
+
+    >>> spelled_out("I've moved")
+    'I have moved'
+    """
+    return clause.replace("I'm ", "I am ", 1).replace("I've ", "I have ", 1)
 
 
 def _verb_of(spoken: Sequence[str]) -> int | None:

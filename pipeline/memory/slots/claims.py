@@ -50,7 +50,7 @@ def _any(of: Iterable[str]) -> str:
 _OBJECT = r"(?P<v>[^,;:()]+?)"
 _NOTHING = "at all"
 _NO = re.compile(r"no (?:longer |more )?(?:any )?(?=\S)")
-_ANY = re.compile(r"any (?:more )?(?=\S)")
+_ANY = re.compile(r"^any (?:more )?(?=\S)")
 _THAT = re.compile(r"(?:the|my|their|our|his|her|its|this|that|these|those) ")
 _MEATLESS = ("vegetarian", "vegan")
 _IS_A = r"(?:an? |the )"
@@ -72,7 +72,7 @@ def _claim(match: re.Match[str], verb: str, value: str, *, denied: bool) -> Slot
 
 def _denial(match: re.Match[str], verb: str, value: str) -> Slot | None:
     """That somebody does not do something: none of its kind, unless a very one is meant."""
-    value = _ANY.sub("", value, count=1) if value.startswith("any ") else value
+    value = _ANY.sub("", value)
     slot = _claim(match, verb, value, denied=True)
     if slot is None or slot.replaces is None:
         return None
