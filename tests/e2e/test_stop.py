@@ -40,7 +40,8 @@ class HalfSent:
 def _is_listening(server: Server) -> bool:
     try:
         socket.create_connection(("127.0.0.1", server.port), timeout=5).close()
-    except ConnectionRefusedError:
+    except (ConnectionRefusedError, ConnectionResetError):
+        # Reset is who was in the queue of a socket that has just been closed.
         return False
     return True
 
