@@ -3,11 +3,12 @@
 import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import time
+import weakref
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,6 +16,7 @@ from typing import Self
 import httpx2
 
 from tools.leash import leash, unleash
+from tools.ports import held_port
 
 START_SECONDS = 240.0
 """Generous: a first start reads some hundred megabytes of libraries from a cold disk."""
@@ -43,7 +45,10 @@ class Server:
         self.data_dir = data_dir
         self.key = key or f"rk_{secrets.token_hex(16)}"
         self._only = only
-        self.port = _free_port()
+        held = ExitStack()
+        self.port = held.enter_context(held_port())
+        # It may be started again for as long as it is known.
+        weakref.finalize(self, held.close)
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = dict(environment or {})
         self._process: subprocess.Popen[bytes] | None = None
@@ -147,9 +152,3 @@ def _healthy(client: httpx2.Client) -> bool:
         return client.get("/health").status_code == httpx2.codes.OK
     except httpx2.TransportError:
         return False
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

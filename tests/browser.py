@@ -2,11 +2,10 @@
 
 import asyncio
 import shutil
-import socket
 import subprocess
 from base64 import b64decode
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -14,6 +13,7 @@ import httpx2
 import pytest
 
 from tools.leash import leash, unleash
+from tools.ports import held_port
 
 DRIVER: Final = shutil.which("chromedriver")
 _PATIENCE: Final = 30.0
@@ -145,15 +145,7 @@ class Browser:
 @asynccontextmanager
 async def chromium(folder: Path) -> AsyncIterator[Browser]:
     """A fresh browser that keeps what it has in this folder."""
-    assert DRIVER is not None
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    driver = subprocess.Popen(  # noqa: ASYNC220, S603 - it starts in no time, and is what this machine calls it
-        [DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    leashed = leash(driver.pid)
-    try:
+    with held_port() as port, _driven(port):
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as http:
             await _answering(http)
             options = {"args": [*_ARGUMENTS, f"--user-data-dir={folder}"]}
@@ -165,6 +157,18 @@ async def chromium(folder: Path) -> AsyncIterator[Browser]:
             assert "sessionId" in made, made
             yield Browser(http, made["sessionId"])
             await http.delete(f"/session/{made['sessionId']}")
+
+
+@contextmanager
+def _driven(port: int) -> Iterator[None]:
+    """A driver that listens, or will in a moment."""
+    assert DRIVER is not None
+    driver = subprocess.Popen(  # noqa: S603 - it is what this machine calls it
+        [DRIVER, f"--port={port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    leashed = leash(driver.pid)
+    try:
+        yield
     finally:
         driver.terminate()
         driver.wait()

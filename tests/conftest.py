@@ -6,14 +6,15 @@ from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.kafka import emptied
 from tests.s3 import S3, served
 from tools.kafka import Broker, Container, KafkaMissingError, broker
 
-# By itself, Hypothesis fails what takes longer than 200 ms, which is about the machine, everywhere but in CI.
-settings.register_profile("untimed", deadline=None)
+# By itself, Hypothesis fails what takes longer than 200 ms, or half a minute to draw ten examples, which is
+# about the machine, everywhere but in CI.
+settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 if settings.get_current_profile_name() == "default":
     settings.load_profile("untimed")
 

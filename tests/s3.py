@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import socket
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,6 +19,7 @@ import obstore
 
 from pipeline.store.objects import open_objects
 from tools.leash import leash, unleash
+from tools.ports import held_port
 
 _KEY, _SECRET = "recollect", "recollect-secret"
 _PARTS = ("master", "volume", "filer", "s3")
@@ -70,7 +70,12 @@ class S3:
 @contextmanager
 def served(folder: Path) -> Iterator[S3]:
     """The server over an empty folder, until the end of the block."""
-    ports = dict(zip([*_PARTS, *(f"{part} grpc" for part in _PARTS)], _free_ports(8), strict=True))
+    with ExitStack() as held:
+        names = [*_PARTS, *(f"{part} grpc" for part in _PARTS)]
+        yield from _served(folder, {name: held.enter_context(held_port()) for name in names})
+
+
+def _served(folder: Path, ports: Mapping[str, int]) -> Iterator[S3]:
     identity = {"name": "t", "credentials": [{"accessKey": _KEY, "secretKey": _SECRET}], "actions": ["Admin"]}
     (folder / "s3.json").write_text(json.dumps({"identities": [identity]}))
     program = Path(sys.executable).with_name("weed")
@@ -123,11 +128,3 @@ def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path, method: str =
         if process.poll() is not None or time.monotonic() > until:
             raise RuntimeError(f"The S3 server did not start ({reason}):\n{log.read_text()[-2000:]}")
         time.sleep(0.1)
-
-
-def _free_ports(number: int) -> list[int]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]

@@ -8,7 +8,6 @@ import argparse
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from io import StringIO
 from pathlib import Path
 
 from tools.leash import leash, unleash
+from tools.ports import held_port
 
 VERSION = "4.1.1"
 IMAGE = f"apache/kafka:{VERSION}"
@@ -208,7 +208,7 @@ class Container:
 def broker(port: int = 0) -> Iterator[Broker | Container]:
     """A started broker on this port (0: a free one), removed with its data when the block ends."""
     with ExitStack() as stack:
-        plain, sasl, controller = _free_ports(3)
+        plain, sasl, controller = (stack.enter_context(held_port()) for _ in range(3))
         ports = Ports(port or plain, sasl, controller)
         if _has_docker():
             container = Container(ports)
@@ -322,15 +322,6 @@ class _Output(threading.Thread):
                     self._answers = True
                     self._heard.set()
         self._heard.set()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that nothing listens on now."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
 
 
 def main() -> None:

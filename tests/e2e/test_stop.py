@@ -15,25 +15,31 @@ COUNT = 40
 
 
 class HalfSent:
-    """A request whose body has come by half."""
+    """A request that is being handled, and whose body has come by half."""
 
     def __init__(self, server: Server, path: str, body: object) -> None:
         content = json.dumps(body).encode()
         head = (
             f"POST {path} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {server.key}\r\n"
-            f"content-type: application/json\r\ncontent-length: {len(content)}\r\n\r\n"
+            f"content-type: application/json\r\ncontent-length: {len(content)}\r\n"
+            "expect: 100-continue\r\n\r\n"
         )
         self._rest = content[10:]
         self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=30)
-        self._socket.sendall(head.encode() + content[:10])
+        self._answer = self._socket.makefile("rb")
+        self._socket.sendall(head.encode())
+        # Who is only connected is turned away when the server ends: it has to be known that this one is read.
+        assert self._answer.readline() == b"HTTP/1.1 100 Continue\r\n"
+        assert self._answer.readline() == b"\r\n"
+        self._socket.sendall(content[:10])
 
     def finish(self) -> str:
         """The status line of the answer."""
         self._socket.sendall(self._rest)
-        with self._socket.makefile("rb") as answer:
-            return answer.readline().decode()
+        return self._answer.readline().decode()
 
     def close(self) -> None:
+        self._answer.close()
         self._socket.close()
 
 
