@@ -5,7 +5,6 @@ import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
-from math import isqrt
 from pathlib import Path
 from typing import TypeVar
 
@@ -15,8 +14,9 @@ from lancedb import AsyncConnection, AsyncTable
 from pipeline.store.codec import Codec, among
 from pipeline.store.disk import Disk
 from pipeline.store.keyset import KeySet
+from pipeline.store.merging import Fragments
 from pipeline.store.stored import Stored, give_back
-from pipeline.store.tables import open_or_create
+from pipeline.store.tables import PLACE, delete_counted, newest_rows, open_or_create, sizes
 
 Row = TypeVar("Row")
 
@@ -27,41 +27,30 @@ _MANY_VERSIONS = 600
 _FEW_VERSIONS = 8
 """More than these are worth a cleanup once they are old enough: each holds the rows it replaced."""
 
-_FRAGMENTS = 16
-_MANY_FRAGMENTS = 64
 _SHORTEST_UPKEEP = 0.05
 _REST = 10
 """Upkeep may take one part in this many of the time."""
-_UPKEEP_SECONDS = 0.02
-_ROW_SECONDS = 3e-5
-"""What upkeep costs in CPU, and more for each row: all of them are written anew."""
-_READ_SECONDS = 0.0004
-"""What a fragment more costs the reads between two commits: 0.1 ms of CPU each, about four of them."""
 
 _log = logging.getLogger(__name__)
-
-
-def worth_merging(rows: int) -> int:
-    """How many fragments of a table cost the reads beside its writes as much as merging them does.
-
-    >>> worth_merging(100), worth_merging(5_000), worth_merging(100_000)
-    (16, 29, 64)
-    """
-    upkeep = _UPKEEP_SECONDS + _ROW_SECONDS * rows
-    return min(max(isqrt(round(2 * upkeep / _READ_SECONDS)), _FRAGMENTS), _MANY_FRAGMENTS)
 
 
 class Base(Stored[Row]):
     """Rows that are in LanceDB. One writer at a time: what changes the table never overlaps."""
 
     def __init__(
-        self, table: AsyncTable, codec: Codec[Row], disk: Disk | None, groups: KeySet[str], turn: asyncio.Lock
+        self,
+        table: AsyncTable,
+        codec: Codec[Row],
+        disk: Disk | None,
+        *,
+        groups: KeySet[str],
+        fragments: Fragments,
+        turn: asyncio.Lock,
     ) -> None:
         super().__init__(table, codec, disk)
         self._groups = groups
+        self._fragments = fragments
         self._turn = turn
-        self._rows = 0  # as of the last upkeep
-        self._commits = _FRAGMENTS  # whatever an earlier process left is looked after once
         self._rested_at = 0.0
         self._last_upkeep = 0.0
         self._leftovers_at: float | None = None
@@ -80,13 +69,16 @@ class Base(Stored[Row]):
         Whoever has the `turn` does upkeep: two tables at a time would take twice the memory, and both cores.
         """
         table = await open_or_create(connection, name, cls.schema(codec))
-        column = await table.query().select([codec.group]).to_arrow()
-        groups = await asyncio.to_thread(lambda: KeySet[str](column.column(0).to_pylist()))
+        there = await table.query().select([codec.group]).with_row_id().to_arrow()
+        groups = await asyncio.to_thread(lambda: KeySet[str](there.column(0).to_pylist()))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
-        base = cls(table, codec, disk, groups, turn)
-        base._rows = column.num_rows
+        changes = 0 if disk is None else await asyncio.to_thread(disk.versions)
+        fragments = Fragments(sizes(there.column(PLACE)), changes)
+        base = cls(table, codec, disk, groups=groups, fragments=fragments, turn=turn)
+        if fragments.one:
+            base._plan_cleanup(0.0)
         await base.open_links(connection, folder, name, alone=True)
         return base
 
@@ -113,8 +105,8 @@ class Base(Stored[Row]):
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Delete every row of these spaces and sync."""
-        await self._table.delete(among("space", sorted(spaces)))
-        self._commits += 1
+        gone = await delete_counted(self._table, among("space", sorted(spaces)))
+        self._fragments.came(0, gone)
         await self._sync()
         if self._links is not None:
             await self._links.remove_spaces(spaces)
@@ -122,7 +114,7 @@ class Base(Stored[Row]):
     def upkeep_in(self, *, idle: bool) -> float | None:
         """Seconds until fragments should be merged: soon when idle, late under load; None for not at all."""
         now = time.monotonic()
-        if self._commits >= (_FRAGMENTS if idle else worth_merging(self._rows)):
+        if self._fragments.due(idle=idle):
             return max(0.0, self._rested_at + _REST * self._last_upkeep - now)
         return max(0.0, self._leftovers_at - now) if idle and self._leftovers_at is not None else None
 
@@ -131,27 +123,38 @@ class Base(Stored[Row]):
         """Whether another table is in the middle of its upkeep."""
         return self._turn.locked()
 
-    async def maintain(self) -> None:
-        """Merge small fragments, bring indices up to date, drop old versions."""
+    async def maintain(self, *, whole: bool = True) -> None:
+        """Merge fragments, bring indices up to date, drop old versions. Not `whole`: what is due of it."""
         async with self._turn:
             started = time.monotonic()
+            leftovers = not self._fragments.due(idle=True)
+            everything = whole or leftovers or self._fragments.whole
             try:
-                await self._optimize()
+                await (self._optimize(whole=whole or leftovers) if everything else self._merge_newest())
             finally:
                 self._rested_at = time.monotonic()
                 self._last_upkeep = max(_SHORTEST_UPKEEP, self._rested_at - started)
                 # Merging reads whole tables: 150 MB for 100k chunks, which nobody needs afterwards.
                 await asyncio.to_thread(give_back)
             await self._sync()
-            self._plan_cleanup()
+            if everything:
+                self._plan_cleanup(_KEEP.total_seconds() + 1)
 
-    async def _optimize(self) -> None:
+    async def _optimize(self, *, whole: bool) -> None:
         await self._table.optimize(cleanup_older_than=self._retention())
         await self._index()
         if self._links is not None:
-            await self._links.maintain(self._retention())
-        self._rows = await self._table.count_rows()
-        self._commits = 0
+            await self._links.maintain(self._retention(), whole=whole)
+        self._fragments.renewed(await self._table.count_rows())
+
+    async def _merge_newest(self) -> None:
+        """Written anew, for LanceDB itself merges all that is indexed with all of the same kind."""
+        rows = await newest_rows(self._table, self._fragments.newest_rows)
+        # Each finds itself: one commit, after which their old fragments have no rows, and are gone.
+        await self._table.merge_insert(self._codec.id).when_matched_update_all().execute(rows)
+        self._fragments.merged(rows.num_rows)
+        if self._links is not None:
+            await self._links.maintain(self._retention(), whole=False)
 
     async def _index(self) -> None:
         await self._index_when_large([self._codec.group])
@@ -159,10 +162,9 @@ class Base(Stored[Row]):
     def _retention(self) -> timedelta:
         return _KEEP_OF_MANY if self._versions > _MANY_VERSIONS else _KEEP
 
-    def _plan_cleanup(self) -> None:
-        """What was too young to go is looked at once more, or it would lie there until the next writes."""
-        due = time.monotonic() + _KEEP.total_seconds() + 1
-        self._leftovers_at = due if self._versions > _FEW_VERSIONS else None
+    def _plan_cleanup(self, seconds: float) -> None:
+        """What is too young to go is looked at once more then, or it would lie there for long."""
+        self._leftovers_at = time.monotonic() + seconds if self._versions > _FEW_VERSIONS else None
 
     @property
     def _versions(self) -> int:
@@ -179,13 +181,13 @@ class Base(Stored[Row]):
         rows = self._unique(changed)
         gone = [group for group, members in changed.items() if not members and group in known]
         updated = [group for group, members in changed.items() if members and group in known]
-        self._commits += 1
         if updated:
             await self._merge(rows, updated)
         elif rows:
             await self._table.add(await asyncio.to_thread(self._encode, rows))
         if gone:
             await self._table.delete(among(self._codec.group, gone))
+        self._fragments.came(len(rows), len(gone) + len(updated))
 
     def _encode(self, rows: Sequence[Row]) -> pa.Table:
         return self._codec.encode(rows)

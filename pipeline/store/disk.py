@@ -34,7 +34,7 @@ class Disk:
 
     def versions(self) -> int:
         """How many versions of the table are kept."""
-        return len(self._synced.get(f"{self._folder}/_versions", ()))
+        return len(_names(f"{self._folder}/_versions"))
 
     def size(self) -> tuple[int, int]:
         """Bytes and files of the table, as of now."""

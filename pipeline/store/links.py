@@ -19,8 +19,9 @@ from lancedb.index import BTree
 from pipeline.store.codec import among, strings
 from pipeline.store.disk import Disk
 from pipeline.store.keyset import AnyKeys, KeySet
+from pipeline.store.merging import Fragments
 from pipeline.store.recentlinks import Pair, RecentLinks
-from pipeline.store.tables import open_if_there
+from pipeline.store.tables import PLACE, delete_counted, newest_rows, open_if_there, sizes
 
 Row = TypeVar("Row")
 
@@ -47,10 +48,13 @@ def number(key: str) -> int:
 class Links:
     """The links of one table. Whoever calls a method that changes them may change that table."""
 
-    def __init__(self, table: AsyncTable, disk: Disk | None, recent: RecentLinks) -> None:
+    def __init__(
+        self, table: AsyncTable, disk: Disk | None, recent: RecentLinks, fragments: Fragments
+    ) -> None:
         self._table = table
         self._disk = disk
         self._recent = recent
+        self._fragments = fragments
 
     @classmethod
     async def open(
@@ -72,8 +76,12 @@ class Links:
             parts = [_encoded(some) async for some in there]
             table = await connection.create_table(own, pa.concat_tables([_encoded([]), *parts]))
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{own}.lance")
-        recent = await _recent(table) if alone else RecentLinks(AnyKeys(), capacity=0)
-        return cls(table, disk, recent)
+        if not alone:
+            return cls(table, disk, RecentLinks(AnyKeys(), capacity=0), Fragments())
+        column = await table.query().select(["key"]).with_row_id().to_arrow()
+        known = await asyncio.to_thread(lambda: KeySet[int](column.column("key").to_pylist()))
+        changes = 0 if disk is None else await asyncio.to_thread(disk.versions)
+        return cls(table, disk, RecentLinks(known), Fragments(sizes(column.column(PLACE)), changes))
 
     async def find(self, keys: Collection[str]) -> list[str]:
         """The groups that any of these keys may lead to, each once."""
@@ -89,6 +97,7 @@ class Links:
         if fresh:
             with self._recent.adding(_pairs_of(fresh)):
                 await self._table.add(await asyncio.to_thread(_encoded, fresh))
+                self._fragments.came(len(fresh))
                 await self._sync()
 
     async def remove(self, links: Sequence[Link]) -> None:
@@ -98,21 +107,42 @@ class Links:
                 keys = ",".join(str(key) for key, _, _ in some)
                 groups = among("target", dict.fromkeys(target for _, target, _ in some))
                 await self._table.delete(f"key IN ({keys}) AND {groups}")
+                self._fragments.came(0, len(some))
         if links:
             await self._sync()
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Delete every link of these spaces."""
         with self._recent.clearing():
-            await self._table.delete(among("space", sorted(spaces)))
+            gone = await delete_counted(self._table, among("space", sorted(spaces)))
+        self._fragments.came(0, gone)
         await self._sync()
 
-    async def maintain(self, retention: timedelta) -> None:
-        """Merge small fragments, bring the index up to date, drop versions older than this."""
-        await self._table.optimize(cleanup_older_than=retention)
-        if await self._table.count_rows() >= _INDEX_ROWS and not await self._table.list_indices():
-            await self._table.create_index("key", config=BTree())
+    async def maintain(self, retention: timedelta, *, whole: bool = True) -> None:
+        """Merge all fragments, bring the index up to date, drop versions older than this.
+
+        Not `whole`: what is due of it.
+        """
+        if whole or (self._fragments.due(idle=True) and self._fragments.whole):
+            await self._optimize(retention)
+        elif self._fragments.due(idle=True):
+            await self._merge_newest()
         await self._sync()
+
+    async def _optimize(self, retention: timedelta) -> None:
+        await self._table.optimize(cleanup_older_than=retention)
+        rows = await self._table.count_rows()
+        if rows >= _INDEX_ROWS and not await self._table.list_indices():
+            await self._table.create_index("key", config=BTree())
+        self._fragments.renewed(rows)
+
+    async def _merge_newest(self) -> None:
+        """They come once more before they go: meanwhile, and after a kill, a link is there twice."""
+        rows = await newest_rows(self._table, self._fragments.newest_rows, places=True)
+        await self._table.add(rows.drop_columns(PLACE))
+        for some in _portions(rows.column(PLACE).to_pylist()):
+            await self._table.delete(f"{PLACE} IN ({','.join(map(str, some))})")
+        self._fragments.merged(rows.num_rows)
 
     async def size(self) -> tuple[int, int]:
         """Bytes and files on a local disk."""
@@ -138,12 +168,6 @@ class Links:
     async def _sync(self) -> None:
         if self._disk is not None:
             await asyncio.to_thread(self._disk.sync)
-
-
-async def _recent(table: AsyncTable) -> RecentLinks:
-    column = await table.query().select(["key"]).to_arrow()
-    known = await asyncio.to_thread(lambda: KeySet[int](column.column(0).to_pylist()))
-    return RecentLinks(known)
 
 
 def _pairs_of(links: Iterable[Link]) -> list[Pair]:

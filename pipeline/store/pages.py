@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from pipeline.store.codec import among
 from pipeline.store.readable import SHARD, Readable
-from pipeline.store.stored import PLACE
+from pipeline.store.tables import PLACE
 
 Row = TypeVar("Row")
 

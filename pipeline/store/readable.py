@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pipeline.store.codec import TIME, Codec, among, number_column, one_array
 from pipeline.store.overlay import Change
 from pipeline.store.sizes import Size, together
-from pipeline.store.stored import PLACE, Stored, give_back
+from pipeline.store.stored import Stored, give_back
+from pipeline.store.tables import PLACE
 
 Row = TypeVar("Row")
 

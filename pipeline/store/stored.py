@@ -17,9 +17,6 @@ from pipeline.store.sizes import Size
 Row = TypeVar("Row")
 Result = TypeVar("Result")
 
-PLACE = "_rowid"
-"""LanceDB's name for where a row lies; good until the row is changed or merged into another fragment."""
-
 FAILURES = (OSError, RuntimeError, ValueError)
 """What LanceDB and Arrow raise when a disk is full, a commit is lost or a peer is gone."""
 

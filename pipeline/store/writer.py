@@ -104,10 +104,10 @@ class Writer(Generic[Row]):
         async with self._lock:
             await uninterrupted(self._base.remove_spaces(spaces))
 
-    async def maintain(self) -> None:
-        """Merge fragments, refresh indices, drop old versions; never beside a flush."""
+    async def maintain(self, *, whole: bool = True) -> None:
+        """As `Base.maintain`; never beside a flush."""
         async with self._lock:
-            await uninterrupted(self._base.maintain())
+            await uninterrupted(self._base.maintain(whole=whole))
 
     async def _flush(self) -> None:
         number = self._overlay.number
@@ -180,7 +180,7 @@ class Writer(Generic[Row]):
         if self._stopping or self._base.upkeep_in(idle=idle) != 0 or self._base.others_turn:
             return
         try:
-            await self.maintain()
+            await self.maintain(whole=False)
             if idle:
                 self._overlay.forget_recent()
         except FAILURES:

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, Statement
 from pipeline.store import Store, open_locks, open_store
+from pipeline.store.base import Base
 from pipeline.store.readable import Readable
 from pipeline.store.table import Table
 from schemas.events import BlobRef, Content, Relation, Upload
@@ -45,6 +46,13 @@ def hold_one(table: Readable[Any]) -> None:
     """Hold one group, or hardly more, of those that are flushed."""
     if isinstance(table, Table):
         table._overlay._recent._limit = 1200
+
+
+async def merge_newest(table: Readable[Any]) -> None:
+    """Merge the fragments that came since the last upkeep, few as they are."""
+    for base in table._bases:
+        if isinstance(base, Base) and base._fragments.newest_rows:
+            await base._merge_newest()
 
 
 def document(name: str, space: str = "alice#0", **fields: Any) -> DocumentRow:

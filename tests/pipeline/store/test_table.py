@@ -25,6 +25,7 @@ from tests.pipeline.store.samples import (
     full_memory,
     hold_one,
     memory,
+    merge_newest,
     opened,
     plain,
     store_chunks,
@@ -40,7 +41,7 @@ _GROUPS = [f"group{number}" for number in range(8)]
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("write"), st.sampled_from(_GROUPS), st.integers(0, 4), st.integers(0, 3)),
-        st.tuples(st.sampled_from(["flush", "maintain", "reopen", "settle"])),
+        st.tuples(st.sampled_from(["flush", "maintain", "merge", "reopen", "settle"])),
         st.tuples(st.just("read"), st.lists(st.sampled_from(_GROUPS))),
         st.tuples(st.just("purge"), st.sampled_from(_SPACES)),
     ),
@@ -84,6 +85,8 @@ async def play(
             await store.chunks.durable()
         case ("maintain",):
             await store.chunks.maintain()
+        case ("merge",):
+            await merge_newest(store.chunks)
         case ("reopen",):
             await store.close()
             return await again()
