@@ -12,11 +12,11 @@ from typing import Any, Final, Literal
 import httpx2
 import pytest
 
+from tests.patience import PATIENCE
 from tools.leash import leash, unleash
 from tools.ports import held_port
 
 DRIVER: Final = shutil.which("chromedriver")
-_PATIENCE: Final = 30.0
 _GONE: Final = {"no such element", "stale element reference"}
 _ELEMENT: Final = "element-6066-11e4-a52e-4f735466cecf"
 _ARGUMENTS: Final = [
@@ -128,7 +128,7 @@ class Browser:
 
     async def until(self, script: str, *arguments: Any) -> Any:
         """Wait until a function's body returns something true."""
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(PATIENCE):
             while not (found := await self.run(script, *arguments)):  # noqa: ASYNC110 - it is another process
                 await asyncio.sleep(0.02)
         return found
@@ -146,14 +146,17 @@ class Browser:
 async def chromium(folder: Path) -> AsyncIterator[Browser]:
     """A fresh browser that keeps what it has in this folder."""
     with held_port() as port, _driven(port):
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60.0) as http:
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE) as http:
             await _answering(http)
             options = {"args": [*_ARGUMENTS, f"--user-data-dir={folder}"]}
             logs = {"browser": "SEVERE"}
             wanted = {
-                "capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": logs}}
+                "goog:chromeOptions": options,
+                "goog:loggingPrefs": logs,
+                "timeouts": {"script": round(PATIENCE * 1000)},
             }
-            made = (await http.post("/session", json=wanted)).json()["value"]
+            asked = {"capabilities": {"alwaysMatch": wanted}}
+            made = (await http.post("/session", json=asked)).json()["value"]
             assert "sessionId" in made, made
             yield Browser(http, made["sessionId"])
             await http.delete(f"/session/{made['sessionId']}")
@@ -176,7 +179,7 @@ def _driven(port: int) -> Iterator[None]:
 
 
 async def _answering(http: httpx2.AsyncClient) -> None:
-    async with asyncio.timeout(_PATIENCE):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 if (await http.get("/status")).is_success:

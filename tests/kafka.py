@@ -5,8 +5,7 @@ import asyncio
 from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
 from pipeline.bus.kafka.offsets import GroupRunningError, Offsets
 from pipeline.bus.kafka.topics import Topics
-
-_PATIENCE = 30.0
+from tests.patience import PATIENCE
 
 
 async def emptied(bootstrap: str) -> None:
@@ -16,7 +15,7 @@ async def emptied(bootstrap: str) -> None:
         admin = await cluster.admin()
         offsets = Offsets(cluster, Topics(cluster))
         for group, *_ in await admin.list_consumer_groups():
-            async with asyncio.timeout(_PATIENCE):
+            async with asyncio.timeout(PATIENCE):
                 await _forget(offsets, group)
         if topics := [name for name in await admin.list_topics() if not name.startswith("__")]:
             await admin.delete_topics(topics)

@@ -18,12 +18,12 @@ from typing import Any
 import obstore
 
 from pipeline.store.objects import open_objects
+from tests.patience import PATIENCE
 from tools.leash import leash, unleash
 from tools.ports import held_port
 
 _KEY, _SECRET = "recollect", "recollect-secret"
 _PARTS = ("master", "volume", "filer", "s3")
-_START_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +108,11 @@ def _make_bucket(url: str, process: "subprocess.Popen[bytes]", log: Path) -> Non
 
 def _make_room(s3: S3) -> None:
     """It makes its first volumes when the first object comes, which on a busy machine takes many seconds."""
-    obstore.put(
-        open_objects(s3.uri(), s3.options, within=timedelta(seconds=_START_SECONDS)), "first", b"first"
-    )
+    obstore.put(open_objects(s3.uri(), s3.options, within=timedelta(seconds=PATIENCE)), "first", b"first")
 
 
 def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path, method: str = "GET") -> None:
-    until = time.monotonic() + _START_SECONDS
+    until = time.monotonic() + PATIENCE
     while True:
         try:
             with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=5):  # noqa: S310 - loopback

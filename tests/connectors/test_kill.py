@@ -13,11 +13,10 @@ import uvicorn
 
 from tests.connectors.shelf import PAGE, Shelf, ShelfProvider
 from tests.connectors.world import connected
+from tests.patience import PATIENCE
 from tests.service.world import until
 
 TEXTS = 400
-START_SECONDS = 120.0
-"""A process takes seconds to start, and many of them on a busy machine."""
 
 
 @asynccontextmanager
@@ -46,7 +45,7 @@ async def _killed_after(shelf: Shelf, folder: Path, at: str, reads: int, *, anew
     enough = len(shelf.calls) + reads
 
     try:
-        async with asyncio.timeout(START_SECONDS):
+        async with asyncio.timeout(PATIENCE):
             said = (await process.stdout.readline()).decode().strip() if anew else ""
             while len(shelf.calls) < enough:  # noqa: ASYNC110 - it is another process that reads
                 await asyncio.sleep(0.01)

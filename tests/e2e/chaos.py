@@ -14,8 +14,7 @@ from typing import Any, Self
 import httpx2
 
 from bench.server import Server
-
-SECONDS = 20.0
+from tests.patience import PATIENCE
 
 
 @dataclass
@@ -55,7 +54,7 @@ class Client(threading.Thread):
         self._end = stop
         self._count = 0
         headers = {"authorization": f"Bearer {server.key}"}
-        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=SECONDS)
+        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=PATIENCE)
         self.home = self._new_home()
 
     def run(self) -> None:
@@ -187,7 +186,7 @@ class Reader:
 
     def __init__(self, server: Server) -> None:
         headers = {"authorization": f"Bearer {server.key}"}
-        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=SECONDS)
+        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=PATIENCE)
 
     def __enter__(self) -> Self:
         return self

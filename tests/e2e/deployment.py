@@ -1,6 +1,7 @@
 """The service in several processes on Kafka: two that answer, two that work."""
 
 import secrets
+import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -12,6 +13,7 @@ from cryptography.fernet import Fernet
 from supermemory import Supermemory
 
 from bench.server import Server
+from tests.patience import PATIENCE
 
 SESSION_SECONDS = "6"
 """As soon as Kafka may give the partitions of a killed process to another."""
@@ -30,6 +32,7 @@ class Deployment:
             "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
         }
         self.key = f"rk_{secrets.token_hex(16)}"
+        self._secure = ssl.create_default_context()
 
         def server(only: str) -> Server:
             return Server(folder / "data", settings, only=only, key=self.key)
@@ -53,7 +56,7 @@ class Deployment:
         with ExitStack() as open_clients:
             yield [
                 open_clients.enter_context(
-                    Supermemory(base_url=one.url, api_key=self.key, max_retries=0, timeout=60)
+                    Supermemory(base_url=one.url, api_key=self.key, max_retries=0, timeout=PATIENCE)
                 )
                 for one in self.api
             ]
@@ -61,7 +64,10 @@ class Deployment:
     def ask(self, api: int, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
         """Status and JSON of a request to one of the API processes."""
         headers = {"authorization": f"Bearer {key or self.key}"}
-        answer = httpx2.request(method, self.api[api].url + path, json=body, headers=headers, timeout=60)
+        url = self.api[api].url + path
+        answer = httpx2.request(
+            method, url, json=body, headers=headers, timeout=PATIENCE, verify=self._secure
+        )
         return answer.status_code, answer.json()
 
 

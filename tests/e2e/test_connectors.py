@@ -1,6 +1,7 @@
 """Connectors in processes of their own, on Kafka: one run at a time, whichever has it, and none is lost."""
 
 import secrets
+import ssl
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from bench.server import Server
 from tests.connectors.doubles.granola import GranolaDouble
 from tests.e2e.deployment import SESSION_SECONDS
 from tests.e2e.waiting import until
+from tests.patience import PATIENCE
 from tools.kafka import Broker, Container
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
@@ -49,6 +51,7 @@ class Parts:
             "RECOLLECT_GRANOLA_URL": source,
         }
         key = f"rk_{secrets.token_hex(16)}"
+        self._secure = ssl.create_default_context()
         parts = ("api", "pipeline", "connectors", "connectors")
         self.all = [Server(folder / "data", settings, only=part, key=key) for part in parts]
         self.api, self.connectors = self.all[0], self.all[2:]
@@ -56,7 +59,10 @@ class Parts:
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of a request that goes well."""
         headers = {"authorization": f"Bearer {self.api.key}"}
-        answer = httpx2.request(method, self.api.url + path, json=body, headers=headers, timeout=60)
+        url = self.api.url + path
+        answer = httpx2.request(
+            method, url, json=body, headers=headers, timeout=PATIENCE, verify=self._secure
+        )
         assert answer.is_success, answer.text
         return answer.json()
 

@@ -16,12 +16,12 @@ from bench.server import Server, unconfigured
 from pipeline.settings import Settings
 from tests.e2e import guides
 from tests.e2e.conftest import QUIET
+from tests.patience import PATIENCE
 
 PAGES = [guides.ROOT / "README.md", *sorted((guides.ROOT / "docs" / "guides").glob("*.md"))]
 RUN = [page for page in PAGES if any(block.runs for block in guides.blocks(page))]
 ADDRESS, SECRET = "http://127.0.0.1:8787", "rk_…"
 """What stands in the guides for the address and the key of the service at hand."""
-PATIENCE = 120.0
 
 
 APPS = {

@@ -14,16 +14,15 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from api.commandline.conventions import Ending
 from bench.server import PROGRAM, Server, unconfigured
 from tests.mcp import answered, connected, told
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
-
-PATIENCE = 60.0
 
 
 @asynccontextmanager
 async def _over_http(server: Server, namespace: str) -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {server.key}", "x-recollect-namespace": namespace}
-    async with httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=60.0) as http:
+    async with httpx2.AsyncClient(base_url=server.url, headers=headers, timeout=PATIENCE) as http:
         async with connected(http) as client:
             yield client
 

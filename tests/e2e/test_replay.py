@@ -14,6 +14,7 @@ import pytest
 from bench.processes import deployed
 from bench.server import PROGRAM, Server, unconfigured
 from tests.e2e.waiting import until
+from tests.patience import PATIENCE
 from tools.kafka import KafkaMissingError
 
 
@@ -23,7 +24,7 @@ class Asked:
     def __init__(self, server: Server) -> None:
         self.server = server
         headers = {"authorization": f"Bearer {server.key}"}
-        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=30.0)
+        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=PATIENCE)
 
     def close(self) -> None:
         self._http.close()

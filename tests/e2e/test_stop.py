@@ -10,6 +10,7 @@ import httpx2
 
 from bench.server import Server
 from tests.e2e.waiting import until
+from tests.patience import PATIENCE
 
 COUNT = 40
 
@@ -25,7 +26,7 @@ class HalfSent:
             "expect: 100-continue\r\n\r\n"
         )
         self._rest = content[10:]
-        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=30)
+        self._socket = socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE)
         self._answer = self._socket.makefile("rb")
         self._socket.sendall(head.encode())
         # Who is only connected is turned away when the server ends: it has to be known that this one is read.
@@ -60,7 +61,7 @@ def _ask_to_end(server: Server) -> None:
 def test_a_request_under_way_is_answered_and_what_it_wrote_is_there_after_the_end(own_server: Server) -> None:
     own_server.start()
     headers = {"authorization": f"Bearer {own_server.key}"}
-    with httpx2.Client(base_url=own_server.url, headers=headers, timeout=30) as client:
+    with httpx2.Client(base_url=own_server.url, headers=headers, timeout=PATIENCE) as client:
         for number in range(COUNT):
             body = {"content": f"Ada has {number} cats.", "id": f"d{number}", "taskType": "superrag"}
             assert client.post("/ns/home/document", json=body).is_success
@@ -70,7 +71,7 @@ def test_a_request_under_way_is_answered_and_what_it_wrote_is_there_after_the_en
         assert " 200 " in request.finish()
     assert own_server.wait() == 0
     own_server.start()
-    with httpx2.Client(base_url=own_server.url, headers=headers, timeout=30) as client:
+    with httpx2.Client(base_url=own_server.url, headers=headers, timeout=PATIENCE) as client:
 
         def states() -> dict[str, str]:
             body: dict[str, object] = {}

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 from supermemory import Supermemory
 
+from tests.patience import PATIENCE
+
 T = TypeVar("T")
-PATIENCE = 90.0
 
 
 def until(ask: Callable[[], T], good: Callable[[T], bool], what: str) -> T:

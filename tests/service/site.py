@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.patience import PATIENCE
+
 HTML = """<html><head><title>{name}</title></head>
 <body><article><h1>{name}</h1>
 <p>The page of {name} tells that lighthouses are painted every spring.</p></article></body></html>"""
@@ -27,7 +29,7 @@ class Site:
         self.held[name].set()
 
     async def asked(self, name: str) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await self._asked.setdefault(name, asyncio.Event()).wait()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -21,9 +21,9 @@ from pipeline.replay.job import Replays
 from pipeline.settings import Settings
 from pipeline.worker import Pipeline
 from tests.contract import Client
+from tests.patience import PATIENCE
 
 ADMIN = "rk_the_admin_key_of_the_tests"
-PATIENCE = 20.0
 T = TypeVar("T")
 
 

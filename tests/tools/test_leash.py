@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
+
 pytestmark = pytest.mark.anyio
 _STARTER = """
 import subprocess, sys, time
@@ -32,7 +34,7 @@ async def test_what_somebody_started_who_was_killed_ends() -> None:
     assert starter.stdout is not None
     await starter.stdout.readline()
     starter.send_signal(signal.SIGKILL)
-    assert await asyncio.wait_for(starter.stdout.read(), 60) == b""
+    assert await asyncio.wait_for(starter.stdout.read(), PATIENCE) == b""
 
 
 async def test_what_is_taken_off_its_leash_goes_on() -> None:

@@ -14,13 +14,13 @@ class KafkaHarness:
     """Topics and groups of its own on the one broker."""
 
     def __init__(self, bootstrap: str) -> None:
-        self.options = KafkaOptions(bootstrap=bootstrap, partitions=4, session=6.0, patience=10.0)
+        self.options = KafkaOptions(bootstrap=bootstrap, partitions=4, session=6.0, patience=60.0)
         self.mark = uuid.uuid4().hex[:8]
         self.buses: list[KafkaBus] = []
 
     def impatient(self) -> KafkaOptions:
         """For tests that wait for a session to end."""
-        return replace(self.options, session=1.5)
+        return replace(self.options, session=3.0)
 
     async def open(self) -> KafkaBus:
         await self.close()

@@ -2,30 +2,30 @@
 
 import asyncio
 import signal
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
 from pipeline.bus.kafka import cluster
-from pipeline.bus.kafka.bus import KafkaBus
 from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
 from pipeline.errors import OutageError
 from pipeline.ports import Position
 from pipeline.stage import Stage
-from schemas.topics import Topic
-from tests.pipeline.bus.contract import Notebook, Noted, noted, spread
+from tests.pipeline.bus.contract import Notebook, noted, spread
 from tests.pipeline.bus.kafka import KafkaHarness
 from tools.kafka import Broker, Container
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kafka]
+T = TypeVar("T")
 
 
-async def published(bus: KafkaBus, topic: Topic[Noted], numbers: Sequence[int]) -> list[Position]:
-    """As a client does that tries again after 503."""
+async def persisting(ask: Callable[[], Awaitable[T]]) -> T:
+    """As a client does that tries again after 503: a busy machine takes more than so little patience, too."""
     while True:
         try:
-            return await bus.publish(topic, noted(numbers))
+            return await ask()
         except OutageError:
             continue
 
@@ -40,9 +40,14 @@ async def test_a_killed_broker_costs_nothing_but_time(
     stage = Stage(kafka_harness.stage("killed"), topic, book.handle)
     running = asyncio.create_task(bus.run([stage]))
     async with bus.follow(topic, followed.handle) as follower:
-        for place in await bus.publish(topic, spread(20)):
-            await bus.reached(stage.group, topic.name, place.partition, place.offset)
-        await follower.current()
+
+        async def current(places: Sequence[Position]) -> None:
+            for place in places:
+                await bus.reached(stage.group, topic.name, place.partition, place.offset)
+            await follower.current()
+
+        places = await persisting(lambda: bus.publish(topic, spread(20)))
+        await persisting(lambda: current(places))
 
         await asyncio.to_thread(kafka.stop, signal.SIGKILL)
         with pytest.raises(OutageError, match=kafka_harness.options.bootstrap):
@@ -52,15 +57,9 @@ async def test_a_killed_broker_costs_nothing_but_time(
         assert bus.trouble
 
         await asyncio.to_thread(kafka.start)
-        (place,) = await published(bus, topic, [101])
+        places = await persisting(lambda: bus.publish(topic, noted([101])))
         assert bus.trouble is None
-        while True:
-            try:
-                await bus.reached(stage.group, topic.name, place.partition, place.offset)
-                await follower.current()
-                break
-            except OutageError:
-                continue
+        await persisting(lambda: current(places))
     assert not running.done()
     running.cancel()
     await asyncio.wait([running])
@@ -78,8 +77,8 @@ async def test_whoever_ends_while_the_broker_is_away_ends_all_the_same(
     bus, topic, book = await kafka_harness.open(), kafka_harness.topic("ending"), Notebook()
     stage = Stage(kafka_harness.stage("ending"), topic, book.handle)
     running = asyncio.create_task(bus.run([stage]))
-    (place,) = await bus.publish(topic, noted([1]))
-    await bus.reached(stage.group, topic.name, place.partition, place.offset)
+    (place,) = await persisting(lambda: bus.publish(topic, noted([1])))
+    await persisting(lambda: bus.reached(stage.group, topic.name, place.partition, place.offset))
     await asyncio.to_thread(kafka.stop, signal.SIGKILL)
     try:
         with pytest.raises(OutageError):

@@ -19,6 +19,7 @@ from pipeline.extraction.workers import WorkerPool
 from pipeline.memory.speakers import utterances
 from schemas.events import BlobRef, Upload
 from schemas.limits import TEXT_CHARACTERS
+from tests.patience import PATIENCE
 from tests.pipeline.extraction import samples
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 async def extractor() -> AsyncIterator[FileExtractor]:
-    made = FileExtractor(WorkerPool(count=1, seconds=30, memory_mb=700))
+    made = FileExtractor(WorkerPool(count=1, seconds=PATIENCE, memory_mb=700))
     yield made
     await made.aclose()
 
@@ -190,7 +191,7 @@ async def test_media_are_refused_with_the_name_of_the_setting(extractor: FileExt
 
 
 async def test_a_killed_worker_fails_its_file_and_is_replaced() -> None:
-    pool = WorkerPool(count=1, seconds=30)
+    pool = WorkerPool(count=1, seconds=PATIENCE)
     extractor = FileExtractor(pool)
     good = samples.pdf("Still here.")
     await extractor.file(good, upload(good))
@@ -202,7 +203,7 @@ async def test_a_killed_worker_fails_its_file_and_is_replaced() -> None:
 
 
 async def test_a_slow_file_is_stopped_and_the_next_one_works() -> None:
-    pool = WorkerPool(count=1, seconds=30)
+    pool = WorkerPool(count=1, seconds=PATIENCE)
     extractor = FileExtractor(pool)
     good = samples.pdf("Still here.")
     await extractor.file(good, upload(good))
@@ -210,13 +211,13 @@ async def test_a_slow_file_is_stopped_and_the_next_one_works() -> None:
     os.kill(worker._process.pid, signal.SIGSTOP)
     pool._seconds = 0.05
     assert "RECOLLECT_EXTRACT_SECONDS" in await reason(extractor, good)
-    pool._seconds = 30
+    pool._seconds = PATIENCE
     assert "Still here." in (await extractor.file(good, upload(good))).text
     await extractor.aclose()
 
 
 async def test_too_little_memory_fails_the_file_not_the_service() -> None:
-    extractor = FileExtractor(WorkerPool(count=1, seconds=30, memory_mb=60))
+    extractor = FileExtractor(WorkerPool(count=1, seconds=PATIENCE, memory_mb=60))
     page = f"<html><body>{'<p>word</p>' * 900_000}</body></html>".encode()
     assert "RECOLLECT_EXTRACT_MEMORY_MB" in await reason(extractor, page, "a.html")
     good = samples.pdf("Still here.")
@@ -225,7 +226,7 @@ async def test_too_little_memory_fails_the_file_not_the_service() -> None:
 
 
 async def test_workers_end_with_the_extractor() -> None:
-    pool = WorkerPool(count=2, seconds=30)
+    pool = WorkerPool(count=2, seconds=PATIENCE)
     extractor = FileExtractor(pool)
     good = samples.pdf("Still here.")
     async with anyio.create_task_group() as group:
@@ -253,7 +254,7 @@ async def test_a_worker_dies_with_a_killed_parent() -> None:
     worker = psutil.Process(int(await parent.stdout.readline()))
     parent.kill()
     await parent.wait()
-    await asyncio.to_thread(psutil.wait_procs, [worker], 10)
+    await asyncio.to_thread(psutil.wait_procs, [worker], PATIENCE)
     assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -13,15 +14,14 @@ import pytest
 from pipeline.errors import LockLostError, OutageError
 from pipeline.locks import LocalLocks
 from pipeline.ports import Locks
-from pipeline.store.leases import Lease, LeaseLocks
+from pipeline.store.leases import TTL_SECONDS, Lease, LeaseLocks
 from pipeline.store.locks import FolderLocks
 from pipeline.store.objects import QUICK, open_objects
+from tests.patience import PATIENCE
 from tests.s3 import S3
 
 pytestmark = pytest.mark.anyio
 
-_TTL = 1.2
-"""Seconds, so short that a test can wait for its end."""
 Opened = Callable[[], Locks]
 """Every call is another process's view of the same locks, where several processes are meant to share them."""
 
@@ -36,6 +36,39 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
     s3: S3 = request.getfixturevalue("s3")
     uri = s3.uri()
     return lambda: LeaseLocks(open_objects(uri, s3.options))
+
+
+@dataclass
+class Clock:
+    """This process's steady clock, which a test moves on, and with it all that waits in this process.
+
+    Leases last long enough for any machine, and no test waits for their end.
+    """
+
+    ahead: float = 0.0
+
+    async def until(self, done: Callable[[], bool]) -> None:
+        """Let time pass, second after second."""
+        while not done():
+            self.ahead += 1.0
+            await asyncio.sleep(0.01)
+
+    async def through_renewals(self, *leases: Lease, count: int) -> None:
+        """Let time pass until each was rewritten so many times, as often as it is meant to be."""
+        for _ in range(count):
+            before = [one._etag for one in leases]
+            self.ahead += TTL_SECONDS / 4
+            async with asyncio.timeout(PATIENCE):
+                while any(one._etag == etag for one, etag in zip(leases, before, strict=True)):  # noqa: ASYNC110 - it tells nobody
+                    await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """In the place of the steady clock, and of the loop's, which asks it."""
+    moved, steady = Clock(), time.monotonic
+    monkeypatch.setattr(time, "monotonic", lambda: steady() + moved.ahead)
+    return moved
 
 
 async def test_a_name_has_one_holder_at_a_time(opened: Opened) -> None:
@@ -127,33 +160,37 @@ async def test_a_killed_process_gives_its_locks_back(tmp_path: Path) -> None:
         await _waits_until_killed(FolderLocks(tmp_path), process)
 
 
-async def test_the_lease_of_a_killed_process_ends(s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_lease_of_a_killed_process_ends(
+    s3: S3, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def no_clock() -> float:
         raise AssertionError("a lease asks no wall clock")
 
     uri = s3.uri()
-    locks = f"LeaseLocks(open_objects({uri!r}, {s3.options!r}), ttl={_TTL})"
-    async with _process(_HOLD_FOR_EVER.format(locks=locks)) as process:
+    async with _process(
+        _HOLD_FOR_EVER.format(locks=f"LeaseLocks(open_objects({uri!r}, {s3.options!r}))")
+    ) as process:
         monkeypatch.setattr(time, "time", no_clock)
-        await _waits_until_killed(LeaseLocks(open_objects(uri, s3.options), ttl=_TTL), process)
+        await _waits_until_killed(LeaseLocks(open_objects(uri, s3.options)), process, clock)
 
 
-async def test_a_lease_that_is_renewed_is_kept_for_longer_than_its_time(s3: S3) -> None:
+async def test_a_lease_that_is_renewed_is_kept_for_longer_than_its_time(s3: S3, clock: Clock) -> None:
     holder, other = _two_leases(s3)
     async with holder.hold("a") as hold:
+        assert isinstance(hold, Lease)
         waiting = asyncio.create_task(_hold_once(other))
-        await asyncio.sleep(3 * _TTL)  # time itself is what is tested
+        await clock.through_renewals(hold, count=12)
         hold.check()
         assert not waiting.done()
     await waiting
 
 
-async def test_who_can_no_longer_renew_knows_it_before_another_has_the_lock(s3: S3) -> None:
+async def test_who_can_no_longer_renew_knows_it_before_another_has_the_lock(s3: S3, clock: Clock) -> None:
     holder, other = _two_leases(s3)
     async with holder.hold("a") as hold:
         assert isinstance(hold, Lease)
         hold.end()  # as if this process stood still
-        async with other.hold("a") as others:
+        async with _held_in_time(other, clock) as others:
             with pytest.raises(LockLostError, match="not rewritten in time"):
                 hold.check()
             others.check()
@@ -162,16 +199,16 @@ async def test_who_can_no_longer_renew_knows_it_before_another_has_the_lock(s3: 
         again.check()
 
 
-async def test_who_finds_its_lease_taken_over_does_not_give_it_away(s3: S3) -> None:
+async def test_who_finds_its_lease_taken_over_does_not_give_it_away(s3: S3, clock: Clock) -> None:
     holder, other = _two_leases(s3)
-    third = LeaseLocks(holder._store, ttl=_TTL)
+    third = LeaseLocks(holder._store)
     async with AsyncExitStack() as stack:
         async with holder.hold("a") as hold:
             assert isinstance(hold, Lease)
             hold.end()
-            others = await stack.enter_async_context(other.hold("a"))
+            others = await stack.enter_async_context(_held_in_time(other, clock))
         waiting = asyncio.create_task(_hold_once(third))
-        await asyncio.sleep(_TTL / 2)
+        await clock.through_renewals(others, count=2)
         assert not waiting.done()
         others.check()
     await waiting
@@ -191,14 +228,30 @@ async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
 
 def _two_leases(s3: S3) -> tuple[LeaseLocks, LeaseLocks]:
     store = open_objects(s3.uri(), s3.options)
-    return LeaseLocks(store, ttl=_TTL), LeaseLocks(store, ttl=_TTL)
+    return LeaseLocks(store), LeaseLocks(store)
 
 
-async def _waits_until_killed(locks: Locks, holder: asyncio.subprocess.Process) -> None:
+@asynccontextmanager
+async def _held_in_time(locks: LeaseLocks, clock: Clock) -> AsyncIterator[Lease]:
+    """A lock that its holder does not give back, once its time is over."""
+    async with AsyncExitStack() as stack:
+        taking = asyncio.create_task(stack.enter_async_context(locks.hold("a")))
+        await clock.until(taking.done)
+        lease = taking.result()
+        assert isinstance(lease, Lease)
+        yield lease
+
+
+async def _waits_until_killed(
+    locks: Locks, holder: asyncio.subprocess.Process, clock: Clock | None = None
+) -> None:
     waiting = asyncio.create_task(_hold_once(locks))
     await asyncio.sleep(0.1)  # whatever it may do before the kill, it must not get the lock
     assert not waiting.done()
     holder.send_signal(signal.SIGKILL)
+    await holder.wait()
+    if clock is not None:
+        await clock.until(waiting.done)
     await waiting
 
 
