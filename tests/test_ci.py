@@ -78,6 +78,30 @@ def test_a_soak_that_does_not_end_is_said_to_be_stopped(tmp_path: Path) -> None:
     assert "The soak was to take 300 seconds, did not end within 600, and was stopped." in done.stdout
 
 
+def test_what_reads_the_code_runs_beside_the_soak_and_the_tests_after_both(tmp_path: Path) -> None:
+    """The soak here ends only when the code was read, and is seen to before the tests begin."""
+    asked, read = tmp_path / "asked", tmp_path / "read"
+    make = f"""{PASSED}
+END
+case "$1" in
+  kafka) exit ;;
+  soak) while [ ! -e {read} ]; do sleep 0.01; done ;;
+  lint) touch {read} ;;
+esac
+echo "$1" >> {asked}
+cat <<'END'"""
+    assert _run(tmp_path, make).returncode == 0
+    assert asked.read_text().split() in (["lint", "soak", "test"], ["soak", "lint", "test"])
+
+
+def test_code_that_is_not_as_it_should_be_is_a_failure_and_no_test_runs(tmp_path: Path) -> None:
+    asked = tmp_path / "asked"
+    make = f'{PASSED}\nEND\necho "$*" >> {asked}\n[ "$1" != lint ] || exit 2\ncat <<\'END\''
+    assert _run(tmp_path, make).returncode == 2
+    assert "lint types imports secure browser" in asked.read_text().splitlines()
+    assert "test" not in asked.read_text().splitlines()
+
+
 @pytest.mark.parametrize(("told", "seconds"), [({}, "300"), ({"SOAK_SECONDS": "20"}, "20")])
 def test_five_minutes_are_soaked_unless_told_otherwise(
     tmp_path: Path, told: dict[str, str], seconds: str
