@@ -85,11 +85,16 @@ class World:
 
 
 async def until(good: Callable[[], Awaitable[T]], what: str) -> T:
-    """Asked again and again, within a bound, until the answer is true: the one place that polls."""
+    """Asked again and again, within a bound, until the answer is true: the one place that polls.
+
+    Ever less often: what it asks for is made by the same loop, which answers each question first.
+    """
+    pause = 0.005
     try:
         async with asyncio.timeout(PATIENCE):
-            while not (answer := await good()):  # noqa: ASYNC110 - what it asks for has no event
-                await asyncio.sleep(0.005)
+            while not (answer := await good()):
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, 0.05)
     except TimeoutError:
         raise AssertionError(f"{what} did not happen within {PATIENCE:.0f} s") from None
     return answer
