@@ -66,12 +66,14 @@ class Processes:
     embedder: Endpoint
     api: list[Server]
     pipeline: list[Server]
+    pause: float = PAUSE
+    """Seconds between two documents of a writer: what is written has to be handled before a trial ends."""
 
     @contextmanager
     def written(self, namespace: str) -> Iterator[tuple[Writing, Reader]]:
         """Writers at both that answer until the block ends, and who reads at the second."""
         urls = [one.url for one in self.api]
-        with writing(urls, self.api[0].key, PAUSE, namespace) as written:
+        with writing(urls, self.api[0].key, self.pause, namespace) as written:
             yield written, Reader(self.api[1].url, self.api[1].key, namespace)
 
 
@@ -80,7 +82,7 @@ Trial = Callable[[Processes, bool], Outcome]
 
 
 @contextmanager
-def processes(folder: Path) -> Iterator[Processes]:
+def processes(folder: Path, pause: float = PAUSE) -> Iterator[Processes]:
     """All of them, started; every trial leaves them running."""
     with ExitStack() as stack:
         try:
@@ -101,7 +103,7 @@ def processes(folder: Path) -> Iterator[Processes]:
         ]
         stack.callback(_together, Server.kill, servers)
         _together(Server.start, servers)
-        yield Processes(kafka, embedder, servers[:2], servers[2:])
+        yield Processes(kafka, embedder, servers[:2], servers[2:], pause)
 
 
 def _together(do: Callable[[Server], object], servers: Sequence[Server]) -> None:

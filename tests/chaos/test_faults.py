@@ -11,6 +11,8 @@ from bench.chaos.embedded import NotHereError, Trial
 from bench.chaos.trial import Outcome
 
 pytestmark = pytest.mark.slow
+PAUSE = 0.25
+"""Between two documents of a writer: enough come in on the way, and few are left to wait for at the end."""
 BROUGHT_BACK = {"corrupt": 1, "missing": 1, "kafka-poison": 1, "kafka-corrupt": 1}
 
 
@@ -34,7 +36,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka.Processe
     """One deployment for all of them."""
     with ExitStack() as stack:
         try:
-            started = stack.enter_context(kafka.processes(tmp_path_factory.mktemp("chaos")))
+            started = stack.enter_context(kafka.processes(tmp_path_factory.mktemp("chaos"), PAUSE))
         except NotHereError as error:
             pytest.skip(str(error))
         yield started
