@@ -87,6 +87,11 @@ class Base(Stored[Row]):
         """Of the LanceDB table."""
         return codec.schema
 
+    @property
+    def codec(self) -> Codec[Row]:
+        """How its rows are kept."""
+        return self._codec
+
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """As `Stored.fetch`; strangers cost nothing."""
         return await super().fetch(self._groups.known(groups))

@@ -16,6 +16,7 @@ from lancedb import AsyncConnection
 from pipeline.ports import Locks, Tombstones
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, SyncsRow
 from pipeline.store import chunks, documents, memories, settings_tables
+from pipeline.store.ahead import Ahead
 from pipeline.store.base import Base
 from pipeline.store.catalog import Catalog
 from pipeline.store.chunks import Chunks
@@ -31,7 +32,7 @@ from pipeline.store.shared import SharedTable, Sharing
 from pipeline.store.sharedbase import SharedBase
 from pipeline.store.sizes import Size
 from pipeline.store.stored import Stored
-from pipeline.store.table import Table
+from pipeline.store.table import Table, shard_name
 from pipeline.store.tombstones import SharedTombstones
 from pipeline.tombstones import LocalTombstones
 
@@ -61,6 +62,7 @@ class Store:
         tombstones: Tombstones,
         syncs: Readable[SyncsRow],
         tables: tuple[Readable[Any], ...],
+        ahead: Ahead | None = None,
     ) -> None:
         self.documents = documents
         self.chunks = chunks
@@ -70,6 +72,7 @@ class Store:
         self.tombstones = tombstones
         self.syncs = syncs
         self._tables = tables
+        self._ahead = ahead
 
     async def run(self) -> None:
         """Flush, follow and maintain every table until `close`."""
@@ -82,6 +85,8 @@ class Store:
         for table in self._tables:
             table.stop()
         await asyncio.gather(*(table.flush() for table in self._tables))
+        if self._ahead is not None:
+            await self._ahead.close()
 
     async def sizes(self) -> dict[str, Size]:
         """How large each table is, by its name."""
@@ -178,7 +183,9 @@ async def open_store(
         place, meta = _Place(connection, folder, FillingBase), await agree(connection, wanted)
         return await _open_filling(place, meta, catalog or Catalog())
     if locks is None:
-        place, meta = _Place(connection, folder), await agree(connection, wanted)
+        meta = await agree(connection, wanted)
+        ahead = None if folder is None else await asyncio.to_thread(Ahead, folder)
+        place = _Place(connection, folder, ahead=ahead)
         return await _open_exclusive(place, meta, tombstones or LocalTombstones())
     seconds = _FOLLOW_FOLDER_SECONDS if folder is not None else _FOLLOW_OBJECTS_SECONDS
     async with locks.hold("tables/open"):
@@ -233,16 +240,19 @@ class _Place:
     folder: Path | None
     kind: type[Base[Any]] = Base
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ahead: Ahead | None = None
 
     async def bases(self, codec: Codec[Row], shards: int = 1) -> tuple[list[Base[Row]], Counter[str]]:
         """The LanceDB tables of one kind of row, and how many counted rows each space has in them."""
         names = _names(codec, shards)
         bases = [await self.kind.open(self.connection, self.folder, name, codec, self.turn) for name in names]
+        if self.ahead is not None:
+            await _finished(self.ahead, codec, bases)
         return bases, await _counted(codec, bases)
 
     async def table(self, codec: Codec[Row]) -> Table[Row]:
         """A table of one shard."""
-        return Table(codec, *await self.bases(codec))
+        return Table(codec, *await self.bases(codec), self.ahead)
 
 
 class _Documents(Documents, Table[DocumentRow]): ...
@@ -275,10 +285,12 @@ async def _with_rows(
 ) -> Store:
     """Documents have as many shards as the rest where several processes are to share them."""
     document_shards = meta.shards if meta.shared else 1
-    document_rows = _Documents(documents.codec(), *await place.bases(documents.codec(), document_shards))
+    ahead = place.ahead
+    document_codec = documents.codec()
+    document_rows = _Documents(document_codec, *await place.bases(document_codec, document_shards), ahead)
     chunk_codec, memory_codec = chunks.codec(meta.dimensions), memories.codec(meta.dimensions)
-    chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards))
-    memory_rows = _Memories(memory_codec, *await place.bases(memory_codec, meta.shards))
+    chunk_rows = _Chunks(chunk_codec, *await place.bases(chunk_codec, meta.shards), ahead)
+    memory_rows = _Memories(memory_codec, *await place.bases(memory_codec, meta.shards), ahead)
     operations = await place.table(settings_tables.operations())
     syncs = await place.table(settings_tables.syncs())
     return Store(
@@ -290,6 +302,7 @@ async def _with_rows(
         tombstones=tombstones,
         syncs=syncs,
         tables=(document_rows, chunk_rows, memory_rows, *settings, operations, syncs),
+        ahead=ahead,
     )
 
 
@@ -332,6 +345,16 @@ async def _open_shared(
         syncs=syncs,
         tables=tables,
     )
+
+
+async def _finished(ahead: Ahead, codec: Codec[Row], bases: Sequence[Base[Row]]) -> None:
+    """What a process that was killed had written ahead, given to LanceDB."""
+    for shard, base in enumerate(bases):
+        name = shard_name(codec, shard)
+        left = await ahead.left(name, codec)
+        if left.number:
+            await base.commit(left.changed)
+            await ahead.passed(name, left.number)
 
 
 async def _copy(source: Readable[Row], target: Readable[Row]) -> None:

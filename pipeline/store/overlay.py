@@ -28,6 +28,9 @@ class Overlay(Generic[Row]):
         self.number = 0
         self._changes: dict[str, Change[Row]] = {}
         self._waiting: list[dict[str, Change[Row]]] = [{} for _ in range(shards)]
+        self._unkept: list[dict[str, Change[Row]]] = [{} for _ in range(shards)]
+        self._weight = weight
+        self._weights = [0] * shards
         self._recent = _Recent(weight, recent_bytes)
         self._watches: list[set[str]] = []
 
@@ -46,15 +49,33 @@ class Overlay(Generic[Row]):
         change = Change(rows, shard, self.number)
         self._changes[group] = change
         self._waiting[shard][group] = change
+        self._unkept[shard][group] = change
+        self._weights[shard] += sum(map(self._weight, rows))
         self._recent.forget(group)
 
     def waiting(self, shard: int) -> int:
         """How many groups a flush would take."""
         return len(self._waiting[shard])
 
+    def weight(self, shard: int) -> int:
+        """How many bytes were put since the last flush, roughly."""
+        return self._weights[shard]
+
+    def unkept(self, shard: int) -> dict[str, Change[Row]]:
+        """All changes that are nowhere on disk, to be written ahead of a flush."""
+        taken, self._unkept[shard] = self._unkept[shard], {}
+        return taken
+
+    def not_kept(self, shard: int, taken: Mapping[str, Change[Row]]) -> None:
+        """These could not be written ahead: they are nowhere on disk, unless they reached the base."""
+        for group, change in taken.items():
+            if self._changes.get(group) is change:
+                self._unkept[shard].setdefault(group, change)
+
     def take(self, shard: int) -> dict[str, Change[Row]]:
         """All changes that wait to be flushed; they stay visible until settled."""
         taken, self._waiting[shard] = self._waiting[shard], {}
+        self._weights[shard] = 0
         return taken
 
     def settle(self, taken: Mapping[str, Change[Row]]) -> None:
@@ -62,6 +83,7 @@ class Overlay(Generic[Row]):
         for group, change in taken.items():
             if self._changes.get(group) is change:
                 del self._changes[group]
+                self._unkept[change.shard].pop(group, None)
                 self._recent.put(group, change.rows)
                 for watch in self._watches:
                     watch.add(group)

@@ -11,7 +11,9 @@ from typing import Protocol
 POINTER = "current"
 FOLDER = re.compile(r"g([1-9][0-9]*)")
 TABLE = ".lance"
-"""Generation 0 shares its place with the others: these folders there are its own."""
+"""Generation 0 shares its place with the others: these folders there are its own…"""
+AHEAD = "ahead"
+"""…and this one, of changes that LanceDB does not have yet."""
 
 
 class Place(Protocol):
@@ -108,7 +110,7 @@ class FolderPlace:
         if number:
             return [self._folder / f"g{number}"]
         # Generation 0 shares its folder with the others.
-        return sorted(self._folder.glob(f"*{TABLE}"))
+        return [*sorted(self._folder.glob(f"*{TABLE}")), self._folder / AHEAD]
 
     def _size(self, number: int) -> int:
         files = (path for part in self._parts(number) for path in part.rglob("*"))

@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from pipeline.store.ahead import Ahead
 from pipeline.store.base import Base
 from pipeline.store.codec import Codec
 from pipeline.store.overlay import Change, Overlay
@@ -13,14 +14,26 @@ from pipeline.store.writer import Writer
 Row = TypeVar("Row")
 
 
+def shard_name(codec: Codec[Any], shard: int) -> str:
+    """What a shard is called in messages, and where its changes wait for LanceDB."""
+    return f"{codec.table}/{shard}"
+
+
 class Table(Readable[Row]):
     """A table that one process has to itself: changes wait in memory and are flushed in groups."""
 
-    def __init__(self, codec: Codec[Row], bases: Sequence[Base[Row]], counts: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        codec: Codec[Row],
+        bases: Sequence[Base[Row]],
+        counts: Mapping[str, int],
+        ahead: Ahead | None = None,
+    ) -> None:
         super().__init__(codec, bases, counts)
         self._overlay: Overlay[Row] = Overlay(len(bases), codec.weight, codec.recent_bytes)
         self._writers = [
-            Writer(f"{codec.table}/{shard}", shard, self._overlay, base) for shard, base in enumerate(bases)
+            Writer(shard_name(codec, shard), shard, self._overlay, base, ahead)
+            for shard, base in enumerate(bases)
         ]
         self._purges = 0
 

@@ -1,4 +1,7 @@
-"""The loop that carries changes of one shard from the overlay to the base, in groups."""
+"""The loop that carries changes of one shard from the overlay to the base, in groups.
+
+What has to be durable before that is written ahead, where there is a place for it.
+"""
 
 import asyncio
 import logging
@@ -6,6 +9,7 @@ import time
 from collections import deque
 from typing import Generic, TypeVar
 
+from pipeline.store.ahead import Ahead
 from pipeline.store.base import Base
 from pipeline.store.overlay import Overlay
 from pipeline.store.stored import FAILURES, uninterrupted
@@ -13,8 +17,11 @@ from pipeline.store.stored import FAILURES, uninterrupted
 Row = TypeVar("Row")
 
 _UNHURRIED_SECONDS = 0.05
+_AHEAD_SECONDS = 5.0
+"""How long changes gather where they are on disk already: a restart gives them to LanceDB."""
 _HURRIED_SECONDS = 0.002
 _MANY_GROUPS = 512
+_MANY_BYTES = 16 * 1024 * 1024
 _BURST_COMMITS = 16
 _SUSTAINED_SECONDS = 0.05
 _LONGEST_SECONDS = 0.4
@@ -38,8 +45,13 @@ def pace(took: float) -> float:
 class Writer(Generic[Row]):
     """The one writer of a shard. While nobody waits for durability it gathers a little longer."""
 
-    def __init__(self, name: str, shard: int, overlay: Overlay[Row], base: Base[Row]) -> None:
+    def __init__(
+        self, name: str, shard: int, overlay: Overlay[Row], base: Base[Row], ahead: Ahead | None
+    ) -> None:
         self._name = name
+        self._ahead = ahead
+        self._keeping = asyncio.Lock()
+        self._kept_to = 0
         self._shard = shard
         self._overlay = overlay
         self._base = base
@@ -59,7 +71,8 @@ class Writer(Generic[Row]):
     def wake(self) -> None:
         """Something waits to be flushed."""
         self._changed.set()
-        if self._overlay.waiting(self._shard) >= _MANY_GROUPS:
+        waiting, weight = self._overlay.waiting(self._shard), self._overlay.weight(self._shard)
+        if waiting >= _MANY_GROUPS or weight >= _MANY_BYTES:
             self._urgent.set()
 
     async def durable(self, number: int) -> None:
@@ -68,6 +81,8 @@ class Writer(Generic[Row]):
             return
         if not self._running:
             await self.flush()
+            return
+        if self._ahead is not None and await self._kept(self._ahead):
             return
         waiter = asyncio.get_running_loop().create_future()
         self._waiters.append((number, waiter))
@@ -102,12 +117,34 @@ class Writer(Generic[Row]):
     async def remove_spaces(self, spaces: frozenset[str]) -> None:
         """Delete all rows of these spaces from the base."""
         async with self._lock:
+            if self._ahead is not None:
+                # What is written ahead must not bring rows back: after a flush nothing is.
+                await uninterrupted(self._flush())
             await uninterrupted(self._base.remove_spaces(spaces))
 
     async def maintain(self, *, whole: bool = True) -> None:
         """As `Base.maintain`; never beside a flush."""
         async with self._lock:
             await uninterrupted(self._base.maintain(whole=whole))
+
+    async def _kept(self, ahead: Ahead) -> bool:
+        """Write ahead whatever is nowhere on disk. False: only a flush can make it durable."""
+        async with self._keeping:
+            taken = self._overlay.unkept(self._shard)
+            if not taken:
+                return True
+            changed = {group: change.rows for group, change in taken.items()}
+            # Before it is there: a flush meanwhile has to take it away again.
+            self._kept_to = number = max(change.number for change in taken.values())
+            try:
+                await uninterrupted(ahead.keep(self._name, number, changed, self._base.codec))
+            except FAILURES as error:
+                self._overlay.not_kept(self._shard, taken)
+                _log.warning(
+                    "Changes of table %s could not be written ahead, and are flushed: %s", self._name, error
+                )
+                return False
+            return True
 
     async def _flush(self) -> None:
         number = self._overlay.number
@@ -120,11 +157,19 @@ class Writer(Generic[Row]):
                 await self._base.commit({group: change.rows for group, change in taken.items()})
                 self._took += (time.monotonic() - began - self._took) / _BURST_COMMITS
             self._overlay.settle(taken)
+            await self._let_go(number)
         finally:
             self._in_flight = False
             self._overlay.restore(self._shard, taken)
         self._flushed = number
         self._release()
+
+    async def _let_go(self, number: int) -> None:
+        """Of what was written ahead. Else a restart might put it over what came later."""
+        if self._ahead is not None and self._kept_to:
+            await self._ahead.passed(self._name, number)
+            if self._kept_to <= number:
+                self._kept_to = 0
 
     async def _something_came(self) -> bool:
         due = self._base.upkeep_in(idle=True)
@@ -140,11 +185,15 @@ class Writer(Generic[Row]):
         if not self._waiters:
             self._urgent.clear()
             try:
-                async with asyncio.timeout(0 if self._stopping else _UNHURRIED_SECONDS):
+                async with asyncio.timeout(0 if self._stopping else self._unhurried):
                     await self._urgent.wait()
             except TimeoutError:
                 return
         await asyncio.sleep(self._pause())
+
+    @property
+    def _unhurried(self) -> float:
+        return _UNHURRIED_SECONDS if self._ahead is None else _AHEAD_SECONDS
 
     def _pause(self) -> float:
         times = self._commit_times

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pipeline.rows import ChunkRow, DocumentRow
 from pipeline.store import Store
+from pipeline.store.ahead import Ahead
 from pipeline.store.base import Base
 from tests.pipeline.store.samples import (
     EPOCH,
@@ -238,6 +239,11 @@ async def test_a_flush_that_fails_is_tried_again_and_durable_waits_for_it(
     base = store.documents._bases[0]
     assert isinstance(base, Base)
     commit, failures = base.commit, [OSError("No space left on device"), RuntimeError("lance is busy")]
+
+    async def full(*_: object) -> None:
+        raise OSError("database or disk is full")
+
+    monkeypatch.setattr(Ahead, "keep", full)
 
     async def failing(changed: Mapping[str, Sequence[DocumentRow]]) -> None:
         if failures:
