@@ -92,6 +92,9 @@ class Owners:
 
     def has_any(self, documents: NDArray[np.intp]) -> bool:
         """Whether a row belongs to any of these documents."""
+        # Documents that came last have the highest ordinals: most segments are older than all of them.
+        if not len(self.documents) or documents.min() > self.documents.max():
+            return False
         return bool(np.isin(self.documents, documents).any())
 
     def first_present(self, present: NDArray[np.bool_], count: int) -> NDArray[np.int32]:

@@ -92,9 +92,9 @@ class Base(Stored[Row]):
         """How its rows are kept."""
         return self._codec
 
-    async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
-        """As `Stored.fetch`; strangers cost nothing."""
-        return await super().fetch(self._groups.known(groups))
+    def known(self, groups: Collection[str]) -> Collection[str]:
+        """Of one process it is known which groups a table surely lacks."""
+        return self._groups.known(groups)
 
     async def commit(self, changed: Mapping[str, Sequence[Row]]) -> None:
         """Make these the rows of their groups (none: gone), each group at once or not at all; sync."""

@@ -61,6 +61,10 @@ class Overlay(Generic[Row]):
         """How many bytes were put since the last flush, roughly."""
         return self._weights[shard]
 
+    def all_kept(self, shard: int) -> bool:
+        """Whether everything is on disk somewhere, or being written ahead."""
+        return not self._unkept[shard]
+
     def unkept(self, shard: int) -> dict[str, Change[Row]]:
         """All changes that are nowhere on disk, to be written ahead of a flush."""
         taken, self._unkept[shard] = self._unkept[shard], {}

@@ -77,11 +77,16 @@ class Stored(Generic[Row]):
         ]
         return pa.concat_tables(parts) if parts else self._codec.schema.empty_table().select(list(columns))
 
+    def known(self, groups: Collection[str]) -> Collection[str]:
+        """Those that may be here."""
+        return groups
+
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """The rows of these groups; a group that is not here is absent."""
-        if not groups:
+        asked = self.known(groups)
+        if not asked:
             return {}
-        return self._codec.grouped(await self.decoded(await self.scan(among(self._codec.group, groups))))
+        return self._codec.grouped(await self.decoded(await self.scan(among(self._codec.group, asked))))
 
     async def decoded(self, table: pa.Table) -> list[Row]:
         """Arrow to rows; many of them off the event loop."""

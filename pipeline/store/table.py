@@ -72,7 +72,9 @@ class Table(Readable[Row]):
         if self.bulk:
             return
         number = self._overlay.number
-        await asyncio.gather(*(writer.durable(number) for writer in self._writers))
+        late = [writer.durable(number) for writer in self._writers if not writer.is_durable(number)]
+        if late:
+            await asyncio.gather(*late)
 
     async def remove_spaces(self, spaces: Collection[str]) -> None:
         """Erase every row of these spaces, on disk when it returns. May be repeated."""

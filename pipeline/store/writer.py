@@ -75,9 +75,16 @@ class Writer(Generic[Row]):
         if waiting >= _MANY_GROUPS or weight >= _MANY_BYTES:
             self._urgent.set()
 
+    def is_durable(self, number: int) -> bool:
+        """Whether every change up to this number is on disk."""
+        if self._flushed >= number or not (self._in_flight or self._overlay.waiting(self._shard)):
+            return True
+        ahead = self._running and self._ahead is not None and not self._keeping.locked()
+        return ahead and self._overlay.all_kept(self._shard)
+
     async def durable(self, number: int) -> None:
         """Wait until every change up to this number is on disk. Without a running loop, flush here."""
-        if self._flushed >= number or not (self._in_flight or self._overlay.waiting(self._shard)):
+        if self.is_durable(number):
             return
         if not self._running:
             await self.flush()

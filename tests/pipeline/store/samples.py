@@ -1,5 +1,6 @@
 """Rows to store: small, complete, and different where it matters."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -34,6 +35,15 @@ async def opened(
         locks=open_locks(str(place), storage) if shared else None,
         storage=storage,
     )
+
+
+async def started(store: Store) -> asyncio.Task[None]:
+    """Its loops, once all of them run: from then on nobody flushes in `durable`."""
+    running = asyncio.create_task(store.run())
+    writers = [one for table in store._tables if isinstance(table, Table) for one in table._writers]
+    while not all(writer._running for writer in writers):  # noqa: ASYNC110 - it takes a few turns of the loop
+        await asyncio.sleep(0)
+    return running
 
 
 def forget_recent(table: Readable[Any]) -> None:

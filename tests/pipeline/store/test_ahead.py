@@ -15,7 +15,7 @@ from pipeline.rows import DocumentRow
 from pipeline.store import Store
 from pipeline.store.ahead import Ahead
 from pipeline.store.base import Base
-from tests.pipeline.store.samples import document, opened, store_documents
+from tests.pipeline.store.samples import document, opened, started, store_documents
 
 pytestmark = pytest.mark.anyio
 
@@ -27,8 +27,7 @@ _SPACE = "alice#0"
 async def _killed(folder: object) -> AsyncIterator[Store]:
     """A store whose loops run, and which nobody closes: what is nowhere on disk at the end is lost."""
     store = await opened(folder)
-    running = asyncio.create_task(store.run())
-    await asyncio.sleep(0)
+    running = await started(store)
     try:
         yield store
     finally:

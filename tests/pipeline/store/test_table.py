@@ -29,6 +29,7 @@ from tests.pipeline.store.samples import (
     merge_newest,
     opened,
     plain,
+    started,
     store_chunks,
     store_documents,
     store_memories,
@@ -251,7 +252,7 @@ async def test_a_flush_that_fails_is_tried_again_and_durable_waits_for_it(
         await commit(changed)
 
     monkeypatch.setattr(base, "commit", failing)
-    running = asyncio.create_task(store.run())
+    running = await started(store)
     await store_documents(store, document("a"))
     await store.documents.durable()
     assert not failures
