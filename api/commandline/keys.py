@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from api.commandline.conventions import Json, examples, show_json
-from api.remote import Key, Service, Url
+from api.remote import Answer, Key, Service, Url
 
 keys = typer.Typer(no_args_is_help=True, help="API keys.")
 
@@ -64,12 +64,25 @@ def list_keys(*, as_json: Json = False, url: Url = None, key: Key = None) -> Non
     if as_json:
         show_json(found)
         return
+    # Most keys have none of their own, and the table is wide without them.
+    limited = any(map(_limits, found))
     table = Table("id", "name", "role", "namespaces", "expires", "revoked", box=None)
+    # What other commands are given stays in one piece, however narrow the screen is.
+    table.columns[0].no_wrap = True
+    if limited:
+        table.add_column("limits", no_wrap=True)
     for row in found:
         scope = ", ".join(row["namespaces"] or ["all"])
         dates = row["expiresAt"] or "", row["revokedAt"] or ""
-        table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates)
+        limits = [_limits(row)] if limited else []
+        table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates, *limits)
     Console().print(table)
+
+
+def _limits(row: Answer) -> str:
+    """Of the key itself: what is not said is as the settings say."""
+    said = (("rateLimit", "a minute"), ("monthlyDocuments", "documents"), ("monthlySearches", "searches"))
+    return "\n".join(f"{row[name]:,} {what}" for name, what in said if row[name] is not None)
 
 
 @keys.command(

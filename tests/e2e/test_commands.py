@@ -137,6 +137,15 @@ def test_a_key_opens_what_it_was_made_for_until_it_is_revoked(recollect: Shell, 
     assert "401" in recollect.run("search", namespace, "gate", key=key).stderr
 
 
+def test_a_list_of_keys_says_how_much_each_may(recollect: Shell) -> None:
+    recollect("keys", "create", "free")
+    recollect("keys", "create", "bound", "--rate-limit", "600", "--monthly-searches", "100000")
+    lines = recollect("keys", "list").splitlines()
+    told = "".join(lines[lines.index(next(line for line in lines if "bound" in line)) :])
+    assert all(word in told for word in ("600 a minute", "100,000 searches"))
+    recollect("keys", "revoke", next(line.split()[0] for line in lines if "bound" in line))
+
+
 def test_buckets_of_the_organization_are_set_and_deleted(recollect: Shell) -> None:
     assert "hobbies: What someone does for joy" in recollect(
         "buckets", "set", "hobbies", "What someone does for joy"
