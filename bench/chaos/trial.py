@@ -1,6 +1,5 @@
 """Clients that remember what was acknowledged, and what is there of it when the fault is over."""
 
-import ssl
 import threading
 import time
 from collections import Counter
@@ -10,6 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
+
+from bench.once import request
 
 WRITERS = 4
 PATIENCE = 180.0
@@ -154,15 +155,11 @@ class Reader:
     def __init__(self, url: str, key: str, namespace: str = NAMESPACE) -> None:
         self.namespace = namespace
         self._url = url
-        self._headers = {"authorization": f"Bearer {key}"}
-        # Reading the trusted certificates anew for each request took more than the request.
-        self._secure = ssl.create_default_context()
+        self._key = key
 
     def request(self, method: str, path: str, **options: Any) -> httpx2.Response:
         """The answer, over a connection of its own."""
-        return httpx2.request(
-            method, self._url + path, headers=self._headers, timeout=60.0, verify=self._secure, **options
-        )
+        return request(self._url, self._key, method, path, timeout=60.0, **options)
 
     def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
         """The answer's JSON; an empty one while nobody answers."""

@@ -2,8 +2,7 @@
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from zlib import crc32
 
 from pipeline.ports import Position
 from pipeline.records import Entry, RawRecord
+from pipeline.sqlite import connect, transaction
 
 Stream = tuple[str, int]
 """Topic and partition."""
@@ -74,14 +74,14 @@ class Journal:
 
     def commit(self, works: Sequence[Work], positions: Mapping[Seat, int]) -> Committed:
         """All of it, synced to disk, or nothing and sqlite3.Error."""
-        with self._transaction():
-            transaction = Transaction(self, self._db)
-            results = [work(transaction) for work in works]
-            transaction.finish(positions)
-        self.topics |= transaction.topics
-        self.heads |= transaction.heads
-        self._unchecked_bytes += transaction.size + _PAGES_BYTES
-        return Committed(results, transaction.heads)
+        with transaction(self._db):
+            under_way = Transaction(self, self._db)
+            results = [work(under_way) for work in works]
+            under_way.finish(positions)
+        self.topics |= under_way.topics
+        self.heads |= under_way.heads
+        self._unchecked_bytes += under_way.size + _PAGES_BYTES
+        return Committed(results, under_way.heads)
 
     def checkpoint(self, *, quiet: bool) -> None:
         """Move the write-ahead log into the file, in a quiet moment or once it has grown large."""
@@ -101,16 +101,6 @@ class Journal:
     def partition(self, key: bytes) -> int:
         """The partition of a key: stable for the life of the directory."""
         return crc32(key) % self.partitions
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
 
     def _load_heads(self) -> dict[Stream, int]:
         heads: dict[Stream, int] = {}
@@ -288,14 +278,7 @@ class Reader:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    # Opened by the thread that opens the bus, used by one other thread at a time.
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA busy_timeout = 10000")
-    db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    db.execute("PRAGMA journal_mode = WAL")
-    db.execute("PRAGMA synchronous = FULL")
-    db.execute("PRAGMA wal_autocheckpoint = 0")
-    return db
+    return connect(path, "auto_vacuum = INCREMENTAL", "wal_autocheckpoint = 0")
 
 
 def _prepare(db: sqlite3.Connection, path: Path, partitions: int) -> None:

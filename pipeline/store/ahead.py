@@ -9,20 +9,20 @@ import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from pipeline.sqlite import connect, transaction
 from pipeline.store.codec import Codec
 from pipeline.store.places import AHEAD
 
 Row = TypeVar("Row")
 Work = Callable[[sqlite3.Connection], object]
 
-_LARGE_BYTES = 4 * 1024 * 1024
-"""What an empty file may take up after the process has ended."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS changes(
     place INTEGER PRIMARY KEY, shard TEXT NOT NULL, number INTEGER NOT NULL, gone TEXT NOT NULL, rows BLOB);
@@ -43,7 +43,7 @@ class Ahead:
 
     def __init__(self, tables: Path) -> None:
         """Of the tables in this folder. SQLite errors when the file can't be opened."""
-        self._db = _connect(tables / AHEAD)
+        self._db = _opened(tables / AHEAD)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recollect-ahead")
         self._waiting: list[tuple[Work, asyncio.Future[None]]] = []
         self._serving: asyncio.Task[None] | None = None
@@ -87,10 +87,8 @@ class Ahead:
 
     def _end(self) -> None:
         self._thread.shutdown()
-        (pages,) = self._db.execute("PRAGMA page_count").fetchone()
-        (size,) = self._db.execute("PRAGMA page_size").fetchone()
-        (left,) = self._db.execute("SELECT count(*) FROM changes").fetchone()
-        if not left and pages * size > _LARGE_BYTES:
+        # The room that a burst took is nobody's any more; on a full disk it stays, and the service ends.
+        with suppress(sqlite3.Error):
             self._db.execute("VACUUM")
         self._db.close()
 
@@ -127,22 +125,14 @@ class Ahead:
                 done.set_exception(error)
 
     def _commit(self, works: Sequence[Work]) -> None:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with transaction(self._db):
             for work in works:
                 work(self._db)
-            self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
 
 
-def _connect(folder: Path) -> sqlite3.Connection:
+def _opened(folder: Path) -> sqlite3.Connection:
     folder.mkdir(exist_ok=True)
-    # Opened by one thread, written by another.
-    db = sqlite3.connect(folder / "changes.db", isolation_level=None, check_same_thread=False)
-    for pragma in ("busy_timeout = 10000", "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
-        db.execute(f"PRAGMA {pragma}")
+    db = connect(folder / "changes.db", "secure_delete = ON")
     db.executescript(_SCHEMA)
     return db
 

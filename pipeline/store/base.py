@@ -12,7 +12,7 @@ import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
 
 from pipeline.store.codec import Codec, among
-from pipeline.store.disk import Disk
+from pipeline.store.disk import Disk, versions
 from pipeline.store.keyset import KeySet
 from pipeline.store.merging import Fragments
 from pipeline.store.stored import Stored, give_back
@@ -74,11 +74,10 @@ class Base(Stored[Row]):
         disk = None if folder is None else await asyncio.to_thread(Disk, folder / f"{name}.lance")
         if disk is not None and (swept := await asyncio.to_thread(disk.sweep)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", swept, name)
-        changes = 0 if disk is None else await asyncio.to_thread(disk.versions)
-        fragments = Fragments(sizes(there.column(PLACE)), changes)
+        fragments = Fragments(sizes(there.column(PLACE)), await versions(disk))
         base = cls(table, codec, disk, groups=groups, fragments=fragments, turn=turn)
         if fragments.one:
-            base._plan_cleanup(0.0)
+            await base._plan_cleanup(0.0)
         await base.open_links(connection, folder, name, alone=True)
         return base
 
@@ -143,13 +142,13 @@ class Base(Stored[Row]):
                 await asyncio.to_thread(give_back)
             await self._sync()
             if everything:
-                self._plan_cleanup(_KEEP.total_seconds() + 1)
+                await self._plan_cleanup(_KEEP.total_seconds() + 1)
 
     async def _optimize(self, *, whole: bool) -> None:
-        await self._table.optimize(cleanup_older_than=self._retention())
+        await self._table.optimize(cleanup_older_than=await self._retention())
         await self._index()
         if self._links is not None:
-            await self._links.maintain(self._retention(), whole=whole)
+            await self._links.maintain(await self._retention(), whole=whole)
         self._fragments.renewed(await self._table.count_rows())
 
     async def _merge_newest(self) -> None:
@@ -159,21 +158,18 @@ class Base(Stored[Row]):
         await self._table.merge_insert(self._codec.id).when_matched_update_all().execute(rows)
         self._fragments.merged(rows.num_rows)
         if self._links is not None:
-            await self._links.maintain(self._retention(), whole=False)
+            await self._links.maintain(await self._retention(), whole=False)
 
     async def _index(self) -> None:
         await self._index_when_large([self._codec.group])
 
-    def _retention(self) -> timedelta:
-        return _KEEP_OF_MANY if self._versions > _MANY_VERSIONS else _KEEP
+    async def _retention(self) -> timedelta:
+        return _KEEP_OF_MANY if await versions(self._disk) > _MANY_VERSIONS else _KEEP
 
-    def _plan_cleanup(self, seconds: float) -> None:
+    async def _plan_cleanup(self, seconds: float) -> None:
         """What is too young to go is looked at once more then, or it would lie there for long."""
-        self._leftovers_at = time.monotonic() + seconds if self._versions > _FEW_VERSIONS else None
-
-    @property
-    def _versions(self) -> int:
-        return 0 if self._disk is None else self._disk.versions()
+        many = await versions(self._disk) > _FEW_VERSIONS
+        self._leftovers_at = time.monotonic() + seconds if many else None
 
     async def _linked_rows(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """What is about to go, if links have to go with it."""

@@ -1,5 +1,6 @@
 """What LanceDB leaves undone on a local disk: it neither syncs what it writes nor sweeps what it dropped."""
 
+import asyncio
 import os
 import time
 from collections.abc import Iterator
@@ -9,6 +10,11 @@ _STRAY_SECONDS = 24 * 3600
 _UNSURE_SECONDS = 3600
 _NOTHING = os.stat_result((0, 0, 0, 0, 0, 0, 0, 0, 2**62, 0))
 """A file that is gone since it was listed: no bytes, and too young for anything."""
+
+
+async def versions(disk: "Disk | None") -> int:
+    """How many versions of a table are kept; of one at an object store nobody knows: 0."""
+    return 0 if disk is None else await asyncio.to_thread(disk.versions)
 
 
 class Disk:

@@ -37,23 +37,22 @@ _log = logging.getLogger(__name__)
 class Lease:
     """`ports.Hold` of a lock that is lost when its object can't be rewritten in time."""
 
-    def __init__(self, store: ObjectStore, path: str, etag: str, written_at: float, ttl: float) -> None:
+    def __init__(self, store: ObjectStore, path: str, etag: str, written_at: float) -> None:
         self._store = store
         self._path = path
         self._etag = etag
         self._written_at = written_at
-        self._ttl = ttl
         self._lost = False
         self._ended = asyncio.Event()
 
     def check(self) -> None:
         """LockLostError when a third of the time or less is left in which nobody may take the lock over."""
-        if self._lost or time.monotonic() - self._written_at > self._ttl * 2 / 3:
+        if self._lost or time.monotonic() - self._written_at > TTL_SECONDS * 2 / 3:
             raise LockLostError(f"Lock {self._path} could not be kept: its object was not rewritten in time.")
 
     async def renew(self) -> None:
         """Rewrite the object until `end`."""
-        while not await self._ended_within(self._ttl / 4):
+        while not await self._ended_within(TTL_SECONDS / 4):
             try:
                 await self._rewrite(secrets.token_bytes(16))
             except PreconditionError:
@@ -95,12 +94,11 @@ def _free() -> bytes:
 
 
 class LeaseLocks:
-    """`ports.Locks` on objects below a prefix. A dead holder's lock is free `ttl` seconds later."""
+    """`ports.Locks` on objects below a prefix. A dead holder's lock is free `TTL_SECONDS` later."""
 
-    def __init__(self, store: ObjectStore, prefix: str = "locks", ttl: float = TTL_SECONDS) -> None:
+    def __init__(self, store: ObjectStore, prefix: str = "locks") -> None:
         self._store = store
         self._prefix = prefix
-        self._ttl = ttl
         self._local = LocalLocks()
         self._left: dict[str, str] = {}
         self._turns: dict[str, float] = {}
@@ -112,7 +110,7 @@ class LeaseLocks:
         async with self._local.hold(name):
             await self._leave_to_others(path)
             try:
-                lease = Lease(self._store, path, *await self._taken(path), self._ttl)
+                lease = Lease(self._store, path, *await self._taken(path))
             except BaseError as error:
                 raise OutageError(
                     f"Lock {path} can't be had, the object store failed: {reason(error)}"
@@ -147,7 +145,7 @@ class LeaseLocks:
             found = await look(self._store, path)
             now = time.monotonic()
             etag, body = found if found is not None else (None, _FREE)
-            if body.startswith(_FREE) or (etag == seen and now - since >= self._ttl):
+            if body.startswith(_FREE) or (etag == seen and now - since >= TTL_SECONDS):
                 try:
                     return await self._take(path, etag)
                 except (PreconditionError, AlreadyExistsError):

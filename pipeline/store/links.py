@@ -17,7 +17,7 @@ from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import BTree
 
 from pipeline.store.codec import among, strings
-from pipeline.store.disk import Disk
+from pipeline.store.disk import Disk, versions
 from pipeline.store.keyset import AnyKeys, KeySet
 from pipeline.store.merging import Fragments
 from pipeline.store.recentlinks import Pair, RecentLinks
@@ -80,8 +80,8 @@ class Links:
             return cls(table, disk, RecentLinks(AnyKeys(), capacity=0), Fragments())
         column = await table.query().select(["key"]).with_row_id().to_arrow()
         known = await asyncio.to_thread(lambda: KeySet[int](column.column("key").to_pylist()))
-        changes = 0 if disk is None else await asyncio.to_thread(disk.versions)
-        return cls(table, disk, RecentLinks(known), Fragments(sizes(column.column(PLACE)), changes))
+        fragments = Fragments(sizes(column.column(PLACE)), await versions(disk))
+        return cls(table, disk, RecentLinks(known), fragments)
 
     async def find(self, keys: Collection[str]) -> list[str]:
         """The groups that any of these keys may lead to, each once."""

@@ -226,7 +226,7 @@ class Readable(ABC, Generic[Row]):
     async def _fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         # Most is in one shard, and often known to be in none: a task for each of them costs more than that.
         asked = [(base, some) for base in self._bases if (some := base.known(groups))]
-        parts = await asyncio.gather(*(base.fetch(some) for base, some in asked))
+        parts = await asyncio.gather(*(base.read(some) for base, some in asked))
         return {group: rows for part in parts for group, rows in part.items()}
 
     async def _scan(

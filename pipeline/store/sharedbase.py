@@ -16,7 +16,7 @@ from lancedb import AsyncConnection
 from pipeline.errors import LockLostError
 from pipeline.ports import Hold
 from pipeline.store.codec import Codec, among
-from pipeline.store.disk import Disk
+from pipeline.store.disk import Disk, versions
 from pipeline.store.marked import Marked, marked, schema
 from pipeline.store.stored import give_back
 from pipeline.store.tables import open_or_create
@@ -98,17 +98,16 @@ class SharedBase(Marked[Row]):
         """Merge fragments, update indices, drop old versions, and tombstones up to stamp `purge`."""
         if purge:
             await self._table.delete(f"{'true' if self._codec.fleeting else 'gone'} AND stamp <= {purge}")
-        await self._table.optimize(cleanup_older_than=self._retention())
+        await self._table.optimize(cleanup_older_than=await self._retention())
         await self._index()
         if self._links is not None:
-            await self._links.maintain(self._retention())
+            await self._links.maintain(await self._retention())
         await asyncio.to_thread(give_back)
         await self._sync()
         return await self.version()
 
-    def _retention(self) -> timedelta:
-        many = self._disk is not None and self._disk.versions() > _MANY_VERSIONS
-        return _KEEP_OF_MANY if many else _KEEP
+    async def _retention(self) -> timedelta:
+        return _KEEP_OF_MANY if await versions(self._disk) > _MANY_VERSIONS else _KEEP
 
     async def _merge(self, data: pa.Table, stamp: int) -> int:
         # The condition lets a holder that lost its lock unknowingly write nothing over newer rows.

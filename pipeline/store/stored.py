@@ -10,7 +10,7 @@ from lancedb import AsyncConnection, AsyncTable
 from lancedb.index import BTree
 
 from pipeline.store.codec import Codec, among
-from pipeline.store.disk import Disk
+from pipeline.store.disk import Disk, versions
 from pipeline.store.links import Link, Links, links_of
 from pipeline.store.sizes import Size
 
@@ -83,10 +83,13 @@ class Stored(Generic[Row]):
 
     async def fetch(self, groups: Collection[str]) -> dict[str, list[Row]]:
         """The rows of these groups; a group that is not here is absent."""
-        asked = self.known(groups)
-        if not asked:
+        return await self.read(self.known(groups))
+
+    async def read(self, groups: Collection[str]) -> dict[str, list[Row]]:
+        """As `fetch`, of groups that may be here."""
+        if not groups:
             return {}
-        return self._codec.grouped(await self.decoded(await self.scan(among(self._codec.group, asked))))
+        return self._codec.grouped(await self.decoded(await self.scan(among(self._codec.group, groups))))
 
     async def decoded(self, table: pa.Table) -> list[Row]:
         """Arrow to rows; many of them off the event loop."""
@@ -119,7 +122,7 @@ class Stored(Generic[Row]):
             return Size(rows)
         nbytes, files = await asyncio.to_thread(self._disk.size)
         beside = (0, 0) if self._links is None else await self._links.size()
-        return Size(rows, nbytes + beside[0], files + beside[1], self._disk.versions())
+        return Size(rows, nbytes + beside[0], files + beside[1], await versions(self._disk))
 
     async def _link(self, changed: Mapping[str, Sequence[Row]], old: Collection[str]) -> None:
         """Before rows of these groups come; `old`: those that may have links already."""

@@ -1,17 +1,16 @@
 """The service in several processes on Kafka: two that answer, two that work."""
 
 import secrets
-import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx2
 from cryptography.fernet import Fernet
 from supermemory import Supermemory
 
+from bench.once import request
 from bench.server import Server
 from tests.patience import PATIENCE
 
@@ -32,7 +31,6 @@ class Deployment:
             "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
         }
         self.key = f"rk_{secrets.token_hex(16)}"
-        self._secure = ssl.create_default_context()
 
         def server(only: str) -> Server:
             return Server(folder / "data", settings, only=only, key=self.key)
@@ -63,11 +61,8 @@ class Deployment:
 
     def ask(self, api: int, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
         """Status and JSON of a request to one of the API processes."""
-        headers = {"authorization": f"Bearer {key or self.key}"}
-        url = self.api[api].url + path
-        answer = httpx2.request(
-            method, url, json=body, headers=headers, timeout=PATIENCE, verify=self._secure
-        )
+        url = self.api[api].url
+        answer = request(url, key or self.key, method, path, json=body, timeout=PATIENCE)
         return answer.status_code, answer.json()
 
 

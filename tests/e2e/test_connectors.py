@@ -1,7 +1,6 @@
 """Connectors in processes of their own, on Kafka: one run at a time, whichever has it, and none is lost."""
 
 import secrets
-import ssl
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +9,11 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import httpx2
 import pytest
 import uvicorn
 from cryptography.fernet import Fernet
 
+from bench.once import request
 from bench.server import Server
 from tests.connectors.doubles.granola import GranolaDouble
 from tests.e2e.deployment import SESSION_SECONDS
@@ -51,18 +50,13 @@ class Parts:
             "RECOLLECT_GRANOLA_URL": source,
         }
         key = f"rk_{secrets.token_hex(16)}"
-        self._secure = ssl.create_default_context()
         parts = ("api", "pipeline", "connectors", "connectors")
         self.all = [Server(folder / "data", settings, only=part, key=key) for part in parts]
         self.api, self.connectors = self.all[0], self.all[2:]
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of a request that goes well."""
-        headers = {"authorization": f"Bearer {self.api.key}"}
-        url = self.api.url + path
-        answer = httpx2.request(
-            method, url, json=body, headers=headers, timeout=PATIENCE, verify=self._secure
-        )
+        answer = request(self.api.url, self.api.key, method, path, json=body, timeout=PATIENCE)
         assert answer.is_success, answer.text
         return answer.json()
 
