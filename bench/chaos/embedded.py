@@ -129,7 +129,9 @@ def claim_check(how: str, folder: Path, short: bool) -> Outcome:
     """A large value is damaged between being stored and being read; restored, the dead letter is replayed."""
     del short
     text = "\n\n".join(f"Paragraph {number} of a long text about lighthouses." for number in range(8000))
-    with endpoint() as double, Server(folder / "data", SETTINGS | double.settings()) as server:
+    # Who is held must be the stage that reads the value, not the one that embeds memories.
+    late = {"RECOLLECT_DREAMING_QUIET_SECONDS": "3600", "RECOLLECT_DREAMING_LONGEST_SECONDS": "3600"}
+    with endpoint() as double, Server(folder / "data", SETTINGS | late | double.settings()) as server:
         reader = Reader(server.url, server.key)
         with writing([server.url], server.key, pause=0.05) as written:
             written.at_least(10)
