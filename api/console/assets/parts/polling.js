@@ -1,6 +1,6 @@
 /** Asking again while a page is looked at. */
 
-/** Calls `look` every so many milliseconds until it returns false, the page is left, or an answer fails. */
+/** Calls `look` every so many milliseconds until it returns false, the page is left, it is gone, or an answer fails. */
 export async function poll(signal, milliseconds, look) {
   while (!signal.aborted) {
     await pause(signal, milliseconds);
@@ -8,7 +8,8 @@ export async function poll(signal, milliseconds, look) {
     try {
       if ((await look()) === false) return;
     } catch (error) {
-      if (error.name === "AbortError") return;
+      // What was looked at may be gone, by this visitor's own hand: whoever asks for it next is told.
+      if (error.name === "AbortError" || error.status === 404) return;
       if (error.status !== 0 && error.status !== 503) throw error;
     }
   }
