@@ -245,8 +245,9 @@ def _searches(namespaces: int, *, filtered: bool) -> Iterator[Request]:
 
 def _added(namespaces: int) -> Iterator[Request]:
     """Documents of 1 KB, whose memories are formed at once, to the namespaces that are asked."""
-    # Others each time: what is there already would be no work.
-    texts, run = Writer(17), secrets.token_hex(4)
+    # Others each time: what is known already, from a run before, is other work.
+    run = secrets.token_hex(4)
+    texts = Writer(int(run, 16))
     for number in count():
         text = f"{texts.paragraph(1000)} {run}."
         body = {"id": f"beside-{run}-{number}", "content": text, "dreaming": "instant"}
