@@ -174,12 +174,10 @@ def _tune_process() -> None:
 
 
 def _run(main: Coroutine[Any, Any, None]) -> None:
-    try:
-        import uvloop
-    except ImportError:
-        asyncio.run(main)
-    else:
-        uvloop.run(main)
+    from pipeline.turns import new_loop
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(main)
 
 
 def _asyncapi() -> bytes:
@@ -199,6 +197,7 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
     from connectors.service import open_connectors
     from pipeline.live import open_live
     from pipeline.replay.job import Replays
+    from pipeline.turns import behind
 
     own_key = settings.admin_key.get_secret_value() if settings.admin_key else None
     reached_at = settings.public_url or address(listener, settings.host)
@@ -245,7 +244,8 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
 
         # What is there now stays: no later search for cycles has to go through it.
         gc.freeze()
-        running = [live.run(), answering(), *([connectors.run()] if "connectors" in parts else [])]
+        running = [live.run(), answering()]
+        running += [behind(connectors.run)] if "connectors" in parts else []
         try:
             await _either(*map(asyncio.create_task, running))
         finally:

@@ -12,6 +12,7 @@ from api.pace import PACE
 from api.problems import ForbiddenError, TooManyRequestsError, UnauthorizedError
 from api.quotas import Unit
 from api.state import Serving, State
+from pipeline.turns import step_back
 from schemas.limits import NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
 _SCOPE_KEY = "recollect.principal"
@@ -132,6 +133,8 @@ async def _reader(request: Request, namespace: NamespacePath) -> Access:
 async def _writer(request: Request, namespace: NamespacePath) -> Access:
     access = await _reader(request, namespace)
     require_write(access.principal, namespace)
+    # A search takes some milliseconds, which what changes something can wait.
+    await step_back()
     return access
 
 

@@ -11,6 +11,7 @@ from pipeline.changes import Together
 from pipeline.errors import OutageError
 from pipeline.foundation import Foundation, open_foundation, recipe_of
 from pipeline.settings import Settings
+from pipeline.turns import behind
 from pipeline.worker import Pipeline, open_pipeline
 
 log = logging.getLogger(__name__)
@@ -95,7 +96,7 @@ class Live:
         """Until cancelled; an unforeseen error of any part ends it with that error."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.pipeline.store.run())
+                tasks.create_task(behind(self.pipeline.store.run))
                 if self.foundation.shared:
                     tasks.create_task(self._watch())
                 while True:
@@ -103,7 +104,7 @@ class Live:
                     before = self.pipeline
                     await self._hand_over(turn)
                     if self.pipeline is not before:
-                        tasks.create_task(self.pipeline.store.run())
+                        tasks.create_task(behind(self.pipeline.store.run))
                         if self.foundation.shared:
                             tasks.create_task(self._retire(before, self.pipeline))
         finally:
@@ -163,7 +164,7 @@ class Live:
 
     async def _work(self, tasks: asyncio.TaskGroup) -> _Turn:
         """Work until somebody wants to take over; nobody works on the log when this returns."""
-        working = tasks.create_task(self.pipeline.work() if self.working else _nothing())
+        working = tasks.create_task(behind(self.pipeline.work) if self.working else _nothing())
         try:
             return await self._turns.get()
         finally:

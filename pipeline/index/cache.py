@@ -3,8 +3,11 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
+from time import perf_counter
 
 from pipeline.errors import OutageError
 from pipeline.index.changes import Changes
@@ -15,11 +18,15 @@ from pipeline.index.sharing import Sharing
 from pipeline.index.shelf import Shelf
 from pipeline.ports import Catalog, Chunks, Documents, Memories, SharedWords
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Vector
+from pipeline.turns import soon
 
 UNSEEN_CHANGES = 16_384
 """Groups and rows; a namespace that changes more between two searches is dropped and loaded again."""
 _AT_ONCE = 256
 """Groups that are worked in before others may have the loop."""
+_FEW = 16
+"""Groups that are worked in as they come, where somebody searches."""
+_SEARCHED_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,10 @@ class _Entry:
     loading: "asyncio.Task[None] | None" = None
     index: NamespaceIndex | None = None
     nbytes: int = 0
+    asked: float = -inf
+    """When it was searched last."""
+    expected: bool = False
+    """Whether its changes are about to be worked in."""
 
     def knows(self, document: str) -> bool:
         """Whether the document is, was or may be here."""
@@ -99,7 +110,9 @@ class NamespaceCache:
         held = self._entries.get(namespace.name)
         self._asked += 1
         self._hits += held is not None and held.index is not None and held.spaces == namespace.spaces
-        return await self._true(namespace)
+        index = await self._true(namespace)
+        self._entries[namespace.name].asked = perf_counter()
+        return index
 
     async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
         """As `ports.MemoryIndex`."""
@@ -217,12 +230,14 @@ class NamespaceCache:
             for entry in self._concerned(rows[0].space if rows else None, key):
                 entry.changes.chunk(key, rows)
                 self._bound(entry)
+                self._expect(entry)
 
     def _memories_changed(self, groups: Mapping[str, list[MemoryRow]]) -> None:
         for key, rows in groups.items():
             for entry in self._concerned(rows[0].space if rows else None, None):
                 entry.changes.memory(key, rows)
                 self._bound(entry)
+                self._expect(entry)
 
     def _concerned(self, space: str | None, document: str | None) -> list[_Entry]:
         """The entries a change belongs to. What is gone no longer says its space: whoever may have had it."""
@@ -234,3 +249,19 @@ class NamespaceCache:
     def _bound(self, entry: _Entry) -> None:
         if entry.changes.weight > UNSEEN_CHANGES and entry.loading is None:
             self._drop(entry.name)
+
+    def _expect(self, entry: _Entry) -> None:
+        """Where somebody searches, the next one should not have to work in what came since the last."""
+        if not entry.expected and perf_counter() - entry.asked < _SEARCHED_SECONDS:
+            entry.expected = True
+            soon(self._work_in_few, entry)
+
+    def _work_in_few(self, entry: _Entry) -> None:
+        entry.expected = False
+        index = entry.index
+        if index is None or index.shelved or entry.loading is not None or len(entry.changes) > _FEW:
+            return
+        if self._entries.get(entry.name) is entry:
+            # It is loaded again by the next search, which says what is wrong.
+            with suppress(OutageError):
+                self._work_in(entry, index, entry.changes.take(_FEW))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
-from itertools import islice
+from itertools import chain
 
 from pipeline.memory.antecedents import antecedent, begins_with_pronoun, named, says_more
 from pipeline.memory.facts import Fact, continued, facts
@@ -39,7 +39,7 @@ class Draft:
 
 
 def drafts(text: str, today: date | None = None, *, assumed: bool = False) -> list[Draft]:
-    """The facts of a document. A value that was stated, changed and stated again comes twice.
+    """The facts of a document, as `drafting` finds them.
 
     `today`: the day it was written; without it, "yesterday" stays as it is. `assumed`: it only came in that
     day, so that it holds for chats and for what is said in the first person, not for a text of any age.
@@ -47,21 +47,39 @@ def drafts(text: str, today: date | None = None, *, assumed: bool = False) -> li
     >>> [draft.text for draft in drafts("Ann: I live in Rome. You too?\\nBob: I like Rome.")]
     ['Ann lives in Rome', 'Bob likes Rome']
     """
+    return [one for one in drafting(text, today, assumed=assumed) if one is not None]
+
+
+def drafting(text: str, today: date | None = None, *, assumed: bool = False) -> Iterator[Draft | None]:
+    """The facts of a document, and None where a sentence ends: there others may come in between.
+
+    A value that was stated, changed and stated again comes twice.
+    """
     said = utterances(text)
     names = frozenset(one.speaker for one in said if one.speaker is not None)
-    every = (
-        draft
-        for utterance in said
-        for draft in _said(utterance, _voice(utterance, names, today, assumed=assumed))
+    every = chain.from_iterable(
+        _said(utterance, _voice(utterance, names, today, assumed=assumed)) for utterance in said
     )
-    return list(islice(unrepeated(every), MOST))
+    found = 0
+    for draft in _unrepeated(every):
+        yield draft
+        found += draft is not None
+        if found == MOST:
+            return
 
 
 def unrepeated(facts: Iterable[Draft]) -> Iterator[Draft]:
     """Each fact once, but for a value that comes again after another one."""
+    return (one for one in _unrepeated(facts) if one is not None)
+
+
+def _unrepeated(facts: Iterable[Draft | None]) -> Iterator[Draft | None]:
     seen: set[str] = set()
     values: dict[tuple[str, str], str] = {}
     for draft in facts:
+        if draft is None:
+            yield None
+            continue
         key = " ".join(draft.text.casefold().split())
         if key in seen and not _changes(draft.slots, values):
             continue
@@ -78,8 +96,8 @@ def _voice(utterance: Utterance, names: frozenset[str], today: date | None, *, a
     )
 
 
-def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:
-    """One by one, because a long text has more than are wanted."""
+def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft | None]:
+    """One by one, because a long text has more than are wanted; None after each sentence."""
     offset = utterance.start
     before: Fact | None = None
     who: str | None = None
@@ -101,6 +119,7 @@ def _said(utterance: Utterance, voice: Voice) -> Iterator[Draft]:
                 slots(fact.text),
                 tuple(when.written for when in fact.times),
             )
+        yield None
 
 
 def _about(sentence: str, who: str | None) -> tuple[str, str | None]:

@@ -1,12 +1,12 @@
 """Who finds the facts in documents: rules always, a language model where one is configured."""
 
-import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from pipeline.memory.drafts import MOST, Draft, drafts
+from pipeline.breath import steps
+from pipeline.memory.drafts import MOST, Draft, drafting
 from pipeline.memory.relations import moment
 from pipeline.memory.writing import Work
 from pipeline.rows import NamespaceRow
@@ -34,21 +34,26 @@ class Extraction(Protocol):
 
 
 class ByRules:
-    """Offline and deterministic: `drafts`, in a thread."""
+    """Offline and deterministic."""
 
     async def facts(self, owner: NamespaceRow, works: Sequence[Work]) -> Sequence[Found]:  # noqa: ARG002 - rules know no namespace
         """As `Extraction.facts`; nothing ever waits."""
-        found = await asyncio.to_thread(lambda: [stated(work) for work in works])
-        for work, facts in zip(works, found, strict=True):
-            if len(facts) == MOST:
-                warn_of_many(work)
-        return found
+        return [await self._facts(work) for work in works]
+
+    async def _facts(self, work: Work) -> list[Draft]:
+        facts = [one for one in await steps(len(work.text), lambda: _stating(work)) if one is not None]
+        if len(facts) == MOST:
+            warn_of_many(work)
+        return facts
 
 
 def stated(work: Work) -> list[Draft]:
     """What the rules find in a document, or in a part of one."""
-    today = moment(work.date, work.at).date()
-    return drafts(work.text, today, assumed=work.date is None)
+    return [one for one in _stating(work) if one is not None]
+
+
+def _stating(work: Work) -> Iterator[Draft | None]:
+    return drafting(work.text, moment(work.date, work.at).date(), assumed=work.date is None)
 
 
 def warn_of_many(work: Work) -> None:

@@ -15,6 +15,7 @@ from pipeline.replay.order import Order, Plan, Progress, ReplayError
 from pipeline.replay.rebuild import EFFECTS_FIRST, Rebuild
 from pipeline.stage import group_of
 from pipeline.store.generations import Generation, Generations, Offsets
+from pipeline.turns import behind
 from pipeline.worker import Pipeline, open_pipeline
 from schemas.topics import (
     DOCUMENTS_EXTRACTED,
@@ -143,7 +144,7 @@ class Replays:
     def _begin(self, work: Callable[[Hold], Awaitable[None]]) -> None:
         self._idle()
         self._progress = Progress(state="running", started_at=self._now())
-        self._task = asyncio.create_task(self._guarded(work))
+        self._task = asyncio.create_task(behind(lambda: self._guarded(work)))
 
     async def _guarded(self, work: Callable[[Hold], Awaitable[None]]) -> None:
         """However it ends, whoever asks is told."""

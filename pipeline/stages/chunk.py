@@ -1,11 +1,11 @@
 """documents.extracted → documents.chunked: canonical text becomes passages with exact offsets."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pydantic import TypeAdapter
 
+from pipeline.breath import steps
 from pipeline.ports import Blobs, Catalog, Documents, Publisher, Splitter
 from pipeline.rows import DocumentRow
 from pipeline.stage import Record, Stage
@@ -15,8 +15,6 @@ from schemas.topics import DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED
 
 SPANS = TypeAdapter(list[ChunkSpan])
 BATCH = 128
-INLINE_CHARACTERS = 64 * 1024
-"""Longer batches are split in a thread, so that the loop goes on serving."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +55,10 @@ class Chunk:
         await give_up(self.documents, record.event.document, record.event.seq, reason)
 
     async def _split(self, texts: Sequence[str], kinds: Sequence[str]) -> list[list[ChunkSpan]]:
-        def split() -> list[list[ChunkSpan]]:
-            return [self.splitter.split(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-
-        if sum(map(len, texts)) <= INLINE_CHARACTERS:
-            return split()
-        return await asyncio.to_thread(split)
+        works = zip(texts, kinds, strict=True)
+        return await steps(
+            sum(map(len, texts)), lambda: (self.splitter.split(text, kind) for text, kind in works)
+        )
 
     async def _advance(self, events: Mapping[str, DocumentExtracted]) -> None:
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:

@@ -7,6 +7,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from pipeline.breath import steps
 from pipeline.ports import Blobs, Catalog, Chunks, Documents, Embedder
 from pipeline.rows import ChunkRow, DocumentRow, Status, Terms, Vector
 from pipeline.stage import Record, Stage
@@ -113,7 +114,9 @@ async def embedded(
     """The rows of texts that were cut into passages, by document."""
     places = [(event, at, span) for event, spans in cut for at, span in enumerate(spans)]
     vectors = await vectors_of([context(event.title, span) for event, _, span in places], embedder)
-    counts = await asyncio.to_thread(lambda: [own for _, spans in cut for own in _counted(spans, terms)])
+    characters = sum(len(span.text) for _, _, span in places)
+    counted_by = await steps(characters, lambda: (_counted(spans, terms) for _, spans in cut))
+    counts = [own for some in counted_by for own in some]
     rows: dict[str, list[ChunkRow]] = {event.document: [] for event, _ in cut}
     for (event, position, span), vector, own in zip(places, vectors, counts, strict=True):
         rows[event.document].append(_row(event, position, span, vector, own))

@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from pipeline.breath import Breath
 from pipeline.errors import ExtractionError, RejectedError, RetryableError
 from pipeline.memory.keeper import Keeper
 from pipeline.ports import (
@@ -78,13 +79,14 @@ class Extract:
         histories = await self._owned(batch)
         if not histories:
             return
-        rows = await self._project(histories, projected)
+        rows, breath = await self._project(histories, projected), Breath()
         await self._erase(histories, rows)
         rows |= await self._taken_up(histories)
         await self._republish(histories, rows)
         pending = pending_of(histories, rows)
         quick = {key: history for key, history in pending.items() if all(map(_is_quick, history))}
-        await self._work_together(rows, quick)
+        await breath.taken()
+        await self._work_together(rows, quick, breath)
         await self._work_apart(rows, {key: pending[key] for key in pending if key not in quick})
         await self._durable()
 
@@ -157,8 +159,14 @@ class Extract:
         ]
         await self._publish(again)
 
-    async def _work_together(self, rows: Mapping[str, DocumentRow], pending: Mapping[str, History]) -> None:
-        await self._settle({key: await self._resolve(rows[key], pending[key]) for key in pending})
+    async def _work_together(
+        self, rows: Mapping[str, DocumentRow], pending: Mapping[str, History], breath: Breath
+    ) -> None:
+        resolved: dict[str, list[Resolved | Failed]] = {}
+        for key, history in pending.items():
+            resolved[key] = await self._resolve(rows[key], history)
+            await breath.taken()
+        await self._settle(resolved)
 
     async def _work_apart(self, rows: Mapping[str, DocumentRow], pending: Mapping[str, History]) -> None:
         """Each document is stored as soon as it is there, however long the others take."""

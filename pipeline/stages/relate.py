@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+from pipeline.breath import Breath
 from pipeline.memory.conclusions import premises
 from pipeline.memory.keeper import Keeper
 from pipeline.memory.statements import Edit, Reading, stated, statements_of, without
@@ -52,10 +53,12 @@ class Relate:
         await self._withdraw({record.event.document for record in batch} - {one.document for one in events})
         if not events:
             return
+        breath = Breath()
         for portion in portions(events):
             rest = portion
             while rest:
                 taken, edits = await self._edits(rest)
+                await breath.taken()
                 await self.keeper.change({event.space for event in rest[:taken]}, edits)
                 await self._done(rest[:taken])
                 rest = rest[taken:]

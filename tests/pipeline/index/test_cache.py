@@ -269,3 +269,53 @@ async def test_many_changes_are_worked_in_a_few_at_a_time(
         world.found("tea", threshold=0.0, limit=100), world.found("coffee", threshold=0.0, limit=100)
     )
     assert [len(found) for found in both] == [16, 16]
+
+
+async def test_where_somebody_searches_a_change_is_worked_in_before_the_next_search(world: World) -> None:
+    await world.document("a", "green tea")
+    index = await world.open()
+    await world.document("b", "black tea")
+    await world.memory("m", "Ann drinks tea", "b")
+    await asyncio.sleep(0)
+    settled = index.settled
+    assert set(await world.found("tea")) == {"a-0", "b-0", "m"}
+    assert index.settled == settled
+
+
+async def test_where_nobody_searched_for_long_changes_wait(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr(cache_module, "perf_counter", lambda: now)
+    index = await world.open()
+    settled, now = index.settled, 60.0
+    await world.document("a", "green tea")
+    await asyncio.sleep(0)
+    assert index.settled == settled
+    assert await world.found("tea") == ["a-0"]
+
+
+async def test_many_changes_wait_for_whoever_searches(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache_module, "_FEW", 1)
+    await world.document("a", "green tea")
+    index = await world.open()
+    settled = index.settled
+    await world.document("b", "black tea")
+    await asyncio.sleep(0)
+    assert index.settled == settled
+    assert set(await world.found("tea")) == {"a-0", "b-0"}
+
+
+async def test_a_change_that_can_t_be_worked_in_ahead_is_told_to_the_next_search(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise OutageError("the disk is full")
+
+    await world.document("a", "green tea")
+    index = await world.open()
+    monkeypatch.setattr(index, "settle", fails)
+    await world.document("b", "black tea")
+    await asyncio.sleep(0)
+    assert world.cache.names == []
+    assert set(await world.found("tea")) == {"a-0", "b-0"}

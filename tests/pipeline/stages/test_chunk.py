@@ -2,7 +2,8 @@
 
 import pytest
 
-from pipeline.stages.chunk import INLINE_CHARACTERS, SPANS
+from pipeline.breath import FEW_CHARACTERS
+from pipeline.stages.chunk import SPANS
 from schemas.topics import DOCUMENTS_CHUNKED
 from tests.pipeline.stages.test_embed import World, records
 
@@ -30,7 +31,7 @@ async def test_only_the_newest_text_of_a_document_in_a_batch_is_split() -> None:
 
 async def test_a_long_batch_is_split_beside_the_loop() -> None:
     world = World()
-    event = await world.extracted("d", "A sentence of some words. " * (INLINE_CHARACTERS // 10), 0)
+    event = await world.extracted("d", "A sentence of some words. " * (FEW_CHARACTERS // 4), 0)
     await world.chunk.handle(records(event))
     (chunked,) = world.publisher.events(DOCUMENTS_CHUNKED)
     assert chunked.chunks.blob is not None
