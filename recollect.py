@@ -244,8 +244,7 @@ async def _serve(settings: Settings, listener: "socket.socket", parts: frozenset
 
         # What is there now stays: no later search for cycles has to go through it.
         gc.freeze()
-        running = [live.run(), answering()]
-        running += [behind(connectors.run)] if "connectors" in parts else []
+        running = [live.run(), answering(), *([behind(connectors.run)] if "connectors" in parts else [])]
         try:
             await _either(*map(asyncio.create_task, running))
         finally:

@@ -22,6 +22,7 @@ from pipeline.replay.sources import FirstSources
 from pipeline.rows import ChunkRow, DocumentRow
 from pipeline.stage import Record, Stage
 from pipeline.stages import extract, forget, relate
+from pipeline.stages.chunk import split
 from pipeline.stages.embed import embedded, in_context
 from pipeline.store.documents import Documents
 from pipeline.store.generations import Offsets
@@ -238,9 +239,7 @@ class Rebuild:
     async def _cut(self, events: Sequence[DocumentExtracted]) -> dict[str, list[ChunkRow]]:
         texts = [await self._pipeline.blobs.text(event.text) for event in events]
         kinds = [event.type for event in events]
-        spans = await asyncio.to_thread(
-            lambda: [self._splitter.split(text, kind) for text, kind in zip(texts, kinds, strict=True)]
-        )
+        spans = await split(self._splitter, texts, kinds)
         cut = list(zip(events, spans, strict=True))
         return await embedded(cut, self._pipeline.embedder, hashed, in_context)
 

@@ -42,7 +42,7 @@ class Chunk:
         if not work:
             return
         texts = [await self.blobs.text(record.event.text) for record in work]
-        spans = await self._split(texts, [record.event.type for record in work])
+        spans = await split(self.splitter, texts, [record.event.type for record in work])
         entries = [
             (record.key, self._event(record.event, await self.blobs.pack(SPANS.dump_json(found).decode())))
             for record, found in zip(work, spans, strict=True)
@@ -53,12 +53,6 @@ class Chunk:
     async def give_up(self, record: Record[DocumentExtracted], reason: str) -> None:
         """The document can't be found, and says why."""
         await give_up(self.documents, record.event.document, record.event.seq, reason)
-
-    async def _split(self, texts: Sequence[str], kinds: Sequence[str]) -> list[list[ChunkSpan]]:
-        works = zip(texts, kinds, strict=True)
-        return await steps(
-            sum(map(len, texts)), lambda: (self.splitter.split(text, kind) for text, kind in works)
-        )
 
     async def _advance(self, events: Mapping[str, DocumentExtracted]) -> None:
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
@@ -102,3 +96,9 @@ def _is_current(found: Sequence[DocumentRow] | None, event: DocumentExtracted) -
     if not found or found[0].current_seq > event.seq:
         return False
     return not (found[0].status == "done" and found[0].text_seq == event.seq)
+
+
+async def split(splitter: Splitter, texts: Sequence[str], kinds: Sequence[str]) -> list[list[ChunkSpan]]:
+    """The passages of each text; `kinds` are the types of the documents."""
+    works = zip(texts, kinds, strict=True)
+    return await steps(sum(map(len, texts)), lambda: (splitter.split(text, kind) for text, kind in works))

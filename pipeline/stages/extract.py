@@ -79,7 +79,8 @@ class Extract:
         histories = await self._owned(batch)
         if not histories:
             return
-        rows, breath = await self._project(histories, projected), Breath()
+        breath = Breath()
+        rows = await self._project(histories, projected)
         await self._erase(histories, rows)
         rows |= await self._taken_up(histories)
         await self._republish(histories, rows)
