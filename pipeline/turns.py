@@ -17,7 +17,9 @@ Ts = TypeVarTuple("Ts")
 SECONDS = 0.001
 """A turn, which a request that just came waits for."""
 SHARE = 0.35
-"""Or this part of what requests took since the last one, so that many of them stop nobody's work."""
+"""Or this part of what requests take between two of them, so that many of them stop nobody's work."""
+_RECENT = 8
+"""Turns, about, that this is the average of."""
 _BEHIND = ContextVar("behind", default=False)
 
 if TYPE_CHECKING:
@@ -71,6 +73,7 @@ class _Turns(_Base):
         self._queue = deque[asyncio.Handle]()
         self._coming = False
         self._ended = 0.0
+        self._between = 0.0
 
     def call_soon(
         self, callback: Callable[[*Ts], object], *args: *Ts, context: Context | None = None
@@ -95,7 +98,9 @@ class _Turns(_Base):
 
     def _turn(self) -> None:
         now = perf_counter()
-        until = now + max(SECONDS, SHARE * (now - self._ended))
+        # On average: else a slow request would have the next one wait for a long turn.
+        self._between += (now - self._ended - self._between) / _RECENT
+        until = now + max(SECONDS, SHARE * self._between)
         try:
             while self._queue and now < until:
                 handle = self._queue.popleft()

@@ -159,7 +159,9 @@ class Pipeline:
         spaces: set[str] = set()
         for table in (self.store.documents, self.store.chunks, self.store.memories):
             _, rows = await table.scan(None, "true", ["space", table.codec.group])
-            spaces.update(rows.column("space").unique().to_pylist())
+            # In a thread, which lets go of the interpreter: it takes long where there are millions of rows.
+            found = await asyncio.to_thread(rows.column("space").unique)
+            spaces.update(found.to_pylist())
         unowned = {space for space in spaces if self.store.catalog.owner(space) is None}
         if unowned:
             log.info("Erasing %d spaces that no namespace owns any more.", len(unowned))

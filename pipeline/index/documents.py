@@ -112,6 +112,13 @@ class DocumentSide:
         changed = self._changed
         return changed[ordinal] if ordinal in changed else self._bases.facts(ordinal)
 
+    def key(self, ordinal: int) -> str:
+        """Of a document that is there; else nothing."""
+        if not self.present[ordinal]:
+            return ""
+        changed = self._changed.get(ordinal)
+        return changed.key if changed else self._bases.key(ordinal)
+
     def apply(self, groups: Mapping[str, list[DocumentRow]]) -> NDArray[np.intp]:
         """Take in changed documents; the ordinals of those that came or went."""
         if not groups:
@@ -207,6 +214,11 @@ class _Bases:
             created_at=int(base.created_at[at]),
             updated_at=int(base.updated_at[at]),
         )
+
+    def key(self, ordinal: int) -> str:
+        """Of a document."""
+        base, at = self._place(ordinal)
+        return base.keys[at]
 
     def _place(self, ordinal: int) -> tuple[DocumentColumns, int]:
         which = bisect_left(self._ends, ordinal)

@@ -1,6 +1,6 @@
 """The rows of one kind in a namespace: segments, and which of their rows can be seen."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
@@ -112,13 +112,7 @@ class LiveRows(Generic[C]):
     def settle(self) -> None:
         """Merge small segments and drop dead rows, so that work per search and bytes stay bounded."""
         before = [one.segment for one in self._view]
-        kept: list[Segment[C]] = []
-        for one in before:
-            alive = len(one) - int(np.count_nonzero(one.dead))
-            if alive:
-                kept.append(joined([one]) if alive < len(one) // 2 else one)
-            while len(kept) > 1 and _mergeable(kept[-2], kept[-1]):
-                kept[-2:] = [joined(kept[-2:])]
+        kept = [joined(some) if _worn(some) else some[0] for some in _grouped(before)]
         if kept != before:
             seen = {one.segment: one for one in self._view}
             self._view = tuple(seen.get(one) or self._look(one) for one in kept)
@@ -163,8 +157,26 @@ def _belongs(one: Segment[C]) -> bool:
     return not one.mapped and len(one) >= SHELVED_ROWS
 
 
-def _mergeable(older: Segment[C], newer: Segment[C]) -> bool:
-    return len(older) < _GROWTH * len(newer) and len(older) + len(newer) <= SEGMENT_ROWS
+def _grouped(segments: Sequence[Segment[C]]) -> list[list[Segment[C]]]:
+    """Those that have living rows, with the newer ones that each is merged with."""
+    groups: list[list[Segment[C]]] = []
+    sizes: list[int] = []
+    for one in segments:
+        if alive := len(one) - int(np.count_nonzero(one.dead)):
+            groups.append([one])
+            sizes.append(alive)
+        while len(groups) > 1 and _mergeable(*sizes[-2:]):
+            groups[-2:] = [groups[-2] + groups[-1]]
+            sizes[-2:] = [sum(sizes[-2:])]
+    return groups
+
+
+def _mergeable(older: int, newer: int) -> bool:
+    return older < _GROWTH * newer and older + newer <= SEGMENT_ROWS
+
+
+def _worn(some: Sequence[Segment[C]]) -> bool:
+    return len(some) > 1 or 2 * int(np.count_nonzero(some[0].dead)) > len(some[0])
 
 
 def chunk_owners(documents: DocumentSide, columns: ChunkColumns) -> Owners:

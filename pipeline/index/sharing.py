@@ -1,12 +1,14 @@
 """Memories that share rare words with a text: found through the postings, whatever the namespace holds."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.index.documents import DocumentSide
 from pipeline.index.live import Visible
+from pipeline.index.postings import MAXIMUM_ROWS
 from pipeline.ports import Neighbour, Neighbours
 from pipeline.rows import MemoryColumns, Terms
 
@@ -25,36 +27,37 @@ class Sharing:
 
     def __call__(self, terms: Terms) -> Neighbours:
         """The memories that share most with these terms, and in how many memories each term is."""
-        unique = np.unique(terms)
-        frequencies = {int(term): 0 for term in unique}
-        found = []
-        for part in self.parts:
-            for term in frequencies:
-                rows, _ = part.segment.postings.find(term)
+        frequencies = dict.fromkeys(np.unique(terms).tolist(), 0)
+        found: list[tuple[int, int, NDArray[np.uint16]]] = []
+        for at, part in enumerate(self.parts):
+            for term, rows, _ in part.segment.postings.find_all(frequencies):
                 frequencies[term] += len(rows)
-                found.append((part, term, rows))
-        shared: dict[tuple[int, int], float] = {}
-        places = {id(part): at for at, part in enumerate(self.parts)}
-        for part, term, rows in found:
-            if len(rows) and frequencies[term] <= COMMON:
-                weight = 1.0 / (1 + frequencies[term])
-                for row in rows.tolist():
-                    key = (places[id(part)], row)
-                    shared[key] = shared.get(key, 0.0) + weight
+                found.append((at, term, rows))
+        rare = [one for one in found if frequencies[one[1]] <= COMMON]
         return Neighbours(
             rows=sum(len(part.segment) for part in self.parts),
             frequencies=frequencies,
-            found=tuple(self._best(shared)),
+            found=tuple(self._best(rare, frequencies)),
         )
 
-    def _best(self, shared: dict[tuple[int, int], float]) -> list[Neighbour]:
+    def _best(
+        self, found: Sequence[tuple[int, int, NDArray[np.uint16]]], frequencies: Mapping[int, int]
+    ) -> list[Neighbour]:
+        """What shares most, the oldest first of what shares as much. `found`: parts, terms and their rows."""
+        if not found:
+            return []
+        places = np.concatenate([rows.astype(np.int64) + at * MAXIMUM_ROWS for at, _, rows in found])
+        weights = [1.0 / (1 + frequencies[term]) for _, term, _ in found]
+        different, which = np.unique(places, return_inverse=True)
+        shared = np.bincount(which, np.repeat(weights, [len(rows) for _, _, rows in found]))
         best: list[Neighbour] = []
-        for at, row in sorted(shared, key=lambda one: (-shared[one], one)):
+        for place in different[np.argsort(-shared, kind="stable")].tolist():
+            at, row = divmod(place, MAXIMUM_ROWS)
             part = self.parts[at]
             if _is_current(part, row) and not part.segment.columns.is_inference[row]:
                 columns = part.segment.columns
-                facts = self.documents.facts(int(part.documents[row]))
-                best.append(Neighbour(columns.ids[row], columns.texts[row], facts.key if facts else ""))
+                document = self.documents.key(int(part.documents[row]))
+                best.append(Neighbour(columns.ids[row], columns.texts[row], document))
             if len(best) == MOST:
                 break
         return best

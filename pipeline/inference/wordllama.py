@@ -34,6 +34,8 @@ _LONGEST_PIECE = 256
 """Characters of one run without spaces that are tokenized together; longer runs are cut."""
 _INLINE_QUERY = 2_000
 _WORD = re.compile(r"\w+")
+_SIGN_AND_REST = np.uint32(0x8FFFE000).astype(np.int32)
+"""The bits of a half within a float, without the copies of its sign."""
 
 Table = NDArray[np.float16]
 
@@ -71,16 +73,8 @@ class WordLlamaEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of a batch. Each depends on its own text only."""
-        tokens = [self._tokens(text) for text in texts]
-        flat = np.array(list(chain.from_iterable(tokens)), np.int64)
-        used, places = np.unique(flat, return_inverse=True)
-        rows = self._table[used].astype(np.float32)
-        vectors: list[Vector] = []
-        start = 0
-        for own in tokens:
-            vectors.append(_unit(rows[places[start : start + len(own)]].sum(axis=0)))
-            start += len(own)
-        return vectors
+        tokens = (np.array(self._tokens(text), np.int64) for text in texts)
+        return [_unit(floats(self._table[own]).sum(axis=0)) for own in tokens]
 
     def embed_query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
         """As `embed` for one text, weighted by word; without any weight left, plain."""
@@ -92,7 +86,7 @@ class WordLlamaEmbedder:
             weights.extend(self._piece_weights(piece, weight) if weight is not None else ())
         if not any(weights):
             return self.embed([text])[0]
-        rows = self._table[np.array(tokens)].astype(np.float32)
+        rows = floats(self._table[np.array(tokens)])
         rows *= np.array(weights, np.float32)[:, None]
         return _unit(rows.sum(axis=0))
 
@@ -105,7 +99,7 @@ class WordLlamaEmbedder:
             starts = np.cumsum([0, *(len(tokens[at]) for at in filled[:-1])])
             flat = np.array([token for at in filled for token in tokens[at]])
             used, places = np.unique(flat, return_inverse=True)
-            sums = np.add.reduceat(self._table[used].astype(np.float32)[places], starts, axis=0)
+            sums = np.add.reduceat(floats(self._table[used])[places], starts, axis=0)
             lengths = np.sqrt(np.vecdot(sums, sums))[:, None]
             vectors[filled] = np.divide(sums, lengths, out=sums, where=lengths > 0)
         return vectors
@@ -152,6 +146,19 @@ def _unit(vector: Vector) -> Vector:
     return vector / np.float32(length) if length > 0 else vector
 
 
+def floats(numbers: Table) -> NDArray[np.float32]:
+    """Finite halves as they are, in a quarter of the time that numpy takes.
+
+    13 bits further up they are floats but for where exponents count from: -15, not -127.
+    """
+    bits = numbers.view(np.int16).astype(np.int32)
+    bits <<= 13
+    bits &= _SIGN_AND_REST
+    floats = bits.view(np.float32)
+    floats *= np.float32(2.0 ** (127 - 15))
+    return floats
+
+
 def _packaged_files() -> dict[str, Path]:
     try:
         listed = distribution("wordllama").files or []
@@ -184,4 +191,5 @@ def _map_table(path: Path) -> Table:
     if tensor["dtype"] != "F16":
         raise ValueError(f"{path.name} holds {tensor['dtype']} numbers, not F16: another wordllama version.")
     offset = 8 + length + tensor["data_offsets"][0]
-    return np.memmap(path, np.float16, "r", offset, tuple(tensor["shape"]))
+    # Its own class asks after the file again in every operation.
+    return np.asarray(np.memmap(path, np.float16, "r", offset, tuple(tensor["shape"])))

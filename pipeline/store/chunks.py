@@ -1,6 +1,7 @@
 """The chunks table: the passages of documents; a group is a document's key."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Literal
 
@@ -15,8 +16,8 @@ from pipeline.store.codec import (
     Codec,
     among,
     column_values,
+    columns_of,
     number_column,
-    strings,
     term_column,
     term_values,
     terms,
@@ -39,6 +40,7 @@ _FEW = 100
 """Up to here a set of documents is part of the question; more are picked out of the answer."""
 
 
+@cache
 def schema(dimensions: int) -> pa.Schema:
     """The columns of a chunk."""
     return pa.schema(
@@ -58,8 +60,8 @@ def codec(dimensions: int) -> Codec[ChunkRow]:
 
     def encode(rows: Sequence[ChunkRow]) -> pa.Table:
         arrays = [
-            *(strings(map(attrgetter(name), rows)) for name in (*_REQUIRED_TEXT, "heading")),
-            *(pa.array(list(map(attrgetter(name), rows)), pa.int64()) for name in _NUMBERS),
+            *columns_of(pa.string(), (map(attrgetter(name), rows) for name in (*_REQUIRED_TEXT, "heading"))),
+            *columns_of(pa.int64(), (map(attrgetter(name), rows) for name in _NUMBERS)),
             times(row.created_at for row in rows),
             vectors([row.vector for row in rows], dimensions),
             terms([row.terms for row in rows]),

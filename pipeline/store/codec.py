@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import accumulate, chain, pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -94,12 +94,20 @@ def strings(values: Iterable[str | None]) -> pa.Array:
         return pa.array([value and storable(value) for value in listed], pa.string())
 
 
+def columns_of(kind: pa.DataType, columns: Iterable[Iterable[Any]]) -> list[pa.Array]:
+    """Columns of one type and length, cut from one array: to make one takes 3 µs, however short it is."""
+    listed = [list(column) for column in columns]
+    flat = list(chain.from_iterable(listed))
+    whole = strings(flat) if kind == pa.string() else pa.array(flat, kind)
+    rows = len(listed[0])
+    return [whole.slice(at * rows, rows) for at in range(len(listed))]
+
+
 def string_lists(values: Iterable[Sequence[str]]) -> pa.Array:
     """Lists of strings to Arrow."""
     listed = list(values)
-    offsets = np.zeros(len(listed) + 1, np.int32)
-    np.cumsum([len(value) for value in listed], out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), strings(one for value in listed for one in value))
+    offsets = pa.array(accumulate(map(len, listed), initial=0), pa.int32())
+    return pa.ListArray.from_arrays(offsets, strings(chain.from_iterable(listed)))
 
 
 def times(values: Iterable[datetime | None]) -> pa.Array:

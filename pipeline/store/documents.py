@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from functools import cache
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -16,13 +17,12 @@ from pipeline.store.codec import (
     Codec,
     among,
     column_values,
+    columns_of,
     number_column,
     objects,
     quoted,
     string_lists,
-    strings,
     text_column,
-    times,
 )
 from pipeline.store.filters import condition
 from pipeline.store.metadata import facts, tokens
@@ -53,6 +53,7 @@ _SEARCH_ONLY = frozenset({"tokens", "facts"})
 _COLUMNS = ["key", "id", "title", "type", "summary", "metadata", "date", *_TIMES]
 
 
+@cache
 def schema() -> pa.Schema:
     """The columns of a document."""
     return pa.schema(
@@ -70,12 +71,14 @@ def schema() -> pa.Schema:
 
 def encode(rows: Sequence[DocumentRow]) -> pa.Table:
     """Rows to Arrow."""
+    ways: list[Callable[[DocumentRow], str | None]] = [*map(attrgetter, _PLAIN), *_JSON.values()]
+    texts = columns_of(pa.string(), (map(way, rows) for way in ways))
     arrays = [
-        *(strings(map(attrgetter(name), rows)) for name in _PLAIN),
-        *(pa.array(list(map(attrgetter(name), rows)), pa.int64()) for name in _NUMBERS),
-        *(times(map(attrgetter(name), rows)) for name in _TIMES),
+        *texts[: len(_PLAIN)],
+        *columns_of(pa.int64(), (map(attrgetter(name), rows) for name in _NUMBERS)),
+        *columns_of(TIME, (map(attrgetter(name), rows) for name in _TIMES)),
         pa.array([row.dreaming for row in rows], pa.bool_()),
-        *(strings(map(write, rows)) for write in _JSON.values()),
+        *texts[len(_PLAIN) :],
         string_lists(tokens(row.metadata) for row in rows),
         objects(facts(row.metadata) for row in rows),
     ]

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import repeat
 from operator import attrgetter
 from typing import Literal
@@ -19,6 +20,7 @@ from pipeline.store.codec import (
     Codec,
     among,
     column_values,
+    columns_of,
     joined_column,
     number_column,
     one_array,
@@ -28,7 +30,6 @@ from pipeline.store.codec import (
     term_values,
     terms,
     text_column,
-    times,
     vector_column,
     vector_values,
     vectors,
@@ -62,6 +63,7 @@ _NO_VECTOR: Vector = np.zeros(0, np.float32)
 _NO_TERMS: Terms = np.zeros(0, np.uint32)
 
 
+@cache
 def schema(dimensions: int) -> pa.Schema:
     """The columns of a memory."""
     return pa.schema(
@@ -85,10 +87,10 @@ def codec(dimensions: int) -> Codec[MemoryRow]:
 
     def encode(rows: Sequence[MemoryRow]) -> pa.Table:
         arrays = [
-            *(strings(map(attrgetter(name), rows)) for name in _TEXT),
-            *(pa.array(list(map(attrgetter(name), rows)), pa.int64()) for name in _NUMBERS),
-            *(pa.array(list(map(attrgetter(name), rows)), pa.bool_()) for name in _FLAGS),
-            *(times(map(attrgetter(name), rows)) for name in _TIMES),
+            *columns_of(pa.string(), (map(attrgetter(name), rows) for name in _TEXT)),
+            *columns_of(pa.int64(), (map(attrgetter(name), rows) for name in _NUMBERS)),
+            *columns_of(pa.bool_(), (map(attrgetter(name), rows) for name in _FLAGS)),
+            *columns_of(TIME, (map(attrgetter(name), rows) for name in _TIMES)),
             string_lists(row.sources for row in rows),
             strings(relations_json(row.relations) for row in rows),
             strings(statements_json(row.statements) for row in rows),

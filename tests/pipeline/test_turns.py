@@ -81,11 +81,20 @@ def test_who_is_in_front_waits_for_no_more_than_a_turn(world: World) -> None:
 
 
 def test_what_is_behind_gets_its_share_however_much_is_in_front(world: World) -> None:
-    front = [world.work("front", 10, 10 * turns.SECONDS) for _ in range(5)]
-    world.together(*front, behind(lambda: world.work("behind", 100, turns.SECONDS)))
+    front = [world.work("front", 60, 10 * turns.SECONDS) for _ in range(5)]
+    world.together(*front, behind(lambda: world.work("behind", 2000, turns.SECONDS)))
     last_in_front = len(world.done) - world.done[::-1].index("front")
     seconds = world.done[:last_in_front].count("behind") * turns.SECONDS
-    assert seconds >= turns.SHARE * 50 * 10 * turns.SECONDS / 2
+    assert seconds >= turns.SHARE * 300 * 10 * turns.SECONDS / 2
+
+
+def test_after_a_slow_request_the_turn_is_no_longer_than_after_others(world: World) -> None:
+    async def requests() -> None:
+        for number in range(100):
+            await world.work("front", 3, (40 if number == 90 else 1) * turns.SECONDS)
+
+    world.together(requests(), behind(lambda: world.work("behind", 400)))
+    assert longest(world.done, "behind") * PIECE < turns.SHARE * 40 * turns.SECONDS
 
 
 def test_what_is_started_behind_is_behind_as_well(world: World) -> None:
