@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import RejectedError, RetryableError
 from pipeline.inference import open_embedder
 from pipeline.inference.openai import OpenAIEmbedder
-from pipeline.inference.wordllama import WordLlamaEmbedder
+from pipeline.inference.wordllama import WordLlamaEmbedder, floats
 from pipeline.ports import Embedder
 
 pytestmark = pytest.mark.anyio
@@ -63,6 +63,12 @@ async def test_a_text_has_the_same_vector_in_any_company(embedder: Embedder) -> 
 
 async def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
     assert await embedder.documents([]) == []
+
+
+def test_every_finite_half_is_the_float_that_numpy_makes_of_it() -> None:
+    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    finite = halves[np.isfinite(halves)]
+    assert floats(finite).tobytes() == finite.astype(np.float32).tobytes()
 
 
 async def test_similar_texts_are_near_and_case_does_not_matter(wordllama: WordLlamaEmbedder) -> None:
