@@ -154,9 +154,9 @@ def floats(numbers: Table) -> NDArray[np.float32]:
     bits = numbers.view(np.int16).astype(np.int32)
     bits <<= 13
     bits &= _SIGN_AND_REST
-    floats = bits.view(np.float32)
-    floats *= np.float32(2.0 ** (127 - 15))
-    return floats
+    made = bits.view(np.float32)
+    made *= np.float32(2.0 ** (127 - 15))
+    return made
 
 
 def _packaged_files() -> dict[str, Path]:

@@ -23,8 +23,8 @@ from pipeline.store.places import AHEAD
 Row = TypeVar("Row")
 Work = Callable[[sqlite3.Connection], object]
 
-_FEW_ROWS = 32
-"""So many are encoded by who asks: half a millisecond, in which a thread would hold up every search."""
+_FEW_ROWS, _FEW_BYTES = 32, 256 * 1024
+"""So much is encoded by who asks: half a millisecond, in which a thread would hold up every search."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS changes(
     place INTEGER PRIMARY KEY, shard TEXT NOT NULL, number INTEGER NOT NULL, gone TEXT NOT NULL, rows BLOB);
@@ -56,11 +56,15 @@ class Ahead:
         """On disk when it returns: the rows of these groups, as of change `number`. OSError, ValueError."""
         gone = [group for group, rows in changed.items() if not rows]
         rows = [row for members in changed.values() for row in members]
-        few = _packed(codec.encode(rows)) if 0 < len(rows) <= _FEW_ROWS else None
+
+        def packed() -> bytes | None:
+            return _packed(codec.encode(rows)) if rows else None
+
+        few = len(rows) <= _FEW_ROWS and sum(map(codec.weight, rows)) <= _FEW_BYTES
+        made = packed() if few else None
 
         def write(db: sqlite3.Connection) -> None:
-            packed = _packed(codec.encode(rows)) if rows and few is None else few
-            entry = (shard, number, json.dumps(gone), packed)
+            entry = (shard, number, json.dumps(gone), made if few else packed())
             db.execute("INSERT INTO changes(shard, number, gone, rows) VALUES (?, ?, ?, ?)", entry)
 
         await self._written(write)

@@ -174,6 +174,23 @@ async def test_groups_come_back_as_they_were_last_written(tmp_path: Path) -> Non
     await again.close()
 
 
+@pytest.mark.parametrize(("many", "characters"), [(1, 10), (32, 10), (33, 10), (200, 10), (2, 10**6)])
+async def test_much_comes_back_in_its_order_as_little_does(
+    tmp_path: Path, many: int, characters: int
+) -> None:
+    codec = (await opened(tmp_path)).documents.codec
+    rows = [document(f"d{number}", text=f"{number} " * characters) for number in range(many)]
+    ahead = Ahead(tmp_path)
+    await asyncio.gather(
+        ahead.keep("documents/0", 1, {row.key: [row] for row in rows}, codec),
+        ahead.passed("documents/0", 1),
+        ahead.keep("documents/0", 2, {row.key: [replace(row, title="later")] for row in rows}, codec),
+    )
+    left = await ahead.left("documents/0", codec)
+    assert left.changed == {row.key: [replace(row, title="later")] for row in rows}
+    await ahead.close()
+
+
 def _refusing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """LanceDB takes no documents."""
     base = store.documents._bases[0]
