@@ -39,13 +39,12 @@ def _rows(
 
 def _row(segment: Segment[MemoryColumns], documents: DocumentSide, row: int, space: str) -> MemoryRow:
     columns = segment.columns
-    sources = [documents.facts(one) for one in segment.owners.of(row)]
     updated_at = moment(columns.updated_at[row])
     return MemoryRow(
         id=columns.ids[row],
         space=space,
         text=columns.texts[row],
-        sources=tuple(one.key for one in sources if one is not None),
+        sources=tuple(key for one in segment.owners.of(row) if (key := documents.key(one))),
         seq=0,
         created_at=moment(columns.created_at[row]),
         updated_at=updated_at,

@@ -112,7 +112,10 @@ class LiveRows(Generic[C]):
     def settle(self) -> None:
         """Merge small segments and drop dead rows, so that work per search and bytes stay bounded."""
         before = [one.segment for one in self._view]
-        kept = [joined(some) if _worn(some) else some[0] for some in _grouped(before)]
+        kept = [
+            some[0] if len(some) == 1 and 2 * alive >= len(some[0]) else joined(some)
+            for some, alive in _grouped(before)
+        ]
         if kept != before:
             seen = {one.segment: one for one in self._view}
             self._view = tuple(seen.get(one) or self._look(one) for one in kept)
@@ -157,26 +160,20 @@ def _belongs(one: Segment[C]) -> bool:
     return not one.mapped and len(one) >= SHELVED_ROWS
 
 
-def _grouped(segments: Sequence[Segment[C]]) -> list[list[Segment[C]]]:
-    """Those that have living rows, with the newer ones that each is merged with."""
-    groups: list[list[Segment[C]]] = []
-    sizes: list[int] = []
+def _grouped(segments: Sequence[Segment[C]]) -> list[tuple[list[Segment[C]], int]]:
+    """Those that have living rows, with the newer ones that each is merged with, and how many rows live."""
+    groups: list[tuple[list[Segment[C]], int]] = []
     for one in segments:
         if alive := len(one) - int(np.count_nonzero(one.dead)):
-            groups.append([one])
-            sizes.append(alive)
-        while len(groups) > 1 and _mergeable(*sizes[-2:]):
-            groups[-2:] = [groups[-2] + groups[-1]]
-            sizes[-2:] = [sum(sizes[-2:])]
+            groups.append(([one], alive))
+        while len(groups) > 1 and _mergeable(groups[-2][1], groups[-1][1]):
+            (older, some), (newer, more) = groups[-2:]
+            groups[-2:] = [(older + newer, some + more)]
     return groups
 
 
 def _mergeable(older: int, newer: int) -> bool:
     return older < _GROWTH * newer and older + newer <= SEGMENT_ROWS
-
-
-def _worn(some: Sequence[Segment[C]]) -> bool:
-    return len(some) > 1 or 2 * int(np.count_nonzero(some[0].dead)) > len(some[0])
 
 
 def chunk_owners(documents: DocumentSide, columns: ChunkColumns) -> Owners:

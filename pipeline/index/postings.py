@@ -26,16 +26,8 @@ class Postings:
     counts: NDArray[np.uint8]
     lengths: NDArray[np.uint32]
 
-    def find(self, term: int) -> tuple[NDArray[np.uint16], NDArray[np.uint8]]:
-        """The rows that hold a term, ascending, and how often each does."""
-        at = int(self.terms.searchsorted(np.uint32(term)))
-        if at == len(self.terms) or self.terms[at] != term:
-            return self.rows[:0], self.counts[:0]
-        span = slice(self.offsets[at], self.offsets[at + 1])
-        return self.rows[span], self.counts[span]
-
     def find_all(self, terms: Iterable[int]) -> Iterator[tuple[int, NDArray[np.uint16], NDArray[np.uint8]]]:
-        """The same of many: each term that any row holds, in the order given, with its rows and counts."""
+        """Each term that any row holds, as ordered; its rows, ascending, and how often each has it."""
         wanted = list(terms)
         if not wanted or not len(self.terms):
             return

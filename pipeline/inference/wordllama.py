@@ -18,15 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from pipeline.breath import FEW_CHARACTERS, steps
+from pipeline.breath import steps
 from pipeline.rows import Vector
 
 TOKENIZER = "l2_supercat_tokenizer_config.json"
 WEIGHTS = "l2_supercat_256.safetensors"
 TENSOR = "embedding.weight"
-BATCH = 256
-FEW = 4
-"""Texts at a time, where others come in between: of a passage each, half a millisecond."""
 PIECE_CACHE = 65_536
 ASKED_CACHE = 4_096
 """Words of questions, whose tokens are weighed by where they stand."""
@@ -59,11 +56,7 @@ class WordLlamaEmbedder:
 
     async def documents(self, texts: Sequence[str]) -> list[Vector]:
         """One vector per text."""
-        characters = sum(map(len, texts))
-        batch = FEW if characters <= FEW_CHARACTERS else BATCH
-        batches = range(0, len(texts), batch)
-        found = await steps(characters, lambda: (self.embed(texts[at : at + batch]) for at in batches))
-        return [vector for some in found for vector in some]
+        return await steps(sum(map(len, texts)), lambda: map(self._embedded, texts))
 
     async def query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
         """The query's vector; each token counts with the weight of the word it belongs to."""
@@ -73,8 +66,7 @@ class WordLlamaEmbedder:
 
     def embed(self, texts: Sequence[str]) -> list[Vector]:
         """The vectors of a batch. Each depends on its own text only."""
-        tokens = (np.array(self._tokens(text), np.int64) for text in texts)
-        return [_unit(floats(self._table[own]).sum(axis=0)) for own in tokens]
+        return [self._embedded(text) for text in texts]
 
     def embed_query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
         """As `embed` for one text, weighted by word; without any weight left, plain."""
@@ -85,7 +77,7 @@ class WordLlamaEmbedder:
             tokens.extend(ids)
             weights.extend(self._piece_weights(piece, weight) if weight is not None else ())
         if not any(weights):
-            return self.embed([text])[0]
+            return self._embedded(text)
         rows = floats(self._table[np.array(tokens)])
         rows *= np.array(weights, np.float32)[:, None]
         return _unit(rows.sum(axis=0))
@@ -103,6 +95,9 @@ class WordLlamaEmbedder:
             lengths = np.sqrt(np.vecdot(sums, sums))[:, None]
             vectors[filled] = np.divide(sums, lengths, out=sums, where=lengths > 0)
         return vectors
+
+    def _embedded(self, text: str) -> Vector:
+        return _unit(floats(self._table[np.array(self._tokens(text), np.int64)]).sum(axis=0))
 
     def _piece_weights(self, piece: str, weight: Callable[[str], float]) -> list[float]:
         spans = [(found.start(), found.end(), weight(found.group())) for found in _WORD.finditer(piece)]
