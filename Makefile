@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Half of them more than cores: tests also wait, for other processes and for what has to time out.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(min(6, cores + cores // 2))')
 
-.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos soak demo demo-connectors trial pictures kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka asyncapi hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -29,8 +29,9 @@ install: .venv/.installed ## Install everything into .venv
 run: install ## Start the service on its embedded default
 	@$(BIN)/recollect serve
 
-test: install browser ## Run all tests
-	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+test: install browser ## Run all tests (COVERAGE=1: and hold branch coverage to its floor)
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),--cov --cov-report=)
+	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
 browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used
 	@if ! command -v chromedriver >/dev/null; then \
@@ -54,7 +55,7 @@ imports: install ## Check who may import whom
 secure: install ## Look for secrets, dangerous calls, and known vulnerabilities where their database can be reached
 	@$(BIN)/detect-secrets-hook --no-verify --baseline .secrets.baseline $$(git ls-files ':!tests' ':!uv.lock' ':!docs/images' ':!docs/asyncapi.json') \
 	  || { [ $$? = 3 ] || exit 1; }  # 3: lines have moved, and the baseline with them
-	@$(BIN)/bandit --quiet -lll --recursive api connectors pipeline schemas tools composition.py recollect.py
+	@$(BIN)/bandit --quiet -lll --recursive app api connectors pipeline schemas tools
 	@UV_HTTP_RETRIES=0 UV_HTTP_TIMEOUT=10 $(UV) audit --frozen --quiet --preview-features audit \
 	  || { [ $$? = 2 ] || exit 1; echo "The database of vulnerabilities can't be reached from here: no dependency was looked up."; }
 
@@ -79,26 +80,29 @@ bench-peers: install ## Measure what other systems find in the same passages (AR
 chaos: install ## Break the service on purpose and see what is lost (ARGS="--short", or faults by name)
 	@$(BIN)/python -m bench.chaos $(ARGS)
 
+jepsen: install ## Check histories of many clients against the log, on both buses, with kills (ARGS="--histories 2000")
+	@$(BIN)/python -m bench.history_checker $(ARGS)
+
 soak: install ## Let 64 clients ask and write for an hour, and see whether anything grows (ARGS="--seconds 600")
 	@$(BIN)/python -m bench.soak $(ARGS)
 
-demo: install ## Remember the installed packages, then ask five questions
+demo: install ## Tell the running service of somebody who moves and changes jobs, then ask
 	@$(BIN)/recollect demo
 
 demo-connectors: install ## Connect all eight sources to the doubles of the tests, and watch documents come and go
-	@$(BIN)/python -m tests.connectors.demo
+	@$(BIN)/python -m tests.connectors.connector_demo
 
 trial: install browser ## Do what a new user does, from a clone to a recall in each client, with the time it took
-	@$(BIN)/python -m tests.e2e.trial
+	@$(BIN)/python -m tests.e2e.first_use_trial
 
 pictures: install browser ## Make the screenshots of the console's guide anew, in docs/images
-	@$(BIN)/python -m tests.api.console.pictures
+	@$(BIN)/python -m tests.api.console.screenshots
 
 kafka: install ## Run a real Apache Kafka on loopback until Ctrl-C (ARGS="--port 9092")
-	@$(BIN)/python -m tools.kafka $(ARGS)
+	@$(BIN)/python -m tools.kafka_broker $(ARGS)
 
 asyncapi: install ## Write docs/asyncapi.json, what is on which topic
-	@$(BIN)/python -m tools.asyncapi
+	@$(BIN)/python -m tools.write_asyncapi
 
 hooks: install ## Run the checks before every commit
 	@$(BIN)/pre-commit install

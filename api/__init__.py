@@ -1,3 +1,1 @@
-"""The HTTP read and write layer over the v5 memory interface."""
-
-VERSION = "0.1.0"
+"""HTTP API of the v5 contract, its extensions, MCP and the console."""

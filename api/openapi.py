@@ -1,4 +1,4 @@
-"""FastAPI's OpenAPI document, made to say exactly what the service does."""
+"""FastAPI's OpenAPI document, corrected to match what the service does."""
 
 from typing import Any
 
@@ -8,28 +8,28 @@ from fastapi.openapi.utils import get_openapi
 _METHODS = frozenset({"get", "post", "put", "patch", "delete"})
 
 
-def install(app: FastAPI) -> None:
-    """Replace the application's own document by the corrected one; it is made once, when first asked for."""
+def install_openapi(app: FastAPI) -> None:
+    """Replace the application's OpenAPI document by the corrected one, built at the first request for it."""
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _document(app)
+            app.openapi_schema = _build_document(app)
         return app.openapi_schema
 
     app.openapi = document  # type: ignore[method-assign]  # FastAPI's documented way to extend it
 
 
-def _document(app: FastAPI) -> dict[str, Any]:
-    made = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    components = made.setdefault("components", {})
+def _build_document(app: FastAPI) -> dict[str, Any]:
+    schema = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    components = schema.setdefault("components", {})
     components["securitySchemes"] = {"bearerAuth": {"type": "http", "scheme": "bearer"}}
     for unused in ("HTTPValidationError", "ValidationError"):
         components.get("schemas", {}).pop(unused, None)
-    made["security"] = [{"bearerAuth": []}]
-    for path, item in made["paths"].items():
+    schema["security"] = [{"bearerAuth": []}]
+    for path, item in schema["paths"].items():
         for method in _METHODS & item.keys():
-            # Validation problems are answered 400; FastAPI documents its own 422.
+            # Validation errors are answered with 400; FastAPI documents its default 422.
             item[method]["responses"].pop("422", None)
             if path == "/feedback":
                 item[method]["security"] = [{}, {"bearerAuth": []}]
-    return made
+    return schema

@@ -9,11 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench import connectors, lance, processes
-from bench.figures import brief, machine, table, write
+from bench import connector_throughput, plain_lancedb, processes
 from bench.load import Figures, Sizes, measure
-from bench.server import Server
-from bench.texts import Writer
+from bench.result_tables import machine_description, readme_table, replace_section, table
+from bench.service_process import Server
+from bench.text_generator import TextGenerator
 
 ROOT = Path(__file__).parent.parent
 PAGE, README = ROOT / "docs" / "benchmarks.md", ROOT / "README.md"
@@ -23,21 +23,21 @@ def main() -> None:
     """Measure and print; with --write also into docs/benchmarks.md and the README."""
     options = _options()
     if options.connectors:
-        connectors.run(quick=options.quick)
+        connector_throughput.run(quick=options.quick)
         return
     if options.processes:
         processes.run(*([600] if options.quick else []))
         return
     sizes = Sizes.quick() if options.quick else Sizes()
-    note = _note(sizes)
+    note = _describe_run(sizes)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         ours = _service(Path(folder) / "data", sizes)
         plain = {} if options.alone else _plain(Path(folder) / "lance", sizes)
     result = table(ours, plain, note)
     print(result)
     if options.write:
-        write(PAGE, result)
-        write(README, brief(ours, plain))
+        replace_section(PAGE, result)
+        replace_section(README, readme_table(ours, plain))
 
 
 def _options() -> argparse.Namespace:
@@ -46,30 +46,28 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--alone", action="store_true", help="without plain LanceDB")
     parser.add_argument("--write", action="store_true", help="put it into docs/benchmarks.md and the README")
     parser.add_argument("--connectors", action="store_true", help="only how fast a connector runs")
-    parser.add_argument(
-        "--processes", action="store_true", help="only ingest and replay, in one process and on Kafka"
-    )
+    parser.add_argument("--processes", action="store_true", help="only ingest and replay, in one process and on Kafka")
     return parser.parse_args()
 
 
-def _note(sizes: Sizes) -> str:
+def _describe_run(sizes: Sizes) -> str:
     total = sizes.namespaces * sizes.chunks
     return (
-        f"{sizes.namespaces} namespaces of {sizes.chunks:,} chunks each ({total:,} in all); {machine()}. "
+        f"{sizes.namespaces} namespaces of {sizes.chunks:,} chunks each ({total:,} in all); {machine_description()}. "
         "The target is the design target; plain LanceDB runs in one process, without HTTP and without a log."
     )
 
 
 def _service(data: Path, sizes: Sizes) -> Figures:
     # Memories are formed soon after each part, so that a part never runs beside the work of the one before.
-    with Server(data, {"RECOLLECT_DREAMING_QUIET_SECONDS": "1"}) as server:
-        return asyncio.run(measure(server, Writer(), sizes, _say))
+    with Server(data, {"RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "1"}) as server:
+        return asyncio.run(measure(server, TextGenerator(), sizes, _log))
 
 
 def _plain(folder: Path, sizes: Sizes) -> Figures:
-    _say("plain LanceDB")
+    _log("plain LanceDB")
     folder.mkdir()
-    command = lance.arguments(folder, sizes)
+    command = plain_lancedb.arguments(folder, sizes)
     # LanceDB warns about a default of its next version with every query.
     quiet = {**os.environ, "LANCEDB_LOG": "error"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=quiet)  # noqa: S603 - our own module
@@ -77,7 +75,7 @@ def _plain(folder: Path, sizes: Sizes) -> Figures:
     return figures
 
 
-def _say(what: str) -> None:
+def _log(what: str) -> None:
     print(f"… {what}", file=sys.stderr, flush=True)
 
 

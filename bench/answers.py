@@ -18,14 +18,14 @@ from statistics import mean, median
 from typing import Any
 from urllib.parse import quote
 
-from bench.memory.conversations import Asked, Conversation, conversations
-from bench.plain import Bm25, Hybrid, Vectors
+from bench.http_connection import HttpConnection
+from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.recall import DATA
-from bench.server import Server
-from bench.waiting import level
-from bench.wire import Connection
-from pipeline.extraction.split import StructuredSplitter
-from pipeline.inference import open_embedder
+from bench.retrieval_baselines import Bm25Ranking, HybridRanking, VectorRanking
+from bench.service_polling import wait_for_zero_lag
+from bench.service_process import Server
+from pipeline.models import open_embedder
+from pipeline.parsing.text_splitter import StructuredSplitter
 
 TOKEN = 4
 """Characters."""
@@ -46,24 +46,26 @@ MODES: dict[str, dict[str, Any]] = {
 
 
 @dataclass
-class Found:
-    """By budget and category the share of the evidence of each question; the milliseconds of each search."""
+class EvidenceShares:
+    """Evidence shares per question by budget and category, and the milliseconds of each search."""
 
     shares: dict[tuple[int, int], list[float]] = field(default_factory=dict)
     times: list[float] = field(default_factory=list)
 
-    def add(self, asked: Asked, one: Conversation, texts: Sequence[str]) -> None:
+    def add(self, asked: AnnotatedQuestion, conversation: Conversation, texts: Sequence[str]) -> None:
         """Count one answer."""
         evidence = [
-            session.said(turn) for session in one.sessions for turn in asked.turns & session.turns.keys()
+            session.text_of_turn(turn)
+            for session in conversation.sessions
+            for turn in asked.turns & session.turns.keys()
         ]
         for budget in BUDGETS:
-            said = "\n".join(texts)[: budget * TOKEN]
-            share = mean(turn in said for turn in evidence)
+            context = "\n".join(texts)[: budget * TOKEN]
+            share = mean(turn in context for turn in evidence)
             self.shares.setdefault((budget, asked.category), []).append(share)
 
-    def every(self) -> list[float]:
-        """By budget, the mean share of all questions."""
+    def mean_by_budget(self) -> list[float]:
+        """Return the mean share of all questions by budget."""
         return [
             mean(share for (asked, _), group in self.shares.items() if asked == budget for share in group)
             for budget in BUDGETS
@@ -72,7 +74,7 @@ class Found:
     def row(self, name: str) -> str:
         """A line of the table."""
         cells = []
-        for budget, every in zip(BUDGETS, self.every(), strict=True):
+        for budget, every in zip(BUDGETS, self.mean_by_budget(), strict=True):
             groups = {kind: self.shares.get((budget, kind), [0.0]) for kind in CATEGORIES}
             cells += [f"**{100 * every:.1f}**", *(f"{100 * mean(group):.0f}" for group in groups.values())]
         speed = [f"{median(self.times):.1f}" if self.times else "-"]
@@ -100,65 +102,65 @@ def main() -> None:
 
 
 async def _measure(server: Server, found: Sequence[Conversation]) -> None:
-    connection = await Connection.open(server.url, server.key)
-    for one in found:
-        await _remember(connection, one, one.name, by_turn=False)
-        await _remember(connection, one, f"{one.name}:turns", by_turn=True)
-    await level(connection)
+    connection = await HttpConnection.open(server.url, server.key)
+    for conversation in found:
+        await _ingest(connection, conversation, conversation.name, by_turn=False)
+        await _ingest(connection, conversation, f"{conversation.name}:turns", by_turn=True)
+    await wait_for_zero_lag(connection)
     for mode, body in MODES.items():
-        results, suffix = Found(), ":turns" if "turn" in mode else ""
-        for one in found:
-            for asked in _questions(one):
+        results, suffix = EvidenceShares(), ":turns" if "turn" in mode else ""
+        for conversation in found:
+            for asked in _questions(conversation):
                 began = time.perf_counter()
-                texts = await _answer(connection, one.name + suffix, asked.text, body)
+                texts = await _answer(connection, conversation.name + suffix, asked.text, body)
                 results.times.append(1000 * (time.perf_counter() - began))
-                results.add(asked, one, texts)
+                results.add(asked, conversation, texts)
         print(results.row(mode), flush=True)
     await connection.close()
     await _compare(found)
 
 
-async def _remember(connection: Connection, one: Conversation, namespace: str, *, by_turn: bool) -> None:
+async def _ingest(connection: HttpConnection, conversation: Conversation, namespace: str, *, by_turn: bool) -> None:
     documents = [
         {"id": f"{number}-{at}", "content": text, "date": session.date}
-        for number, session in enumerate(one.sessions)
-        for at, text in enumerate(map(session.said, session.turns) if by_turn else [session.text])
+        for number, session in enumerate(conversation.sessions)
+        for at, text in enumerate(map(session.text_of_turn, session.turns) if by_turn else [session.text])
     ]
     for start in range(0, len(documents), 100):
         body = {"documents": documents[start : start + 100], "dreaming": "instant"}
         await connection.post(f"/ns/{quote(namespace)}/document/batch", body)
 
 
-async def _answer(connection: Connection, namespace: str, query: str, body: dict[str, Any]) -> list[str]:
+async def _answer(connection: HttpConnection, namespace: str, query: str, body: dict[str, Any]) -> list[str]:
     asked = {"query": query, "limit": LIMIT, "threshold": 0.0, **body}
     answer = await connection.post(f"/ns/{quote(namespace)}/search", asked)
-    return [one.get("memory") or one["chunk"] for one in answer["results"]]
+    return [result.get("memory") or result["chunk"] for result in answer["results"]]
 
 
 async def _compare(found: Sequence[Conversation]) -> None:
     embedder = open_embedder("wordllama")
-    rivals = {name: Found() for name in ("BM25", "vectors", "LanceDB hybrid, RRF")}
-    for one in found:
+    rivals = {name: EvidenceShares() for name in ("BM25", "vectors", "LanceDB hybrid, RRF")}
+    for conversation in found:
         texts = [
-            span.text for session in one.sessions for span in StructuredSplitter().split(session.text, "text")
+            span.text for session in conversation.sessions for span in StructuredSplitter().split(session.text, "text")
         ]
-        words, vectors = Bm25(texts), await Vectors.of(texts, embedder)
+        words, vectors = Bm25Ranking(texts), await VectorRanking.embed_texts(texts, embedder)
         with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
-            hybrid = await Hybrid.of(texts, embedder, Path(folder))
-            for asked in _questions(one):
+            hybrid = await HybridRanking.store_texts(texts, embedder, Path(folder))
+            for asked in _questions(conversation):
                 orders = (
                     words.order(asked.text),
                     await vectors.order(asked.text),
                     await hybrid.order(asked.text, LIMIT),
                 )
                 for rival, order in zip(rivals.values(), orders, strict=True):
-                    rival.add(asked, one, [texts[at] for at in order])
+                    rival.add(asked, conversation, [texts[at] for at in order])
     for name, rival in rivals.items():
         print(rival.row(f"{name}, on the same passages"))
 
 
-def _questions(one: Conversation) -> list[Asked]:
-    return [*one.questions, *one.adversarial]
+def _questions(conversation: Conversation) -> list[AnnotatedQuestion]:
+    return [*conversation.questions, *conversation.adversarial]
 
 
 if __name__ == "__main__":

@@ -10,13 +10,13 @@ from typing import Any
 
 import psutil
 
-from bench.figures import milliseconds
-from bench.server import Server
-from bench.texts import Writer
-from bench.wire import Connection, UnexpectedAnswerError
+from bench.http_connection import HttpConnection, UnexpectedAnswerError
+from bench.result_tables import milliseconds
+from bench.service_process import Server
+from bench.text_generator import TextGenerator
 
 CHUNKS_PER_DOCUMENT = 10
-PARAGRAPH = 740
+PARAGRAPH_CHARACTERS = 740
 """Two do not fit into one chunk of 800 characters, so a paragraph is a chunk."""
 SHARES = 10
 """A filter matches one document in ten."""
@@ -26,7 +26,7 @@ Figures = dict[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is measured."""
+    """Size of a measurement."""
 
     adds: int = 300
     adds_per_client: int = 100
@@ -44,41 +44,41 @@ class Sizes:
         return cls(60, 10, 2, 8, 300, 10, 1000, 100, 1)
 
 
-async def measure(server: Server, writer: Writer, sizes: Sizes, say: Callable[[str], None]) -> Figures:
+async def measure(server: Server, writer: TextGenerator, sizes: Sizes, say: Callable[[str], None]) -> Figures:
     """All figures of a running server, whose data directory is empty."""
-    bench = Load(server, writer, sizes)
+    bench = LoadBenchmark(server, writer, sizes)
     figures: Figures = {}
-    for what, part in bench.parts():
+    for what, part in bench.measurements():
         say(what)
         figures |= await part()
     return figures
 
 
-class Load:
+class LoadBenchmark:
     """The measurements, in the order in which they must run."""
 
-    def __init__(self, server: Server, writer: Writer, sizes: Sizes) -> None:
+    def __init__(self, server: Server, writer: TextGenerator, sizes: Sizes) -> None:
         self._server = server
         self._writer = writer
         self._sizes = sizes
 
-    def parts(self) -> Sequence[tuple[str, Callable[[], Awaitable[Figures]]]]:
-        """What is measured, and how."""
+    def measurements(self) -> Sequence[tuple[str, Callable[[], Awaitable[Figures]]]]:
+        """Load on a service and its measurement."""
         return (
-            ("the client itself", self.client),
+            ("the client itself", self.client_overhead),
             ("adding, one client", self.add_alone),
-            ("adding, 32 clients", self.add_together),
+            ("adding, 32 clients", self.add_concurrently),
             ("batches of 600", self.batches),
-            ("added to found", self.found),
+            ("added to found", self.time_to_searchable),
             ("ingest end to end", self.ingest),
             ("filling the namespaces", self.fill),
             ("searching", self.search),
             ("starting again", self.start),
         )
 
-    async def client(self) -> Figures:
-        """What measuring costs: a server that does nothing, and one that answers /health."""
-        nothing = await asyncio.start_server(_answer_nothing, "127.0.0.1", 0)
+    async def client_overhead(self) -> Figures:
+        """Measure the overhead of the client: a server that does nothing, and one that answers /health."""
+        nothing = await asyncio.start_server(_serve_empty_response, "127.0.0.1", 0)
         port = nothing.sockets[0].getsockname()[1]
         own = await self._times(f"http://127.0.0.1:{port}", "/", 500)
         nothing.close()
@@ -89,22 +89,22 @@ class Load:
         """Documents of 1 KB, one after the other."""
         connection = await self._connect()
         taken = [await self._add(connection, "alone", number) for number in range(self._sizes.adds)]
-        await self._settle(connection, "alone")
+        await self._wait_until_processed(connection, "alone")
         await connection.close()
         return {"add_alone_p50": milliseconds(taken), "add_alone_p99": milliseconds(taken, 0.99)}
 
-    async def add_together(self) -> Figures:
+    async def add_concurrently(self) -> Figures:
         """Documents of 1 KB from 32 connections, each waiting for its answer."""
         connections = [await self._connect() for _ in range(32)]
         each = self._sizes.adds_per_client
 
-        async def adds(client: int, connection: Connection) -> list[float]:
+        async def adds(client: int, connection: HttpConnection) -> list[float]:
             return [await self._add(connection, "together", client * each + n) for n in range(each)]
 
         began = time.perf_counter()
         taken = await asyncio.gather(*(adds(*pair) for pair in enumerate(connections)))
         seconds = time.perf_counter() - began
-        await self._settle(connections[0], "together")
+        await self._wait_until_processed(connections[0], "together")
         for connection in connections:
             await connection.close()
         return {
@@ -122,12 +122,12 @@ class Load:
             answer = await connection.post("/ns/batches/document/batch", body)
             taken.append(time.perf_counter() - began)
             _none_failed(answer)
-            await self._settle(connection, "batches")
+            await self._wait_until_processed(connection, "batches")
         await connection.close()
         return {"batch_600": milliseconds(taken)}
 
-    async def found(self) -> Figures:
-        """From sending a document until a search for its own word returns it, on an idle service."""
+    async def time_to_searchable(self) -> Figures:
+        """Measure the time from sending a document until a search returns it, on an idle service."""
         connection = await self._connect()
         taken = []
         for number in range(self._sizes.found):
@@ -137,7 +137,7 @@ class Load:
             await connection.post("/ns/found/document", body)
             await self._until_found(connection, word)
             taken.append(time.perf_counter() - began)
-            await self._settle(connection, "found")
+            await self._wait_until_processed(connection, "found")
         await connection.close()
         return {"found_p50": milliseconds(taken)}
 
@@ -146,9 +146,9 @@ class Load:
         count = self._sizes.ingested
         texts = [self._writer.paragraph(1000) for _ in range(count)]
         began = time.perf_counter()
-        await self._send("ingest", texts, 100)
+        await self.send("ingest", texts, 100)
         connection = await self._connect()
-        await self._settle(connection, "ingest")
+        await self._wait_until_processed(connection, "ingest")
         seconds = time.perf_counter() - began
         await self._expect(connection, "ingest", "documents", count)
         await connection.close()
@@ -159,20 +159,20 @@ class Load:
         documents = self._sizes.chunks // CHUNKS_PER_DOCUMENT
         connection = await self._connect()
         began = time.perf_counter()
-        for space in range(self._sizes.namespaces):
-            texts = filling(self._writer, documents)
-            await self._send(f"filled-{space}", texts, 50)
-            await self._settle(connection, f"filled-{space}")
+        for incarnation in range(self._sizes.namespaces):
+            texts = namespace_texts(self._writer, documents)
+            await self.send(f"filled-{incarnation}", texts, 50)
+            await self._wait_until_processed(connection, f"filled-{incarnation}")
         seconds = time.perf_counter() - began
-        for space in range(self._sizes.namespaces):
-            await self._expect(connection, f"filled-{space}", "chunks", self._sizes.chunks)
+        for incarnation in range(self._sizes.namespaces):
+            await self._expect(connection, f"filled-{incarnation}", "chunks", self._sizes.chunks)
         await connection.close()
         return {"load": self._sizes.namespaces * self._sizes.chunks / seconds}
 
     async def search(self) -> Figures:
         """Questions of five words to one namespace after the other; memory is read when all were asked."""
         connection = await self._connect()
-        cold = [await self._search(connection, space, 0) for space in range(self._sizes.namespaces)]
+        cold = [await self._search(connection, incarnation, 0) for incarnation in range(self._sizes.namespaces)]
         plain, filtered = [], []
         for number in range(self._sizes.searches):
             plain.append(await self._search(connection, 3, number))
@@ -186,8 +186,8 @@ class Load:
             "filtered_p50": milliseconds(filtered),
             "filtered_p99": milliseconds(filtered, 0.99),
             "searches_8": together,
-            "rss": resident(self._server.pid) / 1e6,
-            "disk": size(self._server.data_dir) / 1e6,
+            "rss": resident_bytes(self._server.pid) / 1e6,
+            "disk": folder_bytes(self._server.data_dir) / 1e6,
         }
 
     async def start(self) -> Figures:
@@ -198,11 +198,11 @@ class Load:
             taken.append(await asyncio.to_thread(self._server.start))
         return {"start": statistics.median(taken)}
 
-    async def _connect(self) -> Connection:
-        return await Connection.open(self._server.url, self._server.key)
+    async def _connect(self) -> HttpConnection:
+        return await HttpConnection.open(self._server.url, self._server.key)
 
     async def _times(self, url: str, path: str, count: int) -> list[float]:
-        connection = await Connection.open(url, self._server.key)
+        connection = await HttpConnection.open(url, self._server.key)
         taken = []
         for _ in range(count):
             began = time.perf_counter()
@@ -211,7 +211,7 @@ class Load:
         await connection.close()
         return taken
 
-    async def _add(self, connection: Connection, namespace: str, number: int) -> float:
+    async def _add(self, connection: HttpConnection, namespace: str, number: int) -> float:
         body = {"content": self._writer.paragraph(1000) + f" {number}.", "metadata": _metadata(number)}
         began = time.perf_counter()
         await connection.post(f"/ns/{namespace}/document", body)
@@ -224,7 +224,7 @@ class Load:
         ]
         return {"documents": documents, "taskType": "superrag"}
 
-    async def _send(self, namespace: str, texts: Sequence[str], size: int) -> None:
+    async def send(self, namespace: str, texts: Sequence[str], size: int) -> None:
         waiting = iter(range(0, len(texts), size))
 
         async def sends() -> None:
@@ -237,11 +237,15 @@ class Load:
         await asyncio.gather(*(sends() for _ in range(4)))
 
     async def _search(
-        self, connection: Connection, space: int, number: int, condition: dict[str, Any] | None = None
+        self,
+        connection: HttpConnection,
+        incarnation: int,
+        number: int,
+        condition: dict[str, Any] | None = None,
     ) -> float:
         body = {"query": self._writer.question(number), "searchMode": "chunks"}
         began = time.perf_counter()
-        path = f"/ns/filled-{space}/search"
+        path = f"/ns/filled-{incarnation}/search"
         answer = await connection.post(path, {**body, "filter": condition} if condition else body)
         seconds = time.perf_counter() - began
         if not answer["results"]:
@@ -261,7 +265,7 @@ class Load:
         await asyncio.gather(*(searches(client) for client in range(clients)))
         return clients * each / (time.perf_counter() - began)
 
-    async def _until_found(self, connection: Connection, word: str) -> None:
+    async def _until_found(self, connection: HttpConnection, word: str) -> None:
         body = {"query": word, "searchMode": "chunks", "threshold": 0, "limit": 1}
         deadline = time.perf_counter() + PATIENCE
         while time.perf_counter() < deadline:
@@ -271,8 +275,8 @@ class Load:
             await asyncio.sleep(0.005)
         raise UnexpectedAnswerError(f"{word} was added and never found")
 
-    async def _settle(self, connection: Connection, namespace: str) -> None:
-        """Until every document of the namespace is done, and its memories are formed."""
+    async def _wait_until_processed(self, connection: HttpConnection, namespace: str) -> None:
+        """Wait until every document of the namespace is done and its memories are formed."""
         page, pages = 1, 1
         deadline = time.perf_counter() + PATIENCE
         while page <= pages:
@@ -290,40 +294,40 @@ class Load:
                 raise UnexpectedAnswerError(f"{namespace} is not done after {PATIENCE:.0f} s: {states}")
             await asyncio.sleep(0.02)
 
-    async def _expect(self, connection: Connection, namespace: str, kind: str, count: int) -> None:
+    async def _expect(self, connection: HttpConnection, namespace: str, kind: str, count: int) -> None:
         answer = await connection.post(f"/ns/{namespace}/list/{kind}?limit=1", {})
         total = answer["pagination"]["totalItems"]
         if total != count:
             raise UnexpectedAnswerError(f"{namespace} holds {total} {kind}, not {count}")
 
 
-def filling(writer: Writer, documents: int) -> list[str]:
+def namespace_texts(writer: TextGenerator, documents: int) -> list[str]:
     """The texts of a namespace: ten chunks each."""
-    return [writer.document(CHUNKS_PER_DOCUMENT, PARAGRAPH, number) for number in range(documents)]
+    return [writer.document(CHUNKS_PER_DOCUMENT, PARAGRAPH_CHARACTERS, number) for number in range(documents)]
 
 
-def resident(pid: int) -> int:
+def resident_bytes(pid: int) -> int:
     """Resident bytes of a process and of those it started."""
-    return sum(int(member.memory_info().rss) for member in _family(pid))
+    return sum(int(member.memory_info().rss) for member in _process_tree(pid))
 
 
-def worked(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """Seconds of processor time of a process and of those it started."""
-    times = [member.cpu_times() for member in _family(pid)]
-    return sum(float(one.user + one.system) for one in times)
+    times = [member.cpu_times() for member in _process_tree(pid)]
+    return sum(float(process.user + process.system) for process in times)
 
 
-def _family(pid: int) -> list[psutil.Process]:
+def _process_tree(pid: int) -> list[psutil.Process]:
     process = psutil.Process(pid)
     return [process, *process.children(recursive=True)]
 
 
-def size(folder: Path) -> int:
+def folder_bytes(folder: Path) -> int:
     """Bytes of all files of a folder."""
-    return sum(sizes(folder))
+    return sum(file_sizes(folder))
 
 
-def sizes(folder: Path) -> list[int]:
+def file_sizes(folder: Path) -> list[int]:
     """Bytes of each file of a folder."""
     return [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
 
@@ -341,7 +345,7 @@ def _none_failed(answer: dict[str, Any]) -> None:
         raise UnexpectedAnswerError(f"{answer['failed']} documents of a batch were refused")
 
 
-async def _answer_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _serve_empty_response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         while True:
             await reader.readuntil(b"\r\n\r\n")

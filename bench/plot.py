@@ -4,17 +4,17 @@ import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from bench.scale import NAMESPACES, Grown, read
+from bench.scale import NAMESPACES, ScaleResult, read
 
-PANELS: Sequence[tuple[str, Callable[[Grown], float]]] = (
-    ("ingest, documents/s", lambda one: one.ingest),
-    ("search p50, ms (warm)", lambda one: one.warm_p50),
-    ("search p99, ms (warm)", lambda one: one.warm_p99),
-    ("first search of a namespace, ms", lambda one: one.cold_p50),
-    ("resident, MB", lambda one: one.resident / 1e6),
-    ("tables, MB", lambda one: one.tables / 1e6),
-    ("files of the tables", lambda one: one.files),
-    ("replay, documents/s", lambda one: one.replay),
+PANELS: Sequence[tuple[str, Callable[[ScaleResult], float]]] = (
+    ("ingest, documents/s", lambda figures: figures.ingest),
+    ("search p50, ms (warm)", lambda figures: figures.warm_p50),
+    ("search p99, ms (warm)", lambda figures: figures.warm_p99),
+    ("first search of a namespace, ms", lambda figures: figures.cold_p50),
+    ("resident, MB", lambda figures: figures.resident / 1e6),
+    ("tables, MB", lambda figures: figures.tables / 1e6),
+    ("files of the tables", lambda figures: figures.files),
+    ("replay, documents/s", lambda figures: figures.replay),
 )
 COLUMNS = 4
 
@@ -28,16 +28,16 @@ def main() -> None:
     draw(read(options.results), options.picture)
 
 
-def draw(grown: Sequence[Grown], picture: Path) -> None:
+def draw(grown: Sequence[ScaleResult], picture: Path) -> None:
     """A panel for each figure, a line for each number of namespaces."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - of a dependency group that is not always there
 
     figure = Figure(figsize=(14, 6.5), layout="constrained")
     panels = figure.subplots(len(PANELS) // COLUMNS, COLUMNS).flat
     for panel, (title, value) in zip(panels, PANELS, strict=True):
-        for many in NAMESPACES:
-            line = sorted((one.documents, value(one)) for one in grown if one.namespaces == many)
-            panel.plot(*zip(*line, strict=True), marker="o", label=f"{many:,} namespaces")
+        for namespaces in NAMESPACES:
+            line = sorted((figures.documents, value(figures)) for figures in grown if figures.namespaces == namespaces)
+            panel.plot(*zip(*line, strict=True), marker="o", label=f"{namespaces:,} namespaces")
         panel.set(title=title, xscale="log", yscale="log", xlabel="documents")
         panel.grid(visible=True, which="both", alpha=0.2)
     figure.axes[0].legend()

@@ -17,11 +17,11 @@ from pathlib import Path
 
 from cryptography.fernet import Fernet
 
-from bench.server import Server
-from bench.texts import Writer
-from bench.waiting import idle, level, replay
-from bench.wire import Connection
-from tools.kafka import broker
+from bench.http_connection import HttpConnection
+from bench.service_polling import trigger_and_wait_for_replay, wait_for_idle_cpu, wait_for_zero_lag
+from bench.service_process import Server
+from bench.text_generator import TextGenerator
+from tools.kafka_broker import run_broker
 
 DOCUMENTS = 12_000
 NAMESPACES = 16
@@ -31,7 +31,7 @@ CONNECTIONS = 4
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What was started, and whom to ask."""
+    """Started processes and their address."""
 
     name: str
     api: Server
@@ -41,12 +41,12 @@ class Deployment:
 
 def run(documents: int = DOCUMENTS) -> None:
     """Measure with so many documents, and print a table."""
-    writer = Writer(3)
+    writer = TextGenerator(3)
     texts = [writer.paragraph(1000) for _ in range(documents)]
     lines = ["| deployment | ingest, documents/s | replay, documents/s | ratio |", "|---|---:|---:|---:|"]
     with tempfile.TemporaryDirectory(prefix="recollect-processes-") as place:
         for number, workers in enumerate((0, 1, 2)):
-            with deployed(Path(place) / str(number), workers) as deployment:
+            with start_deployment(Path(place) / str(number), workers) as deployment:
                 print(f"… {deployment.name}", file=sys.stderr, flush=True)
                 ingest, again = asyncio.run(_measure(deployment, texts))
                 lines.append(f"| {deployment.name} | {ingest:,.0f} | {again:,.0f} | {again / ingest:.1f} |")
@@ -54,22 +54,20 @@ def run(documents: int = DOCUMENTS) -> None:
 
 
 @contextmanager
-def deployed(folder: Path, workers: int) -> Iterator[Deployment]:
+def start_deployment(folder: Path, workers: int) -> Iterator[Deployment]:
     """`workers` 0: one process and the embedded log; else a process that answers and so many that work."""
     if not workers:
         with Server(folder / "data") as server:
             yield Deployment("one process, embedded log", server)
         return
     with ExitStack() as stack:
-        kafka = stack.enter_context(broker())
+        kafka = stack.enter_context(run_broker())
         settings = {
             "RECOLLECT_KAFKA_BOOTSTRAP": kafka.bootstrap,
             "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
         }
         key = f"rk_{secrets.token_hex(16)}"
-        servers = [
-            Server(folder / "data", settings, only=only, key=key) for only in ["api", *["pipeline"] * workers]
-        ]
+        servers = [Server(folder / "data", settings, only=only, key=key) for only in ["api", *["pipeline"] * workers]]
         for server in servers:
             stack.callback(server.stop)
         with ThreadPoolExecutor() as threads:
@@ -82,12 +80,12 @@ async def _measure(deployment: Deployment, texts: Sequence[str]) -> tuple[float,
     api = deployment.api
     began = time.perf_counter()
     await _send(api, texts)
-    connection = await Connection.open(api.url, api.key)
-    await level(connection)
+    connection = await HttpConnection.open(api.url, api.key)
+    await wait_for_zero_lag(connection)
     seconds = time.perf_counter() - began
     for server in (api, *deployment.workers):
-        await idle(server.pid)
-    again = await replay(connection)
+        await wait_for_idle_cpu(server.pid)
+    again = await trigger_and_wait_for_replay(connection)
     await connection.close()
     return len(texts) / seconds, len(texts) / again
 
@@ -96,11 +94,10 @@ async def _send(api: Server, texts: Sequence[str]) -> None:
     waiting = iter(range(0, len(texts), BATCH))
 
     async def sends() -> None:
-        connection = await Connection.open(api.url, api.key)
+        connection = await HttpConnection.open(api.url, api.key)
         for first in waiting:
             documents = [
-                {"id": f"d{first + n}", "content": text}
-                for n, text in enumerate(texts[first : first + BATCH])
+                {"id": f"d{first + n}", "content": text} for n, text in enumerate(texts[first : first + BATCH])
             ]
             path = f"/ns/home-{first // BATCH % NAMESPACES}/document/batch"
             await connection.post(path, {"documents": documents, "taskType": "superrag"})

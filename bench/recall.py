@@ -12,17 +12,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
 
-from api.queries.rerank import reordered
+from api.search.offline_reranker import rerank
 from bench.relevance import Collection, Query, collections
 from pipeline.columns import chunk_columns, document_columns
-from pipeline.index.asking import ask
-from pipeline.index.hits import Wanted
-from pipeline.index.namespace import NamespaceIndex
-from pipeline.inference import open_embedder
+from pipeline.index.namespace_index import NamespaceIndex
+from pipeline.index.query_analysis import analyze_query
+from pipeline.index.ranking.search_request_and_hits import SearchRequest
+from pipeline.models import open_embedder
 from pipeline.ports import Embedder, WordVectors
 from pipeline.rows import ChunkRow, DocumentRow, Terms
-from pipeline.text.surroundings import counted
-from pipeline.text.terms import hashed
+from pipeline.text.analyzer import hash_terms
+from pipeline.text.context_terms import context_expanded_terms
 
 DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 THRESHOLDS = tuple(step / 10 for step in range(1, 10))
@@ -32,19 +32,19 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class Found:
-    """What one query found: places with their similarity, best first."""
+class QueryResult:
+    """Results of one query: places with their similarity, best first."""
 
     query: Query
     hits: list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
-class _Curve:
-    """What was found, and the best similarities that foreign and neighbouring queries reach."""
+class _ThresholdCurve:
+    """Results, and the best similarities of foreign and neighboring queries."""
 
     name: str
-    found: list[Found]
+    found: list[QueryResult]
     foreign: list[float]
     near: list[float]
 
@@ -63,30 +63,26 @@ def main() -> None:
 async def _measure(groups: Sequence[Sequence[Collection]], embedder: Embedder) -> None:
     print("| collection | texts | queries | order | recall@10 | MRR | nDCG@10 |")
     print("|---|---|---|---|---|---|---|")
-    curves: list[_Curve] = []
+    curves: list[_ThresholdCurve] = []
     for group in groups:
-        indexes = [(one, await filled(one.texts, embedder)) for one in group]
+        indexes = [(corpus, await build_text_index(corpus.texts, embedder)) for corpus in group]
         for again in (False, True):
             found = [
-                Found(query, await _hits(query.text, index, embedder, again=again))
-                for one, index in indexes
-                for query in one.queries
+                QueryResult(query, await _hits(query.text, index, embedder, again=again))
+                for corpus, index in indexes
+                for query in corpus.queries
             ]
-            size, order = sum(len(one.texts) for one in group), "reranked" if again else "first"
+            size, order = sum(len(corpus.texts) for corpus in group), "reranked" if again else "first"
             print(f"| {group[0].name} | {size} | {len(found)} | {order} | {_quality(found)} |")
             if not again:
-                foreign = [
-                    await _top(query, index, embedder) for one, index in indexes for query in one.foreign
-                ]
-                near = [
-                    await _top(query, index, embedder) for one, index in indexes for query in one.neighbours
-                ]
-                curves.append(_Curve(group[0].name, found, foreign, near))
+                foreign = [await _top(query, index, embedder) for corpus, index in indexes for query in corpus.foreign]
+                near = [await _top(query, index, embedder) for corpus, index in indexes for query in corpus.neighbours]
+                curves.append(_ThresholdCurve(group[0].name, found, foreign, near))
     for curve in curves:
         _print_curve(curve)
 
 
-def _print_curve(curve: _Curve) -> None:
+def _print_curve(curve: _ThresholdCurve) -> None:
     print(f"\n{curve.name}: what a threshold keeps of the first {DEEP} results\n")
     print(
         "| threshold | evidence | queries with evidence | precision in ten | results, of ten "
@@ -94,34 +90,45 @@ def _print_curve(curve: _Curve) -> None:
     )
     print("|---|---|---|---|---|---|---|")
     for threshold in THRESHOLDS:
-        silent = f"{_silent(curve.foreign, threshold)} | {_silent(curve.near, threshold)}"
-        print(f"| {threshold:.1f} | {_kept(curve.found, threshold)} | {silent} |")
+        silent = f"{_share_below_threshold(curve.foreign, threshold)} | {_share_below_threshold(curve.near, threshold)}"
+        print(f"| {threshold:.1f} | {_kept_shares(curve.found, threshold)} | {silent} |")
 
 
-async def filled(
-    texts: Sequence[str], embedder: Embedder, homes: Sequence[tuple[str, str | None]] | None = None
+async def build_text_index(
+    texts: Sequence[str],
+    embedder: Embedder,
+    documents_by_text: Sequence[tuple[str, str | None]] | None = None,
 ) -> NamespaceIndex:
     """A namespace of these texts; `homes`: the document of each and its date, else each is one by itself."""
-    homes = [(str(at), None) for at in range(len(texts))] if homes is None else homes
-    dated = dict(homes)
+    documents_by_text = (
+        [(str(at), None) for at in range(len(texts))] if documents_by_text is None else documents_by_text
+    )
+    dated = dict(documents_by_text)
     documents = [
         DocumentRow(
-            key=key, space="s#0", id=key, seq=0, content_seq=0, created_at=_NOW, updated_at=_NOW, date=day
+            key=key,
+            incarnation="s#0",
+            id=key,
+            seq=0,
+            content_seq=0,
+            created_at=_NOW,
+            updated_at=_NOW,
+            date=day,
         )
         for key, day in dated.items()
     ]
-    vectors = await embedder.documents(texts)
+    vectors = await embedder.embed_documents(texts)
     together: dict[str, list[int]] = {key: [] for key in dated}
-    for at, (key, _) in enumerate(homes):
+    for at, (key, _) in enumerate(documents_by_text):
         together[key].append(at)
     terms: dict[int, Terms] = {}
     for places in together.values():
         own = [texts[at] for at in places]
-        terms |= zip(places, counted(own, [hashed(text) for text in own]), strict=True)
+        terms |= zip(places, context_expanded_terms(own, [hash_terms(text) for text in own]), strict=True)
     chunks = [
         ChunkRow(
             id=str(at),
-            space="s#0",
+            incarnation="s#0",
             document=key,
             position=at,
             text=texts[at],
@@ -132,7 +139,7 @@ async def filled(
             vector=vectors[at],
             terms=terms[at],
         )
-        for at, (key, _) in enumerate(homes)
+        for at, (key, _) in enumerate(documents_by_text)
     ]
     index = NamespaceIndex(document_columns(documents))
     index.chunks.add(chunk_columns(chunks))
@@ -142,10 +149,10 @@ async def filled(
 async def _hits(
     text: str, index: NamespaceIndex, embedder: Embedder, *, again: bool = False
 ) -> list[tuple[int, float]]:
-    question = await ask(index, embedder, text)
-    hits = await index.search(question, Wanted(limit=RERANKED if again else DEEP, threshold=0.0))
+    question = await analyze_query(index, embedder, text)
+    hits = await index.search(question, SearchRequest(limit=RERANKED if again else DEEP, threshold=0.0))
     if again:
-        hits = reordered(question, text, hits, embedder if isinstance(embedder, WordVectors) else None)
+        hits = rerank(question, text, hits, embedder if isinstance(embedder, WordVectors) else None)
     return [(int(hit.id), hit.similarity) for hit in hits]
 
 
@@ -155,15 +162,15 @@ async def _top(query: str, index: NamespaceIndex, embedder: Embedder) -> float:
     return hits[0][1] if hits else 0.0
 
 
-def _quality(found: Sequence[Found]) -> str:
+def _quality(found: Sequence[QueryResult]) -> str:
     recalls, ranks, gains = [], [], []
-    for one in found:
-        places = [place for place, _ in one.hits]
-        relevant = one.query.relevant
+    for evaluation in found:
+        places = [place for place, _ in evaluation.hits]
+        relevant = evaluation.query.relevant
         recalls.append(sum(place in relevant for place in places[:10]) / len(relevant))
         first = next((rank for rank, place in enumerate(places, 1) if place in relevant), None)
         ranks.append(1 / first if first else 0.0)
-        gains.append(ndcg(one.query, places))
+        gains.append(ndcg(evaluation.query, places))
     return " | ".join(f"{100 * mean(values):.1f}" for values in (recalls, ranks, gains))
 
 
@@ -177,21 +184,21 @@ def _gain(grades: Sequence[int]) -> float:
     return sum(grade / math.log2(rank + 2) for rank, grade in enumerate(grades))
 
 
-def _kept(found: Sequence[Found], threshold: float) -> str:
-    evidence, some, precision, sizes = [], [], [], []
-    for one in found:
-        kept = [place for place, similarity in one.hits if similarity >= threshold]
-        right = sum(place in one.query.relevant for place in kept)
-        evidence.append(right / len(one.query.relevant))
-        some.append(right > 0)
+def _kept_shares(found: Sequence[QueryResult], threshold: float) -> str:
+    evidence, partial, precision, sizes = [], [], [], []
+    for evaluation in found:
+        kept = [place for place, similarity in evaluation.hits if similarity >= threshold]
+        right = sum(place in evaluation.query.relevant for place in kept)
+        evidence.append(right / len(evaluation.query.relevant))
+        partial.append(right > 0)
         sizes.append(min(len(kept), 10))
         if kept:
-            precision.append(sum(place in one.query.relevant for place in kept[:10]) / sizes[-1])
-    shares = (mean(evidence), mean(some), mean(precision) if precision else 0.0)
+            precision.append(sum(place in evaluation.query.relevant for place in kept[:10]) / sizes[-1])
+    shares = (mean(evidence), mean(partial), mean(precision) if precision else 0.0)
     return " | ".join(f"{100 * share:.0f} %" for share in shares) + f" | {mean(sizes):.1f}"
 
 
-def _silent(tops: Sequence[float], threshold: float) -> str:
+def _share_below_threshold(tops: Sequence[float], threshold: float) -> str:
     return f"{100 * mean(top < threshold for top in tops):.0f} %" if tops else "-"
 
 

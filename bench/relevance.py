@@ -44,7 +44,7 @@ def collections(folder: Path) -> list[list[Collection]]:
     else:
         print(f"No {locomo.name} in {folder}: LoCoMo is skipped.")
     if strangers:
-        chat = [query.text for group in groups[:1] for one in group for query in one.queries]
+        chat = [query.text for group in groups[:1] for corpus in group for query in corpus.queries]
         groups.append([_cranfield(cranfield, chat[::4])])
     else:
         print(f"No cranfield in {folder}: Cranfield is skipped.")
@@ -53,23 +53,22 @@ def collections(folder: Path) -> list[list[Collection]]:
 
 def _locomo(conversations: list[dict[str, Any]], strangers: list[str], size: int) -> list[Collection]:
     name = f"LoCoMo, {size} characters" if size else "LoCoMo, turns"
-    questions = [_questions(one) for one in conversations]
-    made = []
-    for at, one in enumerate(conversations):
-        texts, place = _packed(list(_turns(one)), size)
+    questions = [_questions(conversation) for conversation in conversations]
+    labeled = []
+    for at, conversation in enumerate(conversations):
+        texts, place = _packed(list(_turns(conversation)), size)
         queries = [
-            Query(text, {place[turn]: 1 for turn in evidence if turn in place})
-            for text, evidence in questions[at]
+            Query(text, {place[turn]: 1 for turn in evidence if turn in place}) for text, evidence in questions[at]
         ]
-        others = [text for other, some in enumerate(questions) if other != at for text, _ in some]
+        others = [text for other, entries in enumerate(questions) if other != at for text, _ in entries]
         kept = [query for query in queries if query.relevant]
-        made.append(Collection(name, texts, kept, strangers[::4], others[::4]))
-    return made
+        labeled.append(Collection(name, texts, kept, strangers[::4], others[::4]))
+    return labeled
 
 
-def _turns(one: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _turns(conversation: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for session in range(1, _SESSIONS):
-        for turn in one["conversation"].get(f"session_{session}") or ():
+        for turn in conversation["conversation"].get(f"session_{session}") or ():
             caption = f" [{turn['blip_caption']}]" if turn.get("blip_caption") else ""
             yield turn["dia_id"], f"{turn['speaker']}: {turn['text']}{caption}"
 
@@ -87,10 +86,10 @@ def _packed(turns: list[tuple[str, str]], size: int) -> tuple[list[str], dict[st
     return texts, place
 
 
-def _questions(one: dict[str, Any]) -> list[tuple[str, list[str]]]:
+def _questions(conversation: dict[str, Any]) -> list[tuple[str, list[str]]]:
     return [
         (question["question"], re.findall(r"D\d+:\d+", " ".join(question["evidence"])))
-        for question in one["qa"]
+        for question in conversation["qa"]
         if question["category"] != _ADVERSARIAL
     ]
 
@@ -111,11 +110,7 @@ def _cranfield_queries(folder: Path) -> list[Query]:
         query, document, grade = (int(number) for number in line.split()[:3])
         if grade > 0:
             graded.setdefault(query, {})[document - 1] = _GRADES - grade
-    return [
-        Query(_field(record, "W"), graded[number])
-        for number, record in enumerate(records, 1)
-        if number in graded
-    ]
+    return [Query(_field(record, "W"), graded[number]) for number, record in enumerate(records, 1) if number in graded]
 
 
 def _field(record: str, name: str) -> str:

@@ -5,12 +5,12 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bench.figures import machine
-from bench.load import Load, Sizes, worked
-from bench.server import Server
-from bench.texts import Writer
-from bench.waiting import idle, replay
-from bench.wire import Connection
+from bench.http_connection import HttpConnection
+from bench.load import LoadBenchmark, Sizes, cpu_seconds
+from bench.result_tables import machine_description
+from bench.service_polling import trigger_and_wait_for_replay, wait_for_idle_cpu
+from bench.service_process import Server
+from bench.text_generator import TextGenerator
 
 
 def main() -> None:
@@ -20,24 +20,24 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder,
-        Server(Path(folder) / "data", {"RECOLLECT_DREAMING_QUIET_SECONDS": "1"}) as server,
+        Server(Path(folder) / "data", {"RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "1"}) as server,
     ):
         asyncio.run(_measure(server, options.documents))
 
 
 async def _measure(server: Server, documents: int) -> None:
     sizes = Sizes(ingested=documents)
-    before = worked(server.pid)
-    ingest = (await Load(server, Writer(), sizes).ingest())["ingest"]
-    between = worked(server.pid)
-    await idle(server.pid)
-    rested = worked(server.pid)
-    connection = await Connection.open(server.url, server.key)
-    seconds = await replay(connection)
-    after = worked(server.pid)
+    before = cpu_seconds(server.pid)
+    ingest = (await LoadBenchmark(server, TextGenerator(), sizes).ingest())["ingest"]
+    between = cpu_seconds(server.pid)
+    await wait_for_idle_cpu(server.pid)
+    rested = cpu_seconds(server.pid)
+    connection = await HttpConnection.open(server.url, server.key)
+    seconds = await trigger_and_wait_for_replay(connection)
+    after = cpu_seconds(server.pid)
     rate = documents / seconds
     await connection.close()
-    print(f"{documents} documents of 1 KB; {machine()}")
+    print(f"{documents} documents of 1 KB; {machine_description()}")
     print(f"ingest end to end: {ingest:,.0f} documents/s")
     print(f"replay beside the idle service, until the switch: {rate:,.0f} documents/s ({seconds:.1f} s)")
     print(f"replay is {rate / ingest:.1f} times as fast")

@@ -1,6 +1,7 @@
 """`python -m bench.scale`: what grows with documents and namespaces, and how.
 
-Every size gets a log of its own (bench.history), tables rebuilt from it by `recollect replay`, and a service
+Every size gets a log of its own (bench.log_generator), tables rebuilt from it by `recollect replay`, and a
+service
 that is then measured over HTTP. Figures go to a JSON file, a line each, so that a long run can be continued.
 """
 
@@ -17,29 +18,29 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import history
-from bench.figures import milliseconds
-from bench.load import resident, size, sizes
-from bench.server import PROGRAM, Server, unconfigured
-from bench.texts import Writer
-from bench.waiting import level
-from bench.wire import Connection
+from bench import log_generator
+from bench.http_connection import HttpConnection
+from bench.load import file_sizes, folder_bytes, resident_bytes
+from bench.result_tables import milliseconds
+from bench.service_polling import wait_for_zero_lag
+from bench.service_process import PROGRAM, Server, unconfigured
+from bench.text_generator import TextGenerator
 
 DOCUMENTS = (1_000, 10_000, 100_000, 1_000_000)
 NAMESPACES = (1, 100, 10_000)
 CHARACTERS = 400
 ADDED = 2_000
-"""How many documents are added to what is there, to measure ingest at that size."""
+"""Documents added to measure ingest at a size."""
 BATCH = 100
 SEARCHES = 300
 SEARCH_SECONDS = 60.0
 """No search is begun later than this: where one takes seconds, a few say enough."""
-WARM = 10
+WARM_UP_SEARCHES = 10
 """Namespaces that are asked again and again; the cold figure asks others, once each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class ScaleResult:
     """Figures of one size. Milliseconds, documents a second, bytes."""
 
     documents: int
@@ -61,7 +62,7 @@ def main() -> None:
     options = _options()
     done = read(options.results)
     for documents, namespaces in _sizes(options.most):
-        if any((one.documents, one.namespaces) == (documents, namespaces) for one in done):
+        if any((figures.documents, figures.namespaces) == (documents, namespaces) for figures in done):
             continue
         grown = _measure(documents, namespaces, options.folder)
         done.append(grown)
@@ -73,46 +74,44 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     parser.add_argument("--most", type=int, default=DOCUMENTS[-1], help="leave out sizes above this one")
-    parser.add_argument(
-        "--folder", type=Path, default=None, help="where data goes; a temporary one if not set"
-    )
+    parser.add_argument("--folder", type=Path, default=None, help="where data goes; a temporary one if not set")
     parser.add_argument("--results", type=Path, default=Path("scale.jsonl"), help="figures, a line per size")
     return parser.parse_args()
 
 
 def _sizes(most: int) -> list[tuple[int, int]]:
-    return [(size, many) for size in DOCUMENTS for many in NAMESPACES if many <= size <= most]
+    return [(size, namespaces) for size in DOCUMENTS for namespaces in NAMESPACES if namespaces <= size <= most]
 
 
-def read(results: Path) -> list[Grown]:
-    """What was measured before."""
+def read(results: Path) -> list[ScaleResult]:
+    """Read earlier measurements."""
     lines = results.read_text().splitlines() if results.exists() else []
-    return [Grown(**json.loads(line)) for line in lines]
+    return [ScaleResult(**json.loads(line)) for line in lines]
 
 
-def _measure(documents: int, namespaces: int, folder: Path | None) -> Grown:
-    _say(f"{documents:,} documents in {namespaces:,} namespaces")
+def _measure(documents: int, namespaces: int, folder: Path | None) -> ScaleResult:
+    _log(f"{documents:,} documents in {namespaces:,} namespaces")
     with tempfile.TemporaryDirectory(prefix="recollect-scale-", dir=folder) as place:
         data = Path(place) / "data"
         data.mkdir()
-        asyncio.run(history.write(data, documents, namespaces, CHARACTERS))
-        _say("  written; replaying")
+        asyncio.run(log_generator.write(data, documents, namespaces, CHARACTERS))
+        _log("  written; replaying")
         took = replayed(data)
-        _say(f"  replayed in {took:.1f} s")
+        _log(f"  replayed in {took:.1f} s")
         server = Server(data)
         start = server.start()
         try:
             figures = asyncio.run(_asked(server, namespaces))
         finally:
             server.stop()
-        tables = sizes(data / "tables")
-        return Grown(
+        tables = file_sizes(data / "tables")
+        return ScaleResult(
             documents=documents,
             namespaces=namespaces,
             replay=documents / took,
             start=start,
             tables=sum(tables),
-            log=size(data / "log"),
+            log=folder_bytes(data / "log"),
             files=len(tables),
             **figures,
         )
@@ -132,11 +131,11 @@ def replayed(data: Path) -> float:
 
 
 async def _asked(server: Server, namespaces: int) -> dict[str, Any]:
-    connection = await Connection.open(server.url, server.key)
-    writer, chance = Writer(11), random.Random(5)
+    connection = await HttpConnection.open(server.url, server.key)
+    writer, chance = TextGenerator(11), random.Random(5)
     ingest = await _ingest(connection, writer, namespaces)
     strangers = chance.sample(range(namespaces), min(namespaces, 50))
-    home = strangers[:WARM]
+    home = strangers[:WARM_UP_SEARCHES]
     cold = await _searches(connection, writer, strangers, chance)
     warm = await _searches(connection, writer, [home[n % len(home)] for n in range(SEARCHES)], chance)
     await connection.close()
@@ -145,27 +144,26 @@ async def _asked(server: Server, namespaces: int) -> dict[str, Any]:
         "cold_p50": milliseconds(cold),
         "warm_p50": milliseconds(warm),
         "warm_p99": milliseconds(warm, 0.99),
-        "resident": resident(server.pid),
+        "resident": resident_bytes(server.pid),
     }
 
 
-async def _ingest(connection: Connection, writer: Writer, namespaces: int) -> float:
+async def _ingest(connection: HttpConnection, writer: TextGenerator, namespaces: int) -> float:
     """Documents a second, from the first request until the last document is done."""
     texts = [writer.paragraph(1000) for _ in range(ADDED)]
     began = time.perf_counter()
     for first in range(0, ADDED, BATCH):
-        home = history.namespace((first // BATCH) % namespaces)
+        home = log_generator.namespace((first // BATCH) % namespaces)
         documents = [
-            {"id": f"added-{first + n}", "content": text}
-            for n, text in enumerate(texts[first : first + BATCH])
+            {"id": f"added-{first + n}", "content": text} for n, text in enumerate(texts[first : first + BATCH])
         ]
         await connection.post(f"/ns/{home}/document/batch", {"documents": documents, "taskType": "superrag"})
-    await level(connection)
+    await wait_for_zero_lag(connection)
     return ADDED / (time.perf_counter() - began)
 
 
 async def _searches(
-    connection: Connection, writer: Writer, homes: Sequence[int], chance: random.Random
+    connection: HttpConnection, writer: TextGenerator, homes: Sequence[int], chance: random.Random
 ) -> list[float]:
     """Seconds of each search, one after the other; at least one."""
     end = time.perf_counter() + SEARCH_SECONDS
@@ -177,29 +175,33 @@ async def _searches(
     return took
 
 
-async def _search(connection: Connection, writer: Writer, home: int, chance: random.Random) -> float:
-    body = {"query": writer.question(chance.randrange(history.TEXTS)), "searchMode": "chunks", "threshold": 0}
+async def _search(connection: HttpConnection, writer: TextGenerator, home: int, chance: random.Random) -> float:
+    body = {
+        "query": writer.question(chance.randrange(log_generator.TEXTS)),
+        "searchMode": "chunks",
+        "threshold": 0,
+    }
     began = time.perf_counter()
-    await connection.post(f"/ns/{history.namespace(home)}/search", body)
+    await connection.post(f"/ns/{log_generator.namespace(home)}/search", body)
     return time.perf_counter() - began
 
 
-def table(grown: Sequence[Grown]) -> str:
+def table(grown: Sequence[ScaleResult]) -> str:
     """The figures as Markdown."""
     head = (
         "| documents | namespaces | replay/s | ingest/s | start s | cold search ms | search p50 ms | p99 ms |"
         " resident MB | tables MB | log MB | files |\n|" + "---:|" * 12
     )
     rows = [
-        f"| {one.documents:,} | {one.namespaces:,} | {one.replay:,.0f} | {one.ingest:,.0f} |"
-        f" {one.start:.1f} | {one.cold_p50:.1f} | {one.warm_p50:.2f} | {one.warm_p99:.2f} |"
-        f" {one.resident / 1e6:,.0f} | {one.tables / 1e6:,.0f} | {one.log / 1e6:,.0f} | {one.files:,} |"
-        for one in sorted(grown, key=lambda one: (one.documents, one.namespaces))
+        f"| {figures.documents:,} | {figures.namespaces:,} | {figures.replay:,.0f} | {figures.ingest:,.0f} |"
+        f" {figures.start:.1f} | {figures.cold_p50:.1f} | {figures.warm_p50:.2f} | {figures.warm_p99:.2f} |"
+        f" {figures.resident / 1e6:,.0f} | {figures.tables / 1e6:,.0f} | {figures.log / 1e6:,.0f} | {figures.files:,} |"
+        for figures in sorted(grown, key=lambda figures: (figures.documents, figures.namespaces))
     ]
     return "\n".join([head, *rows])
 
 
-def _say(what: str) -> None:
+def _log(what: str) -> None:
     print(what, file=sys.stderr, flush=True)
 
 

@@ -20,25 +20,25 @@ from typing import Any, Final
 
 import psutil
 
-from bench.figures import machine, milliseconds, write
-from bench.load import resident, sizes
-from bench.server import Server
-from bench.texts import SUBJECTS, Writer
-from bench.waiting import level
-from bench.wire import Connection
+from bench.http_connection import HttpConnection
+from bench.load import file_sizes, resident_bytes
+from bench.result_tables import machine_description, milliseconds, replace_section
+from bench.service_polling import wait_for_zero_lag
+from bench.service_process import Server
+from bench.text_generator import SUBJECTS, TextGenerator
 
 PAGE: Final = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 BEGIN, END = "<!-- soak -->", "<!-- /soak -->"
 NAMESPACES: Final = 16
-KEPT: Final = 5
+DOCUMENTS_KEPT_PER_CLIENT: Final = 5
 """Documents of a client at any time."""
 SAMPLES: Final = 24
 ROWS: Final = 8
-LATER: Final = frozenset({429, 503})
+RETRY_LATER_STATUSES: Final = frozenset({429, 503})
 """Declared, with a time to come back."""
 KINDS: Final = (("search", 50), ("filter", 15), ("profile", 8), ("read", 8), ("list", 3), ("write", 16))
 LATENCY_SECONDS: Final = 300.0
-"""Of a shorter run latency is shown, and not judged: others use the machine too."""
+"""Duration below which latency is shown but not judged, as the machine may be shared."""
 FILES_SECONDS: Final = 2400.0
 """Versions of tables are kept for ten minutes, so that files need longer to stop growing."""
 
@@ -69,15 +69,15 @@ class Sample:
 
 
 @dataclass(slots=True)
-class Seen:
-    """What clients got. `taken`: seconds by kind of request; `later`: by kind and status."""
+class ClientStatistics:
+    """Responses to clients: seconds by kind of request, and rejections by kind and status."""
 
     taken: dict[str, list[float]] = field(default_factory=dict)
     since: list[float] = field(default_factory=list)
-    later: Counter[tuple[str, int]] = field(default_factory=Counter)
-    wrong: Counter[str] = field(default_factory=Counter)
+    retry_later: Counter[tuple[str, int]] = field(default_factory=Counter)
+    unexpected: Counter[str] = field(default_factory=Counter)
 
-    def note(self, kind: str, seconds: float) -> None:
+    def record(self, kind: str, seconds: float) -> None:
         self.taken.setdefault(kind, []).append(seconds)
         self.since.append(seconds)
 
@@ -87,13 +87,13 @@ def main() -> None:
     options = _options()
     plan = Plan(options.seconds, options.clients, options.rate)
     with tempfile.TemporaryDirectory(prefix="recollect-soak-") as folder:
-        with Server(Path(folder) / "data", {"RECOLLECT_DREAMING_QUIET_SECONDS": "1"}) as server:
-            samples, seen, left = asyncio.run(run(server, plan))
+        with Server(Path(folder) / "data", {"RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "1"}) as server:
+            samples, seen, leftovers = asyncio.run(run(server, plan))
     result = table(plan, samples, seen)
     print(result)
     if options.write:
-        write(PAGE, result, BEGIN, END)
-    faults = [*left, *wrong(seen), *growth(samples, plan.seconds, shared=options.shared)]
+        replace_section(PAGE, result, BEGIN, END)
+    faults = [*leftovers, *unexpected_answers(seen), *detect_growth(samples, plan.seconds, shared=options.shared)]
     for fault in faults:
         print(f"✗ {fault}", file=sys.stderr)
     raise SystemExit(1 if faults else 0)
@@ -109,9 +109,9 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-async def run(server: Server, plan: Plan) -> tuple[list[Sample], Seen, list[str]]:
+async def run(server: Server, plan: Plan) -> tuple[list[Sample], ClientStatistics, list[str]]:
     """Samples, what clients saw, and what was not handled at the end."""
-    seen, writer = Seen(), Writer()
+    seen, writer = ClientStatistics(), TextGenerator()
     began = time.perf_counter()
     samples: list[Sample] = []
     async with asyncio.TaskGroup() as tasks:
@@ -121,21 +121,26 @@ async def run(server: Server, plan: Plan) -> tuple[list[Sample], Seen, list[str]
         while (elapsed := time.perf_counter() - began) < plan.seconds:
             await asyncio.sleep(min(plan.seconds / SAMPLES, plan.seconds - elapsed))
             samples.append(await asyncio.to_thread(_sample, server, seen, time.perf_counter() - began))
-    connection = await Connection.open(server.url, server.key)
-    await level(connection)
+    connection = await HttpConnection.open(server.url, server.key)
+    await wait_for_zero_lag(connection)
     status = await connection.get("/admin/status")
     await connection.close()
-    parked = status["deadLetters"]
-    left = [f"{count} dead letters of {topic}" for topic, count in parked.items()]
+    dead_letters = status["deadLetters"]
+    leftovers = [f"{count} dead letters of {topic}" for topic, count in dead_letters.items()]
     failed = status["documents"].get("failed", 0)
-    return samples, seen, left + ([f"{failed} documents failed"] if failed else [])
+    return samples, seen, leftovers + ([f"{failed} documents failed"] if failed else [])
 
 
 class _Client:
     """Asks one thing after another on its own connection, at its own pace."""
 
     def __init__(
-        self, server: Server, connection: Connection, writer: Writer, seen: Seen, number: int
+        self,
+        server: Server,
+        connection: HttpConnection,
+        writer: TextGenerator,
+        seen: ClientStatistics,
+        number: int,
     ) -> None:
         self._server = server
         self._connection = connection
@@ -148,7 +153,7 @@ class _Client:
         self._made = 0
 
     @classmethod
-    async def open(cls, server: Server, writer: Writer, seen: Seen, number: int) -> "_Client":
+    async def open(cls, server: Server, writer: TextGenerator, seen: ClientStatistics, number: int) -> "_Client":
         return cls(server, await _connect(server), writer, seen, number)
 
     async def run(self, began: float, plan: Plan) -> None:
@@ -185,44 +190,44 @@ class _Client:
         body = {"id": name, "content": text, "metadata": {"client": self._number}}
         if await self._ask("add", "POST", "/document", body):
             self._documents.append(name)
-        if len(self._documents) > KEPT:
+        if len(self._documents) > DOCUMENTS_KEPT_PER_CLIENT:
             # Whatever is answered: one that was told to come later may be gone by then.
             await self._ask("erase", "DELETE", "/document", {"ids": [self._documents.popleft()]})
 
     async def _ask(self, kind: str, method: str, path: str, body: Any = None) -> bool:
-        """Whether it was done; what was neither done nor told to come later is noted."""
+        """Return whether a request succeeded; responses that are neither success nor a retry request are recorded."""
         sent = b"" if body is None else json.dumps(body).encode()
         began = time.perf_counter()
         try:
             status, answer = await self._connection.request(method, self._path + path, sent)
         except (OSError, asyncio.IncompleteReadError) as error:
-            self._seen.wrong[f"{kind} got no answer: {error!r}"] += 1
+            self._seen.unexpected[f"{kind} got no answer: {error!r}"] += 1
             self._connection = await _connect(self._server)
             return False
-        self._seen.note(kind, time.perf_counter() - began)
+        self._seen.record(kind, time.perf_counter() - began)
         if status != 200:
             # The service may close the connection with it.
             await self._connection.close()
             self._connection = await _connect(self._server)
-        if status in LATER:
-            self._seen.later[kind, status] += 1
+        if status in RETRY_LATER_STATUSES:
+            self._seen.retry_later[kind, status] += 1
         elif status != 200:
-            self._seen.wrong[f"{kind} answered {status}: {answer[:200].decode(errors='replace')}"] += 1
+            self._seen.unexpected[f"{kind} answered {status}: {answer[:200].decode(errors='replace')}"] += 1
         return status == 200
 
 
-async def _connect(server: Server) -> Connection:
-    return await Connection.open(server.url, server.key)
+async def _connect(server: Server) -> HttpConnection:
+    return await HttpConnection.open(server.url, server.key)
 
 
-def _sample(server: Server, seen: Seen, at: float) -> Sample:
+def _sample(server: Server, seen: ClientStatistics, at: float) -> Sample:
     process = psutil.Process(server.pid)
     since, seen.since = seen.since, []
-    files = sizes(server.data_dir)
+    files = file_sizes(server.data_dir)
     return Sample(
         at=at,
         cpu=sum(process.cpu_times()[:2]),
-        resident=resident(server.pid),
+        resident=resident_bytes(server.pid),
         descriptors=process.num_fds(),
         files=len(files),
         disk=sum(files),
@@ -230,30 +235,32 @@ def _sample(server: Server, seen: Seen, at: float) -> Sample:
     )
 
 
-def wrong(seen: Seen) -> list[str]:
+def unexpected_answers(seen: ClientStatistics) -> list[str]:
     """Answers that nobody declared."""
-    return [f"{count} times {what}" for what, count in seen.wrong.most_common(10)]
+    return [f"{count} times {what}" for what, count in seen.unexpected.most_common(10)]
 
 
-def growth(samples: Sequence[Sample], seconds: float, *, shared: bool = False) -> list[str]:
-    """What grew from the second quarter of the run to its last; latency only of a machine not `shared`."""
+def detect_growth(samples: Sequence[Sample], seconds: float, *, shared: bool = False) -> list[str]:
+    """Return what grew from the second quarter of the run to its last; latency only if not `shared`."""
     quarter = len(samples) // 4
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
     # A short run still warms up in its second quarter.
     slack = 24e6 if seconds >= LATENCY_SECONDS else 64e6
     found = [
-        _grown("resident memory", [x.resident for x in early], [x.resident for x in late], 1.1, slack),
-        _grown("descriptors", [x.descriptors for x in early], [x.descriptors for x in late], 1.1, 100),
+        _exceeds_growth("resident memory", [x.resident for x in early], [x.resident for x in late], 1.1, slack),
+        _exceeds_growth("descriptors", [x.descriptors for x in early], [x.descriptors for x in late], 1.1, 100),
     ]
     if seconds >= FILES_SECONDS:
-        found.append(_grown("files", [one.files for one in early], [one.files for one in late], 1.25, 100))
+        found.append(
+            _exceeds_growth("files", [sample.files for sample in early], [sample.files for sample in late], 1.25, 100)
+        )
     if seconds >= LATENCY_SECONDS and not shared:
-        before, after = ([value for one in part for value in one.latencies] for part in (early, late))
-        found.append(_grown("the median latency", before, after, 2.0, 0.005))
+        before, after = ([value for sample in part for value in sample.latencies] for part in (early, late))
+        found.append(_exceeds_growth("the median latency", before, after, 2.0, 0.005))
     return [fault for fault in found if fault is not None]
 
 
-def _grown(
+def _exceeds_growth(
     what: str, early: Sequence[float], late: Sequence[float], factor: float, slack: float
 ) -> str | None:
     if not early or not late:
@@ -264,45 +271,46 @@ def _grown(
     return f"{what} grew from {before:,.4g} to {after:,.4g} between the second and the last quarter"
 
 
-def table(plan: Plan, samples: Sequence[Sample], seen: Seen) -> str:
+def table(plan: Plan, samples: Sequence[Sample], seen: ClientStatistics) -> str:
     """The run over time, and each kind of request, as Markdown."""
     asked = sum(len(taken) for taken in seen.taken.values())
     note = (
         f"{plan.clients} clients for {plan.seconds / 60:.0f} minutes, {asked / plan.seconds:.0f} requests a"
-        f" second ({asked:,} in all, {seen.later.total():,} told to come later,"
-        f" {seen.wrong.total()} wrong), {1000 * _cpu(samples):.1f} ms of processor time each; {machine()}."
+        f" second ({asked:,} in all, {seen.retry_later.total():,} told to come later,"
+        f" {seen.unexpected.total()} wrong), {1000 * _cpu(samples):.1f} ms of processor time each;"
+        f" {machine_description()}."
     )
     head = [
         "| after | requests | p50 | p99 | slowest | resident | descriptors | files | disk |",
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
-    rows = [_row(part) for part in _parts(samples)]
+    rows = [_row(part) for part in _sample_groups(samples)]
     kinds = ["", "| | requests | p50 | p99 | told to come later |", "|---|---:|---:|---:|---:|"]
     for kind, taken in sorted(seen.taken.items()):
         p50, p99, _ = _latencies(taken)
-        kinds.append(f"| {kind} | {len(taken):,} | {p50:.1f} ms | {p99:.1f} ms | {_later(seen, kind)} |")
+        kinds.append(f"| {kind} | {len(taken):,} | {p50:.1f} ms | {p99:.1f} ms | {_retry_later_counts(seen, kind)} |")
     return "\n".join([note, "", *head, *rows, *kinds])
 
 
 def _cpu(samples: Sequence[Sample]) -> float:
     """Seconds of the service's processor time a request, after the first part of the run."""
-    asked = sum(len(one.latencies) for one in samples[1:])
+    asked = sum(len(sample.latencies) for sample in samples[1:])
     return (samples[-1].cpu - samples[0].cpu) / asked if asked else 0.0
 
 
-def _later(seen: Seen, kind: str) -> str:
-    """How many answers of each declared status there were."""
-    found = sorted((status, count) for (one, status), count in seen.later.items() if one == kind)
+def _retry_later_counts(seen: ClientStatistics, kind: str) -> str:
+    """Return the number of responses by declared status."""
+    found = sorted((status, count) for (name, status), count in seen.retry_later.items() if name == kind)
     return ", ".join(f"{count:,} with {status}" for status, count in found) or "0"
 
 
-def _parts(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
+def _sample_groups(samples: Sequence[Sample]) -> list[Sequence[Sample]]:
     each = -(-len(samples) // ROWS) or 1
     return [samples[start : start + each] for start in range(0, len(samples), each)]
 
 
 def _row(part: Sequence[Sample]) -> str:
-    taken = [value for one in part for value in one.latencies]
+    taken = [value for sample in part for value in sample.latencies]
     last = part[-1]
     cells = [
         f"{last.at:,.0f} s",

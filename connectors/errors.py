@@ -1,31 +1,34 @@
-"""What ends a run, by the contract's code. Each message may be read by a customer: no secret, no trace."""
+"""Errors that end a run, by the contract's code, and `ItemError`, which fails a single item.
+
+Messages are shown to customers and hold no secrets.
+"""
 
 from datetime import timedelta
 from typing import ClassVar
 
-from schemas.http.connectors import RunError
+from schemas.http.v5.connector_bodies import SyncErrorCode
 
 
 class ConnectorError(Exception):
-    """A run ends with `code` and this message. Raised as it is: something nobody foresaw at the provider."""
+    """Base of errors that end a run with `code`; raised directly for unexpected provider behaviour."""
 
-    code: ClassVar[RunError] = "internal"
+    code: ClassVar[SyncErrorCode] = "internal"
 
 
 class AuthExpiredError(ConnectorError):
-    """Only the user can help: authorize again, or give another key."""
+    """Credentials no longer work: the user has to authorize again or supply another key."""
 
     code = "auth_expired"
 
 
 class RateLimitedError(ConnectorError):
-    """The provider's budget is used up for longer than a run waits; `after`: when it may be tried again."""
+    """Rate limit for longer than a run waits; `retry_after` is the time until the next attempt."""
 
     code = "rate_limited"
 
-    def __init__(self, message: str, after: timedelta | None = None) -> None:
+    def __init__(self, message: str, retry_after: timedelta | None = None) -> None:
         super().__init__(message)
-        self.after = after
+        self.retry_after = retry_after
 
 
 class PlanRequiredError(ConnectorError):
@@ -34,29 +37,43 @@ class PlanRequiredError(ConnectorError):
     code = "plan_required"
 
 
-class UsedUpError(ConnectorError):
-    """The documents of this month are used up here: a later run goes on from where this one ended."""
+class QuotaExhaustedError(ConnectorError):
+    """Monthly document quota of this service is used up; a later run continues from the same place."""
 
     code = "plan_required"
 
 
-class UnavailableError(ConnectorError):
-    """The provider does not answer, or not sensibly, also after several attempts."""
+class ProviderUnavailableError(ConnectorError):
+    """No usable answer from the provider after several attempts."""
 
     code = "provider_unavailable"
 
 
-class OperatorMistakeError(ConnectorError):
-    """Whoever runs this service has to mend it: a wrong client secret, a missing permission of the app."""
+class MisconfigurationError(ConnectorError):
+    """Configuration error for the operator: a wrong client secret, a missing permission of the app."""
 
 
 class CursorExpiredError(Exception):
-    """The provider forgot the cursor (410, history too old): begin again with a complete listing."""
+    """Cursor unknown to the provider (410, history too old): start over with a complete listing."""
 
 
-class ForgedError(Exception):
-    """A delivery without a right signature or secret, or malformed; answered 401 and logged."""
+class WebhookVerificationError(Exception):
+    """Delivery that is malformed or lacks a valid signature or secret; answered 401 and logged."""
 
 
-class NotFetchedError(Exception):
-    """One URL can't be had: too large, a private address, too many redirects. A `Failure` of its item."""
+class ItemError(Exception):
+    """One item that a provider can't serve; the run goes on without it.
+
+    Raise it while an item is fetched: `ItemFetcher.fetch` reports it as a `FailedItem`, so the message says what
+    was wrong and what to do. `retryable`: later runs try again, with growing pauses. Never yield a `RemovedItem`
+    instead, because an item that can't be read keeps its document.
+    """
+
+    def __init__(self, message: str, *, code: str = "unreadable", retryable: bool = False) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retryable = retryable
+
+
+class ResourceFetchError(ItemError):
+    """Failure of one URL: too large, a private address, too many redirects."""

@@ -1,1 +1,1 @@
-"""From events to tables: the bus, the stages, the pure rules of memory, the store and inference."""
+"""Turn events into tables: bus, stages, memory rules, store, index and models."""

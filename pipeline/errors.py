@@ -1,54 +1,58 @@
-"""Errors by the reaction they ask for, not by where they happened."""
+"""Errors, named after the reaction they ask for rather than the place where they happened."""
 
 
 class RetryableError(Exception):
-    """It may work if tried again: a timeout, a busy peer. Retried with backoff, then parked."""
+    """A failure that may pass: a timeout, a busy peer. Retried with backoff, then dead-lettered."""
 
 
 class OutageError(RetryableError):
-    """What every record needs is away, such as space on the disk: waited for, and no record is to blame."""
+    """A resource that every record needs is missing, such as disk space. Retried until it is back."""
 
 
-class AwayError(RetryableError):
-    """Something outside does not answer now: ask it again after so many seconds, and nobody waits for it."""
+class FollowerClosedError(OutageError):
+    """A follower was closed before it had handled what the caller waits for."""
 
-    def __init__(self, reason: str, seconds: float) -> None:
+
+class EndpointUnavailableError(RetryableError):
+    """An external endpoint does not answer: call it again after `retry_after_seconds`; do not block on it."""
+
+    def __init__(self, reason: str, retry_after_seconds: float) -> None:
         super().__init__(reason)
-        self.seconds = seconds
+        self.retry_after_seconds = retry_after_seconds
 
 
 class NotReadyError(RetryableError):
-    """What is asked for is being made, and goes on being made: ask again after so many seconds.
+    """The requested result is still being built: ask again after `retry_after_seconds`.
 
-    The message is shown to a person.
+    The message is shown to the user.
     """
 
-    def __init__(self, message: str, seconds: int) -> None:
+    def __init__(self, message: str, retry_after_seconds: int) -> None:
         super().__init__(message)
-        self.seconds = seconds
+        self.retry_after_seconds = retry_after_seconds
 
 
 class LockLostError(RetryableError):
-    """A lock was lost while it was held: nothing more may be written under it, the work begins again."""
+    """A lock was lost while it was held: write nothing more under it and start the work again."""
 
 
 class RejectedError(Exception):
-    """It will never work: the record is parked as a dead letter with this message."""
+    """A failure that no retry can cure: the record becomes a dead letter with this message."""
 
 
-class ExtractionError(Exception):
-    """A document that can't become text. The message is shown to a person: what was wrong, what to do."""
+class ParsingError(Exception):
+    """A document that can't be converted to text. The message tells the user what is wrong and what to do."""
 
-    kind: str | None = None
-    """What the document is, as far as that was found out before."""
+    document_type: str | None = None
+    """The detected type of the document, if it was detected before the failure."""
 
 
 class StageFaultError(Exception):
-    """A stage fails on whatever it is given. `through`: the offset up to which all is handled or parked."""
+    """A stage fails on every record. Everything up to `through_offset` is handled or dead-lettered."""
 
-    def __init__(self, message: str, through: int) -> None:
+    def __init__(self, message: str, through_offset: int) -> None:
         super().__init__(message)
-        self.through = through
+        self.through_offset = through_offset
 
 
 class DataDirectoryLockedError(Exception):

@@ -1,4 +1,4 @@
-"""What the program needs from outside, as small abilities; adapters live beside this module."""
+"""Ports: Protocols of what the core needs from outside; adapters implement them."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -21,7 +21,7 @@ from pipeline.rows import (
     NamespaceRow,
     OperationRow,
     OrganizationRow,
-    SyncsRow,
+    SyncRunsRow,
     Terms,
     Vector,
 )
@@ -31,115 +31,140 @@ from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 Row = TypeVar("Row")
-Answered = TypeVar("Answered", bound=BaseModel)
+Answer = TypeVar("Answer", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where the log holds a record."""
+    """Partition and offset of a record."""
 
     partition: int
     offset: int
 
 
 class Publisher(Protocol):
-    """Writes events to the log. Returning means that the log has them durably."""
+    """Writes events to the log; they are durable on return."""
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append (key, event) pairs; the same key always lands in the same partition, in order."""
         ...
 
 
-class Hold(Protocol):
+class Lease(Protocol):
     """A lock that is held."""
 
-    def check(self) -> None:
-        """LockLostError when others may have it by now: ask before what it protects becomes final."""
+    def ensure_valid(self) -> None:
+        """Raise LockLostError if others may hold the lock by now; call before a protected effect becomes final."""
         ...
 
 
 class Locks(Protocol):
-    """Locks by name among everybody who shares the tables. Not reentrant; who dies gives them back."""
+    """Named locks among the processes that share tables. Not reentrant; a dead process releases them."""
 
-    def hold(self, name: str) -> AbstractAsyncContextManager[Hold]:
+    def acquire(self, name: str) -> AbstractAsyncContextManager[Lease]:
         """Wait for the lock of this name and hold it inside `async with`."""
         ...
 
 
-class Tombstones(Protocol):
-    """Which documents were deleted ahead of the log, so that nothing of before brings one back.
+class Submissions(Protocol):
+    """Submissions in the log as readers of documents see them."""
 
-    The interface deletes at once; a slower request, or a stage that reads the log up to there, comes later.
-    """
-
-    async def note(self, deleted: Mapping[str, int]) -> None:
-        """These documents (by key) were deleted at these log positions; known everywhere on return."""
+    @property
+    def writes_tables(self) -> bool:
+        """True if this process owns the tables."""
         ...
 
-    async def newest(self, keys: Collection[str]) -> Mapping[str, int]:
-        """The position of the newest deletion of each of these documents that was deleted lately."""
+    async def catch_up(self) -> None:
+        """Wait until every submission published before this call is shown. OutageError."""
+        ...
+
+    async def refresh_if_available(self) -> None:
+        """Catch up before a read; while the log does not answer, keep what was shown so far."""
+        ...
+
+    async def wait_until_shown(self, positions: Sequence[Position]) -> bool:
+        """Wait, for a bounded time, until readers see these submissions; False if they do not yet."""
+        ...
+
+    async def wait_until_handled(self, positions: Sequence[Position]) -> bool:
+        """Wait, for a bounded time, until the stage `extract` of any process has handled these submissions."""
+        ...
+
+
+class Tombstones(Protocol):
+    """Recent deletions, so that a slower writer with older records does not restore a document.
+
+    Such a writer is a former owner of a partition, or a stage behind what is shown to readers already.
+    """
+
+    async def record(self, deleted: Mapping[str, int]) -> None:
+        """Record deletions by document key and log position; visible to every process on return."""
+        ...
+
+    async def latest_deletions(self, keys: Collection[str]) -> Mapping[str, int]:
+        """Return the log position of the latest recent deletion of each of these documents."""
         ...
 
 
 class Blobs(Protocol):
-    """Large values by SHA-256, stored and synced before anything points to them."""
+    """Large values by SHA-256, stored and synced before an event refers to them."""
 
     async def put(self, data: bytes, media_type: str) -> BlobRef: ...
 
     async def get(self, ref: BlobRef) -> bytes:
-        """The bytes; RejectedError when they are missing or their hash differs."""
+        """Return the bytes; RejectedError if they are missing or their hash differs."""
         ...
 
-    async def pack(self, text: str) -> Content:
-        """A text inline, or as a claim check above INLINE_BYTES."""
+    async def store_text(self, text: str) -> Content:
+        """Return the text inline, or stored as a claim check above INLINE_BYTES."""
         ...
 
-    async def text(self, content: Content) -> str:
-        """The text of either."""
+    async def load_text(self, content: Content) -> str:
+        """Return the text of an inline content or a claim check."""
         ...
 
 
 class Clock(Protocol):
-    """The time, so that tests and replays can say what it is."""
+    """Current time; tests and replays supply their own."""
 
     def now(self) -> datetime: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted:
-    """What an extractor made of a file or text: canonical text, its kind, and a title if it has one."""
+class ParsedDocument:
+    """Result of parsing a file or text: canonical text, its type, and its title if it has one."""
 
     text: str
     type: str
     title: str | None = None
 
 
-class Extractor(Protocol):
-    """Files to text. Raises ExtractionError with a reason for people."""
+class DocumentParser(Protocol):
+    """Parses files to text. Raises ParsingError with a reason for people."""
 
-    async def file(self, data: bytes, upload: Upload) -> Extracted: ...
+    async def parse_file(self, data: bytes, upload: Upload) -> ParsedDocument: ...
 
-    async def text(self, text: str) -> Extracted:
-        """A text as submitted: plain, Markdown, HTML, JSON, CSV, e-mail or source code."""
+    async def parse_text(self, text: str) -> ParsedDocument:
+        """Parse a submitted text: plain, Markdown, HTML, JSON, CSV, e-mail or source code."""
         ...
 
 
 class Fetcher(Protocol):
-    """URLs to bytes, guarded. Raises ExtractionError (never works) or RetryableError (may work later)."""
+    """Fetches public URLs. Raises ParsingError (permanent) or RetryableError (may work later)."""
 
     async def fetch(self, url: str) -> tuple[bytes, Upload]:
-        """The body and how it describes itself (mime type, filename); `upload.blob` describes the bytes."""
+        """Return the body and its description (mime type, filename); `upload.blob` describes the bytes."""
         ...
 
 
-class Splitter(Protocol):
-    """Canonical text to passages, with exact character offsets."""
+class TextSplitter(Protocol):
+    """Splits canonical text into passages with exact character offsets."""
 
     def split(self, text: str, kind: str) -> list[ChunkSpan]: ...
 
 
 class Embedder(Protocol):
-    """Texts to unit vectors."""
+    """Embeds texts as unit vectors."""
 
     @property
     def name(self) -> str: ...
@@ -147,25 +172,25 @@ class Embedder(Protocol):
     @property
     def dimensions(self) -> int: ...
 
-    async def documents(self, texts: Sequence[str]) -> list[Vector]: ...
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]: ...
 
-    async def query(self, text: str, weight: Callable[[str], float] | None = None) -> Vector:
+    async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
         """`weight` gives each word's weight, usually its inverse document frequency in the namespace."""
         ...
 
 
 @runtime_checkable
 class WordVectors(Protocol):
-    """An embedder that knows single words at no cost: what comparing texts word by word needs."""
+    """An embedder with cheap vectors of single words, for comparing texts word by word."""
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
-        """A matrix with the unit vector of each word, or a row of zeros."""
+        """Return a matrix with the unit vector of each word, or a row of zeros."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """What an answer of a language model cost: calls, and tokens as the endpoint counts them (0: unsaid)."""
+class TokenUsage:
+    """Cost of a language model's answer: calls, and tokens as the endpoint counts them (0 if it does not say)."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -174,63 +199,63 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply(Generic[Answered]):
-    """An answer in the shape that was asked for."""
+class ModelReply(Generic[Answer]):
+    """An answer that validated against the requested schema."""
 
-    answer: Answered
-    spent: Spent
+    answer: Answer
+    usage: TokenUsage
 
 
 class Reranker(Protocol):
-    """Reads texts beside a question: slower than an index, and better at it."""
+    """Cross-encoder: scores texts against a query, slower and better than the index."""
 
-    async def order(self, query: str, texts: Sequence[str]) -> list[int] | None:
-        """The places of the texts, best first; None when it can't say so in time. Never raises for that."""
+    async def rerank(self, query: str, texts: Sequence[str]) -> list[int] | None:
+        """Return the positions of the texts, best first; None if there is no answer in time."""
         ...
 
 
-class Rewriter(Protocol):
-    """Knows other ways to ask a query."""
+class QueryRewriter(Protocol):
+    """Rewrites a query in other words."""
 
-    async def others(self, space: str, query: str, today: date) -> list[str]:
-        """Queries, the most telling first; none when it can't say so in time. Never raises for that.
+    async def rewrite(self, incarnation: str, query: str, today: date) -> list[str]:
+        """Return alternative queries, best first; empty if there is no answer in time.
 
-        `space`: where it is asked; `today`: from where it says "last week".
+        `incarnation`: where it is asked; `today`: from where it says "last week".
         """
         ...
 
 
 class LanguageModel(Protocol):
-    """Questions to answers of a shape."""
+    """Generates answers that match a schema."""
 
     @property
     def name(self) -> str: ...
 
-    async def ask(self, instructions: str, question: str, shape: type[Answered]) -> Reply[Answered]:
-        """AwayError when it may answer later, UnusableError when it gave no answer of this shape."""
+    async def generate(self, instructions: str, prompt: str, schema: type[Answer]) -> ModelReply[Answer]:
+        """Raise EndpointUnavailableError if it may answer later, UnusableReplyError on a reply of another shape."""
         ...
 
 
-class UnusableError(RejectedError):
-    """A language model gave no usable answer, and would not: it refused, or its answer has another shape."""
+class UnusableReplyError(RejectedError):
+    """The language model gave no usable answer and would not on a retry: it refused or broke the schema."""
 
-    def __init__(self, reason: str, spent: Spent) -> None:
+    def __init__(self, reason: str, usage: TokenUsage) -> None:
         super().__init__(reason)
-        self.spent = spent
+        self.usage = usage
 
 
-class Table(Protocol[Row]):
-    """Rows by group: a document by its key, chunks by their document, a memory by its id.
+class EntityTable(Protocol[Row]):
+    """Rows by entity key: a document by its key, chunks by their document, a memory by its id.
 
     Changes are visible to every reader of this process when the call returns; `durable` waits until they
     are also in LanceDB and on disk, and only then may a stage let its offsets be committed. Where several
     processes share a table they are visible to all, and durable, when `update` returns.
     """
 
-    async def get(self, groups: Collection[str]) -> dict[str, list[Row]]: ...
+    async def get(self, entity_keys: Collection[str]) -> dict[str, list[Row]]: ...
 
     async def update(
-        self, groups: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
     ) -> dict[str, list[Row]]:
         """Read-modify-write, atomic per group: `change` gets the rows and returns new ones (None: unchanged).
 
@@ -239,105 +264,105 @@ class Table(Protocol[Row]):
         """
         ...
 
-    async def durable(self) -> None:
+    async def wait_until_durable(self) -> None:
         """Wait until every change made so far is on disk."""
         ...
 
     def subscribe(
         self,
         listener: Callable[[Mapping[str, list[Row]]], None],
-        spaces: Callable[[str], bool] | None = None,
+        incarnation_filter: Callable[[str], bool] | None = None,
     ) -> None:
-        """Call `listener` with the new rows of each changed group, in the same instant as the change.
+        """Call `listener` with the new rows of each changed entity, synchronously with the change.
 
-        Of what other processes changed it hears within a moment, and before `refresh` returns; where
-        `spaces` is given, perhaps only of the spaces that it says yes to at that time.
+        Changes of other processes arrive within a moment, and before `refresh` returns; with an
+        `incarnation_filter`, possibly only those of incarnations that it accepts at that time.
         """
         ...
 
-    async def refresh(self, spaces: Collection[str] | None = None) -> None:
-        """Let listeners hear of what other processes changed in these spaces (None: all) up to now."""
+    async def refresh(self, incarnations: Collection[str] | None = None) -> None:
+        """Deliver to listeners what other processes changed in these incarnations (None: all) so far."""
         ...
 
-    async def in_spaces(self, spaces: Sequence[str]) -> list[Row]:
-        """Every row of these spaces, newest state. For one namespace at a time; may be large."""
+    async def list_rows(self, incarnations: Sequence[str]) -> list[Row]:
+        """Return every row of these incarnations, latest state. Meant for one namespace; may be large."""
         ...
 
 
-class Documents(Table[DocumentRow], Protocol):
+class DocumentTable(EntityTable[DocumentRow], Protocol):
     """The documents table."""
 
-    async def find(self, spaces: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
-        """By public id, within these spaces."""
+    async def find_by_public_id(self, incarnations: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
+        """Return the documents with these public ids in these incarnations."""
         ...
 
-    async def columns(self, spaces: Sequence[str]) -> DocumentColumns:
-        """Every document of these spaces, newest state, side by side and without texts."""
+    async def columns(self, incarnations: Sequence[str]) -> DocumentColumns:
+        """Return every document of these incarnations in columns, latest state, without texts."""
         ...
 
-    async def unfinished(self) -> list[DocumentRow]:
-        """Rows whose memories are still to be formed (`dreaming`), e.g. after a restart."""
-        ...
-
-
-class DocumentIds(Protocol):
-    """What is asked of the documents table about one connector's."""
-
-    async def ids(self, space: str, prefix: str) -> list[str]:
-        """The public ids in a space that begin so, in their order."""
+    async def pending_extraction(self) -> list[DocumentRow]:
+        """Return documents that wait for memory extraction, e.g. after a restart."""
         ...
 
 
-class Chunks(Table[ChunkRow], Protocol):
-    """The chunks table; a group is a document's key."""
+class DocumentIdLookup(Protocol):
+    """Lookup of a connector's documents."""
 
-    def stream(self, spaces: Sequence[str]) -> AsyncIterator[ChunkColumns]:
-        """Every chunk of these spaces, newest state, in batches of some thousand rows, each row once."""
+    async def ids_with_prefix(self, incarnation: str, prefix: str) -> list[str]:
+        """Return the public ids of an incarnation that begin with a prefix, sorted."""
         ...
 
 
-class Memories(Table[MemoryRow], Protocol):
-    """The memories table; a group is a memory's id."""
+class ChunkTable(EntityTable[ChunkRow], Protocol):
+    """The chunks table; the entity key is the document's key."""
 
-    def stream(self, spaces: Sequence[str]) -> AsyncIterator[MemoryColumns]:
-        """As `Chunks.stream`."""
+    def stream(self, incarnations: Sequence[str]) -> AsyncIterator[ChunkColumns]:
+        """Yield every chunk of these incarnations once, latest state, in batches of some thousand rows."""
         ...
 
-    async def of_documents(self, documents: Collection[str]) -> list[MemoryRow]:
-        """Memories that have any of these document keys among their sources, history included.
+
+class MemoryTable(EntityTable[MemoryRow], Protocol):
+    """The memories table; the entity key is the memory's id."""
+
+    def stream(self, incarnations: Sequence[str]) -> AsyncIterator[MemoryColumns]:
+        """Yield every memory of these incarnations, like `ChunkTable.stream`."""
+        ...
+
+    async def find_by_documents(self, documents: Collection[str]) -> list[MemoryRow]:
+        """Return memories with any of these document keys among their sources, history included.
 
         Without vectors and terms. Costs the same however many memories there are.
         """
         ...
 
-    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
-        """Memories of these spaces that have any of these keys, with what comparing them takes.
+    async def find_by_keys(self, incarnations: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        """Return memories of these incarnations with any of these comparison keys, in the columns that comparing needs.
 
         `seq`, `version`, `created_at`, places and ends are not among it, nor are vectors and terms.
         """
         ...
 
     async def expiring(self) -> list[MemoryRow]:
-        """Memories that say their own end and are not forgotten yet, of every space."""
+        """Return the memories of every incarnation that have an expiration time and are not forgotten yet."""
         ...
 
 
-class Syncs(Table[SyncsRow], Protocol):
-    """The newest runs of each connector; a group is a connector's id."""
+class SyncRunTable(EntityTable[SyncRunsRow], Protocol):
+    """Latest sync runs of each connector; the entity key is the connector's id."""
 
 
 class Catalog(Protocol):
-    """Namespaces, organization and keys: small, in memory, read without waiting."""
+    """Namespaces, organization and keys: small, in memory, read synchronously."""
 
     def namespace(self, name: str) -> NamespaceRow | None:
-        """The namespace if it exists (has spaces)."""
+        """Return the namespace if it exists (has incarnations)."""
         ...
 
-    def owner(self, space: str) -> NamespaceRow | None:
-        """The namespace that owns a space now; None: nobody does, drop what belongs to it."""
+    def namespace_of(self, incarnation: str) -> NamespaceRow | None:
+        """Return the namespace that owns an incarnation; None if it was deleted and its records are to be dropped."""
         ...
 
-    def generation(self, name: str) -> int:
+    def epoch(self, name: str) -> int:
         """The generation of a namespace, or the one that its next life begins with; 0 for a new name."""
         ...
 
@@ -345,7 +370,7 @@ class Catalog(Protocol):
 
     def apply(self, event: SettingsChanged) -> None: ...
 
-    async def durable(self) -> None: ...
+    async def wait_until_durable(self) -> None: ...
 
 
 class ConnectorCatalog(Catalog, Protocol):
@@ -359,23 +384,23 @@ class ConnectorCatalog(Catalog, Protocol):
         ...
 
 
-class Operations(Protocol):
-    """Operations on whole namespaces, and whether they are done."""
+class OperationTable(Protocol):
+    """Operations on whole namespaces and their progress."""
 
     async def record(self, row: OperationRow) -> None: ...
 
 
-class Erasable(Protocol):
+class IncarnationEraser(Protocol):
     """Every table at once."""
 
-    async def remove_spaces(self, spaces: frozenset[str]) -> None:
-        """Erase every row of these spaces; on disk when it returns, may be repeated."""
+    async def delete_incarnations(self, incarnations: frozenset[str]) -> None:
+        """Erase every row of these incarnations; durable on return, idempotent."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A current memory that shares words with a text, and the key of the first document that states it."""
+class NearestMemory:
+    """A current memory that shares words with a text, and the key of its first source document."""
 
     id: str
     text: str
@@ -383,45 +408,45 @@ class Neighbour:
 
 
 @dataclass(frozen=True, slots=True)
-class Neighbours:
-    """The memories nearest to a text, best first; `frequencies`: in how many of all `rows` each term is."""
+class NearestMemories:
+    """Memories nearest to a text, best first, with the document frequency of each term among `row_count` rows."""
 
-    rows: int
-    frequencies: Mapping[int, int]
-    found: tuple[Neighbour, ...] = ()
+    row_count: int
+    document_frequencies: Mapping[int, int]
+    memories: tuple[NearestMemory, ...] = ()
 
 
-class SharedWords(Protocol):
-    """A namespace's memories as they were at one moment, by their words. Costs no waiting."""
+class LexicalNeighborSearch(Protocol):
+    """Snapshot of a namespace's memories, searched by words without waiting."""
 
-    def __call__(self, terms: Terms) -> Neighbours:
-        """What shares most with these terms."""
+    def __call__(self, terms: Terms) -> NearestMemories:
+        """Return the memories that share the most with these terms."""
         ...
 
 
-class WordIndex(Protocol):
-    """Memories by their words, in the hot cache."""
+class LexicalNeighborIndex(Protocol):
+    """Memories by their words, in the namespace index."""
 
-    async def shared_words(self, namespace: str) -> SharedWords | None:
+    async def neighbor_search(self, namespace: str) -> LexicalNeighborSearch | None:
         """None for a namespace that is not there, or too large to be held."""
         ...
 
 
-class KeyIndex(Protocol):
-    """Memories by their keys, in the hot cache."""
+class MemoryKeyIndex(Protocol):
+    """Memories by their comparison keys, in the namespace index."""
 
-    async def keyed(self, spaces: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
-        """As `Memories.keyed`, of the spaces of one namespace, and perhaps some more rows of these spaces.
+    async def find_by_keys(self, incarnations: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        """Return what `MemoryTable.find_by_keys` does, for one namespace, possibly with more rows of it.
 
-        Statements and keys are not among what they say either. Sources that are gone are left out, and of
-        what is forgotten it is not known since when.
+        Provenance and comparison keys are missing too, deleted sources are left out, and the time at which a
+        memory was forgotten is unknown.
         """
         ...
 
 
-class MemoryIndex(Protocol):
-    """What memory formation asks of the hot cache."""
+class NearestMemoryIndex(Protocol):
+    """Nearest memories by vector, in the namespace index."""
 
     async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
-        """Latest, not forgotten memories of a namespace with their cosine, best first."""
+        """Return the latest memories of a namespace that are not forgotten, with their cosine, best first."""
         ...

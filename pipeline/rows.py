@@ -1,4 +1,4 @@
-"""The rows of the tables, as the rest of the program sees them. Arrow stays in pipeline.store."""
+"""Rows of the tables, as the rest of the program sees them. Arrow stays in pipeline.store."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,29 +14,42 @@ from schemas.events import Content, Dreaming, Relation, SyncReported, TaskType, 
 
 Vector = NDArray[np.float32]
 Terms = NDArray[np.uint32]
-Status = Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed"]
+DocumentStatus = Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecentSubmissions:
+    """Recent submissions of a document, oldest first, to tell a repetition from a new one.
+
+    `contents` and `keys` are hashes of added contents and of idempotency keys, each with the time of its
+    submission. `repeated` are the log positions after `text_seq` whose content was a repetition.
+    """
+
+    contents: tuple[tuple[str, datetime], ...] = ()
+    keys: tuple[tuple[str, datetime], ...] = ()
+    repeated: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """A document as of the newest submission that was applied to it.
+    """A document as of the newest submission applied to it.
 
     `seq` is the log position (offset in documents.submitted) of that submission, `content_seq` that of the
-    newest one that touched the content, `text_seq` that of the submission `text` stands for: while
-    `text_seq < content_seq`, the text is still being worked on. `error` is for people.
+    newest one that changed the content, `text_seq` that of the submission `text` belongs to: while `text_seq
+    < content_seq`, the text is still being processed. `error` is for people.
     """
 
     key: str
-    space: str
+    incarnation: str
     id: str
     seq: int
     content_seq: int
     created_at: datetime
     updated_at: datetime
-    status: Status = "queued"
-    dreaming: bool = False
-    dreaming_error: str | None = None
-    """Why its memories were not formed when that was last tried, while they are still to be."""
+    status: DocumentStatus = "queued"
+    extraction_pending: bool = False
+    extraction_error: str | None = None
+    """Reason of the last failed memory extraction, while it is still pending."""
     error: str | None = None
     title: str | None = None
     type: str = "text"
@@ -47,24 +60,25 @@ class DocumentRow:
     source: Content | None = None
     upload: Upload | None = None
     metadata: Metadata = field(default_factory=dict)
-    group: Metadata | None = None
+    group_metadata: Metadata | None = None
     supporting_context: str | None = None
     date: str | None = None
     task_type: TaskType = "memory"
-    dreaming_mode: Dreaming = "dynamic"
+    extraction_mode: Dreaming = "dynamic"
+    recent: RecentSubmissions = RecentSubmissions()
 
     @property
-    def current_seq(self) -> int:
-        """The submission it is to be found by: the newest of content, or where that failed the shown one."""
+    def searchable_seq(self) -> int:
+        """The submission whose chunks are searched: the newest content, or the shown text if that failed."""
         return self.text_seq if self.status == "failed" else self.content_seq
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkRow:
-    """A passage of a document, ready to be searched. Its metadata is its document's."""
+    """A searchable passage of a document, whose metadata it shares."""
 
     id: str
-    space: str
+    incarnation: str
     document: str
     position: int
     text: str
@@ -73,49 +87,49 @@ class ChunkRow:
     seq: int
     created_at: datetime
     vector: Vector
-    """float32, unit length (or zero where the embedder found nothing)."""
+    """float32, unit length; zero until it is embedded, and where the embedder finds nothing."""
     terms: Terms
-    """What BM25 counts: hashes of stemmed terms, its own twice, those around once (`text.surroundings`)."""
+    """Hashes of stemmed terms for BM25: its own twice, those of its surroundings once."""
     type: str = "text"
     heading: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """That a document states a fact, without a break since the text of `since_seq`, last in that of `seq`.
+class ProvenanceEntry:
+    """A document states a fact, in every text from `first_stated_seq` to `seq`.
 
-    `since` is when that text was submitted, `at` with `date` the time the fact speaks of, `event_dates` when
-    what it tells happens. `placed` is where the document comes among the sources. `replaced_by`: ids of
-    memories that speak of a later time.
+    `first_stated_at` is when the first of these texts was submitted, `effective_at` with `date` the time the
+    fact refers to, `event_dates` when its events happen, `source_order_time` the order of sources.
+    `superseded_by`: ids of memories of a later time.
     """
 
     document: str
-    since_seq: int
+    first_stated_seq: int
     seq: int
-    since: datetime
-    at: datetime
-    placed: datetime
+    first_stated_at: datetime
+    effective_at: datetime
+    source_order_time: datetime
     date: str | None = None
     event_dates: tuple[str, ...] = ()
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()
-    replaced_by: tuple[str, ...] = ()
+    superseded_by: tuple[str, ...] = ()
     forgotten_at: datetime | None = None
     forget_reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """One atomic fact. Its metadata is that of its first source, or the first that a filter lets through.
+    """One atomic fact. Its metadata is that of its first source, or the first that a filter admits.
 
-    No source left means it is gone. `sources` are document keys, `statements` what each of them states: all
-    but the reading, the version and whether it is the latest follows from them. `version` 1 is the first of
-    an updates chain, `is_latest` its head.
+    A memory without sources is deleted. `sources` are document keys, and `provenance` has what each of them
+    states: everything but the wording, the version and whether it is the latest follows from it. `version` 1
+    is the first of a chain of updates, `is_latest` its head.
     """
 
     id: str
-    space: str
+    incarnation: str
     text: str
     sources: tuple[str, ...]
     seq: int
@@ -131,27 +145,27 @@ class MemoryRow:
     version: int = 1
     date: str | None = None
     expires_at: datetime | None = None
-    """When it is over by its own words: it is forgotten then."""
+    """Time after which it is forgotten, by its own words."""
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()
-    statements: tuple[Statement, ...] = ()
-    keys: tuple[str, ...] = ()
-    """What it is found by when memories are compared (`pipeline.memory.keys`)."""
+    provenance: tuple[ProvenanceEntry, ...] = ()
+    comparison_keys: tuple[str, ...] = ()
+    """Keys by which memories to compare are found (`pipeline.memory.versioning.comparison_keys`)."""
 
     @property
-    def recallable(self) -> bool:
-        """Whether it is current, and counts as one of its document or namespace."""
+    def is_active(self) -> bool:
+        """True if it is current and counts as a memory of its document and namespace."""
         return self.is_latest and self.forgotten_at is None
 
 
-_WIDEST = 4
+_MAX_UTF8_BYTES = 4
 """Bytes of one character in UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
-class Texts:
-    """Many strings end to end in one UTF-8 buffer: what Arrow holds, without a Python object for each.
+class StringColumn:
+    """Strings in one UTF-8 buffer, as Arrow holds them, without a Python object for each.
 
     `offsets` has one entry more than there are strings. A missing value is an empty string.
     """
@@ -167,62 +181,61 @@ class Texts:
 
     def __iter__(self) -> Iterator[str]:
         data = self.data
-        return (
-            str(data[start:end], "utf-8", "surrogatepass") for start, end in pairwise(self.offsets.tolist())
-        )
+        return (str(data[start:end], "utf-8", "surrogatepass") for start, end in pairwise(self.offsets.tolist()))
 
-    def some(self, rows: NDArray[np.intp]) -> list[str]:
-        """Many of them, in a third of the time that each by itself takes."""
+    def take(self, rows: NDArray[np.intp]) -> list[str]:
+        """Decode many strings in a third of the time that decoding them singly takes."""
         data = self.data
         bounds = zip(self.offsets[rows].tolist(), self.offsets[rows + 1].tolist(), strict=True)
         return [str(data[start:end], "utf-8", "surrogatepass") for start, end in bounds]
 
-    def heads(self, rows: NDArray[np.intp], characters: int) -> list[bytes]:
-        """At least so many characters of each, as they are encoded; the last may be cut."""
+    def prefixes(self, rows: NDArray[np.intp], characters: int) -> list[bytes]:
+        """Return at least this many characters of each string as UTF-8; the last one may be cut."""
         begin = self.offsets[rows]
-        end = np.minimum(self.offsets[rows + 1], begin + _WIDEST * characters)
+        end = np.minimum(self.offsets[rows + 1], begin + _MAX_UTF8_BYTES * characters)
         data = self.data
         return [bytes(data[start:stop]) for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
-    def spaces(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """How many spaces each of these has."""
+    def count_spaces(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
+        """Count the space characters in each of these strings."""
         begin, end = int(self.offsets[0]), int(self.offsets[-1])
-        blank = np.frombuffer(self.data[begin:end], np.uint8) == ord(" ")
-        counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(blank)])
-        found: NDArray[np.int64] = (
-            counted[self.offsets[rows + 1] - begin] - counted[self.offsets[rows] - begin]
+        is_space = np.frombuffer(self.data[begin:end], np.uint8) == ord(" ")
+        space_counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_space)])
+        counts: NDArray[np.int64] = (
+            space_counts[self.offsets[rows + 1] - begin] - space_counts[self.offsets[rows] - begin]
         )
-        return found
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentColumns:
-    """Documents side by side, without their texts: what a search shows and filters by.
+    """Documents as columns, without their texts: what search shows and filters by.
 
-    `metadata` is JSON; `dates` are as they were given; times are microseconds since 1970 UTC. Arrays have one
-    entry per document.
+    `metadata` is JSON; `dates` are as they were given; times are microseconds since 1970 UTC. Arrays have
+    one entry per document.
     """
 
-    keys: Texts
-    ids: Texts
-    titles: Texts
-    types: Texts
-    summaries: Texts
-    metadata: Texts
-    dates: Texts
+    keys: StringColumn
+    ids: StringColumn
+    titles: StringColumn
+    types: StringColumn
+    summaries: StringColumn
+    metadata: StringColumn
+    dates: StringColumn
     created_at: NDArray[np.int64]
     updated_at: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkColumns:
-    """Chunks side by side. `vectors` is (rows, dimensions) float32; row i has
-    `terms[term_offsets[i]:term_offsets[i + 1]]`. Times are microseconds since 1970 UTC.
+    """Chunks as columns. `vectors` has shape (rows, dimensions).
+
+    Row i has `terms[term_offsets[i]:term_offsets[i + 1]]`. Times are microseconds since 1970 UTC.
     """
 
-    ids: Texts
-    documents: Texts
-    texts: Texts
+    ids: StringColumn
+    documents: StringColumn
+    texts: StringColumn
     positions: NDArray[np.int32]
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -234,17 +247,19 @@ class ChunkColumns:
 
 @dataclass(frozen=True, slots=True)
 class MemoryColumns:
-    """Memories side by side, as `ChunkColumns`. `sources` are document keys joined by a space;
-    `relations` is a JSON list of {kind, target, why}, empty for none; `dates` as their sources have them;
-    `starts` are offsets in the first source, -1 for none. `spaces` are hashes of their names, true in this
-    process; row i has the keys of `keys[key_offsets[i]:key_offsets[i + 1]]`, 32 bits of each.
+    """Memories as columns, like `ChunkColumns`.
+
+    `sources` are document keys joined by a space; `relations` is a JSON list of {kind, target, reason},
+    empty for none; `dates` are those of the sources; `starts` are offsets in the first source, -1 for none.
+    `incarnation_hashes` are valid in this process only. Row i has the keys
+    `comparison_key_hashes[comparison_key_offsets[i]:comparison_key_offsets[i + 1]]`, 32 bits each.
     """
 
-    ids: Texts
-    sources: Texts
-    texts: Texts
-    relations: Texts
-    dates: Texts
+    ids: StringColumn
+    sources: StringColumn
+    texts: StringColumn
+    relations: StringColumn
+    dates: StringColumn
     starts: NDArray[np.int64]
     versions: NDArray[np.int32]
     is_static: NDArray[np.bool_]
@@ -256,18 +271,18 @@ class MemoryColumns:
     vectors: NDArray[np.float32]
     terms: NDArray[np.uint32]
     term_offsets: NDArray[np.int64]
-    spaces: NDArray[np.int64]
-    keys: NDArray[np.uint32]
-    key_offsets: NDArray[np.int64]
+    incarnation_hashes: NDArray[np.int64]
+    comparison_key_hashes: NDArray[np.uint32]
+    comparison_key_offsets: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceRow:
-    """A namespace: the name, and the spaces whose rows it owns now (the first is where new rows go)."""
+    """A namespace and the incarnations whose rows it owns; new rows go to the first."""
 
     name: str
-    generation: int
-    spaces: tuple[str, ...]
+    epoch: int
+    incarnations: tuple[str, ...]
     created_at: datetime
     updated_at: datetime
     supporting_context: str | None = None
@@ -277,15 +292,15 @@ class NamespaceRow:
 
 @dataclass(frozen=True, slots=True)
 class OrganizationRow:
-    """The organization's settings."""
+    """Settings of the organization."""
 
     context: str | None = None
     buckets: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class KeyRow:
-    """An API key; only the SHA-256 of its secret is kept. `namespaces`: names or prefixes (`team-a:*`)."""
+class ApiKeyRow:
+    """API key, with only the SHA-256 of its secret. `namespaces`: names or prefixes (`team-a:*`)."""
 
     id: str
     name: str
@@ -301,16 +316,17 @@ class KeyRow:
     rate_limit: int | None = None
     monthly_documents: int | None = None
     monthly_searches: int | None = None
+    issuer: str | None = None
 
     @property
-    def as_of(self) -> datetime:
-        """When it last changed."""
+    def last_changed_at(self) -> datetime:
+        """Time of the last change."""
         return self.changed_at or self.created_at
 
 
 @dataclass(frozen=True, slots=True)
 class OperationRow:
-    """Work on a whole namespace that was asked for over the interface."""
+    """A requested operation on a whole namespace."""
 
     id: str
     kind: Literal["move", "purge"]
@@ -323,14 +339,14 @@ class OperationRow:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncsRow:
-    """The newest runs of a connector, newest first. What is `running` is also what is still to be done."""
+class SyncRunsRow:
+    """Latest runs of a connector, newest first. A run that is `running` may still be queued."""
 
     connector: str
     runs: tuple[SyncReported, ...] = ()
     succeeded_at: datetime | None = None
 
     @property
-    def running(self) -> SyncReported | None:
-        """The run that is under way, or waits: the oldest of them."""
+    def active_run(self) -> SyncReported | None:
+        """The oldest run that is running or queued."""
         return next((run for run in reversed(self.runs) if run.status == "running"), None)

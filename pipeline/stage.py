@@ -1,4 +1,4 @@
-"""A stage: what it reads, who it is, and what it does with a batch in partition order."""
+"""A stage of the pipeline: its source topic, its consumer group, and its batch handler."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,53 +13,54 @@ E = TypeVar("E", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class Record(Generic[E]):
-    """An event with its place in the log."""
+    """A decoded event with its position in the log."""
 
     topic: str
     partition: int
     offset: int
     key: str
     event: E
-    at: datetime
+    timestamp: datetime
     headers: Mapping[str, str]
     redriven: bool = False
-    """A dead letter that an operator gave back: what was given up is to be taken up again."""
+    """True for a redriven dead letter: reset what was marked failed, and retry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage(Generic[E]):
-    """`handle` returning means that the batch's offsets may be committed; it must be idempotent.
+    """A consumer of one topic.
 
-    `give_up` is told of a record that is parked, and the reason for people, so that what the record is about
-    does not seem to be under way for ever. `foresee` shows readers at the start what records that the stage
-    has yet to handle do, as whoever published them had seen it. `generation`: whose tables it fills, where
-    processes go over to other tables one by one.
+    `handle` gets batches in partition order. When it returns, the batch's offsets may be committed, so its
+    effects must be durable by then, and it must be idempotent. `on_dead_letter` gets a record that goes to the
+    dead letter queue and a reason for users, so that a document does not stay in progress for ever.
+    `apply_optimistically` applies unhandled records to what readers see at start-up, before the stage handles
+    them. `generation` is the set of tables that the stage fills (0: the only one).
     """
 
     name: str
     source: Topic[E]
     handle: Callable[[Sequence[Record[E]]], Awaitable[None]]
-    batch: int = 64
-    give_up: Callable[[Record[E], str], Awaitable[None]] | None = None
-    foresee: Callable[[Sequence[Record[E]]], Awaitable[None]] | None = None
+    batch_size: int = 64
+    on_dead_letter: Callable[[Record[E], str], Awaitable[None]] | None = None
+    apply_optimistically: Callable[[Sequence[Record[E]]], Awaitable[None]] | None = None
     generation: int = 0
 
     @property
     def group(self) -> str:
-        """The consumer group on either bus: `recollect.<name>`, or `recollect.g<generation>.<name>`."""
-        return group_of(self.name, self.generation)
+        """Consumer group on either bus: `recollect.<name>`, or `recollect.g<generation>.<name>`."""
+        return consumer_group(self.name, self.generation)
 
 
-def group_of(stage: str, generation: int) -> str:
-    """The consumer group that fills a generation with a stage's work."""
+def consumer_group(stage: str, generation: int) -> str:
+    """Return the name of the consumer group in which a stage fills a generation."""
     return f"recollect.g{generation}.{stage}" if generation else f"recollect.{stage}"
 
 
-def knowing(stage: Stage[E], current: Callable[[], Awaitable[None]]) -> Stage[E]:
-    """The stage, which waits before every batch until this process knows what went before it."""
+def with_settings_barrier(stage: Stage[E], catch_up: Callable[[], Awaitable[None]]) -> Stage[E]:
+    """Return the stage with a call of `catch_up` before every batch, so that it sees current settings."""
 
     async def handle(batch: Sequence[Record[E]]) -> None:
-        await current()
+        await catch_up()
         await stage.handle(batch)
 
     return replace(stage, handle=handle)

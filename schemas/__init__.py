@@ -1,1 +1,1 @@
-"""Contracts only: events, topics, ids, filters and HTTP bodies. Imports pydantic and nothing of ours."""
+"""Contracts: events, topics, ids, filters and HTTP bodies. Imports no other package of the project."""

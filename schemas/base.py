@@ -1,4 +1,4 @@
-"""The two kinds of model: what travels on topics, and what travels over HTTP."""
+"""Base models of events and of HTTP bodies."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -11,15 +11,15 @@ Metadata = dict[str, MetadataValue]
 
 
 class Event(BaseModel):
-    """A fact on a topic. Frozen; unknown fields are ignored, so an older reader survives a newer writer."""
+    """Event on a topic. Frozen; unknown fields are ignored, so that older readers accept newer events."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Body(BaseModel):
-    """A request body: camelCase on the wire, unknown fields rejected, null counts as absent.
+class RequestBody(BaseModel):
+    """Request body: camelCase on the wire, unknown fields rejected, null counts as absent.
 
-    Fields where null means something (it clears) are listed in `nullable`.
+    Fields that null clears are listed by `nullable_fields`.
     """
 
     model_config = ConfigDict(
@@ -27,25 +27,30 @@ class Body(BaseModel):
     )
 
     @classmethod
-    def nullable(cls) -> frozenset[str]:
-        """Wire names for which null is a value of its own."""
+    def nullable_fields(cls) -> frozenset[str]:
+        """Return the wire names of fields for which null is a value."""
         return frozenset()
 
     @model_validator(mode="before")
     @classmethod
-    def _null_is_absent(cls, data: Any) -> Any:
+    def _drop_nulls(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        keep = cls.nullable()
-        return {key: value for key, value in data.items() if value is not None or key in keep}
+        nullable = cls.nullable_fields()
+        return {key: value for key, value in data.items() if value is not None or key in nullable}
 
 
-class Answer(BaseModel):
-    """A response body. Routes exclude what was not set, so an optional key is absent, not null."""
+class ResponseBody(BaseModel):
+    """Response body. Routes exclude unset fields, so that an optional key is absent instead of null."""
 
     model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True)
 
 
-def timestamp(moment: datetime) -> str:
-    """RFC 3339 in UTC with milliseconds and a literal Z, as the contract's pattern wants it."""
+def format_timestamp(moment: datetime) -> str:
+    """Format as RFC 3339 in UTC with milliseconds and a literal Z, which the contract's pattern requires."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def format_optional_timestamp(moment: datetime | None) -> str | None:
+    """Format a timestamp; None stays None."""
+    return None if moment is None else format_timestamp(moment)

@@ -1,4 +1,4 @@
-"""What is written to topics. New fields are optional; a breaking change is a new topic version."""
+"""Events on topics. New fields are optional; a breaking change needs a new topic version."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ RelationKind = Literal["updates", "extends", "derives"]
 
 
 class BlobRef(Event):
-    """A claim check: where a large value really is. `sha256` in hex, `size` in bytes."""
+    """Claim check: reference to a large value in blob storage. `sha256` in hex, `size` in bytes."""
 
     sha256: str
     size: int
@@ -21,14 +21,14 @@ class BlobRef(Event):
 
 
 class Content(Event):
-    """A text, inline or as a claim check: exactly one of the two is set."""
+    """Text, inline or as a claim check: exactly one of the two is set."""
 
     text: str | None = None
     blob: BlobRef | None = None
 
 
 class Upload(Event):
-    """A file as the caller sent it; `file_type` and `mime_type` are the caller's hints."""
+    """Uploaded file; `file_type` and `mime_type` are the caller's hints."""
 
     blob: BlobRef
     filename: str | None = None
@@ -37,14 +37,14 @@ class Upload(Event):
 
 
 class DocumentSubmitted(Event):
-    """Somebody wrote, changed or deleted a document. Kept for ever; key `space/document`.
+    """Write, change or deletion of a document. Kept for ever; key `incarnation/document`.
 
-    add: new, or appended to what is there. patch: content replaced where given, metadata merged key by key,
-    the rest kept. replace: everything as given, what is omitted is cleared. delete: the document goes.
+    add: a new document, or content appended to an existing one. patch: content replaced if given, metadata
+    merged key by key, the rest kept. replace: all fields as given, omitted fields cleared. delete: removal.
     """
 
     operation: Literal["add", "patch", "replace", "delete"]
-    space: str
+    incarnation: str
     document: str
     id: str
     at: datetime
@@ -57,17 +57,25 @@ class DocumentSubmitted(Event):
     task_type: TaskType | None = None
     dreaming: Dreaming | None = None
     title: str | None = None
-    """What its source calls it; else the text says."""
+    """Title at its source; None: taken from the text."""
     url: str | None = None
-    """Where it came from. A content that is a URL itself is not fetched then."""
-    known: "KnownText | None" = None
-    """What became of it elsewhere, for an import."""
+    """Address of the source. If set, content that is itself a URL is not fetched."""
+    imported: "ImportedDocument | None" = None
+    """Result of its processing in another deployment, for an import."""
+    retries_failed: bool = False
+    """The document failed, so the same content is processed again; otherwise a repetition adds nothing."""
+    idempotency_key: str | None = None
+    """Hashes of the client's idempotency key and of its request, with a colon between them.
+
+    A submission with the key of another one within a day changes nothing.
+    """
 
 
-class KnownText(Event):
-    """What a document became where it was exported: nothing is fetched or parsed again.
+class ImportedDocument(Event):
+    """Processing result of an exported document; nothing is fetched or parsed again.
 
-    `error` instead of a text: it could not be read there. `formed`: its memories come too, none are formed.
+    `error` instead of a text: it could not be parsed. `memories_included`: memories are imported too, and
+    extraction is skipped.
     """
 
     text: Content | None = None
@@ -76,16 +84,16 @@ class KnownText(Event):
     summary: str | None = None
     url: str | None = None
     error: str | None = None
-    formed: bool = False
+    memories_included: bool = False
 
 
 class DocumentExtracted(Event):
-    """The canonical text of a document as of one submission (`seq`). Kept for ever; key `space/document`.
+    """Canonical text of a document as of a submission (`seq`). Kept for ever; key `incarnation/document`.
 
-    `error`: there is none, and this is the reason for people; `text` is empty then.
+    `error`: why there is no text, in words for people; `text` is empty then.
     """
 
-    space: str
+    incarnation: str
     document: str
     id: str
     seq: int
@@ -101,17 +109,17 @@ class DocumentExtracted(Event):
     task_type: TaskType = "memory"
     dreaming: Dreaming = "dynamic"
     error: str | None = None
-    formed: bool = False
-    """Its memories are known already, none are to be formed."""
+    memories_included: bool = False
+    """Memories are imported; extraction is skipped."""
 
 
 class DocumentChunked(Event):
-    """The chunks of a document: `chunks` is a JSON list of `ChunkSpan`. Key `space/document`.
+    """Chunks of a document: `chunks` is a JSON list of `ChunkSpan`. Key `incarnation/document`.
 
-    `generation`: that of the tables they were made for; another one has its own.
+    `generation`: the set of tables that the chunks were made for.
     """
 
-    space: str
+    incarnation: str
     document: str
     id: str
     seq: int
@@ -122,7 +130,7 @@ class DocumentChunked(Event):
 
 
 class ChunkSpan(Event):
-    """A passage of the canonical text; `start` and `end` are character offsets into it."""
+    """Passage of the canonical text; `start` and `end` are character offsets into it."""
 
     start: int
     end: int
@@ -131,24 +139,24 @@ class ChunkSpan(Event):
 
 
 class Relation(Event):
-    """A directed relation from a memory to another, and the reason it was drawn.
+    """Directed relation from a memory to another, and the reason for it.
 
-    `why` is for people. `slot`: the attribute of whom both speak; `evidence`: what in the two texts shows it;
-    `score`: how sure that is, within 0 and 1, where the rule can tell.
+    `reason`: for people. `attribute`: the attribute of an entity that both describe. `evidence`: the words in
+    both texts that show it. `score`: confidence within 0 and 1, if the rule has one.
     """
 
     kind: RelationKind
     target: str
-    why: str = ""
-    slot: str | None = None
+    reason: str = ""
+    attribute: str | None = None
     evidence: str | None = None
     score: float | None = None
 
 
-class Restored(Event):
-    """What a document's statement of a memory was where it was exported, beside what it says."""
+class ImportedStatement(Event):
+    """Properties of an exported statement beside its text."""
 
-    space: str
+    incarnation: str
     since: datetime
     at: datetime
     forgotten_at: datetime | None = None
@@ -156,7 +164,7 @@ class Restored(Event):
 
 
 class FormedMemory(Event):
-    """One atomic fact. `date` is the time of its source, `start`/`end` its span in the canonical text."""
+    """Atomic fact. `date`: time of its source; `start`/`end`: its span in the canonical text."""
 
     id: str
     text: str
@@ -164,26 +172,26 @@ class FormedMemory(Event):
     is_inference: bool = False
     date: str | None = None
     event_dates: tuple[str, ...] = ()
-    """When what it tells happens: ISO 8601 days, months, years, or intervals `first/last`."""
+    """Dates of the described event: ISO 8601 days, months, years, or intervals `first/last`."""
     start: int | None = None
     end: int | None = None
     relations: tuple[Relation, ...] = ()
     replaced_by: tuple[str, ...] = ()
-    """Ids of memories known already that speak of a later time: they update this one."""
-    since: datetime | None = None
-    """The time it speaks of, where that decides about versions: a repetition says nothing new."""
-    restored: Restored | None = None
-    """For an import."""
-    space: str | None = None
-    """Where the memory is, if in another space of the namespace: one that was moved there."""
-    by: str | None = None
-    """What found it: a language model by its name, or `rules`; None where that was not noted."""
+    """Ids of existing memories about a later time, which update this one."""
+    effective_at: datetime | None = None
+    """Time that decides about versions, if not `date`: a repetition is no new version."""
+    imported: ImportedStatement | None = None
+    """Properties of an imported statement."""
+    incarnation: str | None = None
+    """Incarnation of the memory, if it belongs to another one that was moved to this namespace."""
+    extracted_by: str | None = None
+    """Extractor: the name of a language model, or `rules`; None in older events."""
 
 
 class MemoriesFormed(Event):
-    """All memories that a document's text supports as of `seq`. Kept for ever; key = space."""
+    """All memories that a document's text supports as of `seq`. Kept for ever; key: incarnation."""
 
-    space: str
+    incarnation: str
     document: str
     seq: int
     at: datetime
@@ -191,12 +199,12 @@ class MemoriesFormed(Event):
 
 
 class MemoriesForgotten(Event):
-    """Memories to hide from recall; their history stays. Key = space.
+    """Memories to hide from recall; their history is kept. Key: incarnation.
 
-    `sources`: by memory, the documents that stated it then and the `seq` of their texts.
+    `sources`: per memory, the documents that stated it at that time with the `seq` of their texts.
     """
 
-    space: str
+    incarnation: str
     ids: tuple[str, ...]
     at: datetime
     reason: str = ""
@@ -204,12 +212,12 @@ class MemoriesForgotten(Event):
 
 
 class NamespaceChanged(Event):
-    """The whole state of a namespace (compacted; key `namespace/<name>`). No spaces: it does not exist."""
+    """Whole state of a namespace (compacted; key `namespace/<name>`). No incarnations: it does not exist."""
 
     kind: Literal["namespace"] = "namespace"
     name: str
-    generation: int
-    spaces: tuple[str, ...]
+    epoch: int
+    incarnations: tuple[str, ...]
     supporting_context: str | None = None
     description: str | None = None
     buckets: dict[str, str] = Field(default_factory=dict)
@@ -218,7 +226,7 @@ class NamespaceChanged(Event):
 
 
 class OrganizationChanged(Event):
-    """The organization's settings (compacted; key `organization`)."""
+    """Settings of the organization (compacted; key `organization`)."""
 
     kind: Literal["organization"] = "organization"
     context: str | None = None
@@ -227,7 +235,7 @@ class OrganizationChanged(Event):
 
 
 class KeyChanged(Event):
-    """An API key (compacted; key `key/<id>`). The secret is stored as SHA-256 in hex, never itself."""
+    """API key (compacted; key `key/<id>`). Only the SHA-256 of the secret is stored, in hex."""
 
     kind: Literal["key"] = "key"
     id: str
@@ -239,59 +247,61 @@ class KeyChanged(Event):
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     changed_at: datetime | None = None
-    """Of this change; None: the key as it was issued. The newest counts."""
+    """Time of this change; None: the key as it was issued. The newest change counts."""
     previous_sha256: str | None = None
     previous_until: datetime | None = None
-    """The secret before the newest, which opens as much until then."""
+    """End of the previous secret's validity."""
     rate_limit: int | None = None
-    """Requests a minute; None: as the settings say, as for the next two."""
+    """Requests per minute; None: the default of the settings, also for the next two limits."""
     monthly_documents: int | None = None
     monthly_searches: int | None = None
+    issuer: str | None = None
+    """Id of the key that issued this one; None: a key from before this was recorded, or the first."""
 
 
 class ConnectorAccount(Event):
-    """Whose account a connector reads: `name` for people, `key` as the provider's webhooks name it."""
+    """Account that a connector reads: `name` for people, `webhook_id` as in the provider's webhooks."""
 
     name: str
-    key: str
+    webhook_id: str
 
 
-class ConnectorChoice(Event):
-    """Something that was selected."""
+class SelectedItem(Event):
+    """Selected item of a provider."""
 
     id: str
     name: str
 
 
 class ConnectorChanged(Event):
-    """The whole state of a connector but for its secrets (compacted; key `connector/<id>`).
+    """Whole state of a connector except its secrets (compacted; key `connector/<id>`).
 
-    It belongs to a space, so it moves and ends with its namespace. `removed`: somebody deleted it and it is
-    being cleaned up, its documents with it unless `keep_documents`; `gone`: nothing is left of it.
-    `revision` counts what makes a complete listing necessary: a selection, a limit. `every`: seconds.
+    It belongs to an incarnation, so it moves and ends with its namespace. Status `removed`: deleted and being
+    cleaned up, with its documents unless `keep_documents`; `gone`: cleanup finished. `selection_revision`
+    counts changes that require a full listing: of the selection or the limit.
     """
 
     kind: Literal["connector"] = "connector"
     id: str
     provider: str
-    space: str
+    incarnation: str
     status: Literal["pending", "active", "removed", "gone"]
-    config: dict[str, str | float | bool] | None = None
-    selection: dict[str, tuple[ConnectorChoice, ...]] | None = None
+    config: dict[str, str | int | float | bool] | None = None
+    selection: dict[str, tuple[SelectedItem, ...]] | None = None
     document_limit: int
     account: ConnectorAccount | None = None
-    authorize_until: datetime | None = None
-    every: float | None = None
-    revision: int = 0
+    authorization_expires_at: datetime | None = None
+    sync_interval_seconds: float | None = None
+    selection_revision: int = 0
     keep_documents: bool = False
-    key: str | None = None
-    """The API key that made it, whose documents of the month its own are; None: it is older than this."""
+    created_by_key: str | None = None
+    """API key that created it and is charged for its documents; None in older events."""
     created_at: datetime
     updated_at: datetime
 
 
 class SettingsChanged(Event):
-    """One change of settings; the newest per key is the truth."""
+    """Change of settings; the newest per key counts."""
 
     change: Annotated[
         NamespaceChanged | OrganizationChanged | KeyChanged | ConnectorChanged, Field(discriminator="kind")
@@ -299,26 +309,26 @@ class SettingsChanged(Event):
 
 
 SyncTrigger = Literal["event", "cron", "manual"]
-ConnectorWork = Literal["sync", "remove"]
+ConnectorAction = Literal["sync", "remove"]
 SyncError = Literal["auth_expired", "rate_limited", "plan_required", "provider_unavailable", "internal"]
 
 
 class ConnectorTriggered(Event):
-    """A connector has something to do: a run of this id, or its removal. Key `space/connector`.
+    """Request for a sync run or for the removal of a connector. Key `incarnation/connector`.
 
-    `full`: whatever the cursor says, everything is to be listed.
+    `full`: list everything, regardless of the cursor.
     """
 
     connector: str
-    run: str
+    run_id: str
     trigger: SyncTrigger
     at: datetime
-    work: ConnectorWork = "sync"
+    action: ConnectorAction = "sync"
     full: bool = False
 
 
-class SyncFailed(Event):
-    """An item that could not be synchronised, and why, for a customer."""
+class SyncItemFailure(Event):
+    """Item that could not be synchronised, with the reason in words for users."""
 
     document: str
     title: str | None = None
@@ -328,18 +338,18 @@ class SyncFailed(Event):
 
 
 class SyncReported(Event):
-    """How a run stands: the newest report per run is the truth. Key `space/connector`.
+    """Progress of a run: the newest report per run counts. Key `incarnation/connector`.
 
-    `processed` counts items looked at, `failed` those that could not be read (`failures` holds some of them),
-    `left_out` those above documentLimit; `documents`: how many the connector has now.
+    `processed`: items seen; `failed`: items that could not be read (`failures` has some of them);
+    `over_limit`: items beyond the document limit; `documents`: documents of the connector now.
     """
 
     connector: str
-    run: str
+    run_id: str
     trigger: SyncTrigger
     status: Literal["running", "completed", "failed"]
     queued: bool = False
-    """Asked for, and not begun: it will see whatever happens until then."""
+    """Requested and not started yet: the run will include changes made until it starts."""
     started_at: datetime
     completed_at: datetime | None = None
     error_code: SyncError | None = None
@@ -348,38 +358,38 @@ class SyncReported(Event):
     full: bool = False
     processed: int = 0
     failed: int = 0
-    left_out: int = 0
-    failures: tuple[SyncFailed, ...] = ()
+    over_limit: int = 0
+    failures: tuple[SyncItemFailure, ...] = ()
     documents: int = 0
 
 
 class OperationRequested(Event):
-    """Work on a namespace: hand its spaces to another name, or remove rows nobody owns. Key = source."""
+    """Work on a namespace: move its incarnations to another name, or purge unowned rows. Key: source."""
 
     id: str
     kind: Literal["move", "purge"]
     source: str
-    spaces: tuple[str, ...]
+    incarnations: tuple[str, ...]
     target: str | None = None
     at: datetime
 
 
-QueryOutcome = Literal["rewritten", "unusable", "late"]
+QueryRewriteOutcome = Literal["rewritten", "unusable", "late"]
 
 
-class UsageRecorded(Event):
-    """What one question to a language model cost. Key = space.
+class ModelUsageRecorded(Event):
+    """Cost of a language model request. Key: incarnation.
 
-    Tokens as the endpoint counts them (0: it did not say). `purpose`: to find facts in documents, or other
-    ways to ask queries. `outcome`: `formed` and `rewritten`, or `unusable` where rules had to do, or `late`
-    where a search could not wait. `documents`: how many were asked about.
+    Tokens as the endpoint counts them (0: not reported). `purpose`: extraction of memories, or rewriting of
+    queries. `outcome`: `formed` and `rewritten`; `unusable`: the rules were used instead; `late`: a search
+    did not wait. `documents`: documents in the request.
     """
 
-    space: str
+    incarnation: str
     at: datetime
     purpose: Literal["memories", "queries"]
     model: str
-    outcome: Literal["formed", "unusable"] | QueryOutcome
+    outcome: Literal["formed", "unusable"] | QueryRewriteOutcome
     documents: int
     calls: int
     input_tokens: int
@@ -387,33 +397,33 @@ class UsageRecorded(Event):
     seconds: float
 
 
-class UsageCounted(Event):
-    """What one process counted for one API key in a month so far (compacted; key `month/counter/key`).
+class ApiUsageCounted(Event):
+    """Usage of an API key counted by a process in a month (compacted; key `month/instance/key`).
 
-    `month`: `2026-01`, in UTC. `counter`: that life of the process. Counts only grow, and the largest is the
-    truth: adding up the counters gives the key's usage, however often and in which order they are read.
+    `month`: `2026-01`, in UTC. `instance`: one run of a process. Counts only grow and the largest counts, so
+    the sum over all instances is the key's usage, in whatever order and however often events are read.
     """
 
     month: str
-    counter: str
+    instance: str
     key: str
     documents: int
     searches: int
     at: datetime
 
 
-ActOutcome = Literal["done", "refused"]
+AuditOutcome = Literal["done", "refused"]
 
 
-class ActRecorded(Event):
-    """Somebody administered the service. One key for all: they have one order.
+class AuditEntryRecorded(Event):
+    """Administrative action. All entries have the same key, so they are in one order.
 
-    `details`: what it was about, ids and options, never a secret or a text. `refused`: the key may not.
+    `details`: ids and options, never a secret or a text. `refused`: the key lacks the permission.
     """
 
     at: datetime
-    act: str
-    outcome: ActOutcome
+    action: str
+    outcome: AuditOutcome
     key: str
     role: str
     address: str | None = None
@@ -422,12 +432,12 @@ class ActRecorded(Event):
 
 
 class FeedbackSubmitted(Event):
-    """What a user wrote to the operators of this deployment. Key = id."""
+    """Feedback of a user to the operators of this deployment. Key: id."""
 
     id: str
     at: datetime
     sender: str
-    keyed: bool
+    authenticated: bool
     type: str
     title: str
     description: str

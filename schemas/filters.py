@@ -1,6 +1,6 @@
-"""The filter expression of search, profile and lists: its shape, its limits, its meaning.
+"""Filter expressions of search, profile and lists: shape, limits and semantics.
 
-`matches` is the meaning in plain Python; every engine that evaluates filters is tested against it.
+`matches` is the reference implementation; every engine that evaluates filters is tested against it.
 neq, notContains and arrayNotContains match items that lack the key; eq never matches an array; numbers,
 booleans and strings never equal each other.
 """
@@ -12,17 +12,17 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 from pydantic.alias_generators import to_camel
 
 from schemas.base import MetadataValue
-from schemas.limits import FILTER_DEPTH, FILTER_FIELD_PATTERN, FILTER_OPERANDS
+from schemas.limits import FILTER_FIELD_PATTERN, MAX_FILTER_DEPTH, MAX_FILTER_OPERANDS
 
 FieldName = Annotated[str, Field(min_length=1, pattern=FILTER_FIELD_PATTERN)]
 Number = StrictInt | StrictFloat
 
 
-class _Part(BaseModel):
+class _FilterNode(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, alias_generator=to_camel, validate_by_name=True)
 
 
-class StringEquals(_Part):
+class StringEquality(_FilterNode):
     """eq or neq on a string."""
 
     field: FieldName
@@ -31,7 +31,7 @@ class StringEquals(_Part):
     case_sensitive: StrictBool = True
 
 
-class ValueEquals(_Part):
+class ScalarEquality(_FilterNode):
     """eq or neq on a number or a boolean."""
 
     field: FieldName
@@ -39,7 +39,7 @@ class ValueEquals(_Part):
     value: Number | StrictBool
 
 
-class Compare(_Part):
+class NumericComparison(_FilterNode):
     """gt, gte, lt or lte on a number."""
 
     field: FieldName
@@ -47,7 +47,7 @@ class Compare(_Part):
     value: Number
 
 
-class Contains(_Part):
+class SubstringMatch(_FilterNode):
     """A substring of a string."""
 
     field: FieldName
@@ -56,7 +56,7 @@ class Contains(_Part):
     case_sensitive: StrictBool = True
 
 
-class ArrayContains(_Part):
+class ArrayMembership(_FilterNode):
     """An element of an array."""
 
     field: FieldName
@@ -64,29 +64,29 @@ class ArrayContains(_Part):
     value: StrictStr
 
 
-class And(_Part):
+class Conjunction(_FilterNode):
     """All operands hold."""
 
     operator: Literal["and"]
-    operands: Annotated[list["FilterExpression"], Field(min_length=1, max_length=FILTER_OPERANDS)]
+    operands: Annotated[list["FilterExpression"], Field(min_length=1, max_length=MAX_FILTER_OPERANDS)]
 
 
-class Or(_Part):
+class Disjunction(_FilterNode):
     """Any operand holds."""
 
     operator: Literal["or"]
-    operands: Annotated[list["FilterExpression"], Field(min_length=1, max_length=FILTER_OPERANDS)]
+    operands: Annotated[list["FilterExpression"], Field(min_length=1, max_length=MAX_FILTER_OPERANDS)]
 
 
-FilterPredicate = StringEquals | ValueEquals | Compare | Contains | ArrayContains
-FilterExpression = FilterPredicate | And | Or
-And.model_rebuild()
-Or.model_rebuild()
+FilterPredicate = StringEquality | ScalarEquality | NumericComparison | SubstringMatch | ArrayMembership
+FilterExpression = FilterPredicate | Conjunction | Disjunction
+Conjunction.model_rebuild()
+Disjunction.model_rebuild()
 
 
-def too_deep(raw: Any, limit: int = FILTER_DEPTH) -> bool:
-    """Whether a raw (not yet validated) expression nests groups deeper than `limit`; no recursion."""
-    level = [raw]
+def exceeds_depth(expression: Any, limit: int = MAX_FILTER_DEPTH) -> bool:
+    """Return whether a raw, unvalidated expression nests groups deeper than `limit`, without recursion."""
+    level = [expression]
     for _ in range(limit + 1):
         level = [
             operand
@@ -100,38 +100,38 @@ def too_deep(raw: Any, limit: int = FILTER_DEPTH) -> bool:
 
 
 def matches(expression: FilterExpression, metadata: Mapping[str, MetadataValue]) -> bool:
-    """Whether an item with this metadata passes."""
+    """Return whether an item with this metadata matches."""
     match expression:
-        case And():
+        case Conjunction():
             return all(matches(operand, metadata) for operand in expression.operands)
-        case Or():
+        case Disjunction():
             return any(matches(operand, metadata) for operand in expression.operands)
     negated = expression.operator in {"neq", "notContains", "arrayNotContains"}
-    return _holds(expression, metadata.get(expression.field)) != negated
+    return _evaluate(expression, metadata.get(expression.field)) != negated
 
 
-def _holds(predicate: FilterPredicate, value: MetadataValue | None) -> bool:
+def _evaluate(predicate: FilterPredicate, value: MetadataValue | None) -> bool:
     match predicate, value:
-        case (StringEquals(), str()):
-            return _fold(value, predicate) == _fold(predicate.value, predicate)
-        case (ValueEquals(), bool()):
+        case (StringEquality(), str()):
+            return _normalize_case(value, predicate) == _normalize_case(predicate.value, predicate)
+        case (ScalarEquality(), bool()):
             return isinstance(predicate.value, bool) and value == predicate.value
-        case (ValueEquals(), int() | float()):
+        case (ScalarEquality(), int() | float()):
             return not isinstance(predicate.value, bool) and value == predicate.value
-        case (Compare(), int() | float()) if not isinstance(value, bool):
+        case (NumericComparison(), int() | float()) if not isinstance(value, bool):
             return _compare(predicate, value)
-        case (Contains(), str()):
-            return _fold(predicate.value, predicate) in _fold(value, predicate)
-        case (ArrayContains(), list()):
+        case (SubstringMatch(), str()):
+            return _normalize_case(predicate.value, predicate) in _normalize_case(value, predicate)
+        case (ArrayMembership(), list()):
             return predicate.value in value
     return False
 
 
-def _fold(text: str, predicate: StringEquals | Contains) -> str:
+def _normalize_case(text: str, predicate: StringEquality | SubstringMatch) -> str:
     return text if predicate.case_sensitive else text.lower()
 
 
-def _compare(predicate: Compare, value: float) -> bool:
+def _compare(predicate: NumericComparison, value: float) -> bool:
     match predicate.operator:
         case "gt":
             return value > predicate.value

@@ -1,8 +1,8 @@
-"""Deterministic ids: the same input gives the same row, so delivery at least once changes nothing.
+"""Deterministic ids: the same input gives the same row, so repeated delivery changes nothing.
 
-A *space* is one life of a namespace, written `name#generation`. Rows belong to a space, never to a name:
-deleting a namespace drops its spaces, moving it hands them to another name, and late events of an older
-life find no owner and are dropped. `#` cannot occur in a namespace name.
+An *incarnation* is one life of a namespace, written `name#epoch`. Rows belong to an incarnation, not to a
+name: deleting a namespace drops its incarnations, moving it assigns them to another name, and late events of
+an older incarnation find no owner and are dropped. `#` cannot occur in a namespace name.
 """
 
 import json
@@ -16,42 +16,40 @@ def _digest(*parts: str) -> str:
     return blake2b("\x1f".join(parts).encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
-def space(namespace: str, generation: int) -> str:
-    """The space of a namespace's generation: `alice`, 0 -> `alice#0`."""
-    return f"{namespace}#{generation}"
+def incarnation_key(namespace: str, epoch: int) -> str:
+    """Return the incarnation of a namespace's epoch: `alice`, 0 -> `alice#0`."""
+    return f"{namespace}#{epoch}"
 
 
-def document_key(space: str, document_id: str) -> str:
-    """The row key of a document, 32 hex digits; stable when its space is handed to another namespace."""
-    return _digest("document", space, document_id)
+def document_key(incarnation: str, document_id: str) -> str:
+    """Return the row key of a document, 32 hex digits; it survives a move of its incarnation."""
+    return _digest("document", incarnation, document_id)
 
 
-def content_id(
-    namespace: str, content: str, metadata: Mapping[str, MetadataValue] | None, date: str | None
-) -> str:
-    """The public id of a document that came without one: a blind retry of the same POST meets itself."""
+def content_id(namespace: str, content: str, metadata: Mapping[str, MetadataValue] | None, date: str | None) -> str:
+    """Return the public id of a document sent without one; a retry of the same POST gets the same id."""
     return _digest("content", namespace, content, json.dumps(metadata or {}, sort_keys=True), date or "")
 
 
 def chunk_id(document: str, position: int, text: str) -> str:
-    """The id of a chunk of a document key; the same text at the same place keeps its id."""
+    """Return the id of a chunk; the same text at the same position keeps its id."""
     return _digest("chunk", document, str(position), text)
 
 
-def memory_id(space: str, text: str) -> str:
-    """The id of a memory: the same fact in the same space is the same memory, with one source more."""
-    return _digest("memory", space, " ".join(text.casefold().split()))
+def memory_id(incarnation: str, text: str) -> str:
+    """Return the id of a memory; the same fact in an incarnation is the same memory with another source."""
+    return _digest("memory", incarnation, " ".join(text.casefold().split()))
 
 
-def namespace_id(namespace: str, generation: int) -> str:
-    """The internal id that namespace lists show beside the name."""
-    return "ns_" + _digest("namespace", space(namespace, generation))[:20]
+def namespace_id(namespace: str, epoch: int) -> str:
+    """Return the internal id that namespace lists show beside the name."""
+    return "ns_" + _digest("namespace", incarnation_key(namespace, epoch))[:20]
 
 
 def partition(key: bytes, partitions: int) -> int:
-    """The partition of a record by its key up to the first `/`: what belongs to a space stays together.
+    """Return a record's partition, by its key up to the first `/`, which is the incarnation.
 
-    The same in every topic with so many partitions, in every process, for ever: it is written into logs.
+    Logs depend on this function: its results must never change.
     """
-    space, _, _ = key.partition(b"/")
-    return int.from_bytes(blake2b(space, digest_size=8).digest(), "big") % partitions
+    incarnation, _, _ = key.partition(b"/")
+    return int.from_bytes(blake2b(incarnation, digest_size=8).digest(), "big") % partitions

@@ -1,44 +1,46 @@
-"""Every number of the interface, once. Source: the v5 contract unless a line says otherwise."""
+"""Limits of the API. Source: the v5 contract unless a comment says otherwise."""
 
 NAMESPACE_PATTERN = r"^[a-zA-Z0-9_:-]+$"
-NAMESPACE_LENGTH = 100
-DOCUMENT_ID_LENGTH = 255
-SUPPORTING_CONTEXT_LENGTH = 1500
-BATCH_DOCUMENTS = 600
-DELETE_DOCUMENTS = 100
-FORGET_MEMORIES = 500
-FORGET_QUERY_LENGTH = 2000
-PAGE_LIMIT = 100
-PAGE_MAXIMUM = 2**53 - 1
-SEARCH_LIMIT = 100
-RELATED_LIMIT = 100
-FILTER_OPERANDS = 200
-FILTER_DEPTH = 5
+MAX_NAMESPACE_LENGTH = 100
+MAX_DOCUMENT_ID_LENGTH = 255
+MAX_SUPPORTING_CONTEXT_LENGTH = 1500
+MAX_BATCH_DOCUMENTS = 600
+MAX_DOCUMENT_IDS = 100
+MAX_FORGET_IDS = 500
+MAX_FORGET_QUERY_LENGTH = 2000
+MAX_PAGE_SIZE = 100
+MAX_SAFE_INTEGER = 2**53 - 1
+MAX_SEARCH_RESULTS = 100
+MAX_RELATED_MEMORIES = 100
+MAX_FILTER_OPERANDS = 200
+MAX_FILTER_DEPTH = 5
 FILTER_FIELD_PATTERN = r"^[a-zA-Z0-9_.-]+$"
-BUCKETS = 50
+MAX_BUCKETS = 50
 BUCKET_PATTERN = r"^[a-z0-9][a-z0-9_-]*$"
-BUCKET_NAME_LENGTH = 64
-BUCKET_DESCRIPTION_LENGTH = 2000
+MAX_BUCKET_NAME_LENGTH = 64
+MAX_BUCKET_DESCRIPTION_LENGTH = 2000
 
-CONNECTOR_DOCUMENTS = 10_000
-SYNCS = 10
+MAX_CONNECTOR_DOCUMENTS = 10_000
+MAX_SYNCS_SHOWN = 10
 
-# Ours, where the contract names no number.
-CONTENT_BYTES = 10 * 1024 * 1024
-FILE_BYTES = 50 * 1024 * 1024
-JSON_BYTES = 64 * 1024 * 1024
-"""The largest JSON body, so that a batch of 600 documents of 100 KB fits."""
-QUESTION_BYTES = 2 * 1024 * 1024
-"""The largest body of every other request."""
-RATE = 1_000_000
-"""The highest limit of requests a minute."""
-QUOTA = 10**12
-"""The highest quota of a month."""
-METADATA_BYTES = 64 * 1024
-"""Characters of all keys and values of one metadata object."""
-TEXT_CHARACTERS = 10 * 1024 * 1024
+# Limits that the contract does not define.
+MAX_CONTENT_BYTES = 10 * 1024 * 1024
+MAX_FILE_BYTES = 50 * 1024 * 1024
+MAX_INGEST_BODY_BYTES = 64 * 1024 * 1024
+"""Largest body of an ingest request: a batch of 600 documents of 100 KB fits."""
+MAX_BODY_BYTES = 2 * 1024 * 1024
+"""Largest body of all other requests."""
+MAX_ANONYMOUS_BODY_BYTES = 128 * 1024
+"""Largest body of an operation that needs no key."""
+MAX_JSON_VALUES = 250_000
+"""Values of one JSON body, of 600 documents with 400 metadata values each."""
+MAX_REQUESTS_PER_MINUTE = 1_000_000
+MAX_MONTHLY_QUOTA = 10**12
+MAX_METADATA_CHARS = 64 * 1024
+"""Characters of all keys and values of one metadata object; each value, also in a list, counts one more."""
+MAX_TEXT_CHARS = 10 * 1024 * 1024
 """The longest canonical text of one document."""
-FETCH_BYTES = 10 * 1024 * 1024
-FETCH_SECONDS = 20.0
-INLINE_BYTES = 256 * 1024
-"""Event values above this are claim checks: the blob is stored first, the event carries its hash."""
+MAX_FETCH_BYTES = 10 * 1024 * 1024
+FETCH_TIMEOUT_SECONDS = 20.0
+MAX_INLINE_BYTES = 256 * 1024
+"""Larger event values become claim checks: the blob is stored first, the event has its hash."""

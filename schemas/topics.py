@@ -1,4 +1,4 @@
-"""The topics: `<entity>.<fact>.v1`, what they carry, and how long the bus keeps them."""
+"""Topics `<entity>.<fact>.v1`: event types and retention."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -12,47 +12,53 @@ E = TypeVar("E", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class Topic(Generic[E]):
-    """A named stream of one event type. `keep` None: for ever. `compacted`: only the newest per key stays.
+    """Named stream of one event type. `retention` None: for ever. `compacted`: the newest per key is kept.
 
-    `single`: one partition on Kafka, so that every process can follow all of it in one order.
+    `single_partition`: one partition on Kafka, so that every process reads all of it in one order.
     """
 
     name: str
-    event: type[E]
-    keep: timedelta | None = None
+    event_type: type[E]
+    retention: timedelta | None = None
     compacted: bool = False
-    single: bool = False
+    single_partition: bool = False
 
     @property
-    def dead_letters(self) -> str:
-        """Where records go that can't be handled, with error and origin in their headers."""
+    def dead_letter_topic(self) -> str:
+        """Name of the topic for failed records, which carry error and origin in their headers."""
         return f"{self.name}.dlq"
 
 
-TRANSIENT = timedelta(hours=1)
-"""For what an earlier topic brings forth again; retention waits for every group in any case."""
-SYNCS = timedelta(days=30)
-"""Runs of connectors are news, not truth: ten of each are shown."""
-USAGE = timedelta(days=400)
-"""A year, to be added up by whoever pays."""
-AUDIT = timedelta(days=1100)
-"""Three years."""
+DERIVED_RETENTION = timedelta(hours=1)
+"""Retention of events derived from an earlier topic; deletion always waits for every consumer group."""
+SYNC_RETENTION = timedelta(days=30)
+"""Retention of connector runs; the ten newest of each connector are shown."""
+USAGE_RETENTION = timedelta(days=400)
+"""Retention of usage: a year, for billing."""
+AUDIT_RETENTION = timedelta(days=1100)
+"""Retention of the audit log: three years."""
 
 DOCUMENTS_SUBMITTED = Topic("documents.submitted.v1", events.DocumentSubmitted)
 DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
-DOCUMENTS_CHUNKED = Topic("documents.chunked.v1", events.DocumentChunked, keep=TRANSIENT)
+DOCUMENTS_CHUNKED = Topic("documents.chunked.v1", events.DocumentChunked, retention=DERIVED_RETENTION)
 MEMORIES_FORMED = Topic("memories.formed.v1", events.MemoriesFormed)
 MEMORIES_FORGOTTEN = Topic("memories.forgotten.v1", events.MemoriesForgotten)
-SETTINGS_CHANGED = Topic("settings.changed.v1", events.SettingsChanged, compacted=True, single=True)
+SETTINGS_CHANGED = Topic("settings.changed.v1", events.SettingsChanged, compacted=True, single_partition=True)
 OPERATIONS_REQUESTED = Topic("operations.requested.v1", events.OperationRequested)
-CONNECTORS_TRIGGERED = Topic("connectors.triggered.v1", events.ConnectorTriggered, keep=SYNCS)
-CONNECTORS_SYNCED = Topic("connectors.synced.v1", events.SyncReported, keep=SYNCS)
-USAGE_RECORDED = Topic("usage.recorded.v1", events.UsageRecorded, keep=USAGE)
-USAGE_COUNTED = Topic("usage.counted.v1", events.UsageCounted, keep=USAGE, compacted=True, single=True)
-AUDIT_RECORDED = Topic("audit.recorded.v1", events.ActRecorded, keep=AUDIT, single=True)
+CONNECTORS_TRIGGERED = Topic("connectors.triggered.v1", events.ConnectorTriggered, retention=SYNC_RETENTION)
+CONNECTORS_SYNCED = Topic("connectors.synced.v1", events.SyncReported, retention=SYNC_RETENTION)
+USAGE_RECORDED = Topic("usage.recorded.v1", events.ModelUsageRecorded, retention=USAGE_RETENTION)
+USAGE_COUNTED = Topic(
+    "usage.counted.v1",
+    events.ApiUsageCounted,
+    retention=USAGE_RETENTION,
+    compacted=True,
+    single_partition=True,
+)
+AUDIT_RECORDED = Topic("audit.recorded.v1", events.AuditEntryRecorded, retention=AUDIT_RETENTION, single_partition=True)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 
-ALL: tuple[Topic[Any], ...] = (
+ALL_TOPICS: tuple[Topic[Any], ...] = (
     DOCUMENTS_SUBMITTED,
     DOCUMENTS_EXTRACTED,
     DOCUMENTS_CHUNKED,

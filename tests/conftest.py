@@ -1,4 +1,4 @@
-"""What every test may ask for, and which come first."""
+"""Fixtures of every test, and the order of tests."""
 
 import asyncio
 import gc
@@ -8,9 +8,10 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.kafka import emptied
-from tests.s3 import S3, served
-from tools.kafka import Broker, Container, KafkaMissingError, broker
+from tests.support.kafka_cleanup import delete_topics_and_groups
+from tools.kafka_broker import DockerBroker, LocalBroker, run_broker
+from tools.kafka_installation import KafkaUnavailableHereError
+from tools.s3_server import S3Server, run_s3_server
 
 # By itself, Hypothesis fails what takes longer than 200 ms, or half a minute to draw ten examples, which is
 # about the machine, everywhere but in CI.
@@ -21,7 +22,7 @@ if settings.get_current_profile_name() == "default":
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is imported and collected stays until the end: looking through it for garbage finds none."""
+    """Collect tests without garbage collection: imported modules stay until the end."""
     gc.disable()
     try:
         return (yield)
@@ -42,26 +43,26 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """A real S3 server, started when first asked for."""
-    with served(tmp_path_factory.mktemp("s3")) as server:
+    with run_s3_server(tmp_path_factory.mktemp("s3")) as server:
         yield server
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[Broker | Container]:
+def kafka() -> Iterator[LocalBroker | DockerBroker]:
     """A real Apache Kafka, started when first asked for; a test that stops it starts it again."""
     with ExitStack() as stack:
         try:
-            started = stack.enter_context(broker())
-        except KafkaMissingError as error:
+            started = stack.enter_context(run_broker())
+        except KafkaUnavailableHereError as error:
             pytest.skip(f"needs a real Apache Kafka: {error}")
         yield started
 
 
 @pytest.fixture
-def own_kafka(kafka: Broker | Container) -> Iterator[Broker | Container]:
+def own_kafka(kafka: LocalBroker | DockerBroker) -> Iterator[LocalBroker | DockerBroker]:
     """The same with nothing in it: whole services share their topics' names, and would read each other's."""
-    asyncio.run(emptied(kafka.bootstrap))
+    asyncio.run(delete_topics_and_groups(kafka.bootstrap))
     yield kafka
-    asyncio.run(emptied(kafka.bootstrap))
+    asyncio.run(delete_topics_and_groups(kafka.bootstrap))

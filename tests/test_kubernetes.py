@@ -9,9 +9,9 @@ import pytest
 import yaml
 from starlette.routing import Route
 
-from api.routes import health
+from api.routes.extensions import health_routes
+from app.cli.main import ROLES
 from pipeline.settings import Settings
-from recollect import PARTS
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
@@ -24,32 +24,32 @@ def _objects(file: Path) -> list[dict[str, Any]]:
 
 
 def _workloads(file: Path) -> list[dict[str, Any]]:
-    return [one for one in _objects(file) if one["kind"] in WORKLOADS]
+    return [object_ for object_ in _objects(file) if object_["kind"] in WORKLOADS]
 
 
 def _container(workload: dict[str, Any]) -> dict[str, Any]:
     (container,) = workload["spec"]["template"]["spec"]["containers"]
-    made: dict[str, Any] = container
-    return made
+    pod: dict[str, Any] = container
+    return pod
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_object_fits_the_schema_of_kubernetes(file: Path) -> None:
-    for one in _objects(file):
-        kubernetes_validate.validate(one, kubernetes_validate.latest_version(), strict=True)
+    for object_ in _objects(file):
+        kubernetes_validate.validate(object_, kubernetes_validate.latest_version(), strict=True)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_settings_are_known_and_no_secret_is_written_down(file: Path) -> None:
-    for one in _objects(file):
-        assert set(one.get("data", {})) | set(one.get("stringData", {})) <= KNOWN
-        assert not any(one.get("stringData", {}).values()), "a manifest is no place for a secret"
+    for object_ in _objects(file):
+        assert set(object_.get("data", {})) | set(object_.get("stringData", {})) <= KNOWN
+        assert not any(object_.get("stringData", {}).values()), "a manifest is no place for a secret"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_what_a_pod_and_a_service_point_to_is_there(file: Path) -> None:
     objects = _objects(file)
-    there = {(one["kind"], one["metadata"]["name"]) for one in objects}
+    existing = {(object_["kind"], object_["metadata"]["name"]) for object_ in objects}
     for workload in _workloads(file):
         pod = workload["spec"]["template"]
         container = _container(workload)
@@ -58,14 +58,14 @@ def test_what_a_pod_and_a_service_point_to_is_there(file: Path) -> None:
         for source in container["envFrom"]:
             for kind, reference in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
                 if reference in source:
-                    assert (kind, source[reference]["name"]) in there
+                    assert (kind, source[reference]["name"]) in existing
         volumes = {volume["name"] for volume in pod["spec"]["volumes"]}
         volumes |= {claim["metadata"]["name"] for claim in workload["spec"].get("volumeClaimTemplates", [])}
         assert {mount["name"] for mount in container["volumeMounts"]} == volumes
     everyone = [workload["spec"]["template"]["metadata"]["labels"] for workload in _workloads(file)]
-    for one in objects:
-        if one["kind"] == "Service":
-            selector = one["spec"]["selector"].items()
+    for object_ in objects:
+        if object_["kind"] == "Service":
+            selector = object_["spec"]["selector"].items()
             assert sum(selector <= labels.items() for labels in everyone) == 1
 
 
@@ -88,7 +88,7 @@ def test_pods_run_the_image_as_it_is_made(file: Path) -> None:
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_probes_ask_what_every_part_answers_and_arguments_are_the_commands_own(file: Path) -> None:
-    answered = {route.path for route in health.router.routes if isinstance(route, Route)}
+    answered = {route.path for route in health_routes.router.routes if isinstance(route, Route)}
     for workload in _workloads(file):
         container = _container(workload)
         probes = [container[f"{kind}Probe"]["httpGet"] for kind in ("startup", "readiness", "liveness")]
@@ -98,11 +98,11 @@ def test_probes_ask_what_every_part_answers_and_arguments_are_the_commands_own(f
         assert annotations.get("prometheus.io/path", "/metrics") in answered
         serve, *options = container.get("args", ["serve"])
         assert serve == "serve"
-        assert not options or (options[0] == "--only" and set(options[1].split(",")) <= set(PARTS))
+        assert not options or (options[0] == "--only" and set(options[1].split(",")) <= set(ROLES))
 
 
 def test_one_disk_has_one_process_and_each_part_is_a_deployment() -> None:
     (alone,) = _workloads(ROOT / "deploy" / "kubernetes" / "recollect.yaml")
     assert (alone["kind"], alone["spec"]["replicas"]) == ("StatefulSet", 1)
-    parts = [_container(one)["args"] for one in _workloads(ROOT / "deploy" / "kubernetes" / "parts.yaml")]
+    parts = [_container(workload)["args"] for workload in _workloads(ROOT / "deploy" / "kubernetes" / "parts.yaml")]
     assert parts == [["serve", "--only", part] for part in ("api", "pipeline", "connectors")]

@@ -1,1 +1,1 @@
-"""What developers and CI need besides the service."""
+"""Tools for developers and CI."""

@@ -1,1 +1,1 @@
-"""The browser console: static pages that ask the interface with the visitor's own key, and nothing else."""
+"""Browser console: static pages that call the API with the visitor's own key."""

@@ -1,1 +1,1 @@
-"""Memory as tools, resources and a prompt of the Model Context Protocol, over HTTP and over stdio."""
+"""Model Context Protocol server: tools, resources and a prompt, over HTTP and stdio."""

@@ -1,1 +1,1 @@
-"""One module per part of the interface; a route is a few lines."""
+"""HTTP routes, one module per resource."""

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.chaos import embedded, kafka
-from bench.chaos.embedded import NotHereError
-from bench.chaos.trial import Outcome
-from bench.figures import machine, write
+from bench.chaos import embedded_faults, kafka_faults
+from bench.chaos.embedded_faults import TrialNotSupportedError
+from bench.chaos.fault_trial import TrialOutcome
+from bench.result_tables import machine_description, replace_section
 
-TRIALS = [*embedded.TRIALS, *kafka.TRIALS]
+TRIALS = [*embedded_faults.TRIALS, *kafka_faults.TRIALS]
 PAGE = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
-PLACES = {"chaos": embedded.TRIALS.keys(), "chaos-kafka": kafka.TRIALS.keys()}
-"""Where on the page which trials are shown."""
+PLACES = {"chaos": embedded_faults.TRIALS.keys(), "chaos-kafka": kafka_faults.TRIALS.keys()}
+"""Sections of the results page with their trials."""
 HEAD = (
     "| fault | acknowledged | found | duplicates | refused meanwhile | dead letters | failed with a reason |"
     " brought back | recovery | |\n|---|---:|---:|---:|---|---:|---:|---:|---:|---|"
@@ -25,7 +25,7 @@ HEAD = (
 def main() -> None:
     """Run the trials that are named, or all; exit 1 if anything was lost or is there twice."""
     options = _options()
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, TrialOutcome] = {}
     left_out: list[str] = []
     with ExitStack() as stack:
         trials = _Trials(stack, short=options.short)
@@ -33,37 +33,37 @@ def main() -> None:
             print(f"… {name}", file=sys.stderr, flush=True)
             try:
                 outcomes[name] = trials.outcome(name)
-            except NotHereError as error:
+            except TrialNotSupportedError as error:
                 left_out.append(f"Left out: {name}, which {error}.")
                 continue
             print(row(outcomes[name]), file=sys.stderr, flush=True)
     for place, names in PLACES.items():
-        if some := [one for name, one in outcomes.items() if name in names]:
-            result = "\n".join([_note(short=options.short), "", table(some)])
+        if selected := [outcome for name, outcome in outcomes.items() if name in names]:
+            result = "\n".join([_describe_run(short=options.short), "", table(selected)])
             print(result)
             if options.write:
-                write(PAGE, result, f"<!-- {place} -->", f"<!-- /{place} -->")
+                replace_section(PAGE, result, f"<!-- {place} -->", f"<!-- /{place} -->")
     print(*left_out, sep="\n")
-    if any(one.lost or one.duplicates for one in outcomes.values()):
+    if any(outcome.lost or outcome.duplicates for outcome in outcomes.values()):
         sys.exit("Something was lost, or is there twice.")
 
 
 class _Trials:
-    """Those of one process have a folder each; those on Kafka share one deployment."""
+    """Run the trials: embedded ones in a folder each, Kafka ones on one shared deployment."""
 
     def __init__(self, stack: ExitStack, *, short: bool) -> None:
         self._stack = stack
         self._short = short
-        self._service: kafka.Processes | None = None
+        self._service: kafka_faults.KafkaDeployment | None = None
 
-    def outcome(self, name: str) -> Outcome:
+    def outcome(self, name: str) -> TrialOutcome:
         """NotHereError when this machine can't do it."""
-        if name in kafka.TRIALS:
+        if name in kafka_faults.TRIALS:
             if self._service is None:
-                self._service = self._stack.enter_context(kafka.processes(self._folder(self._stack)))
-            return kafka.TRIALS[name](self._service, self._short)
+                self._service = self._stack.enter_context(kafka_faults.start_deployment(self._folder(self._stack)))
+            return kafka_faults.TRIALS[name](self._service, self._short)
         with ExitStack() as stack:
-            return embedded.TRIALS[name](self._folder(stack), self._short)
+            return embedded_faults.TRIALS[name](self._folder(stack), self._short)
 
     def _folder(self, stack: ExitStack) -> Path:
         return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="recollect-chaos-")))
@@ -80,26 +80,24 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _note(*, short: bool) -> str:
-    how = "short trials" if short else "full trials"
-    return f"4 clients add documents while each fault is on ({how}); {machine()}."
+def _describe_run(*, short: bool) -> str:
+    duration = "short trials" if short else "full trials"
+    return f"4 clients add documents while each fault is on ({duration}); {machine_description()}."
 
 
-def table(outcomes: Sequence[Outcome]) -> str:
+def table(outcomes: Sequence[TrialOutcome]) -> str:
     """The outcomes as Markdown."""
     return "\n".join([HEAD, *map(row, outcomes)])
 
 
-def row(one: Outcome) -> str:
+def row(outcome: TrialOutcome) -> str:
     """A line of the table."""
     names = {0: "no answer"}
-    refused = ", ".join(
-        f"{names.get(status, status)}: {count}" for status, count in sorted(one.refused.items())
-    )
-    return (
-        f"| {one.fault} | {one.acknowledged:,} | {one.found:,} | {one.duplicates} | {refused or 'none'} |"
-        f" {one.parked} | {one.failed} | {one.brought_back} | {one.recovery:.1f} s | {'; '.join(one.notes)} |"
-    )
+    refused = ", ".join(f"{names.get(status, status)}: {count}" for status, count in sorted(outcome.refused.items()))
+    cells: list[object] = [outcome.fault, f"{outcome.acknowledged:,}", f"{outcome.found:,}", outcome.duplicates]
+    cells += [refused or "none", outcome.dead_lettered, outcome.failed, outcome.redelivered]
+    cells += [f"{outcome.recovery:.1f} s", "; ".join(outcome.notes)]
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 if __name__ == "__main__":

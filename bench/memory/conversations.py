@@ -21,12 +21,12 @@ class Session:
     text: str
     turns: dict[str, tuple[int, int]]
 
-    def said(self, turn: str) -> str:
+    def text_of_turn(self, turn: str) -> str:
         """A turn's line."""
         start, end = self.turns[turn]
         return self.text[start:end].strip()
 
-    def at(self, start: int, end: int) -> list[str]:
+    def turns_in_span(self, start: int, end: int) -> list[str]:
         """The turns that a span touches."""
         return [turn for turn, (begin, stop) in self.turns.items() if begin < end and start < stop]
 
@@ -41,7 +41,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnnotatedQuestion:
     """A question and the turns that answer it."""
 
     text: str
@@ -57,32 +57,32 @@ class Conversation:
     speakers: tuple[str, str]
     sessions: list[Session]
     observations: list[Observation]
-    questions: list[Asked]
-    adversarial: list[Asked]
+    questions: list[AnnotatedQuestion]
+    adversarial: list[AnnotatedQuestion]
     """About the wrong person: there is no answer, and the turns are those that it seems to be about."""
 
     @property
     def turns(self) -> int:
-        """How many turns there are."""
+        """Number of turns."""
         return sum(len(session.turns) for session in self.sessions)
 
 
 def conversations(path: Path) -> list[Conversation]:
-    """Those of the file."""
-    return [_conversation(one) for one in json.loads(path.read_text("utf-8"))]
+    """Read the conversations of a file."""
+    return [_conversation(record) for record in json.loads(path.read_text("utf-8"))]
 
 
-def _conversation(one: dict[str, Any]) -> Conversation:
-    spoken = one["conversation"]
+def _conversation(record: dict[str, Any]) -> Conversation:
+    spoken = record["conversation"]
     sessions = [_session(spoken, number) for number in range(1, _SESSIONS) if spoken.get(f"session_{number}")]
-    known = {turn for session in sessions for turn in session.turns}
+    turns = {turn for session in sessions for turn in session.turns}
     return Conversation(
-        name=one["sample_id"],
+        name=record["sample_id"],
         speakers=(spoken["speaker_a"], spoken["speaker_b"]),
         sessions=sessions,
-        observations=list(_observations(one)),
-        questions=[asked for asked in _questions(one, known) if asked.category != _ADVERSARIAL],
-        adversarial=[asked for asked in _questions(one, known) if asked.category == _ADVERSARIAL],
+        observations=list(_observations(record)),
+        questions=[asked for asked in _questions(record, turns) if asked.category != _ADVERSARIAL],
+        adversarial=[asked for asked in _questions(record, turns) if asked.category == _ADVERSARIAL],
     )
 
 
@@ -96,19 +96,19 @@ def _session(spoken: dict[str, Any], number: int) -> Session:
         turns[turn["dia_id"]] = (position, position + len(line))
         position += len(line)
         lines.append(line)
-    said = datetime.strptime(spoken[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y")  # noqa: DTZ007 - the data names no zone
-    return Session(f"{said.isoformat()}Z", "".join(lines), turns)
+    spoken_at = datetime.strptime(spoken[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y")  # noqa: DTZ007 - the data names no zone
+    return Session(f"{spoken_at.isoformat()}Z", "".join(lines), turns)
 
 
-def _observations(one: dict[str, Any]) -> Iterator[Observation]:
-    for session in one["observation"].values():
+def _observations(record: dict[str, Any]) -> Iterator[Observation]:
+    for session in record["observation"].values():
         for speaker, stated in session.items():
             for text, proof in stated:
                 yield Observation(speaker, text, frozenset(_TURN.findall(str(proof))))
 
 
-def _questions(one: dict[str, Any], known: set[str]) -> Iterator[Asked]:
-    for question in one["qa"]:
-        turns = frozenset(_TURN.findall(" ".join(question["evidence"]))) & known
+def _questions(record: dict[str, Any], known_turns: set[str]) -> Iterator[AnnotatedQuestion]:
+    for question in record["qa"]:
+        turns = frozenset(_TURN.findall(" ".join(question["evidence"]))) & known_turns
         if turns:
-            yield Asked(question["question"], turns, question["category"])
+            yield AnnotatedQuestion(question["question"], turns, question["category"])

@@ -1,4 +1,4 @@
-"""How much of what is worth remembering is remembered: extracted memories beside LoCoMo's observations."""
+"""Coverage of LoCoMo's observations by extracted memories."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.memory.conversations import Conversation
-from pipeline.memory.drafts import Draft, drafts
+from pipeline.memory.formation.rule_based_extraction import CandidateFact, extract_facts
 
 Vectors = Callable[[Sequence[str]], NDArray[np.float32]]
 
@@ -50,35 +50,36 @@ class Coverage:
 
 
 def extracted(conversation: Conversation) -> list[Extracted]:
-    """What the extractor makes of each session."""
+    """Extract the memories of each session."""
     return [
-        memory(conversation, number, draft)
+        extracted_memory(conversation, number, draft)
         for number, session in enumerate(conversation.sessions)
-        for draft in drafts(session.text, date.fromisoformat(session.date[:10]))
+        for draft in extract_facts(session.text, date.fromisoformat(session.date[:10]))
     ]
 
 
-def memory(conversation: Conversation, number: int, draft: Draft) -> Extracted:
+def extracted_memory(conversation: Conversation, number: int, draft: CandidateFact) -> Extracted:
     """A fact of the session of this number."""
     session = conversation.sessions[number]
     start, end = draft.start or 0, draft.end or len(session.text)
-    turns, speaker = session.at(start, end), about(draft.text, conversation.speakers)
+    turns, speaker = (
+        session.turns_in_span(start, end),
+        first_mentioned_speaker(draft.text, conversation.speakers),
+    )
     return Extracted(draft.text, frozenset(turns), speaker, number, start, end)
 
 
-def about(text: str, speakers: Sequence[str]) -> str | None:
+def first_mentioned_speaker(text: str, speakers: Sequence[str]) -> str | None:
     """The speaker that a text names first."""
     places = [(place, name) for name in speakers if (place := text.find(name)) >= 0]
     return min(places)[1] if places else None
 
 
-def coverage(
-    conversation: Conversation, memories: Sequence[Extracted], vectors: Vectors, threshold: float
-) -> Coverage:
+def coverage(conversation: Conversation, memories: Sequence[Extracted], vectors: Vectors, threshold: float) -> Coverage:
     """Observations that a memory says, and memories that an observation says, about the same speaker."""
     observations = conversation.observations
-    same = alike(conversation, memories, vectors) >= threshold
-    own = np.array([[bool(one.turns & memory.turns) for memory in memories] for one in observations])
+    same = similarity_matrix(conversation, memories, vectors) >= threshold
+    own = np.array([[bool(observation.turns & memory.turns) for memory in memories] for observation in observations])
     return Coverage(
         turns=conversation.turns,
         memories=len(memories),
@@ -90,10 +91,12 @@ def coverage(
     )
 
 
-def alike(conversation: Conversation, memories: Sequence[Extracted], vectors: Vectors) -> NDArray[np.float32]:
+def similarity_matrix(
+    conversation: Conversation, memories: Sequence[Extracted], vectors: Vectors
+) -> NDArray[np.float32]:
     """Cosines, a row per observation and a column per memory; -1 where the speakers differ."""
-    left = vectors([one.text for one in conversation.observations])
-    right = vectors([one.text for one in memories])
-    speakers = np.array([one.speaker for one in conversation.observations])
-    subjects = np.array([one.speaker or "" for one in memories])
-    return np.where(speakers[:, None] == subjects[None, :], left @ right.T, np.float32(-1))
+    observation_vectors = vectors([observation.text for observation in conversation.observations])
+    memory_vectors = vectors([memory.text for memory in memories])
+    speakers = np.array([observation.speaker for observation in conversation.observations])
+    subjects = np.array([memory.speaker or "" for memory in memories])
+    return np.where(speakers[:, None] == subjects[None, :], observation_vectors @ memory_vectors.T, np.float32(-1))

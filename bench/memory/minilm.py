@@ -36,8 +36,8 @@ class MiniLM:
             by_length.setdefault(len(ids), []).append(row)
         for rows in by_length.values():
             for begin in range(0, len(rows), BATCH):
-                some = rows[begin : begin + BATCH]
-                found[some] = self._encoded(np.array([tokens[row] for row in some]))
+                batch = rows[begin : begin + BATCH]
+                found[batch] = self._encoded(np.array([tokens[row] for row in batch]))
         return found
 
     def _encoded(self, tokens: NDArray[np.int64]) -> Floats:
@@ -55,9 +55,7 @@ class MiniLM:
         return unit
 
     def _layer(self, states: Floats, name: str) -> Floats:
-        attended = self._linear(
-            self._attention(states, f"{name}.attention.self"), f"{name}.attention.output.dense"
-        )
+        attended = self._linear(self._attention(states, f"{name}.attention.self"), f"{name}.attention.output.dense")
         states = self._normed(states + attended, f"{name}.attention.output.LayerNorm")
         inner = _gelu(self._linear(states, f"{name}.intermediate.dense"))
         return self._normed(states + self._linear(inner, f"{name}.output.dense"), f"{name}.output.LayerNorm")
@@ -86,8 +84,8 @@ class MiniLM:
         return normed
 
 
-def is_there() -> bool:
-    """Whether the model is installed."""
+def is_installed() -> bool:
+    """Return whether the model is installed."""
     return find_spec(PACKAGE) is not None
 
 

@@ -1,6 +1,6 @@
-"""How right relations are, and what finding them costs: `python -m bench.memory.relations`.
+"""Precision, recall and cost of relations between memories: `python -m bench.memory.relations`.
 
-Pairs: `tests/data/relations`. Conversations: LoCoMo's, which are not shipped; `--data` names their folder.
+Pairs: `bench/datasets/relations`. Conversations: LoCoMo's, which are not shipped; `--data` names their folder.
 """
 
 import argparse
@@ -13,23 +13,23 @@ from pathlib import Path
 from time import perf_counter, process_time
 from typing import Literal
 
-from bench.figures import machine, milliseconds
+from bench.datasets import conclusions
+from bench.datasets.relations import Verdict, pairs
 from bench.memory.conversations import conversations
 from bench.memory.coverage import extracted
-from bench.memory.growth import NAME, SPACE, fill, opened
+from bench.memory.marginal_cost import NAME, SPACE, fill, open_filled_store
 from bench.recall import DATA
-from pipeline.index.cache import NamespaceCache
-from pipeline.inference import open_embedder
-from pipeline.memory.deriving.rules import concluded, held, sought
-from pipeline.memory.details import parent
-from pipeline.memory.ledger import Ledger
-from pipeline.memory.relations import judge, moment, replaced
-from pipeline.memory.slots.reading import slots
-from pipeline.memory.slots.slot import Slot, repeats
-from pipeline.ports import KeyIndex, Neighbour, Neighbours, SharedWords
-from pipeline.text.terms import hashed
-from tests.data import conclusions
-from tests.data.relations import Verdict, pairs
+from bench.result_tables import machine_description, milliseconds
+from pipeline.index.namespace_index_cache import NamespaceIndexCache
+from pipeline.memory.attributes.attribute import Attribute, is_equivalent
+from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.formation.extends_relations import find_extends_relation
+from pipeline.memory.inference.inference_rules import apply_rules, partner_keys, premise_keys
+from pipeline.memory.versioning.fact_comparison import compare_fact, find_contradiction, parse_valid_time
+from pipeline.memory.versioning.fact_lookup import FactLookup
+from pipeline.models import open_embedder
+from pipeline.ports import LexicalNeighborSearch, MemoryKeyIndex, NearestMemories, NearestMemory
+from pipeline.text.analyzer import hash_terms
 
 CACHE = 1 << 30
 ASKED = 1000
@@ -58,46 +58,48 @@ def main() -> None:
 
 def _print_pairs(half: Literal["open", "details", "locked"]) -> None:
     all_of = pairs(half)
-    near = _near(sorted({one.old for one in all_of}))
-    said = Counter((one.verdict, _judged(one.old, one.new, near)) for one in all_of)
+    near = _lexical_neighbours(sorted({pair.old for pair in all_of}))
+    verdicts = Counter((pair.verdict, _classify_pair(pair.old, pair.new, near)) for pair in all_of)
     for answer in _ANSWERS:
-        right = said[answer, answer]
-        given = sum(count for (_, found), count in said.items() if found == answer)
-        wanted = sum(count for (truth, _), count in said.items() if truth == answer)
-        if wanted:
-            print(f"| {half} | {answer} | {wanted} | {given} | {right / given:.3f} | {right / wanted:.3f} |")
+        right = verdicts[answer, answer]
+        given = sum(count for (_, found), count in verdicts.items() if found == answer)
+        expected = sum(count for (truth, _), count in verdicts.items() if truth == answer)
+        if expected:
+            print(f"| {half} | {answer} | {expected} | {given} | {right / given:.3f} | {right / expected:.3f} |")
 
 
 def _print_conclusions(half: Literal["open", "locked"]) -> None:
     every = conclusions.pairs(half)
-    drawn = [([one.text for one in concluded(pair.one, pair.other)], pair.conclusion) for pair in every]
-    wanted = sum(truth is not None for _, truth in drawn)
+    drawn = [
+        ([inference.text for inference in apply_rules(pair.first, pair.second)], pair.conclusion) for pair in every
+    ]
+    expected = sum(truth is not None for _, truth in drawn)
     given = sum(len(texts) for texts, _ in drawn)
     right = sum(truth in texts for texts, truth in drawn)
-    print(f"| {half} | derives | {wanted} | {given} | {right / given:.3f} | {right / wanted:.3f} |")
+    print(f"| {half} | derives | {expected} | {given} | {right / given:.3f} | {right / expected:.3f} |")
 
 
-def _judged(old: str, new: str, near: Neighbours) -> Verdict:
-    ours, theirs = slots(new), slots(old)
-    if any(repeats(one, other) for one in ours for other in theirs):
+def _classify_pair(old: str, new: str, near: NearestMemories) -> Verdict:
+    ours, theirs = extract_attributes(new), extract_attributes(old)
+    if any(is_equivalent(one, other) for one in ours for other in theirs):
         return "same"
-    if replaced(ours, theirs):
+    if find_contradiction(ours, theirs):
         return "updates"
-    return "extends" if parent(new, [Neighbour("", old)], near) else "unrelated"
+    return "extends" if find_extends_relation(new, [NearestMemory("", old)], near) else "unrelated"
 
 
-def _near(texts: Sequence[str]) -> Neighbours:
-    held = [set(hashed(text).tolist()) for text in texts]
-    return Neighbours(len(texts), Counter(term for terms in held for term in terms))
+def _lexical_neighbours(texts: Sequence[str]) -> NearestMemories:
+    held = [set(hash_terms(text).tolist()) for text in texts]
+    return NearestMemories(len(texts), Counter(term for terms in held for term in terms))
 
 
 def _print_stream(path: Path, *, show: bool) -> None:
     """Every memory of every conversation, in order, against those before it."""
     memories, fired = 0, Counter[str]()
     for conversation in conversations(path):
-        texts = list(dict.fromkeys(one.text for one in extracted(conversation)))
+        texts = list(dict.fromkeys(memory.text for memory in extracted(conversation)))
         memories += len(texts)
-        for kind, old, new, why in _related(texts):
+        for kind, old, new, why in _relations_of(texts):
             fired[kind] += 1
             if show:
                 print(f"{kind}: {old} | {new} | {why}")
@@ -106,66 +108,71 @@ def _print_stream(path: Path, *, show: bool) -> None:
         print(f"- {kind}: {fired[kind]}, {1000 * fired[kind] / memories:.1f} per 1,000")
 
 
-def _related(texts: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
-    filled: defaultdict[tuple[str, str], list[tuple[Slot, str]]] = defaultdict(list)
+def _relations_of(texts: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
+    filled: defaultdict[tuple[str, str], list[tuple[Attribute, str]]] = defaultdict(list)
     offered: defaultdict[str, list[str]] = defaultdict(list)
     counted = Counter[int]()
     for at, new in enumerate(texts):
-        own = slots(new)
+        own = extract_attributes(new)
         for slot in own:
             for other, old in filled[slot.key]:
-                if repeats(slot, other):
-                    yield "same", old, new, slot.attribute
-                elif replaced([slot], [other]):
-                    yield "updates", old, new, slot.attribute
+                if is_equivalent(slot, other):
+                    yield "same", old, new, slot.name
+                elif find_contradiction([slot], [other]):
+                    yield "updates", old, new, slot.name
         for slot in own:
             filled[slot.key].append((slot, new))
-        for partner in dict.fromkeys(text for key in sought(new) for text in offered[key]):
-            yield from (("derives", partner, new, one.text) for one in concluded(new, partner))
-        for key in held(new):
+        for partner in dict.fromkeys(text for key in partner_keys(new) for text in offered[key]):
+            yield from (("derives", partner, new, inference.text) for inference in apply_rules(new, partner))
+        for key in premise_keys(new):
             offered[key].append(new)
-        if more := parent(new, [Neighbour(old, old) for old in texts[:at]], Neighbours(at, counted)):
-            yield "extends", more.target, new, more.why
-        counted.update(set(hashed(new).tolist()))
+        if more := find_extends_relation(
+            new, [NearestMemory(old, old) for old in texts[:at]], NearestMemories(at, counted)
+        ):
+            yield "extends", more.target, new, more.reason
+        counted.update(set(hash_terms(new).tolist()))
 
 
 async def _print_cost(data: Path, size: int) -> None:
     await fill(data, size)
-    store, at = await opened(data, open_embedder("wordllama")), moment("2026-01-01", datetime.now(UTC))
-    cache = NamespaceCache(
+    store, at = (
+        await open_filled_store(data, open_embedder("wordllama")),
+        parse_valid_time("2026-01-01", datetime.now(UTC)),
+    )
+    cache = NamespaceIndexCache(
         store.documents, store.chunks, store.memories, store.catalog, CACHE, folder=data / "index"
     )
-    ledger = Ledger(store.memories)
-    words = await cache.shared_words(NAME)
+    ledger = FactLookup(store.memories)
+    words = await cache.neighbor_search(NAME)
     if words is None:
         message = f"There is no namespace {NAME}"
         raise SystemExit(message)
-    print(f"\nRelations of one new memory in a namespace of {size:,}, ms; {machine()}.\n")
+    print(f"\nRelations of one new memory in a namespace of {size:,}, ms; {machine_description()}.\n")
     print("| about | | median | p99 | most |\n|---|---|---:|---:|---:|")
     for about, index in _ABOUT:
         held = cache if index else None
-        taken = [await _taken(ledger, held, words, number, at) for number in range(ASKED)]
+        taken = [await _time_relation_lookup(ledger, held, words, number, at) for number in range(ASKED)]
         for clock, each in zip(("CPU", "clock"), zip(*taken, strict=True), strict=True):
             figures = (milliseconds(each), milliseconds(each, 0.99), 1000 * max(each))
-            print(f"| {about} | {clock} | {' | '.join(f'{one:.2f}' for one in figures)} |")
+            print(f"| {about} | {clock} | {' | '.join(f'{figure:.2f}' for figure in figures)} |")
     await store.close()
 
 
-async def _taken(
-    ledger: Ledger, index: KeyIndex | None, words: SharedWords, number: int, at: datetime
+async def _time_relation_lookup(
+    ledger: FactLookup, index: MemoryKeyIndex | None, words: LexicalNeighborSearch, number: int, at: datetime
 ) -> tuple[float, float]:
     """Slots, those who share them, the verdict, the neighbours by words, and the parent among them; seconds
     of CPU and on the clock."""
     text = _NEW[number % len(_NEW)].format(number=number, who=f"Person{number * 7}")
     begun, began = process_time(), perf_counter()
-    own = slots(text)
-    partners = sought(text)
-    known = await ledger.sharing([SPACE], own, partners, index=index)
-    judge(own, at, known.sharing([SPACE], own))
-    for one in known.keyed([SPACE], partners):
-        concluded(text, one.text)
-    near = words(hashed(text))
-    parent(text, near.found, near)
+    own = extract_attributes(text)
+    partners = partner_keys(text)
+    known = await ledger.candidates_for([SPACE], own, partners, index=index)
+    compare_fact(own, at, known.candidates_for([SPACE], own))
+    for fact in known.with_keys([SPACE], partners):
+        apply_rules(text, fact.text)
+    near = words(hash_terms(text))
+    find_extends_relation(text, near.memories, near)
     return process_time() - begun, perf_counter() - began
 
 
@@ -175,7 +182,7 @@ _ABOUT = (
     ("the same from tables", False),
     ("the same from tables again", False),
 )
-"""And whether the hot index is asked; tables say it where a namespace is too large for that."""
+"""Cases to measure, each with whether the namespace index is used rather than the tables."""
 _NEW = (
     "{who} moved to City{number}",
     "{who} likes the museum in City{number}",

@@ -19,13 +19,13 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from bench.memory.conversations import Asked, Conversation, conversations
-from bench.recall import DATA, filled, ndcg
+from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
+from bench.recall import DATA, build_text_index, ndcg
 from bench.relevance import Query, collections
-from pipeline.extraction.split import StructuredSplitter
-from pipeline.index.asking import ask
-from pipeline.index.hits import Wanted
-from pipeline.inference.wordllama import WordLlamaEmbedder
+from pipeline.index.query_analysis import analyze_query
+from pipeline.index.ranking.search_request_and_hits import SearchRequest
+from pipeline.models.wordllama_embedder import WordLlamaEmbedder
+from pipeline.parsing.text_splitter import StructuredSplitter
 
 HERE = Path(__file__).parent
 CACHE = Path.home() / ".cache" / "recollect" / "peers"
@@ -37,18 +37,18 @@ PEERS: dict[str, tuple[str, ...]] = {
     "txtai": ("txtai",),
     "mem0": ("mem0ai",),
 }
-"""What each needs; versions are whatever the package registry has, and are printed."""
+"""Requirements of each peer; the newest versions are installed, and printed."""
 
 
 @dataclass(frozen=True)
-class Corpus:
+class PeerCorpus:
     """Texts in which queries are asked, and who proves what. `homes`: their documents, with dates."""
 
     texts: list[str]
     queries: list[str]
-    homes: Sequence[tuple[str, str | None]] | None = None
+    documents: Sequence[tuple[str, str | None]] | None = None
     conversation: Conversation | None = None
-    asked: Sequence[Asked] = ()
+    asked: Sequence[AnnotatedQuestion] = ()
     judged: Sequence[Query] = ()
 
 
@@ -64,14 +64,14 @@ def main() -> None:
     if not corpora:
         print(f"Nothing to measure in {chosen.data}.")
         return
-    embedder = WordLlamaEmbedder.packaged()
+    embedder = WordLlamaEmbedder.from_package()
     print("| | version | LoCoMo, evidence within 2,000 tokens | Cranfield, nDCG@10 | p50, ms of CPU |")
     print("|---|---|---:|---:|---:|")
     ours = [asyncio.run(_ours(corpus, embedder)) for corpus in corpora]
     print(_row("recollect", "this one", corpora, ours), flush=True)
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         given = Path(folder) / "given.json"
-        given.write_text(json.dumps([_given(corpus, embedder) for corpus in corpora]))
+        given.write_text(json.dumps([_peer_input(corpus, embedder) for corpus in corpora]))
         for name in chosen.only:
             try:
                 answer = _run(name, chosen.cache / name, chosen.uv, given)
@@ -81,43 +81,45 @@ def main() -> None:
                 print(_row(name, answer["version"], corpora, answer["corpora"]), flush=True)
 
 
-def _corpora(data: Path) -> list[Corpus]:
+def _corpora(data: Path) -> list[PeerCorpus]:
     found = []
     if (data / "locomo-dev.json").is_file():
-        for one in conversations(data / "locomo-dev.json"):
+        for conversation in conversations(data / "locomo-dev.json"):
             cut = [
-                (span.text, (str(number), said.date))
-                for number, said in enumerate(one.sessions)
-                for span in StructuredSplitter().split(said.text, "text")
+                (span.text, (str(number), session.date))
+                for number, session in enumerate(conversation.sessions)
+                for span in StructuredSplitter().split(session.text, "text")
             ]
             texts, homes = [text for text, _ in cut], [home for _, home in cut]
-            asked = [*one.questions, *one.adversarial]
-            found.append(Corpus(texts, [each.text for each in asked], homes, one, asked))
+            asked = [*conversation.questions, *conversation.adversarial]
+            found.append(PeerCorpus(texts, [each.text for each in asked], homes, conversation, asked))
     for group in collections(data):
         if group[0].name == "Cranfield":
             queries = [query.text for query in group[0].queries]
-            found.append(Corpus(group[0].texts, queries, judged=group[0].queries))
+            found.append(PeerCorpus(group[0].texts, queries, judged=group[0].queries))
     return found
 
 
-async def _ours(corpus: Corpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
-    """As the service ranks: passages of one conversation stand in its sessions."""
-    index = await filled(corpus.texts, embedder, corpus.homes)
+async def _ours(corpus: PeerCorpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
+    """Rank as the service does: passages of one conversation belong to its sessions."""
+    index = await build_text_index(corpus.texts, embedder, corpus.documents)
     orders, taken = [], []
     for query in corpus.queries:
         began = time.process_time()
-        hits = await index.search(await ask(index, embedder, query), Wanted(limit=LIMIT, threshold=0.0))
+        hits = await index.search(
+            await analyze_query(index, embedder, query), SearchRequest(limit=LIMIT, threshold=0.0)
+        )
         taken.append(1000 * (time.process_time() - began))
         orders.append([int(hit.id) for hit in hits])
     return {"orders": orders, "milliseconds": taken}
 
 
-def _given(corpus: Corpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
+def _peer_input(corpus: PeerCorpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
     return {
         "texts": corpus.texts,
-        "vectors": [vector.tolist() for vector in embedder.embed(corpus.texts)],
+        "vectors": [vector.tolist() for vector in embedder.encode_batch(corpus.texts)],
         "queries": corpus.queries,
-        "query_vectors": [embedder.embed_query(query).tolist() for query in corpus.queries],
+        "query_vectors": [embedder.encode_query(query).tolist() for query in corpus.queries],
         "limit": LIMIT,
     }
 
@@ -125,7 +127,7 @@ def _given(corpus: Corpus, embedder: WordLlamaEmbedder) -> dict[str, Any]:
 def _run(name: str, home: Path, uv: str, given: Path) -> dict[str, Any]:
     """Install where it is not yet, and let it answer."""
     answer = given.with_name(f"{name}.json")
-    call([installed(name, home, uv), str(HERE / f"{name}.py"), str(given), str(answer)])
+    run_command([installed(name, home, uv), str(HERE / f"{name}.py"), str(given), str(answer)])
     found: dict[str, Any] = json.loads(answer.read_text())
     return found
 
@@ -134,13 +136,13 @@ def installed(name: str, home: Path, uv: str) -> str:
     """The Python of a peer's environment, which is made where it is not there yet."""
     python = home / "bin" / "python"
     if not (home / ".installed").exists():
-        call([uv, "venv", "--quiet", "--clear", str(home), "--python", sys.executable])
-        call([uv, "pip", "install", "--quiet", "--python", str(python), *PEERS[name]])
+        run_command([uv, "venv", "--quiet", "--clear", str(home), "--python", sys.executable])
+        run_command([uv, "pip", "install", "--quiet", "--python", str(python), *PEERS[name]])
         (home / ".installed").touch()
     return str(python)
 
 
-def call(command: list[str]) -> None:
+def run_command(command: list[str]) -> None:
     """Run a command to its end; subprocess.SubprocessError where it fails or takes too long."""
     subprocess.run(command, check=True, capture_output=True, text=True, timeout=SECONDS)  # noqa: S603 - our own
 
@@ -148,31 +150,33 @@ def call(command: list[str]) -> None:
 def _reason(error: subprocess.SubprocessError) -> str:
     lines = str(getattr(error, "stderr", "") or error).strip().splitlines()
     # What objects say while the interpreter goes is not why it went.
-    said = [line for line in lines if "shutting down" not in line and not line.startswith(" ")]
-    return said[-1][:120].replace("|", "/") if said else type(error).__name__
+    errors = [line for line in lines if "shutting down" not in line and not line.startswith(" ")]
+    return errors[-1][:120].replace("|", "/") if errors else type(error).__name__
 
 
-def _row(name: str, version: str, corpora: Sequence[Corpus], answers: Sequence[dict[str, Any]]) -> str:
+def _row(name: str, version: str, corpora: Sequence[PeerCorpus], answers: Sequence[dict[str, Any]]) -> str:
     evidence, gains = [], []
     for corpus, answer in zip(corpora, answers, strict=True):
         if corpus.conversation is not None:
             evidence += [
-                _within(corpus, corpus.conversation, asked, order)
+                _positions_within_budget(corpus, corpus.conversation, asked, order)
                 for asked, order in zip(corpus.asked, answer["orders"], strict=True)
             ]
         else:
-            gains += [
-                ndcg(query, order) for query, order in zip(corpus.judged, answer["orders"], strict=True)
-            ]
+            gains += [ndcg(query, order) for query, order in zip(corpus.judged, answer["orders"], strict=True)]
     shown = [f"{100 * mean(values):.1f}" if values else "" for values in (evidence, gains)]
     taken = median(value for answer in answers for value in answer["milliseconds"])
     return f"| {name} | {version} | {shown[0]} | {shown[1]} | {taken:.2f} |"
 
 
-def _within(corpus: Corpus, one: Conversation, asked: Asked, order: Sequence[int]) -> float:
-    said = "\n".join(corpus.texts[at] for at in order)[:CHARACTERS]
-    turns = [said_in.said(turn) for said_in in one.sessions for turn in asked.turns & said_in.turns.keys()]
-    return mean(turn in said for turn in turns)
+def _positions_within_budget(
+    corpus: PeerCorpus, conversation: Conversation, asked: AnnotatedQuestion, order: Sequence[int]
+) -> float:
+    context = "\n".join(corpus.texts[at] for at in order)[:CHARACTERS]
+    turns = [
+        said_in.text_of_turn(turn) for said_in in conversation.sessions for turn in asked.turns & said_in.turns.keys()
+    ]
+    return mean(turn in context for turn in turns)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,6 @@ for number, corpus in enumerate(given):
         began = time.process_time()
         found = collection.query(query_embeddings=[vector], n_results=min(corpus["limit"], len(ids)))
         taken.append(1000 * (time.process_time() - began))
-        orders.append([int(one) for one in found["ids"][0]])
+        orders.append([int(id_) for id_ in found["ids"][0]])
     corpora.append({"orders": orders, "milliseconds": taken})
 Path(sys.argv[2]).write_text(json.dumps({"version": chromadb.__version__, "corpora": corpora}))

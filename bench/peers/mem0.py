@@ -18,8 +18,8 @@ from mem0 import Memory
 class Known:
     """The vectors that were made before, in the place of its embedder."""
 
-    def __init__(self, known: dict[str, list[float]], config: Any) -> None:
-        self.known = {text.strip(): vector for text, vector in known.items()}
+    def __init__(self, vectors: dict[str, list[float]], config: Any) -> None:
+        self.known = {text.strip(): vector for text, vector in vectors.items()}
         self.config = config
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002 - its interface
@@ -43,9 +43,9 @@ with tempfile.TemporaryDirectory() as folder:
                 "history_db_path": f"{folder}/{number}.db",
             }
         )
-        known = dict(zip(corpus["texts"], corpus["vectors"], strict=True))
-        known |= dict(zip(corpus["queries"], corpus["query_vectors"], strict=True))
-        memory.embedding_model = Known(known, memory.embedding_model.config)
+        vectors = dict(zip(corpus["texts"], corpus["vectors"], strict=True))
+        vectors |= dict(zip(corpus["queries"], corpus["query_vectors"], strict=True))
+        memory.embedding_model = Known(vectors, memory.embedding_model.config)
         places = {text.strip(): at for at, text in enumerate(corpus["texts"])}
         for text in corpus["texts"]:
             memory.add(text, user_id="one", infer=False)
@@ -54,6 +54,6 @@ with tempfile.TemporaryDirectory() as folder:
             began = time.process_time()
             found = memory.search(query, filters={"user_id": "one"}, top_k=corpus["limit"], threshold=0.0)
             taken.append(1000 * (time.process_time() - began))
-            orders.append([places[one["memory"].strip()] for one in found["results"]])
+            orders.append([places[result["memory"].strip()] for result in found["results"]])
         corpora.append({"orders": orders, "milliseconds": taken})
 Path(sys.argv[2]).write_text(json.dumps({"version": version("mem0ai"), "corpora": corpora}))

@@ -26,6 +26,6 @@ for number, corpus in enumerate(given):
         began = time.process_time()
         found = client.query_points(name, query=vector, limit=corpus["limit"]).points
         taken.append(1000 * (time.process_time() - began))
-        orders.append([int(one.id) for one in found])
+        orders.append([int(point.id) for point in found])
     corpora.append({"orders": orders, "milliseconds": taken})
 Path(sys.argv[2]).write_text(json.dumps({"version": version("qdrant-client"), "corpora": corpora}))

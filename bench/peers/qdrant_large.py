@@ -20,8 +20,8 @@ vectors, questions = (np.load(path, mmap_mode="r") for path in sys.argv[1:3])
 client = QdrantClient(":memory:")
 client.create_collection("rows", vectors_config=VectorParams(size=vectors.shape[1], distance=Distance.COSINE))
 for start in range(0, len(vectors), BATCH):
-    some = vectors[start : start + BATCH].tolist()
-    client.upsert("rows", [PointStruct(id=start + at, vector=vector) for at, vector in enumerate(some)])
+    batch = vectors[start : start + BATCH].tolist()
+    client.upsert("rows", [PointStruct(id=start + at, vector=vector) for at, vector in enumerate(batch)])
 taken = []
 for question in questions:
     began = time.process_time()

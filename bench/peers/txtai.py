@@ -15,12 +15,12 @@ from txtai import Embeddings
 given = json.loads(Path(sys.argv[1]).read_text())
 corpora = []
 for corpus in given:
-    known = dict(zip(corpus["texts"], corpus["vectors"], strict=True))
-    known |= dict(zip(corpus["queries"], corpus["query_vectors"], strict=True))
+    vector_by_text = dict(zip(corpus["texts"], corpus["vectors"], strict=True))
+    vector_by_text |= dict(zip(corpus["queries"], corpus["query_vectors"], strict=True))
 
-    def vectors(texts: list[str], known: dict[str, list[float]] = known) -> np.ndarray:
-        """What was made before."""
-        return np.array([known[text] for text in texts], np.float32)
+    def vectors(texts: list[str], vector_by_text: dict[str, list[float]] = vector_by_text) -> np.ndarray:
+        """Return the index built before."""
+        return np.array([vector_by_text[text] for text in texts], np.float32)
 
     embeddings = Embeddings(method="external", transform=vectors, hybrid=True)
     embeddings.index((at, text, None) for at, text in enumerate(corpus["texts"]))

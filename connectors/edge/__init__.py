@@ -1,1 +1,1 @@
-"""What people and providers call: the OAuth callback, webhooks, the picker. Mounted beside the interface."""
+"""HTTP endpoints for browsers and providers, mounted beside the API: OAuth callback, webhooks, picker."""

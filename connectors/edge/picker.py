@@ -1,4 +1,4 @@
-"""/picker: a page on which a person chooses what a connector keeps in step. Its link opens it once."""
+"""Page /picker, on which a user selects the resources of a connector; its link opens it once."""
 
 import hmac
 from collections.abc import Mapping
@@ -13,46 +13,46 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from connectors.connecting import Connecting
-from connectors.edge.page import HEADERS, message
-from connectors.errors import ConnectorError, NotFetchedError
-from connectors.offers import PICKER, digest
-from connectors.ports import Entry, Provider
-from pipeline.connections import Connections
-from schemas.events import ConnectorChanged, ConnectorChoice
+from connectors.accounts.account_linking import PICKER_PATH, token_digest
+from connectors.accounts.connection_factory import ConnectionFactory
+from connectors.edge.html_page import SECURITY_HEADERS, message_page
+from connectors.errors import ConnectorError, ResourceFetchError
+from connectors.provider_interface import PickerEntry, Provider
+from pipeline.connector_registry import ConnectorRegistry
+from schemas.events import ConnectorChanged, SelectedItem
 
-COOKIE: Final = "recollect_picker"
-STAY: Final = timedelta(minutes=30)
-CHOICES: Final = 500
-"""Of one kind, as the interface allows."""
-_BODY: Final = 512 * 1024
+SESSION_COOKIE: Final = "recollect_picker"
+SESSION_LIFETIME: Final = timedelta(minutes=30)
+MAX_SELECTED_PER_KIND: Final = 500
+"""Limit per kind, the same as in the API."""
+_MAX_BODY_BYTES: Final = 512 * 1024
 _ASSETS: Final = Path(__file__).parent / "assets"
-_NOUNS: Final = {
+_PROVIDER_NAMES: Final = {
     "notion": "Notion",
     "google-drive": "Google Drive",
     "onedrive": "OneDrive",
     "gmail": "Gmail",
     "github": "GitHub",
 }
-_LATE: Final = "This link was used already or is too old. Ask for a new one."
+_LINK_EXPIRED_MESSAGE: Final = "This link was used already or is too old. Ask for a new one."
 
 
-class _Chosen(BaseModel):
+class _SelectedResource(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     id: Annotated[str, Field(min_length=1, max_length=1024)]
     name: Annotated[str, Field(max_length=1024)]
 
 
-class _Selection(BaseModel):
+class _SelectionRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    selection: dict[str, Annotated[list[_Chosen], Field(max_length=CHOICES)]]
+    selection: dict[str, Annotated[list[_SelectedResource], Field(max_length=MAX_SELECTED_PER_KIND)]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Session:
-    """A person at the picker of one connector."""
+class _PickerSession:
+    """Session of a user at the picker of one connector."""
 
     row: ConnectorChanged
     provider: Provider
@@ -61,156 +61,165 @@ class _Session:
 
 @dataclass(frozen=True, slots=True)
 class Picker:
-    """The routes' parts."""
+    """Handlers of the picker's routes."""
 
-    connections: Connections
-    connecting: Connecting
+    registry: ConnectorRegistry
+    connection_factory: ConnectionFactory
 
     async def page(self, request: Request) -> Response:
-        """The page; with a token it is opened: that works once, and leaves a cookie for half an hour."""
+        """Serve the page; a token in the URL is consumed and replaced by a session cookie of half an hour."""
         if (token := request.query_params.get("token")) is not None:
-            return await self._opened(request.path_params["connector"], token)
+            return await self._open_session(request.path_params["connector"], token)
         session = await self._session(request)
         if session is None:
-            return message("Nothing to choose here", _LATE, 403)
+            return message_page("Nothing to choose here", _LINK_EXPIRED_MESSAGE, 403)
         account = session.row.account.name if session.row.account else ""
         page = (_ASSETS / "picker.html").read_text()
         shown = {
-            "provider": _NOUNS.get(session.row.provider, session.row.provider),
+            "provider": _PROVIDER_NAMES.get(session.row.provider, session.row.provider),
             "account": account,
-            "base": f"{PICKER}/{session.row.id}",
-            "assets": f"{PICKER}/assets",
+            "base": f"{PICKER_PATH}/{session.row.id}",
+            "assets": f"{PICKER_PATH}/assets",
         }
         for name, value in shown.items():
             page = page.replace(f"[[{name}]]", escape(value))
-        return HTMLResponse(page, headers=HEADERS)
+        return HTMLResponse(page, headers=SECURITY_HEADERS)
 
     async def asset(self, request: Request) -> Response:
-        """The page's style and script."""
+        """Serve the page's stylesheet and script."""
         name = request.path_params["name"]
         kinds = {"picker.js": "text/javascript", "picker.css": "text/css"}
         if name not in kinds:
-            return message("Not found", "There is no such file.", 404)
-        return Response((_ASSETS / name).read_text(), media_type=kinds[name], headers=HEADERS)
+            return message_page("Not found", "There is no such file.", 404)
+        return Response((_ASSETS / name).read_text(), media_type=kinds[name], headers=SECURITY_HEADERS)
 
     async def entries(self, request: Request) -> Response:
-        """A page of what can be chosen: within `parent`, or what matches `q`."""
+        """List selectable entries within `parent` or matching `q`, one page at a time."""
         session = await self._session(request)
         if session is None:
-            return _refused()
+            return _session_expired()
         asked = request.query_params
         try:
-            connection = await self.connecting.connection(session.row)
+            connection = await self.connection_factory.connect(session.row)
             page = await session.provider.browse(
                 connection, asked.get("parent") or None, asked.get("q", "")[:200], asked.get("page") or None
             )
-        except (ConnectorError, NotFetchedError) as error:
-            return JSONResponse({"error": str(error)}, 502, HEADERS)
+        except (ConnectorError, ResourceFetchError) as error:
+            return JSONResponse({"error": str(error)}, 502, SECURITY_HEADERS)
         return JSONResponse(
-            {"entries": [_shown(entry) for entry in page.entries], "next": page.next}, headers=HEADERS
+            {"entries": [_entry_json(entry) for entry in page.entries], "next": page.next_page_token},
+            headers=SECURITY_HEADERS,
         )
 
     async def selection(self, request: Request) -> Response:
-        """What is chosen now; PUT replaces it, starts a run and ends the visit."""
+        """Return the selection; PUT replaces it, requests a run and ends the session."""
         session = await self._session(request)
         if session is None:
-            return _refused()
+            return _session_expired()
         if request.method == "GET":
             kinds = {
-                kind: [{"id": one.id, "name": one.name or one.id} for one in choices]
+                kind: [{"id": choice.id, "name": choice.name or choice.id} for choice in choices]
                 for kind, choices in (session.row.selection or {}).items()
             }
-            shown = {"selection": kinds, "limit": CHOICES, "kinds": list(session.provider.kinds)}
-            return JSONResponse(shown, headers=HEADERS)
-        return await self._chosen(request, session)
+            shown = {
+                "selection": kinds,
+                "limit": MAX_SELECTED_PER_KIND,
+                "kinds": list(session.provider.selection_kinds),
+            }
+            return JSONResponse(shown, headers=SECURITY_HEADERS)
+        return await self._save_selection(request, session)
 
-    async def _chosen(self, request: Request, session: _Session) -> Response:
-        # A form of another site can send neither this type nor, with SameSite, the cookie.
+    async def _save_selection(self, request: Request, session: _PickerSession) -> Response:
+        # A form on another site can send neither this content type nor, due to SameSite, the cookie.
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
-            return JSONResponse({"error": "Send JSON."}, 415, HEADERS)
+            return JSONResponse({"error": "Send JSON."}, 415, SECURITY_HEADERS)
         body = await request.body()
-        if len(body) > _BODY:
-            return JSONResponse({"error": "Too much at once."}, 413, HEADERS)
+        if len(body) > _MAX_BODY_BYTES:
+            return JSONResponse({"error": "Too much at once."}, 413, SECURITY_HEADERS)
         try:
-            given = _Selection.model_validate_json(body).selection
+            given = _SelectionRequest.model_validate_json(body).selection
         except ValidationError:
             return JSONResponse(
-                {"error": f"At most {CHOICES} of a kind, each with id and name."}, 400, HEADERS
+                {"error": f"At most {MAX_SELECTED_PER_KIND} of a kind, each with id and name."},
+                400,
+                SECURITY_HEADERS,
             )
-        if strange := sorted(given.keys() - set(session.provider.kinds)):
-            return JSONResponse({"error": f"There are no {', '.join(strange)} here."}, 400, HEADERS)
+        if strange := sorted(given.keys() - set(session.provider.selection_kinds)):
+            return JSONResponse({"error": f"There are no {', '.join(strange)} here."}, 400, SECURITY_HEADERS)
         chosen = {
-            kind: tuple(ConnectorChoice(id=one.id, name=one.name) for one in some)
-            for kind, some in given.items()
+            kind: tuple(SelectedItem(id=choice.id, name=choice.name) for choice in choices)
+            for kind, choices in given.items()
         }
-        row = await self.connections.change(
+        row = await self.registry.modify(
             session.row.id,
-            lambda before: before.model_copy(update={"selection": chosen, "revision": before.revision + 1}),
+            lambda before: before.model_copy(
+                update={"selection": chosen, "selection_revision": before.selection_revision + 1}
+            ),
         )
         if row is None:
-            return _refused()
-        await self.connections.trigger(row, "manual")
-        await self.connecting.secrets.put(row.id, "visit", None)
-        return JSONResponse({"return": session.return_url}, headers=HEADERS)
+            return _session_expired()
+        await self.registry.request_sync(row, "manual")
+        await self.connection_factory.secret_store.set_value(row.id, "visit", None)
+        return JSONResponse({"return": session.return_url}, headers=SECURITY_HEADERS)
 
-    async def _opened(self, connector: str, token: str) -> Response:
+    async def _open_session(self, connector: str, token: str) -> Response:
         session = token_urlsafe(32)
-        now = self.connections.now()
+        now = self.registry.now()
         opened: list[bool] = []
 
         def use(values: dict[str, Any]) -> dict[str, Any] | None:
             kept = values.get("picker")
-            if kept is None or not _fits(kept, "token", token, now):
+            if kept is None or not _is_valid_token(kept, "token", token, now):
                 return None
             opened.append(True)
             del values["picker"]
-            stay = {"session": digest(session), "until": (now + STAY).isoformat()}
+            stay = {"session": token_digest(session), "until": (now + SESSION_LIFETIME).isoformat()}
             return {**values, "visit": {**stay, "return_url": kept["return_url"]}}
 
-        if self.connections.found(connector) is not None:
-            await self.connecting.secrets.change(connector, use)
+        if self.registry.find_active(connector) is not None:
+            await self.connection_factory.secret_store.update(connector, use)
         if not opened:
-            return message("Nothing to choose here", _LATE, 403)
-        answer = RedirectResponse(f"{PICKER}/{connector}", 303, {"Referrer-Policy": "no-referrer"})
+            return message_page("Nothing to choose here", _LINK_EXPIRED_MESSAGE, 403)
+        answer = RedirectResponse(f"{PICKER_PATH}/{connector}", 303, {"Referrer-Policy": "no-referrer"})
         answer.set_cookie(
-            COOKIE,
+            SESSION_COOKIE,
             session,
-            max_age=int(STAY.total_seconds()),
-            path=f"{PICKER}/{connector}",
-            secure=self.connecting.address.startswith("https://"),
+            max_age=int(SESSION_LIFETIME.total_seconds()),
+            path=f"{PICKER_PATH}/{connector}",
+            secure=self.connection_factory.public_url.startswith("https://"),
             httponly=True,
-            # Lax: the page is opened from a link on somebody else's; what changes anything is a PUT of JSON.
+            # Lax, because links on other sites open the page; changes need a PUT of JSON.
             samesite="lax",
         )
         return answer
 
-    async def _session(self, request: Request) -> _Session | None:
-        row = self.connections.found(request.path_params["connector"])
+    async def _session(self, request: Request) -> _PickerSession | None:
+        row = self.registry.find_active(request.path_params["connector"])
         if row is None or row.status != "active":
             return None
-        kept = (await self.connecting.secrets.read(row.id)).get("visit")
-        cookie = request.cookies.get(COOKIE, "")
-        provider = self.connecting.providers.get(row.provider)
-        if kept is None or provider is None or not _fits(kept, "session", cookie, self.connections.now()):
+        kept = (await self.connection_factory.secret_store.read(row.id)).get("visit")
+        cookie = request.cookies.get(SESSION_COOKIE, "")
+        provider = self.connection_factory.providers.get(row.provider)
+        if kept is None or provider is None or not _is_valid_token(kept, "session", cookie, self.registry.now()):
             return None
-        return _Session(row, provider, kept["return_url"])
+        return _PickerSession(row, provider, kept["return_url"])
 
 
-def _fits(kept: Mapping[str, Any], what: str, given: str, now: datetime) -> bool:
-    if what not in kept or datetime.fromisoformat(kept["until"]) <= now:
+def _is_valid_token(stored: Mapping[str, Any], field: str, given: str, now: datetime) -> bool:
+    if field not in stored or datetime.fromisoformat(stored["until"]) <= now:
         return False
-    return hmac.compare_digest(str(kept[what]), digest(given))
+    return hmac.compare_digest(str(stored[field]), token_digest(given))
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
+def _entry_json(entry: PickerEntry) -> dict[str, Any]:
     return {
         "id": entry.id,
         "name": entry.name,
         "kind": entry.kind,
         "detail": entry.detail,
-        "opens": entry.opens,
+        "opens": entry.expandable,
     }
 
 
-def _refused() -> Response:
-    return JSONResponse({"error": "This visit has ended. Ask for a new link."}, 403, HEADERS)
+def _session_expired() -> Response:
+    return JSONResponse({"error": "This visit has ended. Ask for a new link."}, 403, SECURITY_HEADERS)

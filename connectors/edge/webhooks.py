@@ -1,4 +1,4 @@
-"""/webhooks: what providers send when something changed. Checked, answered at once, one run for many."""
+"""Endpoint /webhooks for change notifications: verified, answered at once, coalesced into runs."""
 
 import asyncio
 import logging
@@ -10,144 +10,158 @@ from typing import Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
-from connectors import handshakes
-from connectors.connecting import Connecting
-from connectors.errors import ConnectorError, ForgedError
-from connectors.ports import Delivery, Hint, Provider, Receipt, Subscription
-from connectors.subscriptions import subscription_of
-from pipeline.connections import Connections
+from connectors.accounts import verification_tokens
+from connectors.accounts.connection_factory import ConnectionFactory
+from connectors.accounts.webhook_subscriptions import load_subscription
+from connectors.errors import ConnectorError, WebhookVerificationError
+from connectors.provider_interface import (
+    ChangeHint,
+    Provider,
+    VerifiedDelivery,
+    WebhookDelivery,
+    WebhookSubscription,
+)
+from pipeline.connector_registry import ConnectorRegistry
 from schemas.events import ConnectorChanged
 
-SECONDS: Final = 8.0
-"""For the whole check: providers wait for ten at most."""
-OLDEST: Final = timedelta(minutes=10)
-_REMEMBERED: Final = 10_000
-_AT_ONCE: Final = 8
+TIMEOUT_SECONDS: Final = 8.0
+"""Time limit of verification; providers wait ten seconds at most."""
+MAX_DELIVERY_AGE: Final = timedelta(minutes=10)
+_MAX_REMEMBERED_DELIVERIES: Final = 10_000
+_MAX_CONCURRENT: Final = 8
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Webhooks:
-    """The route's parts."""
+class WebhookReceiver:
+    """Handler of the webhook routes."""
 
-    connections: Connections
-    connecting: Connecting
-    _seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
-    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
+    registry: ConnectorRegistry
+    connection_factory: ConnectionFactory
+    _recent_deliveries: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MAX_CONCURRENT))
 
-    async def answer(self, request: Request) -> Response:
-        """What the provider wants to hear; 401 for what is not genuine, 413 for what is too large."""
+    async def handle(self, request: Request) -> Response:
+        """Verify a delivery and answer as the provider expects; 401 if forged, 413 if too large."""
         name, connector = request.path_params["provider"], request.path_params.get("connector")
-        provider = self.connecting.providers.get(name)
-        row = None if connector is None else self.connections.found(connector)
+        provider = self.connection_factory.providers.get(name)
+        row = None if connector is None else self.registry.find_active(connector)
         if provider is None or (connector is not None and (row is None or row.provider != name)):
-            return _said(404, "There is nobody here for this.")
+            return _text_response(404, "There is nobody here for this.")
         try:
-            async with asyncio.timeout(SECONDS), self._slots:
-                return await self._received(request, provider, row)
+            async with asyncio.timeout(TIMEOUT_SECONDS):
+                # Read before a slot is taken: whoever sends slowly must not keep others from being verified.
+                body = await _read_body(request, provider.max_delivery_bytes)
+                if body is None:
+                    return _text_response(413, f"More than {provider.max_delivery_bytes:,} bytes.")
+                async with self._slots:
+                    return await self._verify(request, body, provider, row)
         except TimeoutError:
-            return _said(503, "Too busy. Send it again.")
+            return _text_response(503, "Too busy. Send it again.")
         except ClientDisconnect:
-            return _said(400, "The request ended early.")
+            return _text_response(400, "The request ended early.")
 
-    async def _received(self, request: Request, provider: Provider, row: ConnectorChanged | None) -> Response:
-        body = await _body(request, provider.delivery_bytes)
-        if body is None:
-            return _said(413, f"More than {provider.delivery_bytes:,} bytes.")
+    async def _verify(
+        self, request: Request, body: bytes, provider: Provider, row: ConnectorChanged | None
+    ) -> Response:
         try:
-            receipt = await provider.receive(
-                Delivery(
+            receipt = await provider.verify_delivery(
+                WebhookDelivery(
                     method=request.method,
                     headers={key.lower(): value for key, value in request.headers.items()},
                     query=dict(request.query_params),
                     body=body,
-                    at=self.connections.now(),
+                    received_at=self.registry.now(),
                     subscription=await self._subscription(row),
                 )
             )
-            _refuse_late(receipt, self.connections.now())
-            await self._take(receipt, provider, row)
-        except ForgedError as error:
+            _reject_stale(receipt, self.registry.now())
+            await self._process(receipt, provider, row)
+        except WebhookVerificationError as error:
             log.warning("A delivery to %s was refused: %s", request.url.path, error)
-            return _said(401, "This is not genuine.")
+            return _text_response(401, "This is not genuine.")
         except ConnectorError as error:
             log.warning("A delivery to %s could not be checked: %s", request.url.path, error)
-            return _said(503, "This can't be checked now. Send it again.")
-        reply = receipt.reply
+            return _text_response(503, "This can't be checked now. Send it again.")
+        reply = receipt.response
         return Response(reply.body, reply.status, media_type=reply.media_type)
 
-    async def _take(self, receipt: Receipt, provider: Provider, row: ConnectorChanged | None) -> None:
-        if receipt.handshake is not None:
-            await handshakes.keep(self.connecting.secrets, provider.name, receipt.handshake)
+    async def _process(self, receipt: VerifiedDelivery, provider: Provider, row: ConnectorChanged | None) -> None:
+        if receipt.verification_token is not None:
+            await verification_tokens.store_token(
+                self.connection_factory.secret_store, provider.name, receipt.verification_token
+            )
             log.info("%s sent its verification token: `recollect connectors handshakes`.", provider.name)
-        if receipt.id is not None and self._is_known(f"{provider.name}/{receipt.id}"):
+        if receipt.delivery_id is not None and self._is_duplicate(f"{provider.name}/{receipt.delivery_id}"):
             return
         for hint in receipt.hints:
-            for one in self._meant(hint, provider, row):
-                await self._ask(one, hint)
+            for connector in self._target_connectors(hint, provider, row):
+                await self._trigger_sync(connector, hint)
 
-    def _meant(self, hint: Hint, provider: Provider, row: ConnectorChanged | None) -> list[ConnectorChanged]:
-        if hint.by == "connector":
+    def _target_connectors(
+        self, hint: ChangeHint, provider: Provider, row: ConnectorChanged | None
+    ) -> list[ConnectorChanged]:
+        if hint.target == "connector":
             return [row] if row is not None and row.status == "active" else []
         return [
-            one
-            for one in self.connections.catalog.connectors()
-            if one.provider == provider.name
-            and one.status == "active"
-            and self.connections.is_alive(one)
-            and (_is_account(one, hint.key) if hint.by == "account" else _has_selected(one, hint.key))
+            connector
+            for connector in self.registry.catalog.connectors()
+            if connector.provider == provider.name
+            and connector.status == "active"
+            and self.registry.is_active(connector)
+            and (_is_account(connector, hint.key) if hint.target == "account" else _has_selected(connector, hint.key))
         ]
 
-    async def _ask(self, row: ConnectorChanged, hint: Hint) -> None:
-        """A run, unless one waits already: that will see this change too."""
-        async with self.connections.locks.hold(f"connector-ask/{row.id}"):
-            waiting = [run for run in (await self.connections.runs(row.id)).runs if run.queued]
-            if not any(run.full or not hint.full for run in waiting):
-                await self.connections.trigger(row, "event", full=hint.full)
+    async def _trigger_sync(self, row: ConnectorChanged, hint: ChangeHint) -> None:
+        """Request a run unless one is queued already, which will include this change."""
+        async with self.registry.locks.acquire(f"connector-ask/{row.id}"):
+            waiting = [run for run in (await self.registry.load_runs(row.id)).runs if run.queued]
+            if not any(run.full or not hint.requires_full_sync for run in waiting):
+                await self.registry.request_sync(row, "event", full=hint.requires_full_sync)
 
-    async def _subscription(self, row: ConnectorChanged | None) -> Subscription | None:
+    async def _subscription(self, row: ConnectorChanged | None) -> WebhookSubscription | None:
         if row is None:
             return None
-        kept = (await self.connecting.secrets.read(row.id)).get("subscription")
-        return None if kept is None else subscription_of(kept)
+        kept = (await self.connection_factory.secret_store.read(row.id)).get("subscription")
+        return None if kept is None else load_subscription(kept)
 
-    def _is_known(self, delivery: str) -> bool:
-        """Whether it was taken before; a repetition beyond what is remembered costs a run, no more."""
-        known = delivery in self._seen
-        self._seen[delivery] = None
-        self._seen.move_to_end(delivery)
-        if len(self._seen) > _REMEMBERED:
-            self._seen.popitem(last=False)
-        return known
+    def _is_duplicate(self, delivery: str) -> bool:
+        """Return whether a delivery id was seen recently; a forgotten duplicate only costs a run."""
+        is_known = delivery in self._recent_deliveries
+        self._recent_deliveries[delivery] = None
+        self._recent_deliveries.move_to_end(delivery)
+        if len(self._recent_deliveries) > _MAX_REMEMBERED_DELIVERIES:
+            self._recent_deliveries.popitem(last=False)
+        return is_known
 
 
 def _is_account(row: ConnectorChanged, key: str) -> bool:
-    return row.account is not None and row.account.key == key
+    return row.account is not None and row.account.webhook_id == key
 
 
 def _has_selected(row: ConnectorChanged, key: str) -> bool:
     return any(choice.id == key for choices in (row.selection or {}).values() for choice in choices)
 
 
-def _refuse_late(receipt: Receipt, now: datetime) -> None:
-    """A signature is good for minutes: later it is somebody's recording."""
-    if receipt.sent_at is not None and abs(now - receipt.sent_at) > OLDEST:
-        raise ForgedError(f"It was sent at {receipt.sent_at.isoformat()}.")
+def _reject_stale(receipt: VerifiedDelivery, now: datetime) -> None:
+    """Reject a delivery older than the allowed age: it may be replayed."""
+    if receipt.sent_at is not None and abs(now - receipt.sent_at) > MAX_DELIVERY_AGE:
+        raise WebhookVerificationError(f"It was sent at {receipt.sent_at.isoformat()}.")
 
 
-async def _body(request: Request, limit: int) -> bytes | None:
-    """None: it is larger than that."""
-    told = request.headers.get("content-length", "")
-    if told.isdigit() and int(told) > limit:
+async def _read_body(request: Request, max_bytes: int) -> bytes | None:
+    """Read the request's body; None if it is larger than `max_bytes`."""
+    content_length = request.headers.get("content-length", "")
+    if content_length.isdigit() and int(content_length) > max_bytes:
         return None
     body = bytearray()
     async for part in request.stream():
         body += part
-        if len(body) > limit:
+        if len(body) > max_bytes:
             return None
     return bytes(body)
 
 
-def _said(status: int, text: str) -> Response:
+def _text_response(status: int, text: str) -> Response:
     return PlainTextResponse(text, status)

@@ -1,1 +1,1 @@
-"""One module per source: what its API calls things, and where its traps are."""
+"""Providers: one package per source with its API client, content conversion and sync."""

@@ -19,9 +19,7 @@ class Memory(BaseRetriever):
     namespace: str
     limit: int = 5
 
-    def _get_relevant_documents(
-        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
-    ) -> list[Document]:
+    def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         results = Supermemory().search(self.namespace, query=query, limit=self.limit).results
         return [
             Document(

@@ -20,9 +20,7 @@ class Memory(BaseRetriever):
         super().__init__()
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        results = (
-            Supermemory().search(self._namespace, query=query_bundle.query_str, limit=self._limit).results
-        )
+        results = Supermemory().search(self._namespace, query=query_bundle.query_str, limit=self._limit).results
         return [
             NodeWithScore(
                 node=TextNode(id_=result.id, text=result.memory or result.chunk or ""),

@@ -40,6 +40,4 @@ for _ in range(5):
         query = json.loads(call.function.arguments)["query"]
         results = memory.search(who, query=query, limit=5).results
         text = "\n".join(result.memory or result.chunk or "" for result in results)
-        messages.append(
-            {"role": "tool", "tool_call_id": call.id, "content": text or "Nothing is known of it."}
-        )
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": text or "Nothing is known of it."})

@@ -1,144 +1,156 @@
-"""What the service asks of a bus: the embedded log and Kafka both are one and pass one contract suite."""
+"""Interface of the event bus. The embedded log and Kafka implement it and pass one contract suite."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
+from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord
 from pipeline.ports import Position
-from pipeline.records import DeadLetter, Entry, RawRecord
 from pipeline.stage import Record, Stage
 from schemas.base import Event
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
-Handle = Callable[[Sequence[Record[E]]], Awaitable[None]]
-"""What a follower does with records of a partition, in order; a record may come again after a restart."""
+RecordHandler = Callable[[Sequence[Record[E]]], Awaitable[None]]
+"""Callback for followed records of a partition, in order; a record may come again after a restart."""
 
 
 class Follower(Protocol):
     """A topic that is being followed."""
 
-    async def current(self) -> None:
-        """Wait until all that was published before this call has been handed over."""
+    async def catch_up(self) -> None:
+        """Wait until the callback has handled every record published before this call."""
+        ...
+
+    async def wait_for(self, next_offsets: Mapping[int, int]) -> None:
+        """Wait until the callback has handled every record before these offsets (by partition)."""
         ...
 
 
 class Bus(Protocol):
-    """Publisher, runner of stages and keeper of dead letters. A topic by name where bytes are meant."""
+    """Publisher of events, runner of stages, store of dead letters. Methods on bytes take topic names."""
 
     @property
     def partitions(self) -> int:
-        """Partitions of a topic that is not `single`."""
+        """Number of partitions of a topic that is not `single_partition`."""
         ...
 
     @property
     def description(self) -> str:
-        """What it is and where, for people."""
+        """Kind and location of the bus, for the operator."""
         ...
 
     @property
-    def trouble(self) -> str | None:
-        """Why nothing can be published now, for people; None: it can, as far as is known."""
+    def health_issue(self) -> str | None:
+        """Reason why nothing can be published now, for the operator; None if no problem is known."""
         ...
 
     @property
-    def nbytes(self) -> int | None:
-        """Bytes on this machine's disk; None: the log is elsewhere. May look at files: for a thread."""
+    def disk_bytes(self) -> int | None:
+        """Bytes on this machine's disk; None if the log is elsewhere. Reads the disk: call it in a thread."""
         ...
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
-        """Append (key, event) pairs in order; durable on return. OutageError when that can't be had."""
+        """Append (key, event) pairs in order; durable on return. OutageError if the log can't be written."""
         ...
 
-    async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
-        """Append raw bytes, as `publish` does."""
+    async def append(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
+        """Append raw records in order; durable on return. OutageError if the log can't be written."""
         ...
 
     async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None:
-        """Feed the stages until cancelled, or until every one has consumed all there is."""
+        """Run the stages until cancelled; with `until_idle`, until every stage has consumed every record."""
         ...
 
     async def drain(self) -> None:
-        """Hand no more to stages; returns when the batches under way are committed. Then cancel `run`."""
+        """Start no more batches and wait until those in progress are committed. Cancel `run` afterwards."""
         ...
 
-    async def foresee(self, stages: Sequence[Stage[Any]]) -> None:
-        """Let these stages, in this order, show what they have yet to handle. Before `run`."""
+    async def apply_optimistically(self, stages: Sequence[Stage[Any]]) -> None:
+        """Pass each stage, in order, its unhandled records by `Stage.apply_optimistically`. Before `run`."""
         ...
 
-    def follow(self, topic: Topic[E], handle: Handle[E]) -> AbstractAsyncContextManager[Follower]:
-        """Hand over every record of the topic, from its start, and what is published later.
+    def follow(
+        self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
+    ) -> AbstractAsyncContextManager[Follower]:
+        """Pass the records of the topic, from its start and as published later, to `handle`.
 
-        Belongs to no group: each process that follows gets all of it. What can't be decoded is left out.
+        `start`: the first offset of each partition that does not begin at its start. Follows without a
+        consumer group, so every process gets every record. Undecodable records are skipped.
         """
         ...
 
-    async def reached(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """Wait until the group has handled (or parked) the record at this offset."""
+    async def wait_until_consumed(self, group: str, topic: str, partition: int, offset: int) -> None:
+        """Wait until the group has handled or dead-lettered the record at this offset."""
+        ...
+
+    async def positions(self, group: str, topic: str) -> Mapping[int, int]:
+        """Return the offset of the first unhandled record of each partition where the group has a position."""
         ...
 
     async def lag(self, stages: Sequence[Stage[Any]] = ()) -> Mapping[str, Mapping[tuple[str, int], int]]:
-        """Records not yet consumed, per group and (topic, partition); 0 where it is up to date.
+        """Count unconsumed records per group and (topic, partition); 0 if up to date.
 
-        Of groups that have positions, and of these stages' groups: one without lags by all there is.
+        Covers groups with positions and those of `stages`; without a position, a group lags by every record.
         """
         ...
 
-    async def ends(self, topic: str) -> Mapping[int, int]:
-        """Per partition of the topic, the offset that its next record will get."""
+    async def end_offsets(self, topic: str) -> Mapping[int, int]:
+        """Return the offset of the next record of each partition."""
         ...
 
     async def depth(self, topic: str) -> int:
-        """How many records the topic holds now; of a `.dlq` topic, how many were not given back."""
+        """Count the records of the topic; of a `.dlq` topic, those not redriven or dropped."""
         ...
 
     async def rewind(self, group: str, topic: str) -> None:
-        """Let the group read the topic again from its start. Durable on return."""
+        """Move the group back to the start of the topic. Durable on return."""
         ...
 
-    async def adopt(self, group: str, topic: str, other: str) -> None:
-        """Let a group that does not run begin where another one is now. Durable on return."""
+    async def copy_offsets(self, group: str, topic: str, source_group: str) -> None:
+        """Set the position of an idle group to that of another. Durable on return; ValueError if it runs."""
         ...
 
-    async def forget(self, group: str) -> None:
-        """Drop the positions of a group that does not run and will not come back."""
+    async def delete_group(self, group: str) -> None:
+        """Delete the positions of an idle group; retention no longer waits for it. ValueError if it runs."""
         ...
 
     def read(
         self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
     ) -> AsyncGenerator[RawRecord, None]:
-        """What there was when asked, partition by partition, each from offset `start` to before `end`."""
+        """Read the records present at the call, by partition, with offsets in [start, end)."""
         ...
 
-    async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
-        """The record at this offset of the key's partition; None where there is none, or none any more."""
+    async def read_record(self, topic: str, key: str, offset: int) -> RawRecord | None:
+        """Return the record at this offset of the key's partition; None if there is none (any more)."""
         ...
 
-    def since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
-        """The records of the key's partition from the first one written at that moment or later."""
+    def records_since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
+        """Read the key's partition from the first record written at `moment` or later."""
         ...
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
-        """Parked records of a topic (its own name, not the `.dlq`), or of all; oldest first per topic."""
+        """List dead letters of a topic (its name without `.dlq`) or of all; oldest first per topic."""
         ...
 
-    async def redrive(
-        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
-    ) -> int:
-        """Give parked records back to their topic, those with these ids if any; how many there were."""
+    async def redrive(self, topic: str | None = None, limit: int = 1000, *, ids: Collection[str] | None = None) -> int:
+        """Send dead letters (those with these ids, if given) back to their topic; return their number.
+
+        A redriven record keeps its original position, so stages treat it as a late redelivery.
+        """
         ...
 
-    async def drop(
-        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    async def drop_dead_letters(
+        self, topic: str | None = None, limit: int = 1000, *, ids: Collection[str] | None = None
     ) -> int:
-        """Let go of parked records, those with these ids if any; how many there were."""
+        """Discard dead letters (those with these ids, if given); return their number."""
         ...
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
-        """Apply retention and compaction; how many records went. A broker does it by itself: 0."""
+        """Apply retention and compaction; return the number of removed records (0 on Kafka)."""
         ...
 
     async def close(self) -> None:
-        """Write what waits and let go. Stop `run` first."""
+        """Flush pending writes and release resources. Stop `run` first."""
         ...

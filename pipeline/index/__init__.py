@@ -1,1 +1,1 @@
-"""The hot cache: one namespace in memory, searched in a millisecond."""
+"""The namespace index: one namespace in memory, searched in a millisecond."""

@@ -1,1 +1,1 @@
-"""Profiles: what is known of whoever a namespace is about, kept up to date as its memories change."""
+"""Profiles: facts about the subject of a namespace, maintained as its memories change."""

@@ -1,1 +1,1 @@
-"""The consumer stages. Each imports ports only."""
+"""The consumer stages, written against ports."""

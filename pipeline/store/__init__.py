@@ -1,25 +1,26 @@
 """The durable store: LanceDB tables with one writer each, behind `pipeline.ports`."""
 
-from pipeline.store.lean import spare_catalog_client
-
-spare_catalog_client()  # before anything imports lancedb
-
-from pipeline.store.catalog import Catalog  # noqa: E402 - see above
-from pipeline.store.chunks import Chunks  # noqa: E402
-from pipeline.store.documents import Documents  # noqa: E402
-from pipeline.store.memories import Memories  # noqa: E402
-from pipeline.store.meta import StoreMismatchError  # noqa: E402
-from pipeline.store.opening import Store, open_locks, open_store  # noqa: E402
-from pipeline.store.operations import Operations  # noqa: E402
-from pipeline.store.pages import Page  # noqa: E402
+from pipeline.store.lancedb.store_properties import StoreMismatchError
+from pipeline.store.multi_process.row_overlay import LoggedChange
+from pipeline.store.multi_process.shared_table import SharedTable
+from pipeline.store.store import Store
+from pipeline.store.store_factory import open_locks, open_store
+from pipeline.store.tables.chunk_table import ShardedChunkTable
+from pipeline.store.tables.document_table import ShardedDocumentTable
+from pipeline.store.tables.memory_table import ShardedMemoryTable
+from pipeline.store.tables.operation_repository import OperationRepository
+from pipeline.store.tables.settings_catalog import SettingsCatalog
+from pipeline.store.tables.table_pagination import Page
 
 __all__ = [
-    "Catalog",
-    "Chunks",
-    "Documents",
-    "Memories",
-    "Operations",
+    "LoggedChange",
+    "OperationRepository",
     "Page",
+    "SettingsCatalog",
+    "ShardedChunkTable",
+    "ShardedDocumentTable",
+    "ShardedMemoryTable",
+    "SharedTable",
     "Store",
     "StoreMismatchError",
     "open_locks",

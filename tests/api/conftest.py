@@ -1,4 +1,4 @@
-"""The interface on a real log and a real store, with the clock standing still."""
+"""Fixtures: the API on a real log and a real store, with a fixed clock."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,136 +12,142 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from api.app import create_app
-from api.audit import Audit
-from api.guards import Guards
-from api.keys import Keyring
-from api.queries.events import Trail
-from api.queries.explaining import Explaining
-from api.queries.origins import Origins
-from api.queries.profile import Profiling
-from api.queries.search import Models, found
-from api.state import Serving, State
-from pipeline.bus.log import LogBus
-from pipeline.index.cache import NamespaceCache
-from pipeline.measuring import Measuring
-from pipeline.memory.keeper import Keeper
-from pipeline.memory.ledger import Ledger
-from pipeline.metrics import Metrics
-from pipeline.profile.view import Profiles
+from api.application import create_app
+from api.dependencies.app_state import AppState, CurrentAppState, Queries
+from api.explain.event_locator import EventLocator
+from api.explain.origin_tracer import OriginTracer
+from api.explain.query_explainer import QueryExplainer
+from api.policies.api_keys import ApiKeyAuthenticator
+from api.policies.audit_log import AuditLog
+from api.policies.request_policies import RequestPolicies
+from api.search.profile_query import ProfileQuery
+from api.search.search_query import SearchModels, search_namespace
+from pipeline.bus.sqlite.bus import SqliteBus
+from pipeline.health import HealthService
+from pipeline.index.namespace_index_cache import NamespaceIndexCache
+from pipeline.memory.versioning.fact_lookup import FactLookup
+from pipeline.memory.versioning.memory_repository import MemoryRepository
+from pipeline.profile.profile_cache import ProfileCache
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
+from pipeline.runtime.metrics import Metrics
 from pipeline.store import Store, open_store
-from pipeline.store.blobs import FolderBlobs
-from tests.api.answers import StaticQueries
-from tests.api.rows import key
-from tests.contract import Client
-from tests.fakes import FixedClock, HashingEmbedder
+from pipeline.store.blobs.blob_store import FolderBlobs
+from tests.support.contract_client import ContractClient
+from tests.support.fakes import FixedClock, HashingEmbedder
+from tests.support.static_queries import StaticQueries
+from tests.support.submissions import follow_submissions
+from tests.support.table_rows import key
 
 Row = TypeVar("Row")
 ADMIN = "rk_the_admin_key_of_the_tests"
 
 
-def _become(rows: list[Row], _group: str, _held: list[Row]) -> list[Row]:
+def _replace_rows(rows: list[Row], _group: str, _held: list[Row]) -> list[Row]:
     return rows
 
 
 @dataclass(frozen=True)
 class Service:
-    """What a test may look into."""
+    """Application of a test with the parts it may inspect."""
 
     app: FastAPI
-    state: State
+    state: AppState
     store: Store
-    bus: LogBus
+    bus: SqliteBus
     clock: FixedClock
     queries: StaticQueries
 
-    async def hold(self, *rows: ChunkRow | MemoryRow) -> None:
-        """Put rows into the store, as the pipeline does when it is done."""
+    async def store_rows(self, *rows: ChunkRow | MemoryRow) -> None:
+        """Store rows, as the pipeline does."""
         for row in rows:
             if isinstance(row, ChunkRow):
                 held = (await self.store.chunks.get([row.document])).get(row.document, [])
-                await self.store.chunks.update([row.document], partial(_become, [*held, row]))
+                await self.store.chunks.update([row.document], partial(_replace_rows, [*held, row]))
             else:
-                await self.store.memories.update([row.id], partial(_become, [row]))
+                await self.store.memories.update([row.id], partial(_replace_rows, [row]))
 
-    async def finish(self, *documents: str, **fields: Any) -> None:
-        """Let alice's documents be done, with the text that was submitted."""
+    async def mark_documents_done(self, *documents: str, **fields: Any) -> None:
+        """Set alice's documents to done, with their submitted text."""
 
         def done(_: str, held: list[DocumentRow]) -> list[DocumentRow]:
             text = held[0].source.text if held[0].source else None
-            made = {
+            changes = {
                 "text": text,
                 "text_seq": held[0].content_seq,
                 "status": "done",
-                "dreaming": False,
+                "extraction_pending": False,
                 **fields,
             }
-            return [replace(held[0], **made)]
+            return [replace(held[0], **changes)]
 
-        await self.store.documents.update([key(one) for one in documents], done)
+        await self.store.documents.update([key(document) for document in documents], done)
 
 
-def explaining(store: Store, cache: NamespaceCache, clock: FixedClock) -> Explaining:
+def make_explainer(store: Store, cache: NamespaceIndexCache, clock: FixedClock) -> QueryExplainer:
     embedder = HashingEmbedder(4)
-    profiles = Profiles(
+    profiles = ProfileCache(
         documents=store.documents,
         memories=store.memories,
         catalog=store.catalog,
         embedder=embedder,
         clock=clock,
     )
-    models = Models(embedder)
-    return Explaining(
-        partial(found, cache, models, clock),
+    models = SearchModels(embedder)
+    return QueryExplainer(
+        partial(search_namespace, cache, models, clock),
         cache,
-        Profiling(profiles, cache, clock),
+        ProfileQuery(profiles, cache, clock),
         models,
         clock,
     )
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Service]:
-    """A service on this folder."""
+async def open_service(folder: Path) -> AsyncIterator[Service]:
+    """Open a service on a folder."""
     clock, queries = FixedClock(), StaticQueries()
     metrics = Metrics()
-    bus = await LogBus.open(folder / "log", partitions=2, clock=clock, observer=metrics)
+    bus = await SqliteBus.open(folder / "log", partitions=2, clock=clock, observer=metrics)
     store = await open_store(str(folder / "tables"), dimensions=4, shards=1)
     writers = asyncio.create_task(store.run())
-    cache = NamespaceCache(
+    cache = NamespaceIndexCache(
         store.documents, store.chunks, store.memories, store.catalog, 1024 * 1024, folder=folder / "index"
     )
-    state = State(
+    submissions = follow_submissions(bus, store.documents)
+    state = AppState(
         publisher=bus,
         documents=store.documents,
         chunks=store.chunks,
         memories=store.memories,
         catalog=store.catalog,
         operations=store.operations,
-        keeper=Keeper(store.memories, Ledger(store.memories), store.catalog),
+        memory_repository=MemoryRepository(store.memories, FactLookup(store.memories), store.catalog),
         blobs=FolderBlobs(folder / "blobs"),
         clock=clock,
-        keyring=Keyring(store.catalog, ADMIN),
-        search=queries.search,
-        profile=queries.profile,
-        related=queries.related,
-        matching=queries.matching,
-        explaining=explaining(store, cache, clock),
-        origins=Origins(cache, store.documents, store.chunks, store.memories, Trail(bus), "none"),
-        health=Measuring(bus, store, cache, metrics, folder),
+        keyring=ApiKeyAuthenticator(store.catalog, ADMIN),
+        queries=Queries(
+            search=queries.search,
+            build_profile=queries.profile,
+            find_related=queries.related,
+            find_semantic_matches=queries.semantic_matches,
+            explainer=make_explainer(store, cache, clock),
+            provenance=OriginTracer(cache, store.documents, store.chunks, store.memories, EventLocator(bus), "none"),
+        ),
+        submissions=submissions,
+        health=HealthService(bus, store, cache, metrics, folder),
         metrics=metrics,
         dead_letters=bus,
-        guards=Guards(audit=Audit(bus, bus)),
+        policies=RequestPolicies(audit=AuditLog(bus, bus)),
     )
 
     @asynccontextmanager
-    async def opening() -> AsyncIterator[Serving]:
-        yield Serving(state)
+    async def opening() -> AsyncIterator[CurrentAppState]:
+        yield CurrentAppState(state)
 
     app = create_app(opening)
     async with app.router.lifespan_context(app):
         yield Service(app, state, store, bus, clock, queries)
+    await submissions.close()
     await store.close()
     await writers
     await bus.close()
@@ -149,12 +155,12 @@ async def opened(folder: Path) -> AsyncIterator[Service]:
 
 @pytest.fixture
 async def service(tmp_path: Path, anyio_backend: str) -> AsyncIterator[Service]:
-    """A service of its own."""
-    async with opened(tmp_path) as service:
+    """Open a service for one test."""
+    async with open_service(tmp_path) as service:
         yield service
 
 
 @pytest.fixture
-def client(service: Service) -> Client:
-    """The administrator, on that service."""
-    return Client(httpx2.ASGITransport(service.app), ADMIN)
+def client(service: Service) -> ContractClient:
+    """Return an administrator's client of the service."""
+    return ContractClient(httpx2.ASGITransport(service.app), ADMIN)

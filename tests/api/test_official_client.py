@@ -8,7 +8,7 @@ from supermemory import AsyncSupermemory
 from supermemory.core.api_error import ApiError
 
 from tests.api.conftest import ADMIN, Service
-from tests.api.rows import chunk, memory
+from tests.support.table_rows import chunk, memory
 
 pytestmark = pytest.mark.anyio
 
@@ -20,13 +20,11 @@ async def official(service: Service) -> AsyncIterator[AsyncSupermemory]:
         yield AsyncSupermemory(api_key=ADMIN, base_url="http://test", http_client=http, max_retries=0)
 
 
-async def test_documents_are_added_read_changed_and_deleted(
-    service: Service, official: AsyncSupermemory
-) -> None:
+async def test_documents_are_added_read_changed_and_deleted(service: Service, official: AsyncSupermemory) -> None:
     added = await official.add("alice", content="Ada lives in Berlin.", id="note", metadata={"a": 1})
     assert (added.id, added.status) == ("note", "queued")
-    await service.finish("note")
-    await service.hold(chunk("note"), memory("m", "note"))
+    await service.mark_documents_done("note")
+    await service.store_rows(chunk("note"), memory("m", "note"))
     read = await official.documents.get("alice", "note", include=["chunks", "memories"])
     assert (len(read.chunks or []), len(read.memories or [])) == (1, 1)
     await official.documents.update("alice", "note", metadata={"b": 2})
@@ -36,18 +34,16 @@ async def test_documents_are_added_read_changed_and_deleted(
     await official.documents.replace_with_file("alice", uploaded.id, file=b"raw")
     await official.documents.update_file("alice", uploaded.id)
     listed = await official.list("alice", "documents", limit=100, include={"content": True})
-    assert {one.id for one in listed.documents} >= {"note", uploaded.id}
-    counts = await official.content_management.post_ns_by_namespace_list_documents_memory_counts(
-        "alice", ids=["note"]
-    )
+    assert {document.id for document in listed.documents} >= {"note", uploaded.id}
+    counts = await official.content_management.post_ns_by_namespace_list_documents_memory_counts("alice", ids=["note"])
     assert counts.counts[0].memory_count == 1
-    gone = await official.documents.delete("alice", ids=["note", "nope"])
-    assert (gone.count, len(gone.errors)) == (1, 1)
+    deleted = await official.documents.delete("alice", ids=["note", "nope"])
+    assert (deleted.count, len(deleted.errors)) == (1, 1)
 
 
 async def test_memories_profiles_and_search(service: Service, official: AsyncSupermemory) -> None:
     await official.add("alice", content="Ada lives in Berlin.", id="note", supporting_context=None)
-    await service.hold(memory("m", "note"))
+    await service.store_rows(memory("m", "note"))
     assert (await official.memories.get("alice", "m", include=["related", "documents"])).memory == "Fact m"
     assert (await official.memories.forget_matching("alice", query="x", dry_run=True)).count == 0
     assert (await official.memories.forget("alice", ids=["m"])).count == 1
@@ -61,7 +57,7 @@ async def test_memories_profiles_and_search(service: Service, official: AsyncSup
 
 async def test_namespaces_organization_connectors_and_feedback(official: AsyncSupermemory) -> None:
     await official.add("alice", content="x")
-    assert [one.namespace for one in (await official.namespaces.list()).namespaces] == ["alice"]
+    assert [entry.namespace for entry in (await official.namespaces.list()).namespaces] == ["alice"]
     assert (await official.namespaces.update("alice", supporting_context="c")).supporting_context == "c"
     assert (await official.namespaces.get("alice")).namespace == "alice"
     assert (await official.namespaces.delete("alice", move_to="bob")).status == "queued"

@@ -1,4 +1,4 @@
-"""What of the places that answer a question stands in what comes first."""
+"""Share of a question's places among the first results."""
 
 from datetime import UTC, datetime
 
@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.chunking import overlapping, share_of, within
-from pipeline.extraction.split import StructuredSplitter
+from bench.chunking import positions_within_budget, share_of, with_overlap
+from pipeline.parsing.text_splitter import StructuredSplitter
 from pipeline.rows import ChunkRow
 
 WORDS = st.text("ab \n", max_size=400)
@@ -16,7 +16,7 @@ WORDS = st.text("ab \n", max_size=400)
 def row(document: str, start: int, text: str) -> ChunkRow:
     return ChunkRow(
         id=f"{document}-{start}",
-        space="s#0",
+        incarnation="s#0",
         document=document,
         position=0,
         text=text,
@@ -31,21 +31,21 @@ def row(document: str, start: int, text: str) -> ChunkRow:
 
 def test_a_place_counts_as_far_as_it_is_there_and_once() -> None:
     places = [("d", 10, 20), ("d", 30, 40)]
-    assert share_of(places, [("d", 5, 15), ("d", 12, 17), ("e", 30, 40)], whole=False) == 7 / 20
-    assert share_of(places, [("d", 0, 17), ("d", 17, 25)], whole=True) == 1 / 2
+    assert share_of(places, [("d", 5, 15), ("d", 12, 17), ("e", 30, 40)], entire=False) == 7 / 20
+    assert share_of(places, [("d", 0, 17), ("d", 17, 25)], entire=True) == 1 / 2
 
 
 def test_what_comes_first_ends_where_the_characters_do() -> None:
     rows = [row("d", 0, "x" * 10), row("e", 5, "x" * 10), row("f", 0, "x" * 10)]
-    assert within(rows, 15) == [("d", 0, 10), ("e", 5, 9)]
-    assert within(rows, 11) == [("d", 0, 10)]
+    assert positions_within_budget(rows, 15) == [("d", 0, 10), ("e", 5, 9)]
+    assert positions_within_budget(rows, 11) == [("d", 0, 10)]
 
 
 @given(WORDS, st.integers(1, 60))
 @settings(max_examples=50)
 def test_passages_that_overlap_are_what_stands_at_their_place(text: str, overlap: int) -> None:
     spans = StructuredSplitter(40).split(text, "text")
-    longer = overlapping(spans, text, overlap)
+    longer = with_overlap(spans, text, overlap)
     assert [span.end for span in longer] == [span.end for span in spans]
     for span, before in zip(longer, spans, strict=True):
         assert span.text == text[span.start : span.end]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.pictures import DOCUMENT, PARTS, THRESHOLDS, TIMES, number, table
+from bench.search_charts import DOCUMENT, PARTS, THRESHOLDS, TIMES, number, table
 
 
 @pytest.mark.parametrize("heading", [THRESHOLDS, PARTS, TIMES])

@@ -6,17 +6,17 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from bench.wire import Connection, UnexpectedAnswerError
+from bench.http_connection import HttpConnection, UnexpectedAnswerError
 
 pytestmark = pytest.mark.anyio
 Reply = Callable[[str, bytes], bytes]
 
 
 @asynccontextmanager
-async def _serving(reply: Reply) -> AsyncIterator[Connection]:
+async def _serving(reply: Reply) -> AsyncIterator[HttpConnection]:
     server = await asyncio.start_server(_answering(reply), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    connection = await Connection.open(f"http://127.0.0.1:{port}", "rk_x")
+    connection = await HttpConnection.open(f"http://127.0.0.1:{port}", "rk_x")
     yield connection
     await connection.close()
     server.close()

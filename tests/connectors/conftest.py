@@ -1,13 +1,13 @@
-"""What tests of the engine and its interface start from."""
+"""Fixtures for tests of the scheduler and the connector API."""
 
 import pytest
 
-from tests.connectors.shelf import Shelf
+from bench.doubles.sample_source import SampleSource
 
 
 @pytest.fixture
-def shelf() -> Shelf:
+def shelf() -> SampleSource:
     """A source with one text; a module whose source is another has a fixture of its own."""
-    made = Shelf()
+    made = SampleSource()
     made.put("one", "The kettle is blue.")
     return made

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 from supermemory import Supermemory
 
-from bench.server import Server
-from tests.e2e.zygote import zygote
+from bench.service_process import Server
+from tests.support.preforked_cli import preforked_cli
 
-QUIET = {"RECOLLECT_DREAMING_QUIET_SECONDS": "0.2"}
+QUIET = {"RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "0.2", "RECOLLECT_EMBEDDER": "wordllama"}
+"""Short debounce, and the embedder that takes the least time: another model changes no operation."""
 
 
 @pytest.fixture(scope="session")
@@ -35,7 +36,7 @@ def namespace(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """`recollect`, quick to start."""
-    with zygote(tmp_path_factory.mktemp("zygote")) as started:
+    with preforked_cli(tmp_path_factory.mktemp("zygote")) as started:
         yield started
 
 

@@ -3,8 +3,8 @@
 import pytest
 from supermemory import AsyncSupermemory, AuthenticationError, NotFoundError, Supermemory
 
-from bench.server import Server
-from tests.e2e.waiting import until_done
+from bench.service_process import Server
+from tests.support.polling import wait_document_done
 
 TEXT = "The capybara, native to South America, is the largest living rodent."
 
@@ -12,7 +12,7 @@ TEXT = "The capybara, native to South America, is the largest living rodent."
 def test_what_was_added_is_done_found_and_listed(client: Supermemory, namespace: str) -> None:
     added = client.add(namespace, content=TEXT, id="capybara", metadata={"kind": "animal"})
     assert added.id == "capybara"
-    until_done(client, namespace, added.id)
+    wait_document_done(client, namespace, added.id)
 
     found = client.search(namespace, query="largest rodent")
     assert found.results
@@ -53,7 +53,7 @@ def test_a_raw_response_has_headers_and_parses(client: Supermemory, namespace: s
 @pytest.mark.anyio
 async def test_the_asynchronous_client_searches(server: Server, client: Supermemory, namespace: str) -> None:
     client.add(namespace, content=TEXT, id="capybara")
-    until_done(client, namespace, "capybara")
+    wait_document_done(client, namespace, "capybara")
     async with AsyncSupermemory(base_url=server.url, api_key=server.key) as eager:
         found = await eager.search(namespace, query="largest rodent")
     assert found.results

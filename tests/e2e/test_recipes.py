@@ -16,31 +16,31 @@ from openai.types.chat import CompletionCreateParams
 from pydantic import TypeAdapter
 from supermemory import Supermemory
 
-from bench.server import Server
-from tests.e2e.waiting import until, until_done
+from bench.service_process import Server
+from tests.support.polling import poll_until, wait_document_done
 
 RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
 CHECK: TypeAdapter[Any] = TypeAdapter(CompletionCreateParams)
-"""What the SDK's own types say a request is."""
+"""Validates a request against the SDK's own types."""
 PEERS = {"langchain_retriever.py": "langchain_core", "llamaindex_retriever.py": "llama_index.core"}
 QUESTION = "Where does Ada live?"
 
 
-class Model(ThreadingHTTPServer):
+class ToolCallingModel(ThreadingHTTPServer):
     """Asks for the tool that it is offered, once, and answers with what it was told."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Answering)
+        super().__init__(("127.0.0.1", 0), _ModelHandler)
         self.asked: list[dict[str, Any]] = []
 
     @property
     def url(self) -> str:
-        """Where the SDKs find it."""
+        """Base URL for the SDKs."""
         return f"http://127.0.0.1:{self.server_port}/v1"
 
 
-class _Answering(BaseHTTPRequestHandler):
-    server: Model
+class _ModelHandler(BaseHTTPRequestHandler):
+    server: ToolCallingModel
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -51,15 +51,15 @@ class _Answering(BaseHTTPRequestHandler):
         if body.get("tools") and messages[-1]["role"] == "user":
             name = body["tools"][0]["function"]["name"]
             call = {"name": name, "arguments": json.dumps({"query": messages[-1]["content"]})}
-            said: dict[str, Any] = {
+            message: dict[str, Any] = {
                 "content": None,
                 "tool_calls": [{"id": "call_1", "type": "function", "function": call}],
             }
         else:
-            known = [one["content"] for one in messages if one["role"] in {"system", "tool"}]
-            said = {"content": f"From memory: {known[-1]}"}
-        reason = "tool_calls" if "tool_calls" in said else "stop"
-        choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **said}}
+            contents = [entry["content"] for entry in messages if entry["role"] in {"system", "tool"}]
+            message = {"content": f"From memory: {contents[-1]}"}
+        reason = "tool_calls" if "tool_calls" in message else "stop"
+        choice = {"index": 0, "finish_reason": reason, "message": {"role": "assistant", **message}}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
         answer = {
             "id": "1",
@@ -76,18 +76,18 @@ class _Answering(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
-        """Nothing: a failure shows in the recipe's own output."""
+        """Log nothing: a failure shows in the recipe's own output."""
 
 
 @pytest.fixture
-def model() -> Iterator[Model]:
-    with Model() as double:
+def model() -> Iterator[ToolCallingModel]:
+    with ToolCallingModel() as double:
         Thread(target=double.serve_forever, daemon=True).start()
         yield double
         double.shutdown()
 
 
-def _run(server: Server, model: Model, *command: str) -> str:
+def _run_recipe(server: Server, model: ToolCallingModel, *command: str) -> str:
     known = {
         "SUPERMEMORY_BASE_URL": server.url,
         "SUPERMEMORY_API_KEY": server.key,
@@ -99,57 +99,57 @@ def _run(server: Server, model: Model, *command: str) -> str:
     return done.stdout
 
 
-def _home(client: Supermemory, namespace: str) -> None:
+def _prepare_namespace(client: Supermemory, namespace: str) -> None:
     client.add(namespace, content="Ada lives in Lisbon, near the river.", id="home", dreaming="instant")
-    until_done(client, namespace, "home", memories=True)
+    wait_document_done(client, namespace, "home", memories=True)
 
 
 def test_a_chat_is_given_what_is_known_and_what_was_said_is_kept(
-    server: Server, client: Supermemory, namespace: str, model: Model
+    server: Server, client: Supermemory, namespace: str, model: ToolCallingModel
 ) -> None:
-    _home(client, namespace)
-    printed = _run(server, model, sys.executable, str(RECIPES / "openai_chat.py"), namespace, QUESTION)
+    _prepare_namespace(client, namespace)
+    printed = _run_recipe(server, model, sys.executable, str(RECIPES / "openai_chat.py"), namespace, QUESTION)
     assert "From memory" in printed
     assert "Lisbon" in printed
     assert [message["role"] for message in model.asked[0]["messages"]] == ["system", "user"]
-    until(
+    poll_until(
         lambda: client.list(namespace, "documents", include={"content": True}).documents,
-        lambda listed: any(QUESTION in (one.content or "") for one in listed),
+        lambda listed: any(QUESTION in (document.content or "") for document in listed),
         "what was said is kept",
     )
 
 
 def test_a_model_may_search_by_itself(
-    server: Server, client: Supermemory, namespace: str, model: Model
+    server: Server, client: Supermemory, namespace: str, model: ToolCallingModel
 ) -> None:
-    _home(client, namespace)
-    printed = _run(server, model, sys.executable, str(RECIPES / "openai_tools.py"), namespace, QUESTION)
+    _prepare_namespace(client, namespace)
+    printed = _run_recipe(server, model, sys.executable, str(RECIPES / "openai_tools.py"), namespace, QUESTION)
     assert "Lisbon" in printed
     assert [len(request["messages"]) for request in model.asked] == [1, 3]
 
 
 @pytest.mark.parametrize("recipe", PEERS)
 def test_a_retriever_finds_what_is_known(
-    recipe: str, server: Server, client: Supermemory, namespace: str, model: Model
+    recipe: str, server: Server, client: Supermemory, namespace: str, model: ToolCallingModel
 ) -> None:
     python = os.environ.get("RECIPE_PYTHON", sys.executable)
-    there = subprocess.run([python, "-c", f"import {PEERS[recipe]}"], check=False, capture_output=True)  # noqa: S603 - a chosen interpreter
-    if there.returncode:
+    peer = subprocess.run([python, "-c", f"import {PEERS[recipe]}"], check=False, capture_output=True)  # noqa: S603 - a chosen interpreter
+    if peer.returncode:
         pytest.skip(f"needs a peer that is not installed: {PEERS[recipe]}")
-    _home(client, namespace)
-    assert "Lisbon" in _run(server, model, python, str(RECIPES / recipe), namespace, QUESTION)
+    _prepare_namespace(client, namespace)
+    assert "Lisbon" in _run_recipe(server, model, python, str(RECIPES / recipe), namespace, QUESTION)
 
 
 def test_the_vercel_ai_sdk_searches_by_itself(
-    server: Server, client: Supermemory, namespace: str, model: Model, tmp_path: Path
+    server: Server, client: Supermemory, namespace: str, model: ToolCallingModel, tmp_path: Path
 ) -> None:
     node, modules = shutil.which("node"), os.environ.get("RECIPE_NODE_MODULES")
     if node is None or modules is None:
         pytest.skip("needs a peer that is not installed: node with the Vercel AI SDK")
     (tmp_path / "node_modules").symlink_to(modules)
     recipe = shutil.copy(RECIPES / "vercel-ai.mjs", tmp_path)
-    _home(client, namespace)
-    assert "Lisbon" in _run(server, model, node, str(recipe), namespace, QUESTION)
+    _prepare_namespace(client, namespace)
+    assert "Lisbon" in _run_recipe(server, model, node, str(recipe), namespace, QUESTION)
 
 
 def test_every_recipe_is_named_on_their_page_and_tried_here() -> None:

@@ -9,11 +9,11 @@ SPACES = st.binary(max_size=40).filter(lambda key: b"/" not in key)
 
 
 @given(SPACES, st.binary(max_size=40), st.binary(max_size=40), st.integers(1, 64))
-def test_what_belongs_to_a_space_stays_together(
-    space: bytes, one: bytes, other: bytes, partitions: int
+def test_what_belongs_to_a_incarnation_stays_together(
+    incarnation: bytes, first: bytes, other: bytes, partitions: int
 ) -> None:
-    assert partition(space + b"/" + one, partitions) == partition(space + b"/" + other, partitions)
-    assert partition(space + b"/" + one, partitions) == partition(space, partitions)
+    assert partition(incarnation + b"/" + first, partitions) == partition(incarnation + b"/" + other, partitions)
+    assert partition(incarnation + b"/" + first, partitions) == partition(incarnation, partitions)
 
 
 @given(st.binary(max_size=80), st.integers(1, 64))
@@ -21,7 +21,7 @@ def test_every_key_has_a_partition(key: bytes, partitions: int) -> None:
     assert 0 <= partition(key, partitions) < partitions
 
 
-def test_spaces_spread_over_all_partitions() -> None:
+def test_incarnations_spread_over_all_partitions() -> None:
     assert {partition(f"user-{number}#0/doc".encode(), 16) for number in range(300)} == set(range(16))
 
 

@@ -5,8 +5,8 @@ from itertools import count
 
 import pytest
 
-from tests.contract import Client
-from tests.service.world import World, world
+from tests.support.contract_client import ContractClient
+from tests.support.service_world import RunningService, running_service
 
 _numbers = count(1)
 
@@ -17,14 +17,14 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-async def service(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[World]:
+async def service(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[RunningService]:
     """The service that the tests of a module share."""
-    async with world(tmp_path_factory.mktemp("service")) as opened:
+    async with running_service(tmp_path_factory.mktemp("service")) as opened:
         yield opened
 
 
 @pytest.fixture
-def client(service: World) -> Client:
+def client(service: RunningService) -> ContractClient:
     """The administrator."""
     return service.client
 

@@ -1,4 +1,4 @@
-/** Addresses within the console. They stand behind the #, so no server or proxy is told what somebody looks at. */
+/** Addresses within the console, in the fragment, which browsers send to no server. */
 
 import { path } from "./api.js";
 
@@ -9,7 +9,7 @@ export function to(parts, query = {}) {
   return `#/${path(...parts)}${options}`;
 }
 
-/** The parts and the options of the address that is shown. */
+/** Parts and options of the current address. */
 export function here() {
   const [, way, options] = /^#?\/?([^?]*)\??(.*)$/s.exec(location.hash);
   return { parts: way.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(options) };

@@ -1,16 +1,16 @@
-/** Asking the service, with the key of whoever is signed in. */
+/** Client of the HTTP interface. */
 
 const ROOT = new URL("../", document.baseURI);
 const TITLES = {
   401: "The key is not valid any more",
   402: "The quota is used up",
-  403: "Your key may not do this",
+  403: "Your key is not permitted to do this",
   404: "Not found",
   429: "Too many requests",
-  503: "The service can't do this now",
+  503: "The service is temporarily unavailable",
 };
 
-/** What went wrong, in words for people. `status` 0: the service could not be reached. */
+/** Error of a request, worded for people. `status` 0: the service could not be reached. */
 export class ApiError extends Error {
   constructor(status, title, details = "") {
     super(title);
@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Bound to one key. `refused` is called when the service does not know the key (any more). */
+/** Client with one key. Calls `refused` when the service rejects the key. */
 export class Api {
   #key;
   #refused;
@@ -51,16 +51,16 @@ export class Api {
 
   /** A multipart form. */
   upload(path, form, method = "POST") {
-    return this.#ask(method, path, { content: form });
+    return this.#request(method, path, { content: form });
   }
 
   #json(method, path, { body, query, signal }) {
     const content = body === undefined ? undefined : JSON.stringify(body);
     const headers = body === undefined ? {} : { "content-type": "application/json" };
-    return this.#ask(method, path, { content, headers, query, signal });
+    return this.#request(method, path, { content, headers, query, signal });
   }
 
-  async #ask(method, path, { content, headers = {}, query, signal }) {
+  async #request(method, path, { content, headers = {}, query, signal }) {
     const answer = await fetch(address(path, query), {
       method,
       body: content,
@@ -77,7 +77,7 @@ export class Api {
   }
 }
 
-/** A body that is no JSON says nothing; one of a page that was left meanwhile is nobody's any more. */
+/** Null for a body that is not JSON; rethrows the abort of a page that was left. */
 function unread(reason) {
   if (reason.name === "AbortError") throw reason;
   return null;
@@ -107,7 +107,7 @@ function failed(answer, said) {
   const wait = answer.headers.get("retry-after");
   const later = wait ? ` Try again in ${wait} seconds.` : "";
   if (Array.isArray(said?.error)) {
-    return new ApiError(answer.status, "The service did not accept this", said.error.map((one) => one.message).join("; "));
+    return new ApiError(answer.status, "The request was rejected", said.error.map((one) => one.message).join("; "));
   }
   const title = said?.error ?? TITLES[answer.status] ?? `The service answered ${answer.status}`;
   return new ApiError(answer.status, title, (said?.details ?? "") + later);

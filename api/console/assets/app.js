@@ -1,15 +1,15 @@
-/** The application: who is signed in, which page is shown, and what surrounds it. */
+/** The application: current key, current page and its frame. */
 
 import { here, to } from "./addresses.js";
 import { Api } from "./api.js";
 import { el, refill } from "./dom.js";
-import { comingBack } from "./parts/coming-back.js";
-import { loading, failure, problem } from "./parts/states.js";
+import { showAuthorizationResult } from "./parts/authorization-result.js";
+import { loading, failure, problem } from "./parts/placeholders.js";
 import { signIn } from "./pages/sign-in.js";
-import { rightsOf } from "./rights.js";
+import { rightsOf } from "./permissions.js";
 import { pageAt } from "./routes.js";
 import { session } from "./session.js";
-import { Shell } from "./shell.js";
+import { Shell } from "./page-frame.js";
 import { listenForShortcuts } from "./shortcuts.js";
 
 const NAME = "recollect";
@@ -21,14 +21,14 @@ export class App {
   api = null;
   who = null;
   rights = null;
-  /** The namespace that was looked at last: the navigation leads into it. */
+  /** Namespace of the last page about one; target of the navigation. */
   namespace = null;
 
   constructor(body) {
     this.#body = body;
   }
 
-  /** Goes on with the key of this tab, or asks for one. */
+  /** Start with this tab's key, or show the sign-in page. */
   async start() {
     addEventListener("hashchange", () => this.show());
     listenForShortcuts(this);
@@ -50,7 +50,7 @@ export class App {
     this.#askForKey(reason);
   }
 
-  /** The page of the address, anew. */
+  /** Render the page of the current address. */
   async show() {
     if (this.#shell === null) return;
     this.#leaving?.abort();
@@ -60,7 +60,7 @@ export class App {
     const page = pageAt(parts);
     this.namespace = page.params.namespace ?? this.namespace;
     document.title = `${page.title(page.params)} · ${NAME}`;
-    this.#shell.lead(page);
+    this.#shell.markCurrentPage(page);
     const view = { app: this, api: this.api, rights: this.rights, query, signal, ...page.params };
     const content = el("div", {}, loading(page.title(page.params).toLowerCase()));
     this.#shell.fill(page.title(page.params), content);
@@ -80,16 +80,16 @@ export class App {
   }
 
   /** Change the options of the address without leaving the page. */
-  note(parts, query) {
+  replaceOptions(parts, query) {
     history.replaceState(null, "", to(parts, query));
   }
 
-  /** Say what became of something. */
+  /** Show a status message. */
   say(text) {
     this.#shell?.say(text);
   }
 
-  /** Do something and say what came of it: what `act` returns, or what went wrong. */
+  /** Run `act`; show the message it returns, or its error. */
   async attempt(act) {
     try {
       const said = await act();
@@ -99,8 +99,8 @@ export class App {
     }
   }
 
-  /** Go on with another secret of the same key. */
-  goOnWith(key) {
+  /** Continue with another secret of the same key. */
+  switchKey(key) {
     session.begin(key);
     this.api = new Api(key, (error) => this.signOut(`${error.message}. ${error.details}`));
   }
@@ -112,12 +112,12 @@ export class App {
   }
 
   async #enter(key, who) {
-    this.goOnWith(key);
+    this.switchKey(key);
     this.who = who;
     this.rights = rightsOf(who);
     this.#shell = new Shell(this);
     refill(this.#body, this.#shell.node);
     await this.show();
-    comingBack(this);
+    showAuthorizationResult(this);
   }
 }

@@ -1,4 +1,4 @@
-/** Building what is shown. Texts become text nodes, never markup: the page's policy refuses anything else. */
+/** DOM construction. Texts become text nodes, never markup, as the content security policy demands. */
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -13,12 +13,12 @@ export function el(name, attributes = {}, ...children) {
   return filled(node, attributes, children);
 }
 
-/** The same for drawings. */
+/** Create an SVG element. */
 export function svg(tag, attributes = {}, ...children) {
   return filled(document.createElementNS(SVG, tag), attributes, children);
 }
 
-/** Put these children in the place of those that are there. */
+/** Replace a node's children. */
 export function refill(node, ...children) {
   node.replaceChildren(...present(children));
   return node;

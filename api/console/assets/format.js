@@ -10,10 +10,10 @@ const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
 
 export const number = (value) => NUMBERS.format(value);
 
-/** "3 documents"; `many` where more than one have another ending. */
+/** Format a count: "3 documents"; `many`: irregular plural. */
 export const plural = (count, noun, many = `${noun}s`) => `${number(count)} ${count === 1 ? noun : many}`;
 
-/** 1536 → "1.5 KiB"; null: it is on no disk of that machine. */
+/** Format a size: 1536 → "1.5 KiB"; null: not on a local disk. */
 export function bytes(value) {
   if (value === null || value === undefined) return "elsewhere";
   let at = 0;
@@ -23,7 +23,7 @@ export function bytes(value) {
 
 export const moment = (iso) => TIMES.format(new Date(iso));
 
-/** "3 minutes ago" */
+/** Format a time relative to now: "3 minutes ago". */
 export function ago(iso, now = Date.now()) {
   const seconds = (new Date(iso).getTime() - now) / 1000;
   for (const [unit, length] of STEPS) {
@@ -32,7 +32,7 @@ export function ago(iso, now = Date.now()) {
   return "just now";
 }
 
-/** A time that says how long ago it was, and exactly when on hover. */
+/** Relative time with the exact one as a tooltip. */
 export function time(iso) {
   if (!iso) return el("span.muted", {}, "never");
   return el("time", { datetime: iso, title: moment(iso) }, ago(iso));

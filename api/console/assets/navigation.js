@@ -1,6 +1,6 @@
-/** What the navigation leads to. */
+/** Entries of the navigation. */
 
-/** The entries for this key and the namespace that is looked at; `key`: goes there after a `g`. */
+/** Entries for a key's rights and the current namespace; `key`: shortcut after `g`. */
 export function* entriesFor({ namespace, rights }) {
   yield { tab: "namespaces", name: "Namespaces", parts: [], key: "n" };
   if (namespace !== null) {

@@ -1,4 +1,4 @@
-/** Which page an address means. */
+/** Routes: from address to page. */
 
 import { audit } from "./pages/audit.js";
 import { connector } from "./pages/connector.js";
@@ -38,7 +38,7 @@ const PAGES = [
   { at: "keys", tab: "keys", title: title("Keys"), show: keys },
 ];
 
-/** The page of these parts, with the values of its variables; one that says so where there is none. */
+/** Find the page of an address, with its variables; a not-found page otherwise. */
 export function pageAt(parts) {
   for (const page of PAGES) {
     const params = matched(page.at.split("/").filter(Boolean), parts);
@@ -58,5 +58,5 @@ function matched(pattern, parts) {
 }
 
 async function missing() {
-  return ["There is nothing at this address. The navigation leads to everything there is."];
+  return ["Page not found."];
 }

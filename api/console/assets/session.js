@@ -1,4 +1,4 @@
-/** The key of whoever is signed in: kept for this tab, gone when it is closed, and sent nowhere but to the service. */
+/** Session: the key is kept in this tab's storage and sent only to the service. */
 
 const KEPT = "recollect.key";
 

@@ -1,15 +1,15 @@
-/** Keys that lead somewhere, for those who want them: single keys can be switched off, as some speak to their browsers. */
+/** Keyboard shortcuts. Single keys can be switched off for users of speech input. */
 
 import { el } from "./dom.js";
 import { entriesFor } from "./navigation.js";
-import { ask } from "./parts/dialogs.js";
+import { showDialog } from "./parts/dialogs.js";
 import { checkbox } from "./parts/forms.js";
 
 const OFF = "recollect.shortcuts-off";
 const TYPING = "input, textarea, select, dialog, [contenteditable]";
 const WAIT_MS = 1500;
 
-/** `g` and the letter of a page goes there, `/` to the field that finds something, `?` shows all of them. */
+/** Handle `g` and a page's letter, `/` (focus the search field) and `?` (list of shortcuts). */
 export function listenForShortcuts(app) {
   let went = -Infinity;
   addEventListener("keydown", (event) => {
@@ -38,7 +38,7 @@ export function showShortcuts(app) {
   });
   const entries = [...entriesFor(app)].map((one) => [["g", one.key], one.name]);
   const rows = [...entries, [["/"], "Go to the search field"], [["?"], "Show this"], [["Esc"], "Close a dialog"]];
-  return ask("Keyboard shortcuts", (close) => [
+  return showDialog("Keyboard shortcuts", (close) => [
     el("dl.keys", {}, rows.map(([keys, what]) => [el("dt", {}, keys.map((one) => el("kbd", {}, one))), el("dd", {}, what)])),
     on.node,
     el("div.actions", {}, el("button", { type: "button", autofocus: true, on: { click: () => close(null) } }, "Close")),

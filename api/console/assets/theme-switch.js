@@ -1,4 +1,4 @@
-/** Light, dark, or as the system has it. */
+/** Switch between light, dark and the system's colour scheme. */
 
 import { el } from "./dom.js";
 

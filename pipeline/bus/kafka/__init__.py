@@ -1,1 +1,1 @@
-"""The bus on Apache Kafka: FastStream for what it does well, aiokafka where it has no call."""
+"""Event bus on Apache Kafka, with FastStream and aiokafka."""

@@ -1,8 +1,8 @@
-"""The bus beyond one machine: Apache Kafka, and as many processes as there are partitions."""
+"""Bus on Apache Kafka, for as many processes as there are partitions."""
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from aiokafka import TopicPartition
 from faststream.kafka import KafkaBroker
 
-from pipeline import tracing
-from pipeline.bus.following import following
-from pipeline.bus.kafka.cluster import PRODUCER, Cluster, KafkaOpenError, KafkaOptions
-from pipeline.bus.kafka.feeding import StageFeed
+from pipeline.bus.delivery import Delivery, RetryPolicy
+from pipeline.bus.kafka.cluster import Cluster, KafkaOpenError, KafkaOptions
+from pipeline.bus.kafka.dead_letter_queue import DeadLetterQueue
+from pipeline.bus.kafka.faststream_broker import broker_middlewares, new_broker
 from pipeline.bus.kafka.offsets import Offsets
-from pipeline.bus.kafka.parking import Parking
-from pipeline.bus.kafka.publishing import Publishing
-from pipeline.bus.kafka.reading import TopicFeed, read
-from pipeline.bus.kafka.topics import Topics
-from pipeline.bus.port import Follower, Handle
-from pipeline.delivery import Delivery, Patience
+from pipeline.bus.kafka.producers import KafkaProducers
+from pipeline.bus.kafka.stage_consumer import StageConsumer
+from pipeline.bus.kafka.topic_admin import TopicAdmin
+from pipeline.bus.kafka.topic_reader import KafkaTopicFeed, read_partition
+from pipeline.bus.observer import Observer
+from pipeline.bus.port import Follower, RecordHandler
+from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode
+from pipeline.bus.stage_groups import apply_backlog, cancel_and_wait, reject_duplicate_groups
+from pipeline.bus.topic_follower import follow_topic
 from pipeline.errors import OutageError
-from pipeline.observing import Observer
 from pipeline.ports import Clock, Position
-from pipeline.records import DeadLetter, Entry, RawRecord, decoded
 from pipeline.stage import Stage
 from schemas import topics as all_topics
 from schemas.base import Event
@@ -38,33 +39,32 @@ if TYPE_CHECKING:
 E = TypeVar("E", bound=Event)
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.05
-"""How often other processes' positions are looked at, by whoever waits for them."""
-FORESEE = 512
+POSITION_POLL_SECONDS = 0.05
+"""Interval at which waiters query the positions of other processes."""
 
 
 class KafkaBus:
-    """`pipeline.bus.port.Bus` on a Kafka cluster. Any number of processes may have one each."""
+    """`pipeline.bus.port.Bus` on a Kafka cluster that any number of processes share."""
 
     def __init__(
         self,
         cluster: Cluster,
-        instruments: Sequence[Any],
+        middlewares: Sequence[Any],
         clock: Clock,
-        patience: Patience,
+        retry_policy: RetryPolicy,
         observer: Observer | None = None,
         *,
-        tracers: "TracerProvider | None" = None,
+        tracer_provider: "TracerProvider | None" = None,
     ) -> None:
         self._cluster = cluster
-        self._instruments = instruments
-        self._topics = Topics(cluster)
-        self._offsets = Offsets(cluster, self._topics)
-        self._publishing = Publishing(cluster, self._topics, self._broker)
-        self._delivery = Delivery(self, clock, patience, observer=observer)
-        self._feeds: dict[str, StageFeed] = {}
-        self._tracers = tracers
-        self._parking = Parking(cluster, self._topics, self._offsets, self._publishing)
+        self._middlewares = middlewares
+        self._topic_admin = TopicAdmin(cluster)
+        self._offsets = Offsets(cluster, self._topic_admin)
+        self._producers = KafkaProducers(cluster, self._topic_admin, lambda: new_broker(cluster, middlewares))
+        self._delivery = Delivery(self, clock, retry_policy, observer=observer)
+        self._consumers: dict[str, StageConsumer] = {}
+        self._tracer_provider = tracer_provider
+        self._dead_letter_queue = DeadLetterQueue(cluster, self._topic_admin, self._offsets, self._producers)
 
     @classmethod
     async def open(
@@ -72,23 +72,28 @@ class KafkaBus:
         options: KafkaOptions,
         *,
         clock: Clock,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         observer: Observer | None = None,
-        topics: Sequence[Topic[Any]] = all_topics.ALL,
+        topics: Sequence[Topic[Any]] = all_topics.ALL_TOPICS,
         registry: "CollectorRegistry | None" = None,
-        tracers: "TracerProvider | None" = None,
+        tracer_provider: "TracerProvider | None" = None,
     ) -> "KafkaBus":
-        """Connected, and with every topic there. KafkaOpenError says what is wrong with the cluster.
+        """Connect and create missing topics. KafkaOpenError if the cluster can't be used.
 
-        FastStream's metrics go to `registry` and its spans to `tracers`, where these are given; the bus shuts
-        these down.
+        FastStream's metrics go to `registry` and its spans to `tracer_provider`, which `close` shuts down.
         """
         try:
             cluster = Cluster(options)
         except OSError as error:
             raise KafkaOpenError(f"The certificates for Kafka can't be read: {error}.") from error
-        instruments = _instruments(registry, tracers)
-        bus = cls(cluster, instruments, clock, patience or Patience(), observer, tracers=tracers)
+        bus = cls(
+            cluster,
+            broker_middlewares(registry, tracer_provider),
+            clock,
+            retry_policy or RetryPolicy(),
+            observer,
+            tracer_provider=tracer_provider,
+        )
         try:
             await bus._prepare(topics)
         except BaseException:
@@ -102,272 +107,221 @@ class KafkaBus:
 
     @property
     def description(self) -> str:
-        """What it is and where, for people."""
         return f"Kafka at {self._cluster.options.bootstrap}"
 
     @property
-    def trouble(self) -> str | None:
-        """Why the last records could not be written; None: they were."""
-        return self._publishing.trouble
+    def health_issue(self) -> str | None:
+        return self._producers.health_issue
 
     @property
-    def nbytes(self) -> None:
-        """The log is on the brokers' disks."""
+    def disk_bytes(self) -> None:
+        """None: the log is on the brokers' disks."""
         return
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
-        """Append events; with all replicas in sync on return. KafkaUnavailableError within a bounded time.
+        """Append events; on all in-sync replicas on return. KafkaUnavailableError after a bounded time.
 
-        After that error it may still be written, when Kafka is back: ids make a repetition harmless.
+        After that error the events may still be written later; publishing them again has no effect.
         """
-        await self._topics.ensure([topic])
-        raw = [
-            Entry(key.encode(), event.model_dump_json().encode(), tracing.headers(event))
-            for key, event in entries
-        ]
-        return await self._publishing.events(topic.name, raw)
+        await self._topic_admin.create_missing([topic])
+        return await self._producers.send_events(topic.name, encode(entries))
 
-    async def append(self, topic: str, entries: Sequence[Entry]) -> list[Position]:
-        return await self._publishing.raw(topic, entries)
+    async def append(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
+        return await self._producers.send_raw(topic, entries)
 
     async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None:
-        """Feed the stages with the partitions that fall to this process, as a member of their groups."""
+        """Run the stages on the partitions that their consumer groups assign to this process."""
         groups = [stage.group for stage in stages]
-        self._claim(groups)
+        reject_duplicate_groups(groups, self._consumers)
         try:
-            await self._topics.ensure(stage.source for stage in stages)
-            await self._feed(stages, until_idle=until_idle)
+            await self._topic_admin.create_missing(stage.source for stage in stages)
+            await self._run_consumers(stages, until_idle=until_idle)
         finally:
             for group in groups:
-                self._feeds.pop(group, None)
+                self._consumers.pop(group, None)
 
     async def drain(self) -> None:
-        """As `Bus.drain`; the group goes on in other processes once `run` is cancelled."""
-        await asyncio.gather(*(feed.drain() for feed in self._feeds.values()))
+        await asyncio.gather(*(consumer.drain() for consumer in self._consumers.values()))
 
-    async def foresee(self, stages: Sequence[Stage[Any]]) -> None:
+    async def apply_optimistically(self, stages: Sequence[Stage[Any]]) -> None:
         for stage in stages:
-            await self._foresee(stage)
+            if stage.apply_optimistically is not None:
+                await self._apply_backlog(stage)
 
-    def follow(self, topic: Topic[E], handle: Handle[E]) -> AbstractAsyncContextManager[Follower]:
-        return self._follow(topic, handle)
+    def follow(
+        self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int] | None = None
+    ) -> AbstractAsyncContextManager[Follower]:
+        return self._follow(topic, handle, start or {})
 
-    async def reached(self, group: str, topic: str, partition: int, offset: int) -> None:
-        place = TopicPartition(topic, partition)
+    async def wait_until_consumed(self, group: str, topic: str, partition: int, offset: int) -> None:
+        topic_partition = TopicPartition(topic, partition)
         while True:
-            if (await self._offsets.positions(group)).get(place, 0) > offset:
+            if (await self._offsets.committed_offsets(group)).get(topic_partition, 0) > offset:
                 return
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(POSITION_POLL_SECONDS)
+
+    async def positions(self, group: str, topic: str) -> dict[int, int]:
+        committed = await self._offsets.committed_offsets(group)
+        return {partition.partition: offset for partition, offset in committed.items() if partition.topic == topic}
 
     async def lag(self, stages: Sequence[Stage[Any]] = ()) -> dict[str, dict[tuple[str, int], int]]:
-        """As Kafka knows it, over all processes. Gaps that compaction leaves are counted in."""
+        """Count unconsumed offsets over all processes; offsets removed by compaction are included."""
         groups = sorted({*await self._offsets.groups(), *(stage.group for stage in stages)})
-        found = await asyncio.gather(*(self._offsets.positions(group) for group in groups))
-        read = {
-            group: {place.topic for place in positions}
-            | {stage.source.name for stage in stages if stage.group == group}
-            for group, positions in zip(groups, found, strict=True)
-        }
-        topics = {topic for some in read.values() for topic in some}
-        ends, starts = await self._offsets.ends(topics), await self._offsets.starts(topics)
+        queries = (self._offsets.committed_offsets(group) for group in groups)
+        positions = dict(zip(groups, await asyncio.gather(*queries), strict=True))
+        topics = {group: {partition.topic for partition in positions[group]} for group in groups}
+        for stage in stages:
+            topics[stage.group].add(stage.source.name)
+        names = set[str]().union(*topics.values())
+        ends = await self._offsets.end_offsets(names)
+        starts = await self._offsets.beginning_offsets(names)
         return {
             group: {
-                (place.topic, place.partition): max(0, end - max(positions.get(place, 0), starts[place]))
-                for place, end in ends.items()
-                if place.topic in read[group]
+                (key.topic, key.partition): max(0, end - max(positions[group].get(key, 0), starts[key]))
+                for key, end in ends.items()
+                if key.topic in topics[group]
             }
-            for group, positions in zip(groups, found, strict=True)
+            for group in groups
         }
 
-    async def ends(self, topic: str) -> dict[int, int]:
-        """Per partition of the topic, the offset that its next record will get."""
-        return {place.partition: end for place, end in (await self._offsets.ends([topic])).items()}
+    async def end_offsets(self, topic: str) -> dict[int, int]:
+        ends = await self._offsets.end_offsets([topic])
+        return {topic_partition.partition: end for topic_partition, end in ends.items()}
 
     async def depth(self, topic: str) -> int:
-        starts = await self._parking.starts(topic)
-        ends = await self._offsets.ends([topic])
-        return sum(end - starts[place] for place, end in ends.items())
+        starts = await self._dead_letter_queue.beginning_offsets(topic)
+        ends = await self._offsets.end_offsets([topic])
+        return sum(end - starts[partition] for partition, end in ends.items())
 
     async def rewind(self, group: str, topic: str) -> None:
-        starts = await self._offsets.starts([topic])
-        if group in self._feeds:
-            async with self._cluster.bounded(f"rewind {group}"):
-                await self._feeds[group].rewind(starts)
+        starts = await self._offsets.beginning_offsets([topic])
+        if group in self._consumers:
+            async with self._cluster.deadline(f"rewind {group}"):
+                await self._consumers[group].rewind(starts)
         else:
-            await self._offsets.place(group, starts)
+            await self._offsets.commit_offsets(group, starts)
 
-    async def adopt(self, group: str, topic: str, other: str) -> None:
-        """As `Bus.adopt`; ValueError while the group has members anywhere."""
-        found, starts = await self._offsets.positions(other), await self._offsets.starts([topic])
-        await self._offsets.place(group, {place: found.get(place, start) for place, start in starts.items()})
+    async def copy_offsets(self, group: str, topic: str, source_group: str) -> None:
+        positions = await self._offsets.committed_offsets(source_group)
+        starts = await self._offsets.beginning_offsets([topic])
+        await self._offsets.commit_offsets(
+            group, {partition: positions.get(partition, start) for partition, start in starts.items()}
+        )
 
-    async def forget(self, group: str) -> None:
-        await self._offsets.forget(group)
+    async def delete_group(self, group: str) -> None:
+        await self._offsets.delete_group(group)
 
     async def read(
         self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
     ) -> AsyncGenerator[RawRecord, None]:
-        """What there was when asked, partition by partition, each from offset `start` to before `end`."""
-        heads = await self._offsets.ends([topic])
-        for place, head in sorted(heads.items()):
-            if partition in (None, place.partition):
-                until = head if end is None else min(head, end)
-                async with aclosing(read(self._cluster, place, start, until)) as records:
+        ends = await self._offsets.end_offsets([topic])
+        for topic_partition, partition_end in sorted(ends.items()):
+            if partition in (None, topic_partition.partition):
+                read_end = partition_end if end is None else min(partition_end, end)
+                async with aclosing(read_partition(self._cluster, topic_partition, start, read_end)) as records:
                     async for record in records:
                         yield record
 
-    async def record(self, topic: str, key: str, offset: int) -> RawRecord | None:
-        place = await self._place(topic, key)
-        end = (await self._offsets.ends([topic])).get(place, 0)
-        async with aclosing(read(self._cluster, place, offset, min(offset + 1, end))) as records:
+    async def read_record(self, topic: str, key: str, offset: int) -> RawRecord | None:
+        partition = await self._partition_of_key(topic, key)
+        end = (await self._offsets.end_offsets([topic])).get(partition, 0)
+        async with aclosing(read_partition(self._cluster, partition, offset, min(offset + 1, end))) as records:
             async for record in records:
                 return record if record.offset == offset else None
         return None
 
-    async def since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
-        place = await self._place(topic, key)
-        end = (await self._offsets.ends([topic])).get(place, 0)
-        start = await self._offsets.at(place, moment)
-        begin = end if start is None else start
-        async with aclosing(read(self._cluster, place, begin, end)) as records:
+    async def records_since(self, topic: str, key: str, moment: datetime) -> AsyncGenerator[RawRecord, None]:
+        partition = await self._partition_of_key(topic, key)
+        end = (await self._offsets.end_offsets([topic])).get(partition, 0)
+        start = await self._offsets.offset_for_time(partition, moment)
+        async with aclosing(read_partition(self._cluster, partition, end if start is None else start, end)) as records:
             async for record in records:
                 yield record
 
-    async def _place(self, topic: str, key: str) -> TopicPartition:
-        return TopicPartition(topic, partition_of(key.encode(), await self._topics.partitions(topic)))
+    async def _partition_of_key(self, topic: str, key: str) -> TopicPartition:
+        return TopicPartition(topic, partition_of(key.encode(), await self._topic_admin.partition_count(topic)))
 
     async def dead_letters(self, topic: str | None = None, limit: int = 100) -> list[DeadLetter]:
-        return await self._parking.letters(topic, limit)
+        return await self._dead_letter_queue.list_letters(topic, limit)
 
-    async def redrive(
-        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
-    ) -> int:
-        return await self._parking.settle(topic, limit, only, again=True)
+    async def redrive(self, topic: str | None = None, limit: int = 1000, *, ids: Collection[str] | None = None) -> int:
+        return await self._dead_letter_queue.redrive_or_drop(topic, limit, ids, redrive=True)
 
-    async def drop(
-        self, topic: str | None = None, limit: int = 1000, *, only: Collection[str] | None = None
+    async def drop_dead_letters(
+        self, topic: str | None = None, limit: int = 1000, *, ids: Collection[str] | None = None
     ) -> int:
-        return await self._parking.settle(topic, limit, only, again=False)
+        return await self._dead_letter_queue.redrive_or_drop(topic, limit, ids, redrive=False)
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
-        """Nothing: a broker applies retention and compaction by itself."""
+        """Do nothing: brokers apply retention and compaction themselves."""
         del topics
         return 0
 
     async def close(self) -> None:
-        await self._publishing.close()
+        await self._producers.close()
         await self._cluster.close()
-        if self._tracers is not None:
-            await asyncio.to_thread(self._tracers.shutdown)
+        if self._tracer_provider is not None:
+            await asyncio.to_thread(self._tracer_provider.shutdown)
 
     async def _prepare(self, topics: Sequence[Topic[Any]]) -> None:
         try:
-            await self._topics.ensure(topics)
-            await self._publishing.start()
+            await self._topic_admin.create_missing(topics)
+            await self._producers.start()
         except OutageError as error:
             raise KafkaOpenError(f"{error} See RECOLLECT_KAFKA_BOOTSTRAP and the broker's log.") from error
-        for said in await self._topics.check(topics):
-            log.warning("%s", said)
+        for difference in await self._topic_admin.check(topics):
+            log.warning("%s", difference)
 
-    def _claim(self, groups: Sequence[str]) -> None:
-        twice = sorted(group for group in set(groups) if group in self._feeds or groups.count(group) > 1)
-        if twice:
-            raise ValueError(f"each stage runs once per bus, these run already or twice: {', '.join(twice)}")
-
-    async def _feed(self, stages: Sequence[Stage[Any]], *, until_idle: bool) -> None:
-        broker = self._broker(consumer_only=True)
-        feeds = [self._stage_feed(stage, broker) for stage in stages]
+    async def _run_consumers(self, stages: Sequence[Stage[Any]], *, until_idle: bool) -> None:
+        broker = new_broker(self._cluster, self._middlewares, consumer_only=True)
+        consumers = [self._new_consumer(stage, broker) for stage in stages]
         await broker.connect()
-        tasks = [asyncio.create_task(feed.run(), name=feed.stage.name) for feed in feeds]
+        tasks = [asyncio.create_task(consumer.run(), name=consumer.stage.name) for consumer in consumers]
         if until_idle:
-            tasks.append(asyncio.create_task(self._level(stages)))
+            tasks.append(asyncio.create_task(self._wait_until_idle(stages)))
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await cancel_and_wait(tasks)
             await broker.stop()
         for task in done:
             await task
 
-    def _stage_feed(self, stage: Stage[Any], broker: KafkaBroker) -> StageFeed:
-        feed = StageFeed(stage, broker=broker, delivery=self._delivery, options=self._cluster.options)
-        self._feeds[stage.group] = feed
-        return feed
+    def _new_consumer(self, stage: Stage[Any], broker: KafkaBroker) -> StageConsumer:
+        consumer = StageConsumer(stage, broker=broker, delivery=self._delivery, options=self._cluster.options)
+        self._consumers[stage.group] = consumer
+        return consumer
 
-    async def _level(self, stages: Iterable[Stage[Any]]) -> None:
-        """Wait until these groups have handled all there is, in whatever process.
+    async def _wait_until_idle(self, stages: Iterable[Stage[Any]]) -> None:
+        """Wait until these groups have handled every record, in all processes.
 
-        Each partition is given a position as soon as it has an owner. Positions are asked for before the ends
-        are: what they had passed by then was handled, so nothing under way can have moved an end unseen.
+        Every assigned partition has a position. Positions are queried before the ends: if they have reached
+        them, no batch was in progress that could have published more.
         """
-        wanted = {stage.group: stage.source.name for stage in stages}
+        topics = {stage.group: stage.source.name for stage in stages}
         while True:
-            found = [await self._offsets.positions(group) for group in wanted]
-            ends = [await self._offsets.ends([topic]) for topic in wanted.values()]
+            positions = [await self._offsets.committed_offsets(group) for group in topics]
+            ends = [await self._offsets.end_offsets([topic]) for topic in topics.values()]
             if all(
-                positions.get(place, -1) >= end
-                for positions, some in zip(found, ends, strict=True)
-                for place, end in some.items()
+                group_positions.get(partition, -1) >= end
+                for group_positions, topic_ends in zip(positions, ends, strict=True)
+                for partition, end in topic_ends.items()
             ):
                 return
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(POSITION_POLL_SECONDS)
 
-    async def _foresee(self, stage: Stage[E]) -> None:
-        if stage.foresee is None:
-            return
-        positions = await self._offsets.positions(stage.group)
-        for place, end in sorted((await self._offsets.ends([stage.source.name])).items()):
-            batch: list[RawRecord] = []
-            async with aclosing(read(self._cluster, place, positions.get(place, 0), end)) as records:
-                async for record in records:
-                    batch.append(record)
-                    if len(batch) == FORESEE:
-                        await stage.foresee(decoded(stage, batch))
-                        batch = []
-            if batch:
-                await stage.foresee(decoded(stage, batch))
+    async def _apply_backlog(self, stage: Stage[E]) -> None:
+        positions = await self._offsets.committed_offsets(stage.group)
+        ends = await self._offsets.end_offsets([stage.source.name])
+        for partition, end in sorted(ends.items()):
+            records = read_partition(self._cluster, partition, positions.get(partition, 0), end)
+            await apply_backlog(stage, records)
 
     @asynccontextmanager
-    async def _follow(self, topic: Topic[E], handle: Handle[E]) -> AsyncIterator[Follower]:
-        await self._topics.ensure([topic])
-        feed = TopicFeed(self._cluster, self._offsets, topic.name)
-        async with following(feed, topic, handle) as follower:
+    async def _follow(
+        self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int]
+    ) -> AsyncIterator[Follower]:
+        await self._topic_admin.create_missing([topic])
+        feed = KafkaTopicFeed(self._cluster, self._offsets, topic.name, start)
+        async with follow_topic(feed, topic, handle, start) as follower:
             yield follower
-
-    def _broker(self, *, consumer_only: bool = False) -> KafkaBroker:
-        options = self._cluster.options
-        return KafkaBroker(
-            options.bootstrap,
-            client_id=self._cluster.name,
-            security=self._cluster.security,
-            request_timeout_ms=round(options.patience * 1000),
-            consumer_only=consumer_only,
-            middlewares=self._instruments,
-            apply_types=False,
-            logger=_Log(),
-            log_level=logging.DEBUG,
-            **PRODUCER,
-        )
-
-
-class _Log:
-    """FastStream's messages, but for the warning that it makes no topics: they are made before."""
-
-    def log(self, level: int, msg: Any, /, *, exc_info: Any = None, extra: Any = None) -> None:
-        if not str(msg).startswith("Topic creation is skipped"):
-            log.log(level, "%s", msg, exc_info=exc_info, extra=extra)
-
-
-def _instruments(registry: "CollectorRegistry | None", tracers: "TracerProvider | None") -> list[Any]:
-    instruments: list[Any] = []
-    if registry is not None:
-        from faststream.kafka.prometheus import KafkaPrometheusMiddleware
-
-        instruments.append(KafkaPrometheusMiddleware(registry=registry, app_name="recollect"))
-    if tracers is not None:
-        from faststream.kafka.opentelemetry import KafkaTelemetryMiddleware
-
-        instruments.append(KafkaTelemetryMiddleware(tracer_provider=tracers))
-    return instruments

@@ -1,4 +1,4 @@
-"""Reaching a Kafka cluster: its address, its secrets, its clients, and what their errors mean here."""
+"""Clients of a Kafka cluster, and the translation of their errors."""
 
 import asyncio
 import ssl
@@ -18,209 +18,207 @@ from faststream.security import BaseSecurity, SASLPlaintext, SASLScram256, SASLS
 from pipeline.errors import OutageError
 
 T = TypeVar("T")
-Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
-Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-_SASL = {"PLAIN": SASLPlaintext, "SCRAM-SHA-256": SASLScram256, "SCRAM-SHA-512": SASLScram512}
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+_SASL_CLASSES = {"PLAIN": SASLPlaintext, "SCRAM-SHA-256": SASLScram256, "SCRAM-SHA-512": SASLScram512}
 RETRY_SECONDS = 0.1
-MOMENT_SECONDS = 1.0
-SHORT_PATIENCE = 3.0
-"""Seconds that a call may take while the cluster is known to be away."""
-AWAY_SECONDS = 30.0
-"""So long it counts as away after a call that waited in vain, unless one succeeds."""
-READ_BYTES = 4 * 1024 * 1024
-"""What a read may hold of one partition at a time."""
+START_GRACE_SECONDS = 1.0
+OUTAGE_CALL_TIMEOUT = 3.0
+"""Timeout of a call, in seconds, while the cluster is known to be unreachable."""
+OUTAGE_MEMORY_SECONDS = 30.0
+"""Time after a timed-out call during which the cluster counts as unreachable, unless a call succeeds."""
+MAX_PARTITION_FETCH_BYTES = 4 * 1024 * 1024
+"""Maximum bytes of one partition that a read holds in memory."""
 
 
 class KafkaUnavailableError(OutageError):
-    """Kafka did not answer, or not as hoped. Nothing was acknowledged."""
+    """Kafka did not answer, or refused. Nothing was acknowledged."""
 
 
 class KafkaOpenError(ValueError):
-    """Kafka can't be used as it is; the message is for the operator."""
+    """Kafka can't be used as configured; the message is for the operator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaOptions:
-    """How to reach a cluster, and what its topics should be like. Times in seconds."""
+    """Connection to a cluster and settings of its topics. Times in seconds."""
 
     bootstrap: str
     partitions: int = 16
     replication: int = 1
     min_insync_replicas: int = 1
-    keep_days: int = 7
-    """How long at least a topic is kept that another one brings forth again: Kafka waits for no reader."""
-    protocol: Protocol = "PLAINTEXT"
-    mechanism: Mechanism = "PLAIN"
+    retention_days: int = 7
+    """Minimum retention of derived topics; Kafka deletes records whether or not they were read."""
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    sasl_mechanism: SaslMechanism = "PLAIN"
     username: str = ""
     password: str = field(default="", repr=False)
     ca_file: str | None = None
-    session: float = 30.0
-    """A member that was not heard of for so long loses its partitions."""
-    patience: float = 15.0
-    """How long a call may take before it is an outage."""
+    session_timeout: float = 30.0
+    """Time without a heartbeat after which a member loses its partitions."""
+    call_timeout: float = 15.0
+    """Time after which a call counts as an outage."""
 
-    def security(self) -> BaseSecurity:
-        """As FastStream takes it; OSError and ssl.SSLError when the certificates can't be read."""
-        encrypted = self.protocol.endswith("SSL")
+    def security_config(self) -> BaseSecurity:
+        """Return the security object of FastStream; OSError or ssl.SSLError if certificates can't be read."""
+        encrypted = self.security_protocol.endswith("SSL")
         context = ssl.create_default_context(cafile=self.ca_file) if encrypted else None
-        if not self.protocol.startswith("SASL"):
+        if not self.security_protocol.startswith("SASL"):
             return BaseSecurity(ssl_context=context, use_ssl=encrypted)
-        kind = _SASL[self.mechanism]
-        return kind(username=self.username, password=self.password, ssl_context=context, use_ssl=encrypted)
+        sasl = _SASL_CLASSES[self.sasl_mechanism]
+        return sasl(username=self.username, password=self.password, ssl_context=context, use_ssl=encrypted)
 
 
 class Cluster:
-    """Makes clients, and keeps the two that are asked now and then: one for topics, one for offsets."""
+    """Factory of clients. Keeps two of them open: the admin client and a consumer for offset queries."""
 
     def __init__(self, options: KafkaOptions) -> None:
         self.options = options
-        self.security = options.security()
-        # Partitions are handed out in the order of members' names: so each process gets the same ones of
-        # every topic, and a space is worked on in one process.
-        self.name = f"recollect-{uuid.uuid4().hex[:12]}"
-        self._away_until = 0.0
+        self.security = options.security_config()
+        # Partitions are assigned in the order of member ids, so one id per process gives it the same
+        # partitions of every topic: an incarnation is handled in one process.
+        self.client_id = f"recollect-{uuid.uuid4().hex[:12]}"
+        self._outage_until = 0.0
         self._lock = asyncio.Lock()
         self._admin: AIOKafkaAdminClient | None = None
-        self._reader: AIOKafkaConsumer | None = None
+        self._metadata_consumer: AIOKafkaConsumer | None = None
 
     @property
-    def patience(self) -> float:
-        """Seconds that a call may take now."""
-        away = asyncio.get_running_loop().time() < self._away_until
-        return min(self.options.patience, SHORT_PATIENCE) if away else self.options.patience
+    def current_timeout(self) -> float:
+        """Timeout of a call made now, in seconds."""
+        in_outage = asyncio.get_running_loop().time() < self._outage_until
+        return min(self.options.call_timeout, OUTAGE_CALL_TIMEOUT) if in_outage else self.options.call_timeout
 
     async def admin(self) -> AIOKafkaAdminClient:
-        """The client for topics and groups."""
+        """Return the client for topics and groups."""
         async with self._lock:
             if self._admin is None:
-                admin = AIOKafkaAdminClient(**self._common())
+                admin = AIOKafkaAdminClient(**self._common_options())
                 try:
-                    await begun(admin.start())
+                    await start_client(admin.start())
                 except BaseException:
                     await admin.close()
                     raise
                 self._admin = admin
             return self._admin
 
-    async def reader(self) -> AIOKafkaConsumer:
-        """A consumer of nothing, for asking where partitions begin and end."""
+    async def metadata_consumer(self) -> AIOKafkaConsumer:
+        """Return a consumer without partitions, for offset queries."""
         async with self._lock:
-            if self._reader is None:
-                self._reader = await self._started(self._consumer())
-            return self._reader
+            if self._metadata_consumer is None:
+                self._metadata_consumer = await self._start_consumer(self._new_consumer())
+            return self._metadata_consumer
 
     @asynccontextmanager
-    async def reading(self, positions: dict[TopicPartition, int]) -> AsyncIterator[AIOKafkaConsumer]:
-        """A consumer of these partitions from these offsets on, in no group."""
-        consumer = await self._started(self._consumer())
+    async def assigned_consumer(self, start_offsets: dict[TopicPartition, int]) -> AsyncIterator[AIOKafkaConsumer]:
+        """Open a consumer of these partitions from these offsets on, outside any group."""
+        consumer = await self._start_consumer(self._new_consumer())
         try:
-            consumer.assign(list(positions))
-            for partition, offset in positions.items():
+            consumer.assign(list(start_offsets))
+            for partition, offset in start_offsets.items():
                 consumer.seek(partition, offset)
             yield consumer
         finally:
             await consumer.stop()
 
     @asynccontextmanager
-    async def placing(self, group: str, partitions: list[TopicPartition]) -> AsyncIterator[AIOKafkaConsumer]:
-        """A consumer that may commit for a group without members, reading nothing."""
-        consumer = self._consumer(group_id=group)
+    async def offset_committer(self, group: str, partitions: list[TopicPartition]) -> AsyncIterator[AIOKafkaConsumer]:
+        """Open a consumer that can commit offsets for a group without members."""
+        consumer = self._new_consumer(group_id=group)
         consumer.assign(partitions)
-        await self._started(consumer)
+        await self._start_consumer(consumer)
         try:
             yield consumer
         finally:
             await consumer.stop()
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[AIOKafkaClient]:
-        """For requests that no other client has a call for."""
-        client = AIOKafkaClient(**self._common())
+    async def raw_client(self) -> AsyncIterator[AIOKafkaClient]:
+        """Open a client for requests that no other client supports."""
+        client = AIOKafkaClient(**self._common_options())
         try:
-            await begun(client.bootstrap())
+            await start_client(client.bootstrap())
             yield client
         finally:
             await client.close()
 
-    async def producer(self, most_bytes: int) -> AIOKafkaProducer:
-        """A producer of raw bytes, up to so many in a record, that loses and repeats nothing."""
-        producer = AIOKafkaProducer(**self._common(), **PRODUCER, max_request_size=most_bytes)
+    async def raw_producer(self, max_request_bytes: int) -> AIOKafkaProducer:
+        """Start an idempotent producer of raw bytes with this maximum record size."""
+        producer = AIOKafkaProducer(**self._common_options(), **PRODUCER_OPTIONS, max_request_size=max_request_bytes)
         try:
-            await begun(producer.start())
+            await start_client(producer.start())
         except BaseException:
             await producer.stop()
             raise
         return producer
 
     async def close(self) -> None:
-        if self._reader is not None:
-            await self._reader.stop()
+        if self._metadata_consumer is not None:
+            await self._metadata_consumer.stop()
         if self._admin is not None:
             await self._admin.close()
 
     @contextmanager
-    def outages(self, doing: str) -> Iterator[None]:
-        """What goes wrong inside is an outage: of Kafka, or of the way to it."""
+    def errors_as_outages(self, action: str) -> Iterator[None]:
+        """Raise KafkaUnavailableError for errors of Kafka or the connection inside the block."""
         try:
             yield
         except (KafkaError, TimeoutError, ConnectionError) as error:
             reason = str(error) or type(error).__name__
-            raise KafkaUnavailableError(
-                f"Kafka at {self.options.bootstrap} could not {doing}: {reason}."
-            ) from error
+            raise KafkaUnavailableError(f"Kafka at {self.options.bootstrap} could not {action}: {reason}.") from error
 
     @asynccontextmanager
-    async def bounded(self, doing: str) -> AsyncIterator[None]:
-        """The same, and it may not take for ever; only a moment where others have just waited in vain."""
-        seconds = self.patience
-        with self.outages(doing):
+    async def deadline(self, action: str) -> AsyncIterator[None]:
+        """Translate errors and limit the block's time; the limit is short right after another timeout."""
+        seconds = self.current_timeout
+        with self.errors_as_outages(action):
             try:
                 async with asyncio.timeout(seconds):
                     yield
             except TimeoutError:
-                if seconds == self.options.patience:
-                    self._away_until = asyncio.get_running_loop().time() + AWAY_SECONDS
+                if seconds == self.options.call_timeout:
+                    self._outage_until = asyncio.get_running_loop().time() + OUTAGE_MEMORY_SECONDS
                 raise
-        self._away_until = 0.0
+        self._outage_until = 0.0
 
-    async def ask(self, doing: str, question: Callable[[], Awaitable[T]]) -> T:
-        """The answer, asked for again while the cluster only needs a moment: a new leader, a new group."""
-        async with self.bounded(doing):
+    async def call_with_retries(self, action: str, call: Callable[[], Awaitable[T]]) -> T:
+        """Call until it succeeds; retriable errors, such as leader elections, are retried to the deadline."""
+        async with self.deadline(action):
             while True:
                 try:
-                    return await question()
+                    return await call()
                 except KafkaError as error:
                     if not error.retriable:
                         raise
                 await asyncio.sleep(RETRY_SECONDS)
 
-    def _consumer(self, **given: Any) -> AIOKafkaConsumer:
+    def _new_consumer(self, **options: Any) -> AIOKafkaConsumer:
         return AIOKafkaConsumer(
-            **self._common(),
+            **self._common_options(),
             enable_auto_commit=False,
             auto_offset_reset="earliest",
-            max_partition_fetch_bytes=READ_BYTES,
-            **given,
+            max_partition_fetch_bytes=MAX_PARTITION_FETCH_BYTES,
+            **options,
         )
 
-    async def _started(self, consumer: AIOKafkaConsumer) -> AIOKafkaConsumer:
+    async def _start_consumer(self, consumer: AIOKafkaConsumer) -> AIOKafkaConsumer:
         try:
-            await begun(consumer.start())
+            await start_client(consumer.start())
         except BaseException:
             await consumer.stop()
             raise
         return consumer
 
-    def _common(self) -> dict[str, Any]:
+    def _common_options(self) -> dict[str, Any]:
         return {
             "bootstrap_servers": self.options.bootstrap,
-            "client_id": self.name,
-            "request_timeout_ms": milliseconds(self.options.patience),
+            "client_id": self.client_id,
+            "request_timeout_ms": milliseconds(self.options.call_timeout),
             **parse_security(self.security),
         }
 
 
-PRODUCER: dict[str, Any] = {
+PRODUCER_OPTIONS: dict[str, Any] = {
     "acks": "all",
     "enable_idempotence": True,
     "max_batch_size": 256 * 1024,
@@ -228,18 +226,18 @@ PRODUCER: dict[str, Any] = {
 }
 
 
-async def begun(start: Coroutine[Any, Any, object]) -> None:
-    """Start a client, and let it start for a moment more where that is cancelled.
+async def start_client(start: Coroutine[Any, Any, object]) -> None:
+    """Start a client; on cancellation, first give it START_GRACE_SECONDS to finish starting.
 
-    aiokafka forgets a connection, and leaves it open, where it is cancelled before the first answer on it.
+    aiokafka leaks a connection if it is cancelled before the first response on it.
     """
     starting = asyncio.create_task(start)
     try:
         await asyncio.shield(starting)
     except asyncio.CancelledError:
-        await asyncio.wait([starting], timeout=MOMENT_SECONDS)
+        await asyncio.wait([starting], timeout=START_GRACE_SECONDS)
         starting.cancel()
-        # Whatever became of it: who began it does not want it any more.
+        # The result no longer matters: the caller was cancelled.
         await asyncio.gather(starting, return_exceptions=True)
         raise
 

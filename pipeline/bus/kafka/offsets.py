@@ -1,4 +1,4 @@
-"""Where partitions begin and end, and how far groups are."""
+"""Offsets of partitions and positions of consumer groups."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
@@ -17,83 +17,86 @@ from aiokafka.protocol.admin import DeleteGroupsRequest
 from aiokafka.structs import OffsetAndMetadata
 
 from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
-from pipeline.bus.kafka.topics import Topics
+from pipeline.bus.kafka.topic_admin import TopicAdmin
 
-REDRIVE = "recollect.redrive"
-"""The group whose positions say up to where dead letters were given back."""
-GROUPS = "recollect."
-_Ask = Callable[[Any, list[TopicPartition]], Awaitable[dict[TopicPartition, int]]]
+REDRIVE_GROUP = "recollect.redrive"
+"""Group whose positions mark the settled dead letters."""
+GROUP_PREFIX = "recollect."
+_OffsetQuery = Callable[[Any, list[TopicPartition]], Awaitable[dict[TopicPartition, int]]]
 
 
 class Offsets:
-    """Asks the cluster each time: other processes move these too."""
+    """Queries and commits offsets; nothing is cached, since other processes change them too."""
 
-    def __init__(self, cluster: Cluster, topics: Topics) -> None:
+    def __init__(self, cluster: Cluster, topics: TopicAdmin) -> None:
         self._cluster = cluster
         self._topics = topics
 
-    async def ends(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
-        """The offset that the next record of each partition will get."""
-        return await self._ask(topics, "say where topics end", AIOKafkaConsumer.end_offsets)
+    async def end_offsets(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
+        """Return the offset of the next record of each partition."""
+        return await self._query_offsets(topics, "return the end of topics", AIOKafkaConsumer.end_offsets)
 
-    async def starts(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
-        """The first offset that is still there, or will be."""
-        return await self._ask(topics, "say where topics begin", AIOKafkaConsumer.beginning_offsets)
+    async def beginning_offsets(self, topics: Iterable[str]) -> dict[TopicPartition, int]:
+        """Return the first remaining offset of each partition, or the next one if it is empty."""
+        return await self._query_offsets(topics, "return the start of topics", AIOKafkaConsumer.beginning_offsets)
 
-    async def at(self, place: TopicPartition, moment: datetime) -> int | None:
-        """The first offset of a partition that was written at that moment or later; None: there is none."""
+    async def offset_for_time(self, topic_partition: TopicPartition, moment: datetime) -> int | None:
+        """Return the first offset of a partition written at `moment` or later; None if there is none."""
 
-        async def ask() -> int | None:
-            reader = await self._cluster.reader()
-            found = (await reader.offsets_for_times({place: int(moment.timestamp() * 1000)}))[place]
-            return None if found is None else int(found.offset)
+        async def query() -> int | None:
+            consumer = await self._cluster.metadata_consumer()
+            timestamps = {topic_partition: int(moment.timestamp() * 1000)}
+            offset = (await consumer.offsets_for_times(timestamps))[topic_partition]
+            return None if offset is None else int(offset.offset)
 
-        return await self._cluster.ask(f"say what came to {place.topic} since {moment}", ask)
+        return await self._cluster.call_with_retries(f"find the offset of {topic_partition.topic} at {moment}", query)
 
     async def groups(self) -> list[str]:
-        """The groups of this service's stages."""
+        """Return the consumer groups of this service's stages."""
 
-        async def ask() -> list[tuple[str, str]]:
-            found: list[tuple[str, str]] = await (await self._cluster.admin()).list_consumer_groups()
-            return found
+        async def query() -> list[tuple[str, str]]:
+            groups: list[tuple[str, str]] = await (await self._cluster.admin()).list_consumer_groups()
+            return groups
 
-        found = await self._cluster.ask("list its groups", ask)
-        return sorted(name for name, *_ in found if name.startswith(GROUPS) and name != REDRIVE)
+        groups = await self._cluster.call_with_retries("list its groups", query)
+        return sorted(name for name, *_ in groups if name.startswith(GROUP_PREFIX) and name != REDRIVE_GROUP)
 
-    async def positions(self, group: str) -> dict[TopicPartition, int]:
-        """The next offset of a group, where it has one."""
+    async def committed_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """Return the positions of a group, for partitions where it has one."""
 
-        async def ask() -> dict[TopicPartition, OffsetAndMetadata]:
+        async def query() -> dict[TopicPartition, OffsetAndMetadata]:
             admin = await self._cluster.admin()
-            found: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(group)
-            return found
+            positions: dict[TopicPartition, OffsetAndMetadata] = await admin.list_consumer_group_offsets(group)
+            return positions
 
-        found = await self._cluster.ask(f"say how far {group} is", ask)
-        return {place: meta.offset for place, meta in found.items() if meta.offset >= 0}
+        positions = await self._cluster.call_with_retries(f"return the positions of {group}", query)
+        return {partition: meta.offset for partition, meta in positions.items() if meta.offset >= 0}
 
-    async def place(self, group: str, positions: Mapping[TopicPartition, int]) -> None:
-        """Set positions of a group that has no members; ValueError when it has."""
+    async def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
+        """Set positions of a group; GroupNotEmptyError if it has members."""
 
         async def commit() -> None:
-            async with self._cluster.placing(group, list(positions)) as consumer:
-                await consumer.commit(dict(positions))
+            async with self._cluster.offset_committer(group, list(offsets)) as consumer:
+                await consumer.commit(dict(offsets))
 
         try:
-            await self._cluster.ask(f"move {group}", commit)
+            await self._cluster.call_with_retries(f"set the positions of {group}", commit)
         except KafkaUnavailableError as error:
             if isinstance(error.__cause__, CommitFailedError):
-                raise GroupRunningError(group) from error
+                raise GroupNotEmptyError(group) from error
             raise
 
-    async def forget(self, group: str) -> None:
-        """Drop a group; ValueError while it has members."""
-        error = await self._cluster.ask(f"forget {group}", lambda: self._delete(group))
+    async def delete_group(self, group: str) -> None:
+        """Delete a group; GroupNotEmptyError if it has members."""
+        error = await self._cluster.call_with_retries(
+            f"delete the group {group}", lambda: self._send_delete_group(group)
+        )
         if error is NonEmptyGroup:
-            raise GroupRunningError(group)
+            raise GroupNotEmptyError(group)
 
-    async def _delete(self, group: str) -> type[KafkaError]:
+    async def _send_delete_group(self, group: str) -> type[KafkaError]:
         node = await (await self._cluster.admin()).find_coordinator(group)
-        async with self._cluster.client() as client:
+        async with self._cluster.raw_client() as client:
             await client.ready(node)
             answer = await client.send(node, DeleteGroupsRequest([group]))
         error: type[KafkaError] = for_code(answer.results[0][1])
@@ -101,19 +104,25 @@ class Offsets:
             raise error(group)
         return error
 
-    async def _ask(self, topics: Iterable[str], doing: str, ask: _Ask) -> dict[TopicPartition, int]:
-        places = [TopicPartition(topic, one) for topic in topics for one in await self._topics.known(topic)]
-        if not places:
+    async def _query_offsets(
+        self, topics: Iterable[str], action: str, query: _OffsetQuery
+    ) -> dict[TopicPartition, int]:
+        partitions = [
+            TopicPartition(topic, number)
+            for topic in topics
+            for number in await self._topics.existing_partitions(topic)
+        ]
+        if not partitions:
             return {}
 
-        async def question() -> dict[TopicPartition, int]:
-            return await ask(await self._cluster.reader(), places)
+        async def run_query() -> dict[TopicPartition, int]:
+            return await query(await self._cluster.metadata_consumer(), partitions)
 
-        return await self._cluster.ask(doing, question)
+        return await self._cluster.call_with_retries(action, run_query)
 
 
-class GroupRunningError(ValueError):
-    """Somebody is a member of a group whose positions are to change."""
+class GroupNotEmptyError(ValueError):
+    """The group still has members, so its positions can't be changed."""
 
     def __init__(self, group: str) -> None:
         super().__init__(f"group {group} is running; stop it first, in every process")

@@ -1,10 +1,10 @@
-"""One service and one browser for all tests of the console; each test has namespaces of its own."""
+"""Fixtures: one service and one browser for all console tests; each test uses its own namespaces."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.api.console.visitor import Visitor, visiting
+from tests.support.console_user import ConsoleUser, console_session
 
 
 @pytest.fixture(scope="package")
@@ -13,13 +13,13 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="package")
-async def _opened(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[Visitor]:
-    async with visiting(tmp_path_factory.mktemp("console")) as opened:
+async def _opened(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> AsyncIterator[ConsoleUser]:
+    async with console_session(tmp_path_factory.mktemp("console")) as opened:
         yield opened
 
 
 @pytest.fixture
-async def visitor(_opened: Visitor) -> AsyncIterator[Visitor]:
-    """Somebody who has not signed in yet. No script may fail while they look around."""
+async def visitor(_opened: ConsoleUser) -> AsyncIterator[ConsoleUser]:
+    """Return a user who has not signed in; fails if a script logged an error during the test."""
     yield _opened
-    assert await _opened.browser.complaints() == []
+    assert await _opened.browser.severe_log_messages() == []

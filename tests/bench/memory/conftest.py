@@ -15,7 +15,7 @@ def talk(tmp_path: Path) -> Conversation:
         {"speaker": "Ann", "dia_id": "D1:1", "text": "Hi! I live in Rome."},
         {"speaker": "Bob", "dia_id": "D1:2", "text": "I like tea.", "blip_caption": "a photo of a cup"},
     ]
-    one = {
+    conversation = {
         "sample_id": "talk",
         "conversation": {
             "speaker_a": "Ann",
@@ -35,5 +35,5 @@ def talk(tmp_path: Path) -> Conversation:
         ],
     }
     path = tmp_path / "talk.json"
-    path.write_text(json.dumps([one]))
+    path.write_text(json.dumps([conversation]))
     return conversations(path)[0]

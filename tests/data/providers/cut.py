@@ -71,7 +71,8 @@ GITHUB_WEBHOOKS = [
 NOTION = {
     "search": "search",
     "oauth": "oauthToken",
-    "pages": "getPage getPageMarkdown",
+    "pages": "getPage getPageMarkdown getPageProperty",
+    "comments": "listComments",
     "blocks": "getBlock",
     "data-sources": "getDataSource queryDataSource",
     "databases": "getDatabase",
@@ -104,7 +105,7 @@ NOTION_WEBHOOKS = ["page.", "data_source.", "database."]
 
 
 def _prune(node: Any, *, named: bool = False) -> Any:
-    """Without prose; `named`: the keys of this object are names of things, not keywords."""
+    """Remove descriptions; `named`: the keys of this object are names of things, not keywords."""
     if isinstance(node, list):
         return [_prune(item) for item in node]
     if not isinstance(node, dict):
@@ -135,9 +136,7 @@ def _closure(document: dict[str, Any], *sources: dict[str, Any]) -> None:
         _, _, kind, name = reference.split("/", 3)
         known = document["components"].setdefault(kind, {})
         if name not in known:
-            known[name] = _prune(
-                next(s["components"][kind][name] for s in sources if name in s["components"][kind])
-            )
+            known[name] = _prune(next(s["components"][kind][name] for s in sources if name in s["components"][kind]))
             missing |= set(_references(known[name]))
 
 
@@ -170,9 +169,7 @@ def notion(schema: Path, endpoints: Path) -> None:
         "webhooks": {
             d["properties"]["type"]["const"]: {"$ref": f"#/components/schemas/{name}"}
             for name, d in definitions.items()
-            if str(d.get("properties", {}).get("type", {}).get("const", "")).startswith(
-                tuple(NOTION_WEBHOOKS)
-            )
+            if str(d.get("properties", {}).get("type", {}).get("const", "")).startswith(tuple(NOTION_WEBHOOKS))
         },
         "components": {"schemas": {"error": NOTION_ERROR}},
     }
@@ -202,9 +199,7 @@ def _notion_operation(name: str, script: str, definitions: dict[str, Any]) -> tu
             for parameter in listed[kind]
         ],
         "responses": {
-            "200": {
-                "content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{title}Response"}}}
-            }
+            "200": {"content": {"application/json": {"schema": {"$ref": f"#/components/schemas/{title}Response"}}}}
         },
     }
     if listed["body"]:
@@ -222,11 +217,7 @@ def _alternatives(definitions: dict[str, Any], name: str) -> list[dict[str, Any]
 
 def _property(definitions: dict[str, Any], name: str, parameter: str) -> Any:
     return _prune(
-        next(
-            a["properties"][parameter]
-            for a in _alternatives(definitions, name)
-            if parameter in a["properties"]
-        )
+        next(a["properties"][parameter] for a in _alternatives(definitions, name) if parameter in a["properties"])
     )
 
 

@@ -62,6 +62,34 @@ BUILDERS = {
         "DriveItem",
         200,
     ),
+    "driveChildren": (
+        "get",
+        "/v1.0/drives/{drive}/items/{item}/children",
+        "drives/item/items/item/children/children",
+        "Page",
+        200,
+    ),
+    "driveContent": (
+        "get",
+        "/v1.0/drives/{drive}/items/{item}/content",
+        "drives/item/items/item/content/content",
+        None,
+        302,
+    ),
+    "driveItem": (
+        "get",
+        "/v1.0/drives/{drive}/items/{item}",
+        "drives/item/items/item/drive_item_item",
+        "DriveItem",
+        200,
+    ),
+    "sharedItem": (
+        "get",
+        "/v1.0/shares/{share}/driveItem",
+        "shares/item/drive_item/drive_item",
+        "DriveItem",
+        200,
+    ),
     "subscribe": ("post", "/v1.0/subscriptions", "subscriptions/subscriptions", "Subscription", 201),
     "renew": (
         "patch",
@@ -79,8 +107,13 @@ BUILDERS = {
     ),
 }
 _TEMPLATE = re.compile(r'\{\+baseurl\}(?:/[^{"]*(?:\{[^?}]+\}[^{"]*)*)(?:\{\?([^}]*)\})?')
-LINKED = {"delta": ["token"], "children": ["$skiptoken"], "search": ["$skiptoken"]}
-"""What Graph's own links to the next page carry, and is not for callers to make up."""
+LINKED = {
+    "delta": ["token"],
+    "children": ["$skiptoken"],
+    "driveChildren": ["$skiptoken"],
+    "search": ["$skiptoken"],
+}
+"""Query parameters that only Graph's links to the next page carry; callers never invent them."""
 ERROR = {
     "type": "object",
     "required": ["error"],

@@ -20,9 +20,7 @@ from graphql import (
 )
 
 OUT = Path(__file__).parent / "github.graphql"
-HEAD = (
-    "# From npm @octokit/graphql-schema 15.26.1, MIT: what is asked, of types and arguments as published.\n\n"
-)
+HEAD = "# From npm @octokit/graphql-schema 15.26.1, MIT: what is asked, of types and arguments as published.\n\n"
 NEWEST = ("first", "orderBy")
 KEPT: Mapping[str, Mapping[str, Sequence[str]]] = {
     "Query": {"id": (), "nodes": ("ids",)},
@@ -78,9 +76,7 @@ def _field(node: Any, kept: Sequence[str]) -> Any:
         if isinstance(one.type, NonNullTypeNode) and one.name.value not in kept
     ]
     assert not left, f"{node.name.value} wants {left}"
-    return replace(
-        _plain(node), arguments=tuple(_plain(one) for one in node.arguments or () if one.name.value in kept)
-    )
+    return replace(_plain(node), arguments=tuple(_plain(one) for one in node.arguments or () if one.name.value in kept))
 
 
 def _plain(node: Any) -> Any:

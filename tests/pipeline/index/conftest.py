@@ -5,18 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.inference.wordllama import WordLlamaEmbedder
-from tests.pipeline.index.world import EVERYTHING, World, opened, with_small_segments
+from pipeline.models.wordllama_embedder import WordLlamaEmbedder
+from tests.support.index_harness import UNLIMITED_BYTES, IndexHarness, force_spilled_segments, open_harness
 
 
 @pytest.fixture(scope="session")
 def embedder() -> WordLlamaEmbedder:
-    return WordLlamaEmbedder.packaged()
+    return WordLlamaEmbedder.from_package()
 
 
 @pytest.fixture
-async def world(tmp_path: Path, embedder: WordLlamaEmbedder) -> AsyncIterator[World]:
-    async with opened(tmp_path, embedder, EVERYTHING) as world:
+async def world(tmp_path: Path, embedder: WordLlamaEmbedder) -> AsyncIterator[IndexHarness]:
+    async with open_harness(tmp_path, embedder, UNLIMITED_BYTES) as world:
         yield world
 
 
@@ -26,9 +26,9 @@ async def either(
     tmp_path: Path,
     embedder: WordLlamaEmbedder,
     monkeypatch: pytest.MonkeyPatch,
-) -> AsyncIterator[World]:
+) -> AsyncIterator[IndexHarness]:
     """A world for what must not depend on whether a namespace fits into memory."""
     if request.param == "mapped":
-        with_small_segments(monkeypatch)
-    async with opened(tmp_path, embedder, EVERYTHING if request.param == "held" else 0) as world:
+        force_spilled_segments(monkeypatch)
+    async with open_harness(tmp_path, embedder, UNLIMITED_BYTES if request.param == "held" else 0) as world:
         yield world

@@ -1,18 +1,18 @@
-/** Who did what to the service. For operators. */
+/** Audit log, for operators. */
 
 import { to } from "../addresses.js";
 import { el } from "../dom.js";
 import { time } from "../format.js";
-import { badge, empty } from "../parts/states.js";
+import { badge, empty } from "../parts/placeholders.js";
 import { table } from "../parts/tables.js";
 
 const AT_ONCE = 50;
 
 export async function audit({ api, query, signal }) {
-  const { acts, before } = await api.get("admin/audit", { limit: AT_ONCE, before: query.get("before") }, signal);
-  if (acts.length === 0) return empty("Nothing was administered yet", "Keys, connectors, replays and settings leave a line here when somebody changes them.");
+  const { entries, before } = await api.get("admin/audit", { limit: AT_ONCE, before: query.get("before") }, signal);
+  if (entries.length === 0) return empty("No audit entries yet", "Changes to keys, connectors, replays and settings are recorded here.");
   const columns = [
-    { name: "Act", show: (row) => row.act },
+    { name: "Action", show: (row) => row.action },
     { name: "When", show: (row) => time(row.at) },
     { name: "Outcome", show: (row) => badge(row.outcome, row.outcome === "done" ? "good" : "bad") },
     { name: "Key", align: "free", show: (row) => `${row.key} (${row.role})` },
@@ -20,7 +20,7 @@ export async function audit({ api, query, signal }) {
     { name: "Details", align: "free", show: (row) => Object.entries(row.details).map(([name, value]) => `${name}: ${value}`).join(", ") },
   ];
   return [
-    table("Administrative acts, newest first", columns, acts),
+    table("Audit log, newest first", columns, entries),
     before === null ? null : el("nav.pager", { "aria-label": "Pages" }, el("a", { href: to(["audit"], { before }) }, "Older →")),
   ];
 }

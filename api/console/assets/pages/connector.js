@@ -1,15 +1,15 @@
-/** One connector: its runs, what failed in them, what it keeps in step. */
+/** A connector: runs, failures, selected content. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { number, plural, time } from "../format.js";
-import { NAMES, called } from "../parts/connecting.js";
-import { ask } from "../parts/dialogs.js";
-import { acting, button, field, submit } from "../parts/forms.js";
-import { operating, states } from "../parts/operating.js";
+import { NAMES, configLabel } from "../parts/connect-source.js";
+import { showDialog } from "../parts/dialogs.js";
+import { actionForm, button, field, submit } from "../parts/forms.js";
+import { connectorOperations, connectorStates } from "../parts/connector-operations.js";
 import { poll, renew } from "../parts/polling.js";
-import { outcome, reason, state } from "../parts/runs.js";
+import { runOutcome, failureReason, runStatus } from "../parts/sync-run.js";
 
 const LOOK_MS = 1500;
 
@@ -27,10 +27,10 @@ export async function connector(view) {
     await look();
     return said;
   });
-  const [known] = await Promise.all([states(view), look()]);
+  const [known] = await Promise.all([connectorStates(view), look()]);
   poll(signal, LOOK_MS, look);
   const own = known.connectors.find((one) => one.id === id);
-  return [place, view.rights.writes(namespace) ? limit(view, way, newest.documentLimit, look) : null, own ? operating(view, own) : null];
+  return [place, view.rights.writes(namespace) ? limit(view, way, newest.documentLimit, look) : null, own ? connectorOperations(view, own) : null];
 }
 
 function parts(view, shown, act) {
@@ -40,7 +40,7 @@ function parts(view, shown, act) {
     facts(shown),
     rights.writes(namespace) ? actions(view, shown, act) : null,
     el("h2", {}, "Runs"),
-    shown.syncs.length === 0 ? el("p.muted", {}, "It has not run yet.") : el("ol.plain.passages", {}, shown.syncs.map((one) => el("li.result", {}, run(one, namespace)))),
+    shown.syncs.length === 0 ? el("p.muted", {}, "No runs yet.") : el("ol.plain.passages", {}, shown.syncs.map((one) => el("li.result", {}, run(one, namespace)))),
   ];
 }
 
@@ -48,20 +48,20 @@ function limit({ app, api }, way, before, look) {
   const documents = el("input", { type: "number", min: "1", max: "10000", required: true, value: before });
   const save = async () => {
     await api.patch(way, { documentLimit: documents.valueAsNumber });
-    app.say(`It keeps at most ${number(documents.valueAsNumber)} documents.`);
+    app.say(`Document limit set to ${number(documents.valueAsNumber)}.`);
     await look();
   };
-  return el("section", {}, el("h2", {}, "Limit"), acting(save, { class: "row" }, field("Documents at most", documents, "Those that its source lists first; the others are let go of."), submit("Change", {})));
+  return el("section", {}, el("h2", {}, "Limit"), actionForm(save, { class: "row" }, field("Document limit", documents, "Documents beyond the limit are removed, in the order the source lists them."), submit("Change", {})));
 }
 
 function facts({ provider, documentCount, documentLimit, config, selection, system, ...rest }) {
   const chosen = Object.entries(selection ?? {}).map(([kind, some]) => `${kind}: ${some.map((one) => one.name).join(", ")}`);
   const rows = [
-    ["State", outcome({ system, ...rest })],
+    ["State", runOutcome({ system, ...rest })],
     ["Documents", `${number(documentCount)} of at most ${number(documentLimit)}`],
     ["Last success", time(system.lastSuccessfulSyncAt)],
     ["Chosen", chosen.join("; ") || "everything"],
-    ...Object.entries(config ?? {}).map(([name, value]) => [called(provider, name), String(value)]),
+    ...Object.entries(config ?? {}).map(([name, value]) => [configLabel(provider, name), String(value)]),
   ];
   return el("dl.facts", {}, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
 }
@@ -69,12 +69,12 @@ function facts({ provider, documentCount, documentLimit, config, selection, syst
 function actions({ api, app, namespace, rights }, { id, capabilities, system, authorization }, act) {
   const sync = () => act(async (way) => {
     await api.post(`${way}/sync`);
-    return "A run will begin.";
+    return "Sync queued.";
   });
   const choose = () => act(async (way) => {
     const { picker } = await api.get(way, { include: "picker", returnUrl: location.href });
     location.assign(picker.url);
-    return "You are led to the page where one chooses.";
+    return "Opening the picker.";
   });
   const end = async () => {
     const documents = await whatToKeep();
@@ -82,22 +82,22 @@ function actions({ api, app, namespace, rights }, { id, capabilities, system, au
     await app.attempt(async () => {
       await api.delete(path("ns", namespace, "connectors", id), { query: { deleteDocuments: documents } });
       app.go(["ns", namespace, "connectors"]);
-      return "It is disconnected.";
+      return "Disconnected.";
     });
   };
   const pending = system.status === "pending_authorization";
   return el("div.row", {}, [
     pending ? null : button("Run now", sync, { id: "run", class: "primary" }),
     pending && authorization ? el("a.button", { href: authorization.url, rel: "noreferrer" }, "Authorize it") : null,
-    capabilities.selectable && !pending && rights.admin ? button("Choose what it keeps in step", choose, { id: "choose" }) : null,
+    capabilities.selectable && !pending && rights.admin ? button("Select content", choose, { id: "choose" }) : null,
     button("Disconnect", end, { id: "disconnect", class: "danger" }),
   ]);
 }
 
-/** Whether its documents go with it; null: it stays. */
+/** Ask whether to delete its documents too; null: cancelled. */
 function whatToKeep() {
-  return ask("Disconnect?", (close) => [
-    el("p", {}, "It is not kept in step any more. Its documents may stay as they are, or go with it."),
+  return showDialog("Disconnect?", (close) => [
+    el("p", {}, "Syncing stops. Keep or delete the synced documents?"),
     el(
       "div.actions",
       {},
@@ -111,8 +111,8 @@ function whatToKeep() {
 function run(one, namespace) {
   const { system, trigger, itemsProcessed, itemsFailed, failures } = one;
   return [
-    el("p", {}, state(one), ` ${plural(itemsProcessed, "item")}, ${number(itemsFailed)} failed; `, time(system.startedAt), ` (${trigger})`),
-    reason(one) ? el("p.trouble", {}, reason(one)) : null,
+    el("p", {}, runStatus(one), ` ${plural(itemsProcessed, "item")}, ${number(itemsFailed)} failed; `, time(system.startedAt), ` (${trigger})`),
+    failureReason(one) ? el("p.trouble", {}, failureReason(one)) : null,
     failures.length > 0 ? el("ul", {}, failures.map((failed) => el("li", {}, failure(failed, namespace)))) : null,
   ];
 }

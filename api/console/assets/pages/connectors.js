@@ -1,14 +1,14 @@
-/** Connectors, of a namespace or of all that the key opens: how their runs went, and connecting another source. */
+/** Connectors of a namespace, or of all namespaces of the key. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { number, plural, time } from "../format.js";
-import { NAMES, connecting } from "../parts/connecting.js";
-import { handshakes, states } from "../parts/operating.js";
+import { NAMES, connectSourceForm } from "../parts/connect-source.js";
+import { verificationTokenList, connectorStates } from "../parts/connector-operations.js";
 import { poll, renew } from "../parts/polling.js";
-import { outcome } from "../parts/runs.js";
-import { empty } from "../parts/states.js";
+import { runOutcome } from "../parts/sync-run.js";
+import { empty } from "../parts/placeholders.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 25;
@@ -20,24 +20,24 @@ export async function connectors(view) {
   const way = namespace === undefined ? ["connectors"] : ["ns", namespace, "connectors"];
   const options = { page: query.get("page") ?? 1, limit: PER_PAGE };
   const look = async () => renew(place, await api.get(path(...way), options, signal), (answer) => listed(answer, way));
-  const [known] = await Promise.all([states(view), look()]);
+  const [known] = await Promise.all([connectorStates(view), look()]);
   poll(signal, LOOK_MS, look);
   return [
     place,
     pending(known.connectors.filter((one) => one.status === "pending" && [undefined, one.namespace].includes(namespace))),
-    namespace !== undefined && rights.writes(namespace) ? connecting(view) : null,
-    handshakes(known.handshakes, NAMES),
+    namespace !== undefined && rights.writes(namespace) ? connectSourceForm(view) : null,
+    verificationTokenList(known.verificationTokens, NAMES),
     namespace === undefined ? null : el("p", {}, el("a", { href: to(["connectors"]) }, "Connectors of every namespace")),
   ];
 }
 
 function listed({ connectors: rows, pagination }, way) {
-  if (rows.length === 0) return empty("Nothing is connected", "A connector keeps documents in step with a source: pages, mails, files, repositories, a web site.");
+  if (rows.length === 0) return empty("No connectors", "A connector keeps documents in step with a source: pages, mails, files, repositories, a web site.");
   const columns = [
     { name: "Source", show: (row) => link(row) },
     { name: "Account", align: "free", show: (row) => row.account ?? "" },
     { name: "Documents", align: "number", show: (row) => `${number(row.documentCount)} of ${number(row.documentLimit)}` },
-    { name: "Newest run", align: "free", show: (row) => outcome(row) },
+    { name: "Newest run", align: "free", show: (row) => runOutcome(row) },
     { name: "Last success", show: (row) => time(row.system.lastSuccessfulSyncAt) },
   ];
   if (way.length === 1) columns.splice(1, 0, { name: "Namespace", align: "free", show: (row) => row.namespace });
@@ -48,7 +48,7 @@ function link({ namespace, id, provider }) {
   return el("a", { href: to(["ns", namespace, "connectors", id]) }, NAMES[provider]);
 }
 
-/** Those that nobody has authorized yet: only operators are told of them. */
+/** Connectors pending authorization; only operators see them. */
 function pending(rows) {
   if (rows.length === 0) return null;
   return el(

@@ -1,18 +1,18 @@
-/** One document: what it says, with the passage one came for, and what was made of it. */
+/** A document: text with the linked passage highlighted, chunks, memories. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
-import { changing } from "../parts/changing.js";
-import { sure } from "../parts/dialogs.js";
-import { events } from "../parts/events.js";
+import { editDocumentForm } from "../parts/edit-document.js";
+import { confirmAction } from "../parts/dialogs.js";
+import { eventList } from "../parts/log-events.js";
 import { button } from "../parts/forms.js";
 import { poll, renew } from "../parts/polling.js";
-import { chips } from "../parts/results.js";
-import { empty, failure, loading } from "../parts/states.js";
-import { status } from "../parts/statuses.js";
-import { stretch, withSpans } from "../parts/texts.js";
+import { chips } from "../parts/search-result.js";
+import { empty, failure, loading } from "../parts/placeholders.js";
+import { documentStatus } from "../parts/document-status.js";
+import { toStringSpan, highlightSpans } from "../parts/highlights.js";
 
 const BUSY_MS = 1000;
 
@@ -26,7 +26,7 @@ export async function document(view) {
     return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
   };
   if (await look()) poll(view.signal, BUSY_MS, look);
-  return [place, log(view), view.rights.writes(view.namespace) ? [changing(view, () => shown), deletion(view, () => shown)] : null];
+  return [place, log(view), view.rights.writes(view.namespace) ? [editDocumentForm(view, () => shown), deletion(view, () => shown)] : null];
 }
 
 function parts(view, shown, spans) {
@@ -44,10 +44,10 @@ function parts(view, shown, spans) {
 }
 
 function facts({ id, type, system, chunks }) {
-  return el("p.muted", {}, status(system), ` ${type}, ${plural(chunks.length, "passage")}, added `, time(system.createdAt), ", id ", el("code", {}, id));
+  return el("p.muted", {}, documentStatus(system), ` ${type}, ${plural(chunks.length, "passage")}, added `, time(system.createdAt), ", id ", el("code", {}, id));
 }
 
-/** The spans of the passage or memory that one came for. Where the log is away nothing can be said of them. */
+/** Spans of the linked passage or memory; none if the log is unavailable. */
 async function wanted({ api, namespace, id, query, signal }) {
   const [chunk, memory] = [query.get("chunk"), query.get("memory")];
   try {
@@ -63,10 +63,10 @@ async function wanted({ api, namespace, id, query, signal }) {
 
 function text({ content, system }, spans) {
   if (content === null) {
-    return system.status === "failed" ? null : empty("No text yet", "It is shown as soon as the document has been read.");
+    return system.status === "failed" ? null : empty("No text yet", "Available once the document has been parsed.");
   }
-  const marked = spans.map((span) => stretch(content, span)).sort(([one], [other]) => one - other);
-  const shown = el("div.document", { tabindex: "0", role: "region", "aria-label": "Text" }, withSpans(content, marked));
+  const marked = spans.map((span) => toStringSpan(content, span)).sort(([one], [other]) => one - other);
+  const shown = el("div.document", { tabindex: "0", role: "region", "aria-label": "Text" }, highlightSpans(content, marked));
   const mark = shown.querySelector("mark");
   if (mark) requestAnimationFrame(() => mark.scrollIntoView({ block: "center" }));
   return shown;
@@ -75,7 +75,7 @@ function text({ content, system }, spans) {
 function memories({ memories: known }, namespace) {
   if (known.length === 0) return null;
   const link = (one) => el("a", { href: to(["ns", namespace, "memories", one.id]) }, one.memory);
-  return el("section", {}, el("h2", {}, "What is remembered of it"), el("ul", {}, known.map((one) => el("li", {}, link(one)))));
+  return el("section", {}, el("h2", {}, "Memories"), el("ul", {}, known.map((one) => el("li", {}, link(one)))));
 }
 
 function passages({ chunks, id }, namespace) {
@@ -89,14 +89,14 @@ function passages({ chunks, id }, namespace) {
   );
 }
 
-/** What was done to it, asked of the log when somebody wants to know. */
+/** Events of the document, loaded on demand. */
 function log({ api, namespace, id, signal }) {
   const place = el("div");
   const begin = (event) => {
     if (!event.target.open) return;
     place.replaceChildren(loading("the log"));
     api.get(path("ns", namespace, "explain", "documents", id), {}, signal).then(
-      ({ events: rows, notes }) => place.replaceChildren(events(rows), ...notes.map((note) => el("p.muted", {}, note))),
+      ({ events: rows, notes }) => place.replaceChildren(eventList(rows), ...notes.map((note) => el("p.muted", {}, note))),
       (error) => place.replaceChildren(failure(error)),
     );
   };
@@ -108,8 +108,8 @@ function deletion(view, newest) {
 }
 
 async function remove({ app, api, namespace }, { id, title }) {
-  const text = "Its passages go with it, and what is remembered of nothing else. This cannot be undone.";
-  if (!(await sure(`Delete ${title ?? id}?`, text, "Delete"))) return;
+  const text = "Its chunks and the memories only it supports are deleted. This cannot be undone.";
+  if (!(await confirmAction(`Delete ${title ?? id}?`, text, "Delete"))) return;
   await app.attempt(async () => {
     await api.delete(path("ns", namespace, "document"), { body: { ids: [id] } });
     app.go(["ns", namespace, "documents"]);

@@ -1,16 +1,16 @@
-/** The documents of a namespace: how each one is, what could not be read, and adding and deleting them. */
+/** The documents of a namespace: status, failures, adding, deleting. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { number, plural, time } from "../format.js";
-import { adding } from "../parts/adding.js";
-import { sure } from "../parts/dialogs.js";
+import { addDocumentForm } from "../parts/add-document.js";
+import { confirmAction } from "../parts/dialogs.js";
 import { FilterBuilder } from "../parts/filters.js";
 import { button, form, select, field } from "../parts/forms.js";
 import { poll, renew } from "../parts/polling.js";
-import { empty } from "../parts/states.js";
-import { status } from "../parts/statuses.js";
+import { empty } from "../parts/placeholders.js";
+import { documentStatus } from "../parts/document-status.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 25;
@@ -22,7 +22,7 @@ export async function documents(view) {
   await list.look();
   poll(view.signal, BUSY_MS, () => list.look());
   return [
-    view.rights.writes(view.namespace) ? adding(view, () => list.look(), { open: list.total === 0 }) : null,
+    view.rights.writes(view.namespace) ? addDocumentForm(view, () => list.look(), { open: list.total === 0 }) : null,
     list.controls(),
     list.place,
   ];
@@ -44,7 +44,7 @@ class List {
     this.#filter = view.query.has("filter") ? JSON.parse(view.query.get("filter")) : undefined;
   }
 
-  /** Ask, and show what has changed. */
+  /** Load the list and show changes. */
   async look() {
     const { api, namespace, signal } = this.#view;
     const body = { include: { memoryCount: true }, ...(this.#filter ? { filter: this.#filter } : {}) };
@@ -83,7 +83,7 @@ class List {
     const address = (page) => to(["ns", namespace, "documents"], { page, sort: this.#sort, filter: this.#filter && JSON.stringify(this.#filter) });
     const columns = [
       { name: "Document", show: (row) => el("a", { href: to(["ns", namespace, "documents", row.id]) }, row.title ?? row.id) },
-      { name: "Status", show: (row) => [status(row.system), row.system.error ? el("p.trouble", {}, row.system.error) : null] },
+      { name: "Status", show: (row) => [documentStatus(row.system), row.system.error ? el("p.trouble", {}, row.system.error) : null] },
       { name: "Type", show: (row) => row.type },
       { name: "Memories", align: "number", show: (row) => number(row.system.memoryCount) },
       { name: "Added", show: (row) => time(row.system.createdAt) },
@@ -97,8 +97,8 @@ class List {
   }
 
   #nothing() {
-    if (this.#filter) return empty("No document passes the filter", "Change it above, or show all of them.");
-    const advice = this.#view.rights.writes(this.#view.namespace) ? "Add a text, a URL or files above." : "Your key reads only: somebody else adds documents.";
+    if (this.#filter) return empty("No document matches the filter", "Change it above, or show all of them.");
+    const advice = this.#view.rights.writes(this.#view.namespace) ? "Add a text, a URL or files above." : "Your key is read-only.";
     return empty("There are no documents here yet", advice);
   }
 
@@ -113,15 +113,15 @@ class List {
   }
 
   #deletion() {
-    return el("div.row", {}, button("Delete the chosen", () => this.#delete(), { class: "danger", id: "delete" }));
+    return el("div.row", {}, button("Delete selected", () => this.#delete(), { class: "danger", id: "delete" }));
   }
 
   async #delete() {
     const { app, api, namespace } = this.#view;
     const ids = [...this.#chosen];
-    if (ids.length === 0) return app.say("Nothing is chosen.");
-    const text = "Their passages go with them, and what is remembered of nothing else. This cannot be undone.";
-    if (!(await sure(`Delete ${plural(ids.length, "document")}?`, text, "Delete"))) return;
+    if (ids.length === 0) return app.say("Nothing selected.");
+    const text = "Their chunks and the memories only they support are deleted. This cannot be undone.";
+    if (!(await confirmAction(`Delete ${plural(ids.length, "document")}?`, text, "Delete"))) return;
     await app.attempt(async () => {
       const { count } = await api.delete(path("ns", namespace, "document"), { body: { ids } });
       this.#chosen.clear();

@@ -1,13 +1,13 @@
-/** The memories of a namespace, and forgetting some by what they mean. */
+/** The memories of a namespace; forgetting by meaning. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
-import { sure } from "../parts/dialogs.js";
-import { acting, checkbox, field, submit } from "../parts/forms.js";
-import { flags } from "../parts/flags.js";
-import { empty } from "../parts/states.js";
+import { confirmAction } from "../parts/dialogs.js";
+import { actionForm, checkbox, field, submit } from "../parts/forms.js";
+import { memoryBadges } from "../parts/memory-badges.js";
+import { empty } from "../parts/placeholders.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 25;
@@ -27,7 +27,7 @@ export async function memories({ app, api, rights, namespace, query, signal }) {
 }
 
 function choice(app, namespace, forgotten) {
-  const shown = checkbox("Show the whole history: what was replaced, forgotten or has expired", forgotten, {
+  const shown = checkbox("Include superseded, forgotten and expired memories", forgotten, {
     on: { change: () => app.go(["ns", namespace, "memories"], { forgotten: shown.box.checked ? "yes" : null }) },
   });
   return shown.node;
@@ -35,7 +35,7 @@ function choice(app, namespace, forgotten) {
 
 function nothing() {
   return empty(
-    "Nothing is remembered here yet",
+    "No memories yet",
     "Memories are formed from documents, when the namespace has been quiet for a while: mostly from what people say about themselves, unless a language model is configured.",
   );
 }
@@ -43,7 +43,7 @@ function nothing() {
 function listed({ memories: rows, pagination }, namespace) {
   const columns = [
     { name: "Memory", show: (row) => el("a", { href: to(["ns", namespace, "memories", row.id]) }, row.memory) },
-    { name: "Is", show: (row) => flags(row) },
+    { name: "Is", show: (row) => memoryBadges(row) },
     { name: "Version", align: "number", show: (row) => String(row.version) },
     { name: "Changed", show: (row) => time(row.system.updatedAt) },
   ];
@@ -55,11 +55,11 @@ function forgetting(app, api, namespace) {
   const place = path("ns", namespace, "memories", "semantic");
   const look = async () => {
     const { matches } = await api.delete(place, { body: { query: query.value, dryRun: true } });
-    if (matches.length === 0) return app.say("Nothing that is remembered means this.");
+    if (matches.length === 0) return app.say("No matching memories.");
     const names = matches.slice(0, SHOWN).map((one) => `“${one.memory}”`).join(", ");
     const more = matches.length > SHOWN ? `, and ${matches.length - SHOWN} more` : "";
     const stays = `${names}${more}. ${matches.length === 1 ? "Its" : "Their"} history stays, and is shown on request.`;
-    if (!(await sure(`Forget ${plural(matches.length, "memory", "memories")}?`, stays, "Forget"))) return undefined;
+    if (!(await confirmAction(`Forget ${plural(matches.length, "memory", "memories")}?`, stays, "Forget"))) return undefined;
     const { count } = await api.delete(path("ns", namespace, "memories"), { body: { ids: matches.map((one) => one.id) } });
     app.say(`Forgotten: ${count}.`);
     return app.show();
@@ -67,7 +67,7 @@ function forgetting(app, api, namespace) {
   return el(
     "details",
     {},
-    el("summary", {}, "Forget by meaning"),
-    acting(look, { class: "row" }, field("What to forget", query, "In your own words. What it means is shown first."), submit("Look", {})),
+    el("summary", {}, "Forget by description"),
+    actionForm(look, { class: "row" }, field("What to forget", query, "Describe what to forget. Matches are previewed first."), submit("Look", {})),
   );
 }

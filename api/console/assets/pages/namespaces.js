@@ -1,11 +1,11 @@
-/** Every namespace that the key opens, with how much it holds. */
+/** Namespaces of the key, with counts. */
 
 import { to } from "../addresses.js";
 import { el } from "../dom.js";
 import { number, time } from "../format.js";
 import { field, form } from "../parts/forms.js";
-import { empty } from "../parts/states.js";
-import { spark } from "../parts/spark.js";
+import { empty } from "../parts/placeholders.js";
+import { barChart } from "../parts/bar-chart.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 20;
@@ -19,7 +19,7 @@ export async function namespaces({ app, api, rights, query, signal }) {
   return [
     finder(app, wanted),
     rows.length === 0
-      ? empty("No namespace is called so", `None that your key opens has “${wanted}” in its name.`)
+      ? empty("No matching namespace", `None that your key opens has “${wanted}” in its name.`)
       : listed(rows, await api.get("admin/growth", { namespace: rows.map((row) => row.namespace), days: DAYS }, signal)),
     pager(answer.pagination, (page) => to([], { q: wanted, page })),
     app.who.role === "read" ? null : opener(app),
@@ -46,11 +46,11 @@ function listed(rows, growth) {
   );
 }
 
-/** How many documents came, and on which days. */
+/** Documents added per day. */
 function added(growth) {
   const documents = growth?.documents ?? [];
   const sum = documents.reduce((all, one) => all + one, 0);
-  return sum === 0 ? el("span.muted", {}, "nothing new") : [spark(documents), ` +${number(sum)}`];
+  return sum === 0 ? el("span.muted", {}, "nothing new") : [barChart(documents), ` +${number(sum)}`];
 }
 
 function opener(app) {
@@ -58,11 +58,11 @@ function opener(app) {
   return el(
     "details",
     {},
-    el("summary", {}, "Begin a namespace"),
+    el("summary", {}, "Create a namespace"),
     form(
       () => app.go(["ns", name.value, "documents"]),
       { class: "row" },
-      field("Name", name, "Letters, digits, _ : and -. It begins with its first document."),
+      field("Name", name, "Letters, digits, _ : and -. Created with its first document."),
       el("button", { type: "submit" }, "Open"),
     ),
   );
@@ -70,5 +70,5 @@ function opener(app) {
 
 function beginning(app) {
   if (app.who.role === "read") return empty("Nothing to see yet", "No namespace that your key opens has content.");
-  return empty("Nothing is remembered yet", "A namespace begins with its first document. Name one, and add a text, a file or a URL.", opener(app));
+  return empty("No namespaces yet", "A namespace begins with its first document. Name one, and add a text, a file or a URL.", opener(app));
 }

@@ -1,9 +1,9 @@
-/** What holds in every namespace: the context that guides memory, and buckets of every profile. For operators. */
+/** Organization settings, for operators: context and buckets for every namespace. */
 
 import { el } from "../dom.js";
 import { plural } from "../format.js";
-import { adding, editing } from "../parts/buckets.js";
-import { contextForm } from "../parts/contexts.js";
+import { addBucketForm, editBucketForm } from "../parts/buckets.js";
+import { contextForm } from "../parts/extraction-context.js";
 
 const BUCKETS = "admin/buckets";
 const CONTEXT = {
@@ -15,7 +15,7 @@ export async function organization(view) {
   const { app, api, signal } = view;
   const [{ organizationalContext: value, namespaceCount }, { buckets }] = await Promise.all([api.get("organization", {}, signal), api.get(BUCKETS, {}, signal)]);
   const shown = Object.entries(buckets).map(([name, description]) =>
-    el("section.result", {}, el("h3", {}, name), el("p.muted", {}, description), editing(view, BUCKETS, name, description)),
+    el("section.result", {}, el("h3", {}, name), el("p.muted", {}, description), editBucketForm(view, BUCKETS, name, description)),
   );
   return [
     el("p.muted", {}, `It holds in every namespace; there are ${plural(namespaceCount, "namespace")} now.`),
@@ -23,6 +23,6 @@ export async function organization(view) {
     el("h2", {}, "Buckets"),
     el("p.muted", {}, "Sections of every profile. A namespace can't change these; it may have others of its own."),
     shown.length > 0 ? el("div.two", {}, shown) : null,
-    adding(view, BUCKETS, { open: shown.length === 0 }),
+    addBucketForm(view, BUCKETS, { open: shown.length === 0 }),
   ];
 }

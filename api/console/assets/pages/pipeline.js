@@ -1,12 +1,12 @@
-/** How the service works: readiness, what waits, what went wrong, and making the tables anew. For operators. */
+/** State of the service, for operators: readiness, lag, failures, dead letters, replay. */
 
 import { to } from "../addresses.js";
 import { el } from "../dom.js";
 import { bytes, number, plural, time } from "../format.js";
-import { letters } from "../parts/letters.js";
+import { deadLetters } from "../parts/dead-letters.js";
 import { poll, renew } from "../parts/polling.js";
-import { replaying } from "../parts/replaying.js";
-import { badge } from "../parts/states.js";
+import { replaying } from "../parts/replay.js";
+import { badge } from "../parts/placeholders.js";
 import { table } from "../parts/tables.js";
 
 const LOOK_MS = 2000;
@@ -21,9 +21,9 @@ export async function pipeline(view) {
       api.get("admin/dlq", { limit: LETTERS }, signal),
       api.get("admin/replay", {}, signal).catch(elsewhere),
     ]);
-    renew(place, { status, dead: dead.letters, replay }, (shown) => parts(view, shown, act));
+    renew(place, { status, dead: dead.deadLetters, replay }, (shown) => parts(view, shown, act));
   };
-  /** Do something, say what became of it, and look again. */
+  /** Run an action, show its message, refresh. */
   const act = async (does) => {
     await view.app.attempt(does);
     await look();
@@ -33,7 +33,7 @@ export async function pipeline(view) {
   return [place, replaying.start(view, act)];
 }
 
-/** A process that only answers runs no replays; others do. */
+/** Handle 503: processes without a pipeline run no replays. */
 function elsewhere(error) {
   if (error.status !== 503) throw error;
   return null;
@@ -44,16 +44,16 @@ function parts(view, { status, dead, replay }, act) {
     ready(status),
     replaying.progress(view, replay, act),
     amounts(status),
-    letters(view, dead, status.deadLetters, act),
+    deadLetters(view, dead, status.deadLetters, act),
     failures(status),
     waiting(status),
     lag(status),
   ];
 }
 
-function ready({ notReady, version, bus }) {
-  const said = notReady.length === 0 ? badge("ready", "good") : badge("not ready", "bad");
-  const reasons = notReady.map(({ part, reason }) => el("li", {}, `${part}: ${reason}`));
+function ready({ healthIssues, version, bus }) {
+  const said = healthIssues.length === 0 ? badge("ready", "good") : badge("not ready", "bad");
+  const reasons = healthIssues.map(({ part, reason }) => el("li", {}, `${part}: ${reason}`));
   return el("section", {}, el("p", {}, said, ` recollect ${version}, log: ${bus}`), reasons.length > 0 ? el("ul", {}, reasons) : null);
 }
 
@@ -77,7 +77,7 @@ function lag({ stages }) {
     { name: "Topic", show: (row) => el("code", {}, row.topic) },
     { name: "Lag", align: "number", show: (row) => (row.lag > 0 ? badge(number(row.lag), "warn") : "0") },
   ];
-  const title = behind === 0 ? "Every record is handled" : `${plural(behind, "record")} not handled yet`;
+  const title = behind === 0 ? "All records processed" : `${plural(behind, "record")} waiting`;
   return el("section", {}, el("h2", {}, "Lag"), table(title, columns, stages));
 }
 
@@ -85,14 +85,14 @@ function failures({ failures: rows }) {
   if (rows.length === 0) return null;
   const columns = [
     { name: "Document", show: (row) => el("a", { href: to(["ns", row.namespace, "documents", row.id]) }, `${row.namespace}/${row.id}`) },
-    { name: "Why", show: (row) => row.error },
+    { name: "Error", show: (row) => row.error },
     { name: "When", show: (row) => time(row.updatedAt) },
   ];
-  return el("section", {}, el("h2", {}, "Documents that could not be read"), table("The newest", columns, rows));
+  return el("section", {}, el("h2", {}, "Failed documents"), table("The newest", columns, rows));
 }
 
-function waiting({ waiting: rows, waitingCount: count }) {
+function waiting({ delayed: rows, delayedCount: count }) {
   if (count === 0) return null;
   const shown = rows.map((one) => el("li", {}, `${one.namespace}/${one.id}: ${one.error}`));
-  return el("section", {}, el("h2", {}, `Memories of ${plural(count, "document")} wait`), el("ul", {}, shown));
+  return el("section", {}, el("h2", {}, `Memory extraction is delayed for ${plural(count, "document")}`), el("ul", {}, shown));
 }

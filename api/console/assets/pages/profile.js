@@ -1,14 +1,14 @@
-/** What is known of whoever a namespace is about, in sections, now or at a past moment; and sections of its own, to change. */
+/** Profile of a namespace, now or at a past moment, and its buckets. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { adding, editing } from "../parts/buckets.js";
+import { addBucketForm, editBucketForm } from "../parts/buckets.js";
 import { checkbox, field, form, submit } from "../parts/forms.js";
-import { asItWas, momentInput, momentOf } from "../parts/moments.js";
-import { empty } from "../parts/states.js";
+import { pastMomentNotice, momentInput, readMoment } from "../parts/past-moment.js";
+import { empty } from "../parts/placeholders.js";
 
-const SECTIONS = { static: "What lasts", dynamic: "What is going on" };
+const SECTIONS = { static: "What lasts", dynamic: "Recent" };
 
 export async function profile(view) {
   const { api, namespace, query, signal, rights } = view;
@@ -23,36 +23,36 @@ export async function profile(view) {
   const changes = rights.writes(namespace) && !asOf;
   const sections = Object.entries(SECTIONS).map(([name, title]) => section(el("h2", {}, title), "", known[name], namespace));
   const own = Object.entries(buckets).map(([name, description]) => {
-    const below = name in shared ? organizations() : changes ? editing(view, way, name, description) : null;
+    const below = name in shared ? organizations() : changes ? editBucketForm(view, way, name, description) : null;
     return section(el("h3", {}, name), description, known.buckets[name] ?? [], namespace, below);
   });
   return [
     past(view, asOf, forgotten),
-    asItWas(answered),
+    pastMomentNotice(answered),
     [known.static, known.dynamic].flat().length === 0 ? nothing(asOf) : null,
     el("div.two", {}, sections),
     el("h2", {}, "Buckets"),
     el("p.muted", {}, "Sections of your own: what fits a description is shown in it."),
     el("div.two", {}, own),
-    changes ? adding(view, way, { open: own.length === 0 }) : null,
+    changes ? addBucketForm(view, way, { open: own.length === 0 }) : null,
   ];
 }
 
 function past({ app, namespace }, asOf, forgotten) {
   const input = momentInput(asOf);
-  const also = checkbox("With what was forgotten since", forgotten);
-  const show = () => app.go(["ns", namespace, "profile"], { at: momentOf(input), forgotten: also.box.checked ? "yes" : null });
+  const also = checkbox("Include memories forgotten since", forgotten);
+  const show = () => app.go(["ns", namespace, "profile"], { at: readMoment(input), forgotten: also.box.checked ? "yes" : null });
   return el(
     "details",
     { open: asOf !== null },
-    el("summary", {}, "As of a past moment"),
+    el("summary", {}, "As of a point in time"),
     form(show, { class: "row" }, field("As of", input, "Empty: now."), also.node, submit("Show", {})),
   );
 }
 
 function nothing(asOf) {
-  if (asOf) return empty("Little was known then", "What was added later is not shown.");
-  return empty("Little is known yet", "A profile is made of memories: add documents in which somebody says something of themselves.");
+  if (asOf) return empty("No profile at that time", "What was added later is not shown.");
+  return empty("No profile yet", "A profile is made of memories: add documents in which somebody says something of themselves.");
 }
 
 function section(heading, description, facts, namespace, below) {
@@ -66,7 +66,7 @@ function section(heading, description, facts, namespace, below) {
   );
 }
 
-/** A fact leads to the memory that it is, or to all that it is made of. */
+/** Link a fact to the memories it consists of. */
 function fact({ memory, memories }, namespace) {
   const link = (id, attributes, text) => el("a", { href: to(["ns", namespace, "memories", id]), ...attributes }, text);
   if (memories.length === 1) return link(memories[0], {}, memory);
@@ -75,5 +75,5 @@ function fact({ memory, memories }, namespace) {
 }
 
 function organizations() {
-  return el("p.muted", {}, "It is of every namespace: ", el("a", { href: to(["organization"]) }, "the organization's"), ".");
+  return el("p.muted", {}, "Defined for all namespaces: ", el("a", { href: to(["organization"]) }, "the organization's"), ".");
 }

@@ -1,16 +1,16 @@
-/** Asking a namespace, with everything that can be set about it. */
+/** Search in a namespace, with all options. */
 
 import { el, refill } from "../dom.js";
 import { path } from "../api.js";
 import { number, plural } from "../format.js";
 import { FilterBuilder } from "../parts/filters.js";
 import { checkbox, field, form, select } from "../parts/forms.js";
-import { asItWas, momentInput, momentOf } from "../parts/moments.js";
-import { result } from "../parts/results.js";
-import { empty, failure, loading } from "../parts/states.js";
+import { pastMomentNotice, momentInput, readMoment } from "../parts/past-moment.js";
+import { searchResult } from "../parts/search-result.js";
+import { empty, failure, loading } from "../parts/placeholders.js";
 
 const MODES = { hybrid: "Memories and passages", memories: "Memories only", chunks: "Passages only" };
-const RERANKS = { none: "As they come", order: "Look at the best again", aggregate: "And join neighbours" };
+const RERANKS = { none: "As they come", order: "Reorder the top results", aggregate: "Reorder and merge duplicates" };
 const USUAL = { searchMode: "hybrid", limit: 10, threshold: 0.3, rerank: "none" };
 
 export async function search(view) {
@@ -25,12 +25,12 @@ export async function search(view) {
       refill(found, failure({ message: "The filter is not JSON", details: "Correct it, or empty the field.", status: 400 }));
       return;
     }
-    view.app.note(["ns", view.namespace, "search"], optionsOf(body));
+    view.app.replaceOptions(["ns", view.namespace, "search"], optionsOf(body));
     await answer(view, body, found);
   };
   const asking = form(ask, { role: "search" }, controls.node);
   if (asked.query) await answer(view, asked, found);
-  else refill(found, el("p.muted", {}, "Ask in your own words. What is known of the namespace comes best first, with how sure the service is of it."));
+  else refill(found, el("p.muted", {}, "Ask a question. Results are ranked by similarity."));
   return [asking, found];
 }
 
@@ -39,10 +39,10 @@ async function answer({ api, namespace, signal }, body, place) {
   try {
     const answered = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
     const { results, searchTime, scale } = answered;
-    if (results.length === 0) refill(place, asItWas(answered), nothing(body));
+    if (results.length === 0) refill(place, pastMomentNotice(answered), nothing(body));
     else {
       const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
-      refill(place, el("p.muted", {}, summary), asItWas(answered), el("ol.plain", {}, results.map((one) => el("li", {}, result(one, { namespace, body, scale })))));
+      refill(place, el("p.muted", {}, summary), pastMomentNotice(answered), el("ol.plain", {}, results.map((one) => el("li", {}, searchResult(one, { namespace, body, scale })))));
     }
   } catch (error) {
     if (!signal.aborted) refill(place, failure(error));
@@ -51,8 +51,8 @@ async function answer({ api, namespace, signal }, body, place) {
 
 function nothing(body) {
   const advice = body.filter
-    ? "No document passes the filter, or none that does is like the question."
-    : `Nothing is like the question to ${Math.round(body.threshold * 100)} % or more.`;
+    ? "No document matches the filter and the query."
+    : `No result reaches the similarity threshold of ${Math.round(body.threshold * 100)} %.`;
   return empty("Nothing found", `${advice} Ask in other words, or lower the least similarity in the options.`);
 }
 
@@ -63,9 +63,9 @@ class Controls {
     this.limit = el("input", { type: "number", min: "1", max: "100", value: asked.limit, required: true });
     this.threshold = el("input", { type: "number", min: "0", max: "1", step: "0.05", value: asked.threshold, required: true });
     this.rerank = select(RERANKS, asked.rerank);
-    this.rewrite = checkbox("Rewrite the question before asking", asked.rewriteQuery);
-    this.related = checkbox("With what memories relate to", asked.include.related);
-    this.forgotten = checkbox("With what was forgotten or has expired", asked.include.forgotten);
+    this.rewrite = checkbox("Rewrite the query", asked.rewriteQuery);
+    this.related = checkbox("Include related memories", asked.include.related);
+    this.forgotten = checkbox("Include forgotten and expired memories", asked.include.forgotten);
     this.asOf = momentInput(asked.asOf);
     this.filter = new FilterBuilder(asked.filter);
     this.node = el(
@@ -82,17 +82,17 @@ class Controls {
       {},
       field("Find", this.mode),
       field("At most", this.limit, "Results, 1 to 100."),
-      field("Least similarity", this.threshold, "0 to 1; what is below is left out."),
+      field("Minimum similarity", this.threshold, "0 to 1; what is below is left out."),
       field("Rank", this.rerank),
-      field("As of", this.asOf, "A past moment; empty: now."),
+      field("As of", this.asOf, "Point in time. Leave empty for now."),
       el("div.checks", {}, this.rewrite.node, this.related.node, this.forgotten.node),
       this.filter.node,
     );
   }
 
-  /** The body of the request. */
+  /** Body of the search request. */
   read() {
-    const [filter, asOf] = [this.filter.read(), momentOf(this.asOf)];
+    const [filter, asOf] = [this.filter.read(), readMoment(this.asOf)];
     return {
       query: this.query.value,
       searchMode: this.mode.value,
@@ -107,14 +107,14 @@ class Controls {
   }
 }
 
-/** What was asked, from the options of the address. */
+/** Read the query from the options of the address. */
 function questionOf(query) {
   const given = parsed(query.get("o"));
   const include = { documents: true, related: false, forgotten: false, ...given.include };
   return { rewriteQuery: false, ...USUAL, ...given, include, query: query.get("q") ?? "" };
 }
 
-/** The options of the address: only what is not as usual. */
+/** Options of the address: only non-default values. */
 function optionsOf({ query, include, rewriteQuery, ...rest }) {
   const unusual = Object.fromEntries(Object.entries(rest).filter(([name, value]) => USUAL[name] !== value));
   if (rewriteQuery) unusual.rewriteQuery = true;
@@ -123,7 +123,7 @@ function optionsOf({ query, include, rewriteQuery, ...rest }) {
   return { q: query, ...(Object.keys(unusual).length > 0 ? { o: JSON.stringify(unusual) } : {}) };
 }
 
-/** Nothing where somebody has cut the address short. */
+/** Parse JSON; an empty object if the address was truncated. */
 function parsed(options) {
   try {
     return JSON.parse(options ?? "{}");

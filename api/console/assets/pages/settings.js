@@ -1,11 +1,11 @@
-/** What guides memory in a namespace, and its end. */
+/** Settings of a namespace: context, move, delete. */
 
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
-import { contextForm } from "../parts/contexts.js";
-import { sure } from "../parts/dialogs.js";
-import { acting, button, field, submit } from "../parts/forms.js";
+import { contextForm } from "../parts/extraction-context.js";
+import { confirmAction } from "../parts/dialogs.js";
+import { actionForm, button, field, submit } from "../parts/forms.js";
 
 const CONTEXT = {
   label: "Context",
@@ -33,19 +33,19 @@ function organizations(context) {
 function moving({ app, api, namespace }) {
   const target = el("input", { required: true, maxlength: "100", pattern: "[a-zA-Z0-9_:\\-]+", autocomplete: "off" });
   const move = async () => {
-    const text = `Everything in it goes to ${target.value}, and ${namespace} ends.`;
-    if (!(await sure(`Move ${namespace}?`, text, "Move"))) return;
+    const text = `Moves all content to ${target.value} and deletes ${namespace}.`;
+    if (!(await confirmAction(`Move ${namespace}?`, text, "Move"))) return;
     await api.delete(path("ns", namespace), { query: { moveTo: target.value } });
     app.go([]);
     app.say(`${namespace} is on its way to ${target.value}.`);
   };
-  return el("details", {}, el("summary", {}, "Move it into another namespace"), acting(move, { class: "row" }, field("Into", target), submit("Move", {})));
+  return el("details", {}, el("summary", {}, "Move it into another namespace"), actionForm(move, { class: "row" }, field("Into", target), submit("Move", {})));
 }
 
 function ending({ app, api, namespace }) {
   const end = () => app.attempt(async () => {
-    const text = "All its documents, memories and settings go. This cannot be undone; an export made before can be imported again.";
-    if (!(await sure(`Delete ${namespace}?`, text, "Delete everything"))) return null;
+    const text = "Deletes all documents, memories and settings. This cannot be undone except by importing an earlier export.";
+    if (!(await confirmAction(`Delete ${namespace}?`, text, "Delete everything"))) return null;
     const gone = await api.delete(path("ns", namespace));
     app.go([]);
     return `${namespace} is gone, with ${plural(gone.deletedDocumentsCount, "document")}.`;

@@ -3,10 +3,10 @@
 import { Api } from "../api.js";
 import { el, refill } from "../dom.js";
 import { field, form } from "../parts/forms.js";
-import { problem } from "../parts/states.js";
+import { problem } from "../parts/placeholders.js";
 import { themeSwitch } from "../theme-switch.js";
 
-/** `signedIn` is called with the key and what the service says of it. */
+/** Build the page; `signedIn` receives the key and the answer of /admin/whoami. */
 export function signIn(signedIn, reason = "") {
   const key = el("input", {
     id: "key",

@@ -1,9 +1,9 @@
-/** What keys used in a month, and what they may. */
+/** Monthly usage and quotas of keys. */
 
 import { el } from "../dom.js";
 import { number } from "../format.js";
 import { field, form } from "../parts/forms.js";
-import { empty } from "../parts/states.js";
+import { empty } from "../parts/placeholders.js";
 import { table } from "../parts/tables.js";
 
 export async function usage({ app, api, query, signal }) {
@@ -23,7 +23,7 @@ function total({ documents, searches }) {
 }
 
 function nothing(month) {
-  return empty("Nothing was used", `No key within the scope of yours asked for anything in ${month}.`);
+  return empty("No usage", `No key within the scope of yours asked for anything in ${month}.`);
 }
 
 function byKey({ keys, month }) {
@@ -31,13 +31,13 @@ function byKey({ keys, month }) {
     { name: "Key", show: (row) => row.name },
     { name: "Documents", show: (row) => meter(`Documents of ${row.name}`, row.documents) },
     { name: "Searches", show: (row) => meter(`Searches of ${row.name}`, row.searches) },
-    { name: "Requests a minute", align: "number", show: (row) => (row.rateLimit === null ? "no limit" : number(row.rateLimit)) },
+    { name: "Requests per minute", align: "number", show: (row) => (row.rateLimit === null ? "no limit" : number(row.rateLimit)) },
     { name: "Id", show: (row) => el("code", {}, row.id) },
   ];
   return table(`In ${month}, by key`, columns, keys);
 }
 
-/** A number, and how much of what there may be it is. */
+/** Usage as a number and a share of the quota. */
 function meter(name, { used, limit }) {
   if (limit === null) return number(used);
   const share = el("meter", { min: "0", max: String(Math.max(1, limit)), value: String(used), high: String(limit * 0.9), "aria-label": name });

@@ -1,16 +1,16 @@
-/** Buckets: sections of profiles with a description of what belongs in them, of a namespace or of the organization. */
+/** Forms for buckets: named sections of profiles, of a namespace or of the organization. */
 
 import { el } from "../dom.js";
-import { sure } from "./dialogs.js";
-import { acting, button, field, submit } from "./forms.js";
+import { confirmAction } from "./dialogs.js";
+import { actionForm, button, field, submit } from "./forms.js";
 
-/** To add one. `way`: where the interface has the buckets. */
-export function adding(view, way, { open }) {
+/** Form that adds a bucket. `way`: path of the buckets in the HTTP interface. */
+export function addBucketForm(view, way, { open }) {
   return el("details", { open }, el("summary", {}, "Add a bucket"), definition(view, way));
 }
 
-/** To change one, or remove it. */
-export function editing(view, way, name, description) {
+/** Form that changes or removes a bucket. */
+export function editBucketForm(view, way, name, description) {
   return el(
     "details",
     {},
@@ -28,12 +28,12 @@ function definition({ app, api }, way, name = "", description = "") {
     app.say(`The bucket ${called.value} is saved.`);
     await app.show();
   };
-  const hint = name ? undefined : "Small letters, digits, _ and -.";
-  return acting(save, { class: "stack" }, field("Name", called, hint), field("What belongs in it", about), submit("Save"));
+  const hint = name ? undefined : "Lowercase letters, digits, _ and -.";
+  return actionForm(save, { class: "stack" }, field("Name", called, hint), field("Description", about), submit("Save"));
 }
 
 async function remove({ app, api }, way, name) {
-  if (!(await sure(`Remove the bucket ${name}?`, "What is remembered stays; it is only not shown in this section any more.", "Remove"))) return;
+  if (!(await confirmAction(`Remove the bucket ${name}?`, "Memories are kept; this section is no longer shown.", "Remove"))) return;
   await app.attempt(async () => {
     const { buckets } = await api.delete(way, { body: { buckets: [name] } });
     await app.show();

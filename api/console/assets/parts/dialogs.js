@@ -1,9 +1,9 @@
-/** Questions that are asked before something is done. */
+/** Dialogs. */
 
 import { el, freshId } from "../dom.js";
 
-/** Shows a dialog; what it was closed with, or null where it was left. `build` is given a function that closes it. */
-export function ask(title, build) {
+/** Show a dialog; resolves to the value it was closed with, or null. `build` receives the function that closes it. */
+export function showDialog(title, build) {
   const { promise, resolve } = Promise.withResolvers();
   const heading = el("h2", { id: freshId("dialog") }, title);
   const dialog = el("dialog", { "aria-labelledby": heading.id });
@@ -21,9 +21,9 @@ export function ask(title, build) {
   return promise;
 }
 
-/** Whether somebody wants this done. */
-export async function sure(title, text, action) {
-  const answer = await ask(title, (close) => [
+/** Ask for confirmation of an action. */
+export async function confirmAction(title, text, action) {
+  const answer = await showDialog(title, (close) => [
     el("p", {}, text),
     el(
       "div.actions",

@@ -1,9 +1,9 @@
-/** Conditions on metadata, made by choosing; or written as the interface has them. */
+/** Metadata filters: a builder, or JSON. */
 
 import { el } from "../dom.js";
 import { button, checkbox, field, select } from "./forms.js";
-import { Rows } from "./rows.js";
-import { plain } from "./values.js";
+import { RepeatedFields } from "./repeated-fields.js";
+import { parseScalar } from "./metadata-values.js";
 
 const OPERATORS = {
   eq: "is",
@@ -21,17 +21,17 @@ const NUMERIC = new Set(["gt", "gte", "lt", "lte"]);
 const EXACT = new Set(["eq", "neq"]);
 const TEXTUAL = new Set(["eq", "neq", "contains", "notContains"]);
 
-/** A condition as the interface has it, from what was chosen. */
+/** Build a condition of the HTTP interface. */
 export function condition({ name, operator, value, anyCase }) {
-  const typed = NUMERIC.has(operator) ? Number(value) : EXACT.has(operator) ? plain(value) : value;
+  const typed = NUMERIC.has(operator) ? Number(value) : EXACT.has(operator) ? parseScalar(value) : value;
   const folded = anyCase && TEXTUAL.has(operator) && typeof typed === "string";
   return { field: name, operator, value: typed, ...(folded ? { caseSensitive: false } : {}) };
 }
 
-/** Rows of conditions with a button that adds one. `read()`: the filter, or undefined where there is none. */
+/** Rows of conditions with a button that adds one. `read()`: the filter, or undefined. */
 export class FilterBuilder {
-  #how = select({ and: "all of these hold", or: "any of these holds" }, "and", { "aria-label": "How conditions go together" });
-  #rows = new Rows("Conditions", (count) => { this.#how.hidden = count < 2; });
+  #how = select({ and: "all of these hold", or: "any of these holds" }, "and", { "aria-label": "Combine conditions with" });
+  #rows = new RepeatedFields("Conditions", (count) => { this.#how.hidden = count < 2; });
   #json = el("textarea", { rows: "4", spellcheck: "false", autocomplete: "off" });
 
   constructor(initial) {
@@ -45,13 +45,13 @@ export class FilterBuilder {
       el(
         "details",
         { open: Boolean(initial) },
-        el("summary", {}, "Write it as JSON"),
-        field("Filter expression", this.#json, "Used instead of the conditions where it is not empty."),
+        el("summary", {}, "Edit as JSON"),
+        field("Filter expression", this.#json, "Replaces the conditions above when set."),
       ),
     );
   }
 
-  /** Throws a SyntaxError where the JSON is none. */
+  /** Parse the JSON filter; throws SyntaxError. */
   read() {
     if (this.#json.value.trim() !== "") return JSON.parse(this.#json.value);
     const operands = this.#rows.read().filter((one) => one.field !== "");
@@ -64,7 +64,7 @@ class Row {
   #name = el("input", { autocomplete: "off", pattern: "[a-zA-Z0-9_.\\-]+", placeholder: "kind" });
   #operator = select(OPERATORS, "eq");
   #value = el("input", { autocomplete: "off", placeholder: "note" });
-  #anyCase = checkbox("Upper and lower case alike", false);
+  #anyCase = checkbox("Ignore case", false);
 
   constructor(remove) {
     const update = () => {

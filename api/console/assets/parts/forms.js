@@ -1,7 +1,7 @@
-/** Controls with their labels. */
+/** Form controls with labels. */
 
 import { el, freshId } from "../dom.js";
-import { problem } from "./states.js";
+import { problem } from "./placeholders.js";
 
 /** A control below its label; `hint` is read with it. */
 export function field(label, control, hint) {
@@ -42,8 +42,8 @@ export function form(done, attributes, ...children) {
   return made;
 }
 
-/** The same, saying below itself what went wrong. */
-export function acting(act, attributes, ...children) {
+/** Form that shows its error below itself. */
+export function actionForm(act, attributes, ...children) {
   const trouble = el("p.trouble", { role: "alert" });
   const done = async () => {
     trouble.replaceChildren();
@@ -56,13 +56,13 @@ export function acting(act, attributes, ...children) {
   return form(done, attributes, ...children, trouble);
 }
 
-/** What most forms end with. */
+/** Submit button. */
 export function submit(label, attributes = { class: "primary" }) {
   return el("div", {}, el("button", { type: "submit", ...attributes }, label));
 }
 
-/** What was filled in of these, name to control: numbers as numbers, and nothing of what was left empty. */
-export function given(controls) {
+/** Values of the filled controls by name; numbers as numbers. */
+export function filledValues(controls) {
   const filled = Object.entries(controls).filter(([, control]) => control.value !== "");
   return Object.fromEntries(filled.map(([name, control]) => [name, control.type === "number" ? control.valueAsNumber : control.value]));
 }

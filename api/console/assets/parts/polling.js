@@ -1,6 +1,6 @@
-/** Asking again while a page is looked at. */
+/** Polling while a page is open. */
 
-/** Calls `look` every so many milliseconds until it returns false, the page is left, it is gone, or an answer fails. */
+/** Call `look` at an interval until it returns false, fails, or the page is left or hidden. */
 export async function poll(signal, milliseconds, look) {
   while (!signal.aborted) {
     await pause(signal, milliseconds);
@@ -25,7 +25,7 @@ function pause(signal, milliseconds) {
   });
 }
 
-/** Put what `build` makes of this data in place, unless it is what was shown; the focus stays where it was. */
+/** Render data if it changed; keep the focus. */
 export function renew(place, data, build) {
   const state = JSON.stringify(data);
   if (place.dataset.state === state) return;

@@ -1,4 +1,4 @@
-/** Rows of things, which become cards where the window is narrow; and pages of them. */
+/** Tables that become cards in a narrow window, and pagination. */
 
 import { el } from "../dom.js";
 import { number } from "../format.js";
@@ -28,7 +28,7 @@ function row(columns, item) {
   return el("tr", { role: "row" }, cells);
 }
 
-/** Links to the page before and the page after; `to`: from a page's number to its address. Nothing where there is one page. */
+/** Links to the previous and next page; null for a single page. `to`: from a page number to its address. */
 export function pager(pagination, to) {
   const { currentPage: at, totalPages: pages, totalItems: items } = pagination;
   if (pages <= 1) return null;

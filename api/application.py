@@ -1,0 +1,151 @@
+"""Application factory."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
+from importlib.metadata import version
+
+from fastapi import APIRouter, FastAPI
+from starlette.middleware.cors import CORSMiddleware
+from starlette.routing import BaseRoute
+
+from api import openapi
+from api.console import static_files
+from api.dependencies.app_state import CurrentAppState
+from api.mcp import streamable_http_transport as mcp
+from api.middleware import exception_handlers
+from api.middleware.admission_control import AdmissionControlMiddleware, RequestLimits
+from api.middleware.security_headers import SecurityHeaders
+from api.routes.extensions import (
+    api_key_routes,
+    asyncapi_routes,
+    audit_log_routes,
+    connector_admin_routes,
+    explain_routes,
+    export_import_routes,
+    growth_routes,
+    health_routes,
+    operations_routes,
+    replay_routes,
+    usage_routes,
+    whoami_routes,
+)
+from api.routes.v3_v4 import (
+    connection_routes,
+    container_tag_routes,
+    search_routes,
+    settings_routes,
+)
+from api.routes.v3_v4 import document_routes as v3_document_routes
+from api.routes.v3_v4 import memory_routes as v4_memory_routes
+from api.routes.v5 import (
+    connector_routes,
+    document_routes,
+    feedback_routes,
+    list_routes,
+    memory_routes,
+    namespace_routes,
+    organization_routes,
+    search_and_profile_routes,
+)
+
+_API_ROUTERS = (
+    search_and_profile_routes,
+    document_routes,
+    list_routes,
+    memory_routes,
+    explain_routes,
+    namespace_routes,
+    organization_routes,
+    connector_routes,
+    feedback_routes,
+    api_key_routes,
+    whoami_routes,
+    operations_routes,
+    connector_admin_routes,
+    replay_routes,
+    export_import_routes,
+    usage_routes,
+    audit_log_routes,
+    growth_routes,
+    search_routes,
+    v3_document_routes,
+    v4_memory_routes,
+    container_tag_routes,
+    settings_routes,
+    connection_routes,
+)
+"""Routers in matching order, the most used first: Starlette tests routes one after the other."""
+_STRICT_CONTENT_TYPE = False
+"""A body without a content type is read as JSON."""
+OpenState = Callable[[], AbstractAsyncContextManager[CurrentAppState]]
+
+
+def create_app(
+    open_state: OpenState,
+    extra_routes: Sequence[BaseRoute] = (),
+    *,
+    asyncapi: bytes | None = None,
+    serve_api: bool = True,
+    limits: RequestLimits | None = None,
+    cors_origins: Sequence[str] = (),
+    https: bool = False,
+) -> FastAPI:
+    """Create the service's ASGI application.
+
+    `open_state`: entered when the process starts, left when it ends. `extra_routes`: routes outside the API,
+    such as webhooks. `asyncapi`: the AsyncAPI document in JSON, served at /asyncapi.json. `serve_api` False:
+    only health, readiness and metrics, for worker processes. `cors_origins`: origins allowed to call the API
+    from a browser (`*`: any). `https`: the service is reached over TLS.
+    """
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with open_state() as serving:
+            app.state.recollect = serving
+            try:
+                yield
+            finally:
+                await endpoint.close()
+
+    app = FastAPI(
+        title="recollect",
+        version=version("recollect"),
+        lifespan=lifespan,
+        redirect_slashes=False,
+        strict_content_type=_STRICT_CONTENT_TYPE,
+        docs_url=None,
+        redoc_url=None,
+    )
+    if serve_api:
+        app.router.routes.extend(_api_routes())
+    app.state.mcp = endpoint = mcp.McpEndpoint(app, cors_origins)
+    if serve_api:
+        app.include_router(static_files.router())
+        app.include_router(mcp.router)
+    app.include_router(health_routes.router)
+    app.router.routes.extend(extra_routes)
+    if asyncapi is not None:
+        app.include_router(asyncapi_routes.router(asyncapi))
+    app.add_middleware(AdmissionControlMiddleware, limits=limits or RequestLimits())
+    app.add_middleware(exception_handlers.RequestIdMiddleware, hardening=SecurityHeaders(https=https))
+    if cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=cors_origins,
+            allow_methods=["*"],
+            allow_headers=["*"],
+            expose_headers=["x-request-id", "retry-after", "ratelimit", "ratelimit-policy"],
+        )
+    exception_handlers.install_exception_handlers(app)
+    openapi.install_openapi(app)
+    return app
+
+
+@cache
+def _api_routes() -> list[BaseRoute]:
+    """Return the API's routes, built once per process and shared by its applications."""
+    routes = APIRouter(strict_content_type=_STRICT_CONTENT_TYPE)
+    for part in _API_ROUTERS:
+        routes.include_router(part.router)
+    return routes.routes

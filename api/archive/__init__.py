@@ -1,0 +1,1 @@
+"""Export a namespace as lines, and import such lines as events."""

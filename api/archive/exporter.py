@@ -1,0 +1,118 @@
+"""Export of a deployment as lines of JSON, read a few documents at a time."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from pydantic import BaseModel
+
+from api.commands.namespace_settings import require_namespace
+from api.dependencies.app_state import AppState
+from pipeline.memory.versioning.provenance import provenance_of
+from pipeline.rows import ApiKeyRow, DocumentRow, MemoryRow, NamespaceRow
+from schemas.events import KeyChanged, NamespaceChanged, OrganizationChanged
+from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd
+
+UNKNOWN_UPDATE_TIME = datetime.fromtimestamp(0, UTC)
+"""Placeholder: the organization's time of change is not exported, an import sets a new one."""
+_MEMORY_FIELDS = ("id", "incarnation", "text", "is_static", "is_inference")
+_STATEMENT_FIELDS = ("date", "event_dates", "start", "end", "relations", "forgotten_at", "forget_reason")
+DOCUMENTS_PER_BATCH = 32
+"""Documents in memory at once, with their texts and memories."""
+
+
+async def export_settings(state: AppState) -> AsyncIterator[bytes]:
+    """Yield the organization, the keys (hashed), and every namespace without its documents."""
+    owned = state.catalog.organization()
+    yield _json_line(OrganizationChanged(context=owned.context, buckets=owned.buckets, updated_at=UNKNOWN_UPDATE_TIME))
+    for key in state.catalog.keys():  # noqa: SIM118 - a catalog is no dictionary
+        yield _json_line(_exported_key(key))
+    for row in sorted(state.catalog.namespaces(), key=lambda row: row.name):
+        yield _json_line(_exported_namespace(row))
+    yield _json_line(ExportEnd())
+
+
+def export_namespace(state: AppState, namespace_name: str) -> AsyncIterator[bytes]:
+    """Yield a namespace and its documents, oldest first; raises NotFoundError before the first line."""
+    return _document_lines(state, require_namespace(state, namespace_name))
+
+
+async def _document_lines(state: AppState, row: NamespaceRow) -> AsyncIterator[bytes]:
+    yield _json_line(_exported_namespace(row))
+    keys = await _document_keys(state, row.incarnations)
+    count = 0
+    for begin in range(0, len(keys), DOCUMENTS_PER_BATCH):
+        batch = keys[begin : begin + DOCUMENTS_PER_BATCH]
+        documents = await state.documents.get(batch)
+        memories = await _memories_by_document(state, batch)
+        for key in batch:
+            for document in documents.get(key, []):  # empty if deleted meanwhile
+                count += 1
+                yield _json_line(_exported_document(document, memories[key]))
+    yield _json_line(ExportEnd(documents=count))
+
+
+async def _document_keys(state: AppState, incarnations: Sequence[str]) -> list[str]:
+    """Return the keys of all documents, oldest first."""
+    columns = await state.documents.columns(incarnations)
+    created = columns.created_at.tolist()
+    return [key for _, key in sorted(zip(created, columns.keys, strict=True))]
+
+
+async def _memories_by_document(state: AppState, keys: Sequence[str]) -> dict[str, list[MemoryRow]]:
+    supported: dict[str, list[MemoryRow]] = {key: [] for key in keys}
+    for row in sorted(await state.memories.find_by_documents(keys), key=lambda row: row.id):
+        for source in row.sources:
+            if source in supported:
+                supported[source].append(row)
+    return supported
+
+
+def _exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> ExportedDocument:
+    return ExportedDocument(
+        incarnation=row.incarnation,
+        key=row.key,
+        id=row.id,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        text=row.text,
+        source_pending=row.text is not None and row.text_seq < row.content_seq,
+        error=row.error if row.status == "failed" else None,
+        title=row.title,
+        type=row.type,
+        summary=row.summary,
+        url=row.url,
+        source=row.source,
+        upload=row.upload,
+        metadata=row.metadata,
+        group=row.group_metadata,
+        supporting_context=row.supporting_context,
+        date=row.date,
+        task_type=row.task_type,
+        dreaming=row.extraction_mode,
+        memories_included=not row.extraction_pending,
+        memories=tuple(_exported_memory(memory, row.key) for memory in memories),
+    )
+
+
+def _exported_memory(row: MemoryRow, document: str) -> ExportedMemory:
+    statement = next(statement for statement in provenance_of(row) if statement.document == document)
+    return ExportedMemory(
+        **{name: getattr(row, name) for name in _MEMORY_FIELDS},
+        **{name: getattr(statement, name) for name in _STATEMENT_FIELDS},
+        since=statement.first_stated_at,
+        at=statement.effective_at,
+        replaced_by=statement.superseded_by,
+    )
+
+
+def _exported_namespace(row: NamespaceRow) -> NamespaceChanged:
+    return NamespaceChanged.model_validate(asdict(row))
+
+
+def _exported_key(row: ApiKeyRow) -> KeyChanged:
+    return KeyChanged.model_validate(asdict(row))
+
+
+def _json_line(value: BaseModel) -> bytes:
+    return value.model_dump_json(exclude_defaults=False, exclude_none=True).encode() + b"\n"

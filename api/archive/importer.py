@@ -1,0 +1,214 @@
+"""Import of export lines into the log; nothing is fetched, parsed or extracted again."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from api.commands.document_submission import submit
+from api.dependencies.app_state import AppState
+from api.errors.http_errors import ConflictError
+from pipeline.rows import DocumentRow
+from schemas.events import (
+    Content,
+    DocumentSubmitted,
+    FormedMemory,
+    ImportedDocument,
+    ImportedStatement,
+    KeyChanged,
+    MemoriesFormed,
+    NamespaceChanged,
+    OrganizationChanged,
+    SettingsChanged,
+)
+from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd, ExportLine
+from schemas.http.extensions.export_import_bodies import ImportResponse
+from schemas.topics import MEMORIES_FORMED, SETTINGS_CHANGED
+
+
+@dataclass(slots=True)
+class _ImportCounts:
+    documents: int = 0
+    memories: int = 0
+    settings: int = 0
+    unchanged: int = 0
+
+
+async def import_lines(state: AppState, lines: Sequence[ExportLine]) -> ImportResponse:
+    """Import lines in order; idempotent, unchanged content is skipped.
+
+    Raises:
+        ConflictError: a namespace already has content of its own here.
+    """
+    counts = _ImportCounts()
+    batch: list[ExportedDocument] = []
+    for line in lines:
+        if isinstance(line, ExportedDocument):
+            batch.append(line)
+        elif not isinstance(line, ExportEnd):
+            await _import_documents(state, batch, counts)
+            batch = []
+            counts.settings += await _import_setting(state, line)
+    await _import_documents(state, batch, counts)
+    return ImportResponse(
+        documents=counts.documents,
+        memories=counts.memories,
+        settings=counts.settings,
+        unchanged=counts.unchanged,
+    )
+
+
+async def _import_setting(state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged) -> int:
+    """Import a setting; return 1 if it was new here, else 0."""
+    async with state.settings_lock.acquire():
+        key = _setting_key_if_new(state, change)
+        if key is None:
+            return 0
+        if isinstance(change, OrganizationChanged):
+            change = change.model_copy(update={"updated_at": state.clock.now()})
+        event = SettingsChanged(change=change)
+        await state.publisher.publish(SETTINGS_CHANGED, [(key, event)])
+        state.catalog.apply(event)
+        return 1
+
+
+def _setting_key_if_new(state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged) -> str | None:
+    """Return the setting's record key; None if this deployment has its own, which is kept."""
+    if isinstance(change, KeyChanged):
+        return f"key/{change.id}" if state.catalog.key(change.id) is None else None
+    if isinstance(change, OrganizationChanged):
+        owned = state.catalog.organization()
+        return "organization" if not owned.buckets and owned.context is None else None
+    existing = state.catalog.namespace(change.name)
+    if existing is not None and existing.incarnations == change.incarnations:
+        return None
+    if existing is not None or state.catalog.epoch(change.name) > change.epoch:
+        raise ConflictError(
+            "The namespace was used before",
+            f"{change.name} can only be imported if it never had content of its own here.",
+        )
+    for incarnation in change.incarnations:
+        owner = state.catalog.namespace_of(incarnation)
+        if owner is not None:
+            raise ConflictError("The content exists already", f"{owner.name} has {incarnation}.")
+    return f"namespace/{change.name}"
+
+
+async def _import_documents(state: AppState, lines: Sequence[ExportedDocument], counts: _ImportCounts) -> None:
+    if not lines:
+        return
+    _require_known_incarnations(state, lines)
+    existing = await state.documents.get([line.key for line in lines])
+    fresh = [line for line in lines if not existing.get(line.key)]
+    events = [event for line in fresh for event in await _submission_events(state, line)]
+    rows = {row.key: row for row in await submit(state, events)}
+    # An earlier import may have stopped between a document and its memories: publish these again.
+    unchanged = [line for line in lines if existing.get(line.key) and _is_unchanged(existing[line.key][0], line)]
+    rows |= {line.key: existing[line.key][0] for line in unchanged}
+    supported = [line for line in [*fresh, *unchanged] if line.memories and line.key in rows]
+    formed = [(line.incarnation, _memories_formed(line, rows[line.key])) for line in supported]
+    await state.publisher.publish(MEMORIES_FORMED, formed)
+    counts.documents += len(fresh)
+    counts.unchanged += len(lines) - len(fresh)
+    counts.memories += sum(len(event.memories) for _, event in formed)
+
+
+def _require_known_incarnations(state: AppState, lines: Sequence[ExportedDocument]) -> None:
+    for incarnation in {line.incarnation for line in lines}:
+        if state.catalog.namespace_of(incarnation) is None:
+            raise ConflictError(
+                "The namespace is missing", f"Import the line of the namespace with {incarnation} first."
+            )
+
+
+def _is_unchanged(row: DocumentRow, line: ExportedDocument) -> bool:
+    return row.updated_at == line.updated_at and (row.text is None or row.text == line.text)
+
+
+async def _submission_events(state: AppState, line: ExportedDocument) -> list[DocumentSubmitted]:
+    """Build the submissions that restore a document with its original times."""
+    imported = None
+    if line.text is not None:
+        imported = _imported_document(line, await state.blobs.store_text(line.text))
+    elif line.error is not None:
+        imported = ImportedDocument(error=line.error, type=line.type, memories_included=line.memories_included)
+    first = DocumentSubmitted(
+        operation="add",
+        incarnation=line.incarnation,
+        document=line.key,
+        id=line.id,
+        at=line.created_at,
+        content=None if line.source_pending else line.source,
+        upload=None if line.source_pending else line.upload,
+        metadata=line.metadata or None,
+        group=line.group,
+        supporting_context=line.supporting_context,
+        date=line.date,
+        task_type=line.task_type,
+        dreaming=line.dreaming,
+        title=line.title,
+        url=line.url,
+        imported=imported,
+    )
+    if not line.source_pending and line.updated_at <= line.created_at:
+        return [first]
+    return [first, _pending_submission(line)]
+
+
+def _pending_submission(line: ExportedDocument) -> DocumentSubmitted:
+    """Build the submission of a source without a text yet, or only of the last change's time."""
+    imported = None
+    if line.source_pending and line.error is not None:
+        imported = ImportedDocument(error=line.error, type=line.type, memories_included=line.memories_included)
+    return DocumentSubmitted(
+        operation="patch",
+        incarnation=line.incarnation,
+        document=line.key,
+        id=line.id,
+        at=line.updated_at,
+        content=line.source if line.source_pending else None,
+        upload=line.upload if line.source_pending else None,
+        imported=imported,
+    )
+
+
+def _imported_document(line: ExportedDocument, text: Content) -> ImportedDocument:
+    return ImportedDocument(
+        text=text,
+        type=line.type,
+        title=line.title,
+        summary=line.summary,
+        url=line.url,
+        memories_included=line.memories_included,
+    )
+
+
+def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed:
+    memories = tuple(_imported_memory(memory) for memory in line.memories)
+    return MemoriesFormed(
+        incarnation=line.incarnation,
+        document=line.key,
+        seq=row.content_seq,
+        at=line.updated_at,
+        memories=memories,
+    )
+
+
+def _imported_memory(memory: ExportedMemory) -> FormedMemory:
+    return FormedMemory(
+        id=memory.id,
+        text=memory.text,
+        is_static=memory.is_static,
+        is_inference=memory.is_inference,
+        date=memory.date,
+        event_dates=memory.event_dates,
+        start=memory.start,
+        end=memory.end,
+        relations=memory.relations,
+        replaced_by=memory.replaced_by,
+        imported=ImportedStatement(
+            incarnation=memory.incarnation,
+            since=memory.since,
+            at=memory.at,
+            forgotten_at=memory.forgotten_at,
+            forget_reason=memory.forget_reason,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Write operations: check a request, turn it into events, publish them."""

@@ -1,0 +1,151 @@
+"""Operator commands on connectors: status, sync, schedule and credential rotation."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Literal
+
+from api.dependencies.app_state import AppState
+from api.dependencies.service_interfaces import ConnectorService
+from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError, ServiceUnavailableError
+from pipeline.rows import SyncRunsRow
+from schemas.base import format_optional_timestamp, format_timestamp
+from schemas.events import ConnectorChanged, SyncReported
+from schemas.http.extensions.connector_admin_bodies import (
+    ConnectorCheckResponse,
+    ConnectorStatus,
+    ConnectorStatusesResponse,
+    CredentialRotationResponse,
+    ReconnectBody,
+    ReconnectResponse,
+    SyncRunProgress,
+)
+
+_KEYS: Mapping[str, frozenset[str]] = {
+    "s3": frozenset({"accessKeyId", "secretAccessKey"}),
+    "granola": frozenset({"apiKey"}),
+}
+"""Names of the credentials of providers without authorization."""
+
+
+async def connector_statuses(state: AppState) -> ConnectorStatusesResponse:
+    """Return the status of every connector, newest first, including pending and removed connectors."""
+    connectors = state.connectors
+    if connectors is None:
+        return ConnectorStatusesResponse(connectors=[], verification_tokens={})
+    return ConnectorStatusesResponse(
+        connectors=[await _connector_status(connectors, row) for row in connectors.registry.catalog.connectors()],
+        verification_tokens=dict(await connectors.verification_tokens()),
+    )
+
+
+async def sync(state: AppState, id: str, *, full: bool) -> ConnectorStatus:  # noqa: A002 - as in the interface
+    """Request a sync run; ConflictError while one is running."""
+    connectors, row = _require_connector(state, id)
+    if row.status != "active":
+        raise ConflictError("The connector is not active", f"The connector is {row.status}.")
+    async with connectors.registry.locks.acquire(f"connector-ask/{row.id}"):
+        if (await connectors.registry.load_runs(row.id)).active_run is not None:
+            raise ConflictError("A sync is running already", f"connector: {row.id}")
+        await connectors.registry.request_sync(row, "manual", full=full)
+    return await _connector_status(connectors, row)
+
+
+async def check(state: AppState, id: str) -> ConnectorCheckResponse:  # noqa: A002 - as in the interface
+    """Ask the provider whether a connector's credentials work now."""
+    connectors, row = _require_connector(state, id)
+    if row.status == "pending":
+        return ConnectorCheckResponse(ok=False, message="Nobody has authorized it yet. Follow its authorization link.")
+    fault = await connectors.find_fault(row)
+    return ConnectorCheckResponse(ok=fault is None, message=fault)
+
+
+async def reconnect(state: AppState, id: str, body: ReconnectBody) -> ReconnectResponse:  # noqa: A002
+    """Give a connector new credentials, or a link to authorize it anew; its documents stay."""
+    connectors, row = _require_connector(state, id)
+    secrets = body.model_dump(by_alias=True, exclude_none=True)
+    capabilities = connectors.capabilities(row.provider)
+    if capabilities is None:
+        raise ServiceUnavailableError(
+            "Not available on this deployment", f"Its operator has not set up {row.provider}."
+        )
+    if capabilities.requires_authorization:
+        if secrets:
+            raise BadRequestError(f"{row.provider} has no keys", "Leave them out, and follow the link of the answer.")
+        return ReconnectResponse(authorization_url=await connectors.create_authorization_link(row, None))
+    expected = _KEYS.get(row.provider, frozenset())
+    if secrets.keys() != expected:
+        hint = f"Send {' and '.join(sorted(expected))}." if expected else "It works without credentials."
+        raise BadRequestError(f"These are not the credentials of {row.provider}", hint)
+    if (fault := await connectors.find_fault(row, secrets)) is not None:
+        raise BadRequestError("The new credentials don't work", fault)
+    await connectors.store_config_secrets(row.id, secrets)
+    await connectors.registry.request_sync(row, "manual")
+    return ReconnectResponse(authorization_url=None)
+
+
+async def set_schedule(state: AppState, id: str, hours: float | None) -> ConnectorStatus:  # noqa: A002
+    """Set the interval between scheduled runs; None: the deployment's default."""
+    connectors, row = _require_connector(state, id)
+    seconds = None if hours is None else timedelta(hours=hours).total_seconds()
+    after = await connectors.registry.modify(
+        row.id, lambda connector: connector.model_copy(update={"sync_interval_seconds": seconds})
+    )
+    return await _connector_status(connectors, after or row)
+
+
+async def rotate_credentials(state: AppState) -> CredentialRotationResponse:
+    """Re-encrypt every credential with the newest secret key."""
+    if state.connectors is None:
+        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
+    rotated, unreadable = await state.connectors.rotate_credentials()
+    return CredentialRotationResponse(rotated=rotated, unreadable=unreadable)
+
+
+def _require_connector(state: AppState, id: str) -> tuple[ConnectorService, ConnectorChanged]:  # noqa: A002
+    if state.connectors is None:
+        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
+    row = state.connectors.registry.find_active(id)
+    if row is None:
+        raise NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
+    return state.connectors, row
+
+
+async def _connector_status(connectors: ConnectorService, row: ConnectorChanged) -> ConnectorStatus:
+    runs = await connectors.registry.load_runs(row.id)
+    owner = connectors.registry.catalog.namespace_of(row.incarnation)
+    return ConnectorStatus(
+        id=row.id,
+        provider=row.provider,
+        namespace=None if owner is None else owner.name,
+        status="removed" if row.status == "gone" else row.status,
+        account=row.account.name if row.account else None,
+        documents=runs.runs[0].documents if runs.runs else 0,
+        document_limit=row.document_limit,
+        sync_interval_hours=None if row.sync_interval_seconds is None else row.sync_interval_seconds / 3600,
+        last_successful_sync_at=format_optional_timestamp(runs.succeeded_at),
+        run=_latest_run(runs),
+    )
+
+
+def _latest_run(runs: SyncRunsRow) -> SyncRunProgress | None:
+    """Return the run in progress, else the newest."""
+    report = runs.active_run or (runs.runs[0] if runs.runs else None)
+    if report is None:
+        return None
+    return SyncRunProgress(
+        id=report.run_id,
+        status=_run_status(report),
+        trigger=report.trigger,
+        full=report.full,
+        processed=report.processed,
+        failed=report.failed,
+        over_limit=report.over_limit,
+        error_code=report.error_code,
+        error=report.error,
+        started_at=format_timestamp(report.started_at),
+        completed_at=format_optional_timestamp(report.completed_at),
+    )
+
+
+def _run_status(report: SyncReported) -> Literal["queued", "running", "completed", "failed"]:
+    return "queued" if report.queued and report.status == "running" else report.status

@@ -1,0 +1,245 @@
+"""Commands on connectors: each change is written to the log, from which the sync scheduler acts."""
+
+from collections.abc import Collection, Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from api.commands.namespace_settings import get_or_create_namespace
+from api.dependencies.app_state import AppState
+from api.dependencies.service_interfaces import ConnectorCapabilities, ConnectorService
+from api.errors.http_errors import (
+    BadRequestError,
+    ConflictError,
+    ForbiddenError,
+    NotFoundError,
+    ServiceUnavailableError,
+)
+from api.policies.api_keys import Principal
+from api.presenters.connector_presenter import connector_created_response, connector_response
+from schemas.base import format_timestamp
+from schemas.events import ConnectorChanged, SelectedItem
+from schemas.http.pagination import Pagination, paginate
+from schemas.http.v5.connector_bodies import (
+    SECRET_FIELDS,
+    ConnectorBody,
+    ConnectorCreated,
+    ConnectorPatch,
+    ConnectorResponse,
+    PickerLink,
+    SelectionBody,
+)
+from schemas.limits import MAX_CONNECTOR_DOCUMENTS
+
+AUTHORIZATION_TTL = timedelta(hours=1)
+_CONFIG_DEFAULTS: Mapping[str, Mapping[str, str | float | bool]] = {
+    "web-crawler": {"crawlDepth": 3},
+    "google-drive": {"syncScope": "selected"},
+    "onedrive": {"syncScope": "selected"},
+}
+"""Defaults of a provider's config."""
+
+
+async def create(state: AppState, principal: Principal, namespace: str, body: ConnectorBody) -> ConnectorCreated:
+    """Create a connector; it is active at once, or after authorization."""
+    connectors, capabilities = _require_capabilities(state, body.provider)
+    fields = body.model_dump(by_alias=True, exclude_unset=True)
+    redirect_url = _validate_redirect_url(fields.get("redirectUrl"))
+    config = {**_CONFIG_DEFAULTS.get(body.provider, {}), **fields.get("config", {})}
+    now = state.clock.now()
+    row = ConnectorChanged(
+        id=f"con_{uuid4().hex}",
+        provider=body.provider,
+        incarnation=(await get_or_create_namespace(state, namespace)).incarnations[0],
+        status="pending" if capabilities.requires_authorization else "active",
+        config={name: value for name, value in config.items() if name not in SECRET_FIELDS} or None,
+        document_limit=fields.get("documentLimit", MAX_CONNECTOR_DOCUMENTS),
+        authorization_expires_at=now + AUTHORIZATION_TTL if capabilities.requires_authorization else None,
+        created_by_key=principal.id,
+        created_at=now,
+        updated_at=now,
+    )
+    secrets = {name: config[name] for name in SECRET_FIELDS & config.keys()}
+    if (fault := await connectors.find_fault(row, secrets)) is not None:
+        raise BadRequestError("The connector can't work like this", fault)
+    if capabilities.requires_authorization:
+        url = await connectors.create_authorization_link(row, redirect_url)
+        await connectors.registry.save(row)
+        return connector_created_response(row, url)
+    await connectors.store_config_secrets(row.id, secrets)
+    await connectors.registry.save(row)
+    await connectors.registry.request_sync(row, "manual")
+    return connector_created_response(row, None)
+
+
+async def list_connectors(
+    state: AppState,
+    principal: Principal,
+    *,
+    namespace: str | None,
+    provider: str | None,
+    page: int,
+    limit: int,
+) -> tuple[list[ConnectorResponse], Pagination]:
+    """Return a page of the active connectors that a key may read, newest first."""
+    if state.connectors is None:
+        return [], paginate(page, limit, 0)
+    rows = [
+        row
+        for row in state.connectors.registry.catalog.connectors()
+        if row.status == "active"
+        and provider in {None, row.provider}
+        and (owner := state.catalog.namespace_of(row.incarnation)) is not None
+        and namespace in {None, owner.name}
+        and principal.may_read(owner.name)
+    ]
+    shown = rows[(page - 1) * limit : page * limit]
+    return [await _connector_response(state, row) for row in shown], paginate(page, limit, len(rows))
+
+
+async def get(
+    state: AppState,
+    principal: Principal,
+    namespace: str,
+    id: str,  # noqa: A002 - the contract's word
+    *,
+    include: Collection[str],
+    return_url: str | None,
+) -> ConnectorResponse:
+    """Return a connector, with the requested parts."""
+    connectors, row = _require_connector(state, namespace, id)
+    answer = await _connector_response(state, row, syncs="syncs" in include)
+    if row.status == "pending" and principal.may_write(namespace):
+        url = await connectors.pending_authorization_link(row)
+        if url is not None:
+            answer.authorization = connector_created_response(row, url).authorization
+    if "picker" in include:
+        if not (principal.is_admin and principal.may_write(namespace)):
+            raise ForbiddenError(
+                "Selecting needs an admin key with write access", f"The key's role is {principal.role}."
+            )
+        answer.picker = await _picker_link(connectors, row, _validate_redirect_url(return_url))
+    return answer
+
+
+async def update(state: AppState, namespace: str, id: str, body: ConnectorPatch) -> ConnectorResponse:  # noqa: A002
+    """Change the selection or the document limit; a change starts a run."""
+    connectors, row = _require_connector(state, namespace, id)
+    capabilities = connectors.capabilities(row.provider)
+    selection = None if body.selection is None else _resolve_selection(row, capabilities, body.selection)
+
+    def change(before: ConnectorChanged) -> ConnectorChanged:
+        changes: dict[str, Any] = {}
+        if selection is not None:
+            changes["selection"] = selection
+        if body.document_limit is not None and body.document_limit != before.document_limit:
+            changes["document_limit"] = body.document_limit
+        if not changes:
+            return before
+        return before.model_copy(update={**changes, "selection_revision": before.selection_revision + 1})
+
+    after = await connectors.registry.modify(row.id, change)
+    if after is None:
+        raise _connector_not_found(id)
+    if after.selection_revision != row.selection_revision and after.status == "active":
+        await connectors.registry.request_sync(after, "manual")
+    return await _connector_response(state, after)
+
+
+async def sync(state: AppState, namespace: str, id: str) -> None:  # noqa: A002 - the contract's word
+    """Request a sync run; ConflictError while one is running or the connector is not authorized."""
+    connectors, row = _require_connector(state, namespace, id)
+    if row.status == "pending":
+        raise ConflictError("Not authorized yet", "Follow the connector's authorization link first.")
+    _require_capabilities(state, row.provider)
+    async with connectors.registry.locks.acquire(f"connector-ask/{row.id}"):
+        if (await connectors.registry.load_runs(row.id)).active_run is not None:
+            raise ConflictError("A sync is running already", f"connector: {row.id}")
+        await connectors.registry.request_sync(row, "manual")
+
+
+async def delete(state: AppState, namespace: str, id: str, *, documents: bool) -> None:  # noqa: A002
+    """Remove a connector; its credentials and documents are cleaned up in the background."""
+    connectors, row = _require_connector(state, namespace, id)
+    removed = await connectors.registry.modify(
+        row.id,
+        lambda connector: connector.model_copy(update={"status": "removed", "keep_documents": not documents}),
+    )
+    if removed is not None:
+        await connectors.registry.request_cleanup(removed)
+
+
+def _resolve_selection(
+    row: ConnectorChanged, capabilities: ConnectorCapabilities | None, body: SelectionBody
+) -> dict[str, tuple[SelectedItem, ...]]:
+    """Validate a selection and add known names to its ids; the next run looks up the others."""
+    selected: dict[str, list[str]] = body.model_dump(exclude_unset=True)
+    kinds = () if capabilities is None else capabilities.selectable_kinds
+    if unknown := sorted(selected.keys() - set(kinds)):
+        hint = f"It can select {', '.join(kinds)}." if kinds else "It does not support a selection."
+        raise BadRequestError(f"{row.provider} has no {', '.join(unknown)} to select", hint)
+    if not kinds:
+        raise BadRequestError(f"{row.provider} has nothing to select", "Leave selection out.")
+    names = {choice.id: choice.name for choices in (row.selection or {}).values() for choice in choices}
+    return {
+        kind: tuple(SelectedItem(id=item_id, name=names.get(item_id, "")) for item_id in dict.fromkeys(ids))
+        for kind, ids in selected.items()
+    }
+
+
+async def _picker_link(
+    connectors: ConnectorService, row: ConnectorChanged, return_url: str | None
+) -> PickerLink | None:
+    capabilities = connectors.capabilities(row.provider)
+    if capabilities is None or not capabilities.selectable_kinds or row.status != "active":
+        return None
+    url, expires_at = await connectors.create_picker_link(row, return_url)
+    return PickerLink(url=url, expires_at=format_timestamp(expires_at))
+
+
+async def _connector_response(state: AppState, row: ConnectorChanged, *, syncs: bool = False) -> ConnectorResponse:
+    connectors = _require_connector_service(state)
+    owner = state.catalog.namespace_of(row.incarnation)
+    runs = await connectors.registry.load_runs(row.id)
+    name = None if owner is None else owner.name
+    return connector_response(row, name, connectors.capabilities(row.provider), runs, include_syncs=syncs)
+
+
+def _require_capabilities(state: AppState, provider: str) -> tuple[ConnectorService, ConnectorCapabilities]:
+    capabilities = None if state.connectors is None else state.connectors.capabilities(provider)
+    if state.connectors is None or capabilities is None:
+        raise ServiceUnavailableError(
+            "Not available on this deployment",
+            f"Its operator has not set up {provider} (docs/guides/connectors.md).",
+        )
+    return state.connectors, capabilities
+
+
+def _require_connector(state: AppState, namespace: str, id: str) -> tuple[ConnectorService, ConnectorChanged]:  # noqa: A002
+    if state.connectors is None:
+        raise _connector_not_found(id)
+    row = state.connectors.registry.find_active(id)
+    owner = None if row is None else state.catalog.namespace_of(row.incarnation)
+    if row is None or owner is None or owner.name != namespace:
+        raise _connector_not_found(id)
+    return state.connectors, row
+
+
+def _require_connector_service(state: AppState) -> ConnectorService:
+    if state.connectors is None:
+        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
+    return state.connectors
+
+
+def _connector_not_found(id: str) -> NotFoundError:  # noqa: A002 - the contract's word
+    return NotFoundError("Connector not found", f"There is no connector {id[:100]!r}.")
+
+
+def _validate_redirect_url(url: str | None) -> str | None:
+    """Return a redirect URL if it is http(s); other schemes, such as javascript:, are refused."""
+    if url is not None and urlsplit(url).scheme not in {"http", "https"}:
+        raise BadRequestError(
+            "The redirect URL is not a web page", f"{url[:100]!r} starts with neither http: nor https:."
+        )
+    return url

@@ -1,0 +1,70 @@
+"""Commands that forget memories: they are hidden from recall, not erased."""
+
+from collections.abc import Sequence
+
+from api.dependencies.app_state import AppState
+from pipeline.memory.versioning.forget_command import ForgetCommand, forget_edit, source_positions_of
+from pipeline.rows import MemoryRow
+from schemas.events import MemoriesForgotten
+from schemas.http.v5.memory_bodies import ForgetError, ForgetMatch, ForgetResponse
+from schemas.topics import MEMORIES_FORGOTTEN
+
+
+async def forget_by_ids(state: AppState, namespace_name: str, ids: Sequence[str]) -> ForgetResponse:
+    """Forget memories by id; unknown and already forgotten ids are reported as errors."""
+    ids = list(dict.fromkeys(ids))
+    namespace = state.catalog.namespace(namespace_name)
+    rows_by_id = await state.memories.get(ids) if namespace else {}
+    incarnations = namespace.incarnations if namespace else ()
+    rows = [rows[0] for rows in rows_by_id.values() if rows and rows[0].incarnation in incarnations]
+    readable = {row.id: row for row in rows}
+    problems = {memory_id: _forget_error(readable.get(memory_id), namespace_name) for memory_id in ids}
+    fresh = [row for row in rows if problems[row.id] is None]
+    await _forget(state, fresh, "asked for by id")
+    errors = [ForgetError(id=memory_id, error=error) for memory_id, error in problems.items() if error is not None]
+    return _forget_response(fresh, errors)
+
+
+async def forget_by_query(state: AppState, namespace_name: str, query: str, *, dry_run: bool) -> ForgetResponse:
+    """Forget the memories that match a description; a dry run only returns them."""
+    namespace = state.catalog.namespace(namespace_name)
+    rows = await state.queries.find_semantic_matches(namespace, query) if namespace else []
+    if not dry_run:
+        await _forget(state, rows, f"asked for by meaning: {query[:200]}")
+    return _forget_response(rows, [])
+
+
+def _forget_error(row: MemoryRow | None, namespace_name: str) -> str | None:
+    """Return why a memory can't be forgotten; None if it can."""
+    if row is None:
+        return f"There is no such memory in {namespace_name}"
+    return "It is forgotten already" if row.forgotten_at is not None else None
+
+
+async def _forget(state: AppState, rows: Sequence[MemoryRow], reason: str) -> None:
+    fresh = [row for row in rows if row.forgotten_at is None]
+    if not fresh:
+        return
+    now = state.clock.now()
+    sources: dict[str, dict[str, dict[str, int]]] = {}
+    for row in fresh:
+        sources.setdefault(row.incarnation, {})[row.id] = source_positions_of(row)
+    events = [
+        (
+            incarnation,
+            MemoriesForgotten(incarnation=incarnation, ids=tuple(positions), at=now, reason=reason, sources=positions),
+        )
+        for incarnation, positions in sources.items()
+    ]
+    await state.publisher.publish(MEMORIES_FORGOTTEN, events)
+    edits = {
+        memory_id: [forget_edit({incarnation}, ForgetCommand(now, reason, positions[memory_id]))]
+        for incarnation, positions in sources.items()
+        for memory_id in positions
+    }
+    await state.memory_repository.apply(sources.keys(), edits)
+
+
+def _forget_response(rows: Sequence[MemoryRow], errors: list[ForgetError]) -> ForgetResponse:
+    matches = [ForgetMatch(id=row.id, memory=row.text) for row in rows]
+    return ForgetResponse(count=len(matches), errors=errors, matches=matches)

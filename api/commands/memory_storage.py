@@ -1,0 +1,126 @@
+"""Commands that store memories as a client states them, without extraction.
+
+Such a memory is written like an imported one: as the text of a document and as the memories formed of it, so
+that it is found, listed, deleted, replayed and exported like any other.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from time import monotonic
+
+from api.commands.document_submission import submit
+from api.commands.namespace_settings import get_or_create_namespace
+from api.dependencies.app_state import AppState
+from schemas.base import Metadata
+from schemas.events import DocumentSubmitted, FormedMemory, ImportedDocument, MemoriesFormed, Relation
+from schemas.ids import content_id, document_key, memory_id
+from schemas.topics import MEMORIES_FORMED
+
+MAX_WAIT_SECONDS = 2.0
+"""Longest wait for stored memories to be readable; they are acknowledged in any case."""
+_POLL_SECONDS = 0.02
+EXTRACTOR = "client"
+"""Name of the extractor of memories that a client states."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatedMemory:
+    """A memory to store. `date`: time of its source; `replaces`: id of the memory that it is a new version of."""
+
+    text: str
+    is_static: bool = False
+    metadata: Metadata | None = None
+    date: str | None = None
+    event_dates: tuple[str, ...] = ()
+    replaces: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """A stored memory, and the key of the document that holds it."""
+
+    id: str
+    text: str
+    is_static: bool
+    metadata: Metadata | None
+    document: str
+    at: datetime
+
+
+async def store_memories(state: AppState, namespace_name: str, stated: Sequence[StatedMemory]) -> list[StoredMemory]:
+    """Store memories; returns them in order. Those with the same metadata and date share a document."""
+    namespace = await get_or_create_namespace(state, namespace_name)
+    incarnation, now = namespace.incarnations[0], state.clock.now()
+    groups: dict[str, list[StatedMemory]] = {}
+    for memory in stated:
+        groups.setdefault(json.dumps([memory.metadata, memory.date], sort_keys=True), []).append(memory)
+    stored: dict[int, StoredMemory] = {}
+    for members in groups.values():
+        document = await _store_group(state, namespace_name, incarnation, members, now)
+        for memory in members:
+            stored[id(memory)] = StoredMemory(
+                memory_id(incarnation, memory.text), memory.text, memory.is_static, memory.metadata, document, now
+            )
+    await _wait_until_projected(state, {memory.id for memory in stored.values()})
+    return [stored[id(memory)] for memory in stated]
+
+
+async def _wait_until_projected(state: AppState, ids: set[str]) -> None:
+    """Wait until the pipeline, in this process or another, has the memories in the table, but not for ever."""
+    deadline = monotonic() + MAX_WAIT_SECONDS
+    while monotonic() < deadline:
+        rows = await state.memories.get(ids)
+        if all(rows.get(memory) for memory in ids):
+            return
+        await asyncio.sleep(_POLL_SECONDS)
+
+
+async def _store_group(
+    state: AppState, namespace_name: str, incarnation: str, members: Sequence[StatedMemory], now: datetime
+) -> str:
+    """Store memories of one document; returns its key."""
+    first, text = members[0], "\n".join(memory.text for memory in members)
+    public_id = content_id(namespace_name, text, first.metadata, first.date)
+    key = document_key(incarnation, public_id)
+    content = await state.blobs.store_text(text)
+    submitted = DocumentSubmitted(
+        operation="add",
+        incarnation=incarnation,
+        document=key,
+        id=public_id,
+        at=now,
+        content=content,
+        metadata=first.metadata,
+        date=first.date,
+        imported=ImportedDocument(text=content, memories_included=True),
+    )
+    rows = await submit(state, [submitted])
+    if rows:
+        formed = MemoriesFormed(
+            incarnation=incarnation,
+            document=key,
+            seq=rows[0].content_seq,
+            at=now,
+            memories=tuple(_formed(incarnation, memory, now) for memory in members),
+        )
+        await state.publisher.publish(MEMORIES_FORMED, [(incarnation, formed)])
+    return key
+
+
+def _formed(incarnation: str, memory: StatedMemory, now: datetime) -> FormedMemory:
+    relations = (
+        () if memory.replaces is None else (Relation(kind="updates", target=memory.replaces, reason="client's update"),)
+    )
+    return FormedMemory(
+        id=memory_id(incarnation, memory.text),
+        text=memory.text,
+        is_static=memory.is_static,
+        date=memory.date,
+        event_dates=memory.event_dates,
+        relations=relations,
+        effective_at=now,
+        extracted_by=EXTRACTOR,
+    )

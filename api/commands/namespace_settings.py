@@ -1,0 +1,183 @@
+"""Commands on namespaces: each publishes the whole new state and takes effect before it returns."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+from uuid import uuid4
+
+from api.dependencies.app_state import AppState
+from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
+from api.policies.api_keys import Principal
+from pipeline.profile.bucket_classifier import effective_buckets
+from pipeline.rows import NamespaceRow, OperationRow
+from schemas.events import NamespaceChanged, OperationRequested, OrganizationChanged, SettingsChanged
+from schemas.ids import incarnation_key
+from schemas.limits import MAX_BUCKETS
+from schemas.topics import OPERATIONS_REQUESTED, SETTINGS_CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedCounts:
+    """Documents and memories of a namespace."""
+
+    documents: int
+    memories: int
+
+
+def require_namespace(state: AppState, namespace_name: str) -> NamespaceRow:
+    """Return the namespace; NotFoundError if it does not exist."""
+    row = state.catalog.namespace(namespace_name)
+    if row is None:
+        raise NotFoundError("Namespace not found", f"{namespace_name} has no content yet: add a document to create it.")
+    return row
+
+
+def readable_namespaces(state: AppState, principal: Principal) -> list[NamespaceRow]:
+    """Return the namespaces that a key may read, newest first; used by lists and counts alike."""
+    rows = [row for row in state.catalog.namespaces() if principal.may_read(row.name)]
+    return sorted(rows, key=lambda row: (row.created_at, row.name), reverse=True)
+
+
+async def get_or_create_namespace(state: AppState, namespace_name: str) -> NamespaceRow:
+    """Return the namespace, created if this is its first write."""
+    row = state.catalog.namespace(namespace_name)
+    if row is not None:
+        return row
+    async with state.settings_lock.acquire():
+        row = state.catalog.namespace(namespace_name)
+        if row is not None:
+            return row
+        now = state.clock.now()
+        epoch = state.catalog.epoch(namespace_name)
+        row = NamespaceRow(
+            name=namespace_name,
+            epoch=epoch,
+            incarnations=(incarnation_key(namespace_name, epoch),),
+            created_at=now,
+            updated_at=now,
+        )
+        await _publish_namespace(state, row)
+        return row
+
+
+async def set_supporting_context(state: AppState, namespace_name: str, supporting_context: str | None) -> NamespaceRow:
+    """Set or clear the supporting context."""
+    async with state.settings_lock.acquire():
+        row = replace(
+            require_namespace(state, namespace_name),
+            supporting_context=supporting_context,
+            updated_at=state.clock.now(),
+        )
+        await _publish_namespace(state, row)
+        return row
+
+
+async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCounts:
+    """Delete the namespace at once; its rows are purged in the background."""
+    async with state.settings_lock.acquire():
+        row = require_namespace(state, namespace_name)
+        counts = count_contents(state, row)
+        deleted = replace(
+            row,
+            epoch=row.epoch + 1,
+            incarnations=(),
+            supporting_context=None,
+            description=None,
+            buckets={},
+            updated_at=state.clock.now(),
+        )
+        await _publish_namespace(state, deleted)
+    await _request_operation(state, "purge", row, None)
+    return counts
+
+
+def count_contents(state: AppState, row: NamespaceRow) -> RemovedCounts:
+    """Count the documents and memories of a namespace."""
+    documents = state.documents.count_by_incarnation(row.incarnations)
+    memories = state.memories.count_by_incarnation(row.incarnations)
+    return RemovedCounts(sum(documents.values()), sum(memories.values()))
+
+
+async def request_move(state: AppState, namespace_name: str, target: str) -> str:
+    """Request a move of the content to another namespace; return the operation's id."""
+    if target == namespace_name:
+        raise BadRequestError("A namespace can't be moved to itself", f"moveTo: {target}")
+    return await _request_operation(state, "move", require_namespace(state, namespace_name), target)
+
+
+async def _request_operation(
+    state: AppState, kind: Literal["move", "purge"], row: NamespaceRow, target: str | None
+) -> str:
+    now = state.clock.now()
+    operation = OperationRow(
+        id=f"op_{uuid4().hex}",
+        kind=kind,
+        source=row.name,
+        target=target,
+        status="queued",
+        created_at=now,
+        updated_at=now,
+    )
+    event = OperationRequested(
+        id=operation.id,
+        kind=operation.kind,
+        source=row.name,
+        incarnations=row.incarnations,
+        target=target,
+        at=now,
+    )
+    await state.operations.record(operation)
+    await state.publisher.publish(OPERATIONS_REQUESTED, [(row.name, event)])
+    return operation.id
+
+
+async def set_buckets(state: AppState, namespace_name: str, buckets: Mapping[str, str]) -> dict[str, str]:
+    """Add or redefine buckets of a namespace; return the effective buckets."""
+    async with state.settings_lock.acquire():
+        row = require_namespace(state, namespace_name)
+        _reject_organization_buckets(state, buckets)
+        merged = {**row.buckets, **buckets}
+        if len(merged | state.catalog.organization().buckets) > MAX_BUCKETS:
+            raise BadRequestError("Too many buckets", f"A namespace has at most {MAX_BUCKETS}.")
+        row = replace(row, buckets=merged, updated_at=state.clock.now())
+        await _publish_namespace(state, row)
+    return effective_buckets(row, state.catalog.organization())
+
+
+async def delete_buckets(state: AppState, namespace_name: str, buckets: list[str]) -> dict[str, str]:
+    """Remove buckets of a namespace, ignoring unknown names; return the effective buckets."""
+    async with state.settings_lock.acquire():
+        row = require_namespace(state, namespace_name)
+        _reject_organization_buckets(state, dict.fromkeys(buckets, ""))
+        kept = {bucket: description for bucket, description in row.buckets.items() if bucket not in buckets}
+        if kept != row.buckets:
+            row = replace(row, buckets=kept, updated_at=state.clock.now())
+            await _publish_namespace(state, row)
+    return effective_buckets(row, state.catalog.organization())
+
+
+def _reject_organization_buckets(state: AppState, buckets: Mapping[str, str]) -> None:
+    if owned := sorted(state.catalog.organization().buckets.keys() & buckets.keys()):
+        raise ConflictError(
+            "The bucket belongs to the organization",
+            f"{', '.join(owned)}: an operator can change it with `recollect buckets`.",
+        )
+
+
+async def set_organizational_context(state: AppState, context: str | None) -> None:
+    """Set or clear the organizational context."""
+    async with state.settings_lock.acquire():
+        change = OrganizationChanged(
+            context=context, buckets=state.catalog.organization().buckets, updated_at=state.clock.now()
+        )
+        await _publish_settings(state, "organization", SettingsChanged(change=change))
+
+
+async def _publish_namespace(state: AppState, row: NamespaceRow) -> None:
+    change = NamespaceChanged(**{field.name: getattr(row, field.name) for field in fields(row)})
+    await _publish_settings(state, f"namespace/{row.name}", SettingsChanged(change=change))
+
+
+async def _publish_settings(state: AppState, key: str, event: SettingsChanged) -> None:
+    await state.publisher.publish(SETTINGS_CHANGED, [(key, event)])
+    state.catalog.apply(event)

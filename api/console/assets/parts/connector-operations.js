@@ -1,0 +1,45 @@
+/** An operator's controls of a connector: sync interval, full sync. */
+
+import { path } from "../api.js";
+import { el } from "../dom.js";
+import { actionForm, button, field, submit } from "./forms.js";
+
+const ALL = "admin/connectors";
+
+/** Connectors of every namespace, pending ones included, and verification tokens that providers sent. */
+export function connectorStates({ api, rights, signal }) {
+  return rights.operator ? api.get(ALL, {}, signal) : { connectors: [], verificationTokens: {} };
+}
+
+/** Controls of one connector. */
+export function connectorOperations({ app, api }, { id, syncIntervalHours, status }) {
+  const hours = el("input", { type: "number", min: "0.1", max: "8760", step: "any", value: syncIntervalHours });
+  const save = async () => {
+    await api.put(`${path("admin", "connectors", id)}/schedule`, hours.value ? { syncIntervalHours: hours.valueAsNumber } : {});
+    app.say(hours.value ? `Syncs every ${hours.value} hours.` : "Syncs at the default interval.");
+  };
+  const everything = () => app.attempt(async () => {
+    await api.post(`${path("admin", "connectors", id)}/sync`, { full: true });
+    return "A full sync was queued.";
+  });
+  return el(
+    "section",
+    {},
+    el("h2", {}, "Schedule"),
+    actionForm(save, { class: "row" }, field("Sync interval (hours)", hours, "Leave empty for the default."), submit("Save", {})),
+    status === "active" ? el("p", {}, button("Run full sync", everything, { id: "full" })) : null,
+  );
+}
+
+/** Tokens that a provider expects on its settings page before it sends events. */
+export function verificationTokenList(tokens, names) {
+  const rows = Object.entries(tokens);
+  if (rows.length === 0) return null;
+  return el(
+    "section",
+    {},
+    el("h2", {}, "Verification tokens"),
+    el("p.muted", {}, "Sent by the provider to verify the webhook address. Paste it into the provider's webhook settings."),
+    el("dl.facts", {}, rows.map(([provider, token]) => [el("dt", {}, names[provider] ?? provider), el("dd", {}, el("code", {}, token))])),
+  );
+}

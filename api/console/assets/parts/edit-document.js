@@ -1,0 +1,52 @@
+/** Form that changes a document's text and details, or replaces it with a file. */
+
+import { path } from "../api.js";
+import { el } from "../dom.js";
+import { DocumentDetails } from "./document-details.js";
+import { DREAMING } from "./add-document.js";
+import { actionForm, field, select, submit } from "./forms.js";
+
+/** Build the form. `newest`: returns the current document. */
+export function editDocumentForm(view, newest) {
+  const place = el("div.two");
+  const begin = (event) => {
+    if (event.target.open && !place.hasChildNodes()) place.append(typing(view, newest()), uploading(view));
+  };
+  return el("details", { id: "change", on: { toggle: begin } }, el("summary", {}, "Change this document"), place);
+}
+
+function typing({ app, api, namespace, id }, { content, metadata }) {
+  const text = el("textarea.prose", { rows: "10", spellcheck: "false" });
+  text.value = content ?? "";
+  const before = text.value;
+  const dreaming = select(DREAMING, "dynamic");
+  const about = new DocumentDetails(metadata);
+  const save = async () => {
+    const body = { ...(text.value === before ? {} : { content: text.value, dreaming: dreaming.value }), ...about.read() };
+    if (Object.keys(body).length === 0) return app.say("Nothing is changed.");
+    await api.patch(path("ns", namespace, "document", id), body);
+    app.say("The document is changed.");
+    return app.show();
+  };
+  return actionForm(
+    save,
+    { class: "stack" },
+    field("Text", text, "Replaces the text; chunks and memories are rebuilt."),
+    field("Extract memories", dreaming),
+    about.node,
+    el("p.hint", {}, "Empty fields are unchanged."),
+    submit("Save"),
+  );
+}
+
+function uploading({ app, api, namespace, id }) {
+  const file = el("input", { type: "file", required: true });
+  const replace = async () => {
+    const content = new FormData();
+    content.append("file", file.files[0], file.files[0].name);
+    await api.upload(path("ns", namespace, "document", "file", id), content, "PATCH");
+    app.say("The document text was replaced by the file.");
+    await app.show();
+  };
+  return actionForm(replace, { class: "stack" }, field("File", file, "Replaces the text with the file; metadata is kept."), submit("Replace the text", {}));
+}

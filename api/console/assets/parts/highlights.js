@@ -1,0 +1,39 @@
+/** Texts with highlighted spans. */
+
+import { el } from "../dom.js";
+
+const WORD = /[\p{L}\p{N}]{3,}/gu;
+
+/** Highlight the words of a query. */
+export function highlightWords(text, question) {
+  const words = [...new Set((question.match(WORD) ?? []).map((one) => one.toLowerCase()))];
+  if (words.length === 0) return [text];
+  const spans = [...text.matchAll(WORD)]
+    .filter((found) => words.includes(found[0].toLowerCase()))
+    .map((found) => [found.index, found.index + found[0].length]);
+  return highlightSpans(text, spans);
+}
+
+/** Highlight spans (from, to), given in order. */
+export function highlightSpans(text, spans) {
+  const parts = [];
+  let at = 0;
+  for (const [from, to] of spans) {
+    if (from < at) continue;
+    parts.push(text.slice(at, from), el("mark", {}, text.slice(from, to)));
+    at = to;
+  }
+  return [...parts, text.slice(at)];
+}
+
+/** Convert a span of code points into one of UTF-16 units. */
+export function toStringSpan(text, { start, end }) {
+  const from = unit(text, 0, start);
+  return [from, unit(text, from, end - start)];
+}
+
+/** Advance by a number of code points. */
+function unit(text, at, characters) {
+  for (; characters > 0 && at < text.length; characters -= 1) at += text.codePointAt(at) > 0xffff ? 2 : 1;
+  return at;
+}

@@ -1,0 +1,121 @@
+/** Forms and dialogs for API keys: create, change, rotate. */
+
+import { path } from "../api.js";
+import { el } from "../dom.js";
+import { showDialog } from "./dialogs.js";
+import { actionForm, button, checkbox, field, filledValues, select, submit } from "./forms.js";
+
+const ROLES = { read: "read: sees, changes nothing", write: "write: adds, changes and deletes", admin: "admin: also issues keys" };
+
+export function createKeyForm({ app, api }) {
+  const own = app.who.namespaces;
+  const name = el("input", { required: true, maxlength: "200", autocomplete: "off" });
+  const role = select(ROLES, "write");
+  const scopes = el("input", { autocomplete: "off", spellcheck: "false", value: own?.join(", ") ?? "", required: own !== null });
+  const numbers = { expiresInDays: days(), ...limits({}) };
+  const create = async () => {
+    const namespaces = scopes.value.split(/[\s,]+/).filter(Boolean);
+    const some = namespaces.length > 0 ? { namespaces } : {};
+    await shown(await api.post("admin/keys", { name: name.value, role: role.value, ...some, ...filledValues(numbers) }));
+    await app.show();
+  };
+  return actionForm(
+    create,
+    { class: "stack" },
+    field("Name", name, "Owner or application that uses the key."),
+    field("Role", role),
+    field("Namespaces", scopes, "Names or prefixes (team-a:*), separated by commas. Leave empty for all."),
+    el(
+      "div.options",
+      {},
+      field("Expires after (days)", numbers.expiresInDays, "Leave empty for no expiry."),
+      limitFields(numbers),
+    ),
+    submit("Create"),
+  );
+}
+
+/** Change a key's name, expiry and limits. */
+export async function changeKeyDialog({ app, api }, row) {
+  const { id, name: before, expiresAt } = row;
+  const changed = await showDialog(`Change ${before}`, (close) => {
+    const name = el("input", { required: true, maxlength: "200", autocomplete: "off", value: before });
+    const numbers = limits(row);
+    const end = { expiresInDays: days() };
+    const never = checkbox("No expiry", expiresAt === null);
+    const save = async () => {
+      const cleared = Object.fromEntries(Object.keys(numbers).map((one) => [one, null]));
+      const until = { ...(never.box.checked ? { expiresInDays: null } : {}), ...filledValues(end) };
+      close(await api.patch(path("admin", "keys", id), { name: name.value, ...cleared, ...filledValues(numbers), ...until }));
+    };
+    return [
+      actionForm(
+        save,
+        { class: "stack" },
+        field("Name", name),
+        limitFields(numbers),
+        field("Expires after (days)", end.expiresInDays, expiresAt === null ? "From now." : "Counted from now. Leave empty to keep the current value."),
+        never.node,
+        el("div.actions", {}, button("Cancel", () => close(null)), submit("Save")),
+      ),
+    ];
+  });
+  if (changed === null) return;
+  app.say(`${changed.name} is changed.`);
+  await app.show();
+}
+
+/** Rotate a key's secret and show the new one. */
+export async function rotateKeyDialog({ app, api }, { id, name }) {
+  const made = await showDialog(`A new secret for ${name}`, (close) => {
+    const numbers = {
+      overlapHours: el("input", { type: "number", min: "0", max: "2160", required: true, value: "24" }),
+      expiresInDays: days(),
+    };
+    const rotate = async () => close(await api.post(`${path("admin", "keys", id)}/rotate`, filledValues(numbers)));
+    return [
+      el("p", {}, "Rotates the secret. Rights, limits and usage do not change."),
+      actionForm(
+        rotate,
+        { class: "stack" },
+        field("Keep the previous secret valid for (hours)", numbers.overlapHours, "0: not any more."),
+        field("Expires after (days)", numbers.expiresInDays, "Counted from now. Leave empty to keep the current value."),
+        el("div.actions", {}, button("Cancel", () => close(null)), submit("Make it")),
+      ),
+    ];
+  });
+  if (made === null) return;
+  if (app.who.id === id) app.switchKey(made.key);
+  await shown(made);
+  await app.show();
+}
+
+function limits({ rateLimit, monthlyDocuments, monthlySearches }) {
+  const control = (min, value) => el("input", { type: "number", min, value });
+  return { rateLimit: control("1", rateLimit), monthlyDocuments: control("0", monthlyDocuments), monthlySearches: control("0", monthlySearches) };
+}
+
+function limitFields({ rateLimit, monthlyDocuments, monthlySearches }) {
+  const named = [["Requests per minute", rateLimit], ["Documents per month", monthlyDocuments], ["Searches per month", monthlySearches]];
+  return named.map(([label, control]) => field(label, control, "Leave empty for the default."));
+}
+
+function days() {
+  return el("input", { type: "number", min: "1", max: "3650" });
+}
+
+/** Show a secret, once. */
+function shown({ name, key }) {
+  return showDialog(`The key ${name}`, (close) => {
+    const said = el("span", { role: "status" });
+    const copy = async () => {
+      await navigator.clipboard.writeText(key);
+      said.textContent = "Copied.";
+    };
+    return [
+      el("p", {}, "Shown only once. Store it safely."),
+      el("p", {}, el("code.secret", { tabindex: "0" }, key)),
+      el("div.actions", {}, said, navigator.clipboard ? button("Copy", copy) : null, button("Done", () => close(true), { class: "primary", autofocus: true })),
+    ];
+  });
+}

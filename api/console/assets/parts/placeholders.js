@@ -1,0 +1,39 @@
+/** Placeholders: loading, empty, failed; and badges. */
+
+import { el } from "../dom.js";
+
+export function loading(what) {
+  return el("div.state", { role: "status", "aria-busy": "true" }, el("span.spinner", { "aria-hidden": "true" }), `Loading ${what}…`);
+}
+
+/** Placeholder of an empty list: reason and possible actions. */
+export function empty(title, text, ...actions) {
+  return el("div.state", {}, el("h2", {}, title), el("p.muted", {}, text), actions);
+}
+
+/** Error with an optional retry button. */
+export function failure(error, retry) {
+  return el(
+    "div.state.failure",
+    { role: "alert" },
+    el("h2", {}, error.message),
+    el("p", {}, error.details || hint(error)),
+    retry && error.status !== 403 ? el("button", { type: "button", on: { click: retry } }, "Try again") : null,
+  );
+}
+
+/** One-line error message, for forms. */
+export function problem(error) {
+  return `${error.message}. ${error.details || hint(error)}`.trim();
+}
+
+function hint(error) {
+  if (error.status === 403) return "Ask whoever issued your key for one with more rights.";
+  if (error.status === undefined) return "The console has a fault: the browser's developer tools say more.";
+  return "";
+}
+
+/** Badge: a word with a colour that does not carry the meaning alone. */
+export function badge(text, tone = "plain") {
+  return el(`span.badge.${tone}`, {}, text);
+}

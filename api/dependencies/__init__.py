@@ -1,0 +1,1 @@
+"""FastAPI dependencies: application state, authentication, parameters and ports."""

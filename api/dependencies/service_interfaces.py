@@ -1,0 +1,139 @@
+"""The parts of app, connectors and queries that requests use and that this layer may not import."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Literal, Protocol
+
+from pipeline.connector_registry import ConnectorRegistry
+from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
+from pipeline.store.generations.replay_request import ReplayPlan, ReplayProgress, ReplayRequest
+from schemas.events import ConnectorChanged
+from schemas.http.extensions.explain_bodies import (
+    ExplainedChunk,
+    ExplainedDocument,
+    ExplainedMemory,
+    ExplainedProfile,
+    ExplainedSearch,
+    ExplainProfileBody,
+    ExplainSearchBody,
+)
+from schemas.http.v5.memory_bodies import MemoryIncluded
+from schemas.http.v5.profile_bodies import Profile, ProfileBody
+from schemas.http.v5.search_bodies import SearchBody, SearchResponse
+
+ChunkSortField = Literal["createdAt", "updatedAt", "position"]
+SearchFunction = Callable[[NamespaceRow, SearchBody], Awaitable[SearchResponse]]
+"""Answers a search in an existing namespace."""
+ProfileFunction = Callable[[NamespaceRow, OrganizationRow, ProfileBody], Awaitable[Profile]]
+"""Builds the profile of an existing namespace."""
+SemanticMatchFunction = Callable[[NamespaceRow, str], Awaitable[Sequence[MemoryRow]]]
+"""Finds the memories that a description means, best first: the candidates of a semantic delete."""
+
+
+class RelatedMemoriesFunction(Protocol):
+    """Finds the versions and the source document of a memory."""
+
+    async def __call__(
+        self, namespace: NamespaceRow, memory: MemoryRow, *, include: Collection[str], limit: int
+    ) -> MemoryIncluded: ...
+
+
+class Explainer(Protocol):
+    """Answers searches and profiles together with the reasons."""
+
+    async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
+        """None: a namespace that does not exist."""
+        ...
+
+    async def profile(
+        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
+    ) -> ExplainedProfile: ...
+
+
+class ProvenanceReader(Protocol):
+    """Traces a row back to the log. NotFoundError when the namespace has no such row."""
+
+    async def document(self, namespace: NamespaceRow, id: str) -> ExplainedDocument: ...  # noqa: A002
+
+    async def chunk(self, namespace: NamespaceRow, id: str) -> ExplainedChunk: ...  # noqa: A002
+
+    async def memory(self, namespace: NamespaceRow, id: str) -> ExplainedMemory: ...  # noqa: A002
+
+
+class ReplayService(Protocol):
+    """Rebuilds the tables from the log, one replay at a time. ReplayError when one runs already."""
+
+    @property
+    def progress(self) -> ReplayProgress:
+        """Progress of the replay in this process."""
+        ...
+
+    async def latest_progress(self) -> ReplayProgress:
+        """Progress of the running or latest replay of any process."""
+        ...
+
+    async def plan(self, order: ReplayRequest) -> ReplayPlan: ...
+
+    def start(self, order: ReplayRequest) -> None: ...
+
+    def roll_back(self) -> None: ...
+
+    async def clean_up(self) -> list[int]: ...
+
+    async def cancel(self) -> None: ...
+
+
+class ConnectorCapabilities(Protocol):
+    """The features of a provider in this deployment."""
+
+    @property
+    def selectable_kinds(self) -> Sequence[str]:
+        """Kinds of selectable items; empty when the provider has no selection."""
+        ...
+
+    @property
+    def supports_webhooks(self) -> bool: ...
+
+    @property
+    def requires_authorization(self) -> bool:
+        """Return whether a user has to authorize it first."""
+        ...
+
+
+class ConnectorService(Protocol):
+    """Administration of connectors."""
+
+    @property
+    def registry(self) -> ConnectorRegistry: ...
+
+    async def verification_tokens(self) -> Mapping[str, str]:
+        """Verification tokens that providers sent, for the operator to carry to their pages."""
+        ...
+
+    def capabilities(self, provider: str) -> ConnectorCapabilities | None:
+        """None for a provider that the operator has not configured."""
+        ...
+
+    async def rotate_credentials(self) -> tuple[int, list[str]]:
+        """Re-encrypt credentials with the newest key; returns how many, and the connectors that no key decrypts."""
+        ...
+
+    async def store_config_secrets(self, connector: str, config: Mapping[str, str]) -> None:
+        """Encrypt and store the secret part of a config."""
+        ...
+
+    async def find_fault(self, row: ConnectorChanged, config_secrets: Mapping[str, str] | None = None) -> str | None:
+        """Return why a connector can't work and what to do, None if nothing speaks against it."""
+        ...
+
+    async def create_authorization_link(self, row: ConnectorChanged, redirect_url: str | None) -> str:
+        """A single-use link to authorize the connector."""
+        ...
+
+    async def pending_authorization_link(self, row: ConnectorChanged) -> str | None:
+        """The unused link; None after its use."""
+        ...
+
+    async def create_picker_link(self, row: ConnectorChanged, return_url: str | None) -> tuple[str, datetime]:
+        """A single-use link to the picker, and its expiry."""
+        ...

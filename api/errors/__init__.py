@@ -1,0 +1,1 @@
+"""Errors of requests with their HTTP status."""

@@ -1,0 +1,1 @@
+"""Explain search results, profiles, and the origin of documents, chunks and memories."""

@@ -1,0 +1,176 @@
+"""Explained searches and profiles, now or at a past moment, by the functions that serve normal requests."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from time import perf_counter
+from typing import Any
+
+from api.search.profile_query import ProfileQuery
+from api.search.search_query import (
+    NamespaceSearch,
+    SearchContext,
+    SearchModels,
+    elapsed_milliseconds,
+    search_index,
+)
+from pipeline.index.namespace_index_cache import NamespaceIndexCache
+from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
+from pipeline.index.ranking.ranking_parameters import calibration_for
+from pipeline.index.ranking.search_request_and_hits import Hit, ScoreFactor
+from pipeline.ports import Clock
+from pipeline.profile.bucket_classifier import effective_buckets
+from pipeline.profile.fact_aggregation import ProfileEntry
+from pipeline.profile.profile_sections import ProfileSnapshot
+from pipeline.rows import NamespaceRow, OrganizationRow
+from schemas.base import format_timestamp
+from schemas.http.extensions import explain_bodies
+from schemas.http.extensions.explain_bodies import (
+    AsOfLimitations,
+    ExplainedFact,
+    ExplainedProfile,
+    ExplainedProfileSections,
+    ExplainedResult,
+    ExplainedSearch,
+    ExplainProfileBody,
+    ExplainSearchBody,
+    ScoreExplanationResponse,
+    SimilarityScale,
+)
+from schemas.http.v5.search_bodies import SearchResult
+
+FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
+    "bm25": "words of the question stand in it, rare ones count most",
+    "documentBm25": "words of the question stand in its document",
+    "vector": "its vector is near the question's",
+    "speaker": "somebody whom the question names says it",
+    "time": "the question asks when, and it says a time",
+    "number": "the question asks how many, and it says a number",
+    "date": "its document is of the time that the question names",
+    "supersedes": "it replaced what would answer the question",
+    "newer": "it was said after another statement about the same thing",
+    "memorySupport": "a memory that was made of it answers the question",
+    "outdated": "what was remembered of it and answers best was replaced or forgotten since",
+    "statedInChunk": "the passage it was made of answers the question better",
+    "proximity": "what stands together in the question stands together in it",
+    "wordSimilarity": "its words are like those of the question",
+    "sharedTerms": "words in common, which likeness counts again",
+    "rerankEndpoint": "what a reranker made of its place, where one is configured",
+    "queryVariants": "what its place among the answers to all parts of the question made of it",
+    "borderlineOffset": "what reranking gives a borderline result, taken off so that thresholds mean the same",
+}
+"""Human-readable descriptions."""
+AS_OF_LIMITATIONS = (
+    "Documents that were deleted since, and their memories, are gone: they are neither shown nor counted.",
+    "Titles, metadata, buckets, the embedder and the ranking are those of today.",
+)
+CHANGED_DOCUMENTS_NOTE = (
+    "Documents of then that were changed since: {count:,}. Passages of newer texts are left out, those of"
+    " older texts are gone, and so are memories that no text states any more."
+)
+HIDDEN_MEMORIES_NOTE = (
+    "Memories of then that are left out: {count:,}. They, or what replaced them, were forgotten since on"
+    " request; include.forgotten shows them."
+)
+NOTHING_OMITTED = OmittedCounts(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class QueryExplainer:
+    """`api.dependencies.service_interfaces.Explaining`. `find`: what a search that explains nothing asks as well."""
+
+    run_search: NamespaceSearch
+    cache: NamespaceIndexCache
+    profiling: ProfileQuery
+    models: SearchModels
+    clock: Clock
+
+    async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
+        """The results of the search, each with what its score is made of."""
+        started, scale = perf_counter(), calibration_for(self.models.embedder.name)
+        results: list[ExplainedResult] = []
+        moment, unseen = self._resolve_as_of(body.as_of), NOTHING_OMITTED
+        if namespace is not None:
+            if moment is None:
+                found = await self.run_search(namespace, body, explain=True)
+            else:
+                index = await self._load_index_as_of(namespace, moment, include_forgotten=body.include.forgotten)
+                asked = SearchContext(namespace.incarnations[0], moment.date(), explain=True)
+                found, unseen = await search_index(index, self.models, body, asked), index.omitted
+            results = [_to_explained_result(hit, result) for hit, result in zip(found.hits, found.results, strict=True)]
+        return ExplainedSearch(
+            results=results,
+            search_time=elapsed_milliseconds(started),
+            embedder=self.models.embedder.name,
+            scale=SimilarityScale(midpoint=scale.midpoint, width=scale.width),
+            **_as_of_fields(moment, unseen),
+        )
+
+    async def profile(
+        self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
+    ) -> ExplainedProfile:
+        """The profile, each fact with the memories it is made of."""
+        moment, unseen, snapshot = self._resolve_as_of(body.as_of), NOTHING_OMITTED, ProfileSnapshot()
+        if namespace is not None and moment is None:
+            snapshot = await self.profiling.snapshot(namespace, organization, body.filter)
+        elif namespace is not None and moment is not None:
+            index = await self._load_index_as_of(namespace, moment, include_forgotten=body.include.forgotten)
+            definitions, unseen = effective_buckets(namespace, organization), index.omitted
+            snapshot = await self.profiling.snapshot_at(index, definitions, body.filter, moment)
+        names = body.buckets if body.buckets is not None else snapshot.buckets
+        portrait = ExplainedProfileSections(
+            static=_to_explained_facts(snapshot.static),
+            dynamic=_to_explained_facts(snapshot.dynamic),
+            buckets={name: _to_explained_facts(snapshot.buckets.get(name, ())) for name in names},
+        )
+        return ExplainedProfile(profile=portrait, **_as_of_fields(moment, unseen))
+
+    def _resolve_as_of(self, as_of: datetime | None) -> datetime | None:
+        """Limit a moment to the present."""
+        return None if as_of is None else min(as_of, self.clock.now())
+
+    async def _load_index_as_of(
+        self, namespace: NamespaceRow, moment: datetime, *, include_forgotten: bool
+    ) -> PointInTimeIndex:
+        return await PointInTimeIndex.load(
+            moment, self.cache.loader, namespace.incarnations, include_forgotten=include_forgotten
+        )
+
+
+def _as_of_fields(moment: datetime | None, omitted: OmittedCounts) -> dict[str, Any]:
+    """Fields of an answer about a past moment, with its limitations."""
+    if moment is None:
+        return {}
+    says = list(AS_OF_LIMITATIONS)
+    if omitted.changed_documents:
+        says.append(CHANGED_DOCUMENTS_NOTE.format(count=omitted.changed_documents))
+    if omitted.hidden_memories:
+        says.append(HIDDEN_MEMORIES_NOTE.format(count=omitted.hidden_memories))
+    limits = AsOfLimitations(
+        changed_documents=omitted.changed_documents, withheld_memories=omitted.hidden_memories, notes=says
+    )
+    return {"as_of": format_timestamp(moment), "limitations": limits}
+
+
+def _to_explained_facts(facts: Sequence[ProfileEntry]) -> list[ExplainedFact]:
+    return [ExplainedFact(id=fact.id, memory=fact.text, memories=list(fact.memory_ids or (fact.id,))) for fact in facts]
+
+
+def _to_explained_result(hit: Hit, result: SearchResult) -> ExplainedResult:
+    given = {name: getattr(result, name) for name in result.model_fields_set}
+    return ExplainedResult(**given, explanation=_to_why(hit))
+
+
+def _to_why(hit: Hit) -> ScoreExplanationResponse:
+    parts = [
+        explain_bodies.ScoreContributionResponse(
+            signal=name, score=round(score, 4), description=FACTOR_DESCRIPTIONS[name]
+        )
+        for name, score in (hit.explanation or {}).items()
+        if score
+    ]
+    place = {"position": hit.position, "start": hit.start, "end": hit.end} if hit.kind == "chunk" else {}
+    document = {"document": hit.document.id} if hit.document.id else {}
+    return ScoreExplanationResponse(
+        kind=hit.kind, raw_score=round(hit.raw_score, 4), contributions=parts, **document, **place
+    )

@@ -1,0 +1,275 @@
+"""Tool definitions: name, description for the model, and the API call behind each."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+from api.mcp import tool_arguments, tool_results
+from api.mcp.service_client import ServiceClient
+from schemas.base import RequestBody
+
+T = TypeVar("T", bound=RequestBody)
+
+
+@dataclass(frozen=True, slots=True)
+class Tool(Generic[T]):
+    """Tool with its annotations; clients show `read_only` and `destructive` when they ask for consent."""
+
+    name: str
+    title: str
+    description: str
+    arguments_type: type[T]
+    result_type: type[tool_results.ToolResult]
+    handler: Callable[[ServiceClient, T], Awaitable[tool_results.ToolResult]]
+    read_only: bool = True
+    destructive: bool = False
+    idempotent: bool = True
+    """True if a repeated call with the same arguments has no further effect."""
+
+
+async def search(client: ServiceClient, args: tool_arguments.SearchArguments) -> tool_results.SearchResults:
+    """POST /ns/{ns}/search."""
+    namespace = await client.resolve_namespace(args.namespace)
+    body: dict[str, Any] = {
+        "query": args.query,
+        "limit": args.limit,
+        "searchMode": args.mode,
+        "include": {"documents": True},
+    }
+    if args.filter is not None:
+        body["filter"] = args.filter
+    response = await client.call("POST", f"/ns/{quote(namespace)}/search", body=body)
+    return tool_results.SearchResults(
+        namespace=namespace, results=[_to_search_hit(result) for result in response["results"]]
+    )
+
+
+def _to_search_hit(result: dict[str, Any]) -> tool_results.SearchHit:
+    memory = result.get("memory")
+    document = (result.get("included") or {}).get("document")
+    return tool_results.SearchHit(
+        id=result["id"],
+        kind="passage" if memory is None else "memory",
+        text=memory or result["chunk"],
+        similarity=result["similarity"],
+        updated_at=result["system"]["updatedAt"],
+        source=None if document is None else tool_results.ResultSource(id=document["id"], title=document["title"]),
+    )
+
+
+async def add(client: ServiceClient, args: tool_arguments.AddArguments) -> tool_results.DocumentAdded:
+    """POST /ns/{ns}/document, with instant extraction, as the conversation may soon ask for it."""
+    namespace = await client.resolve_namespace(args.namespace)
+    body = args.model_dump(by_alias=True, exclude_none=True, exclude={"namespace", "context"})
+    if args.context is not None:
+        body["supportingContext"] = args.context
+    accepted = await client.call("POST", f"/ns/{quote(namespace)}/document", body={**body, "dreaming": "instant"})
+    return tool_results.DocumentAdded(namespace=namespace, id=accepted["id"], status=accepted["status"])
+
+
+async def forget(client: ServiceClient, args: tool_arguments.ForgetArguments) -> tool_results.ForgetResult:
+    """DELETE /ns/{ns}/memories by id, or a preview."""
+    namespace = await client.resolve_namespace(args.namespace)
+    path = f"/ns/{quote(namespace)}/memories"
+    if args.ids is None:
+        response = await client.call("DELETE", f"{path}/semantic", body={"query": args.query, "dryRun": True})
+    elif args.dry_run:
+        shown = [await client.call("GET", f"{path}/{quote(memory_id, safe='')}") for memory_id in args.ids]
+        response = {"matches": [memory for memory in shown if not memory["isForgotten"]], "errors": []}
+    else:
+        response = await client.call("DELETE", path, body={"ids": args.ids})
+    return tool_results.ForgetResult(
+        namespace=namespace,
+        forgotten=not args.dry_run,
+        matches=[tool_results.MemoryMatch(id=memory["id"], memory=memory["memory"]) for memory in response["matches"]],
+        problems=[
+            tool_results.ForgetFailure(id=failure["id"], error=failure["error"]) for failure in response["errors"]
+        ],
+    )
+
+
+async def profile(client: ServiceClient, args: tool_arguments.ProfileArguments) -> tool_results.ProfileResult:
+    """POST /ns/{ns}/profile."""
+    namespace = await client.resolve_namespace(args.namespace)
+    sections = (await client.call("POST", f"/ns/{quote(namespace)}/profile", body={}))["profile"]
+
+    def texts(facts: list[dict[str, str]]) -> list[str]:
+        return [fact["memory"] for fact in facts]
+
+    return tool_results.ProfileResult(
+        namespace=namespace,
+        static=texts(sections["static"]),
+        dynamic=texts(sections["dynamic"]),
+        buckets={name: texts(facts) for name, facts in sections["buckets"].items()},
+    )
+
+
+async def list_documents(
+    client: ServiceClient, args: tool_arguments.ListDocumentsArguments
+) -> tool_results.DocumentPage:
+    """POST /ns/{ns}/list/documents."""
+    namespace = await client.resolve_namespace(args.namespace)
+    query = {"page": args.page, "limit": args.limit}
+    listed = await client.call("POST", f"/ns/{quote(namespace)}/list/documents", query=query, body={})
+    return tool_results.DocumentPage(
+        namespace=namespace,
+        documents=[
+            tool_results.ListedDocument(
+                id=document["id"],
+                title=document["title"],
+                type=document["type"],
+                status=document["system"]["status"],
+                memories=document["system"]["memoryCount"],
+                updated_at=document["system"]["updatedAt"],
+                error=document["system"].get("error"),
+            )
+            for document in listed["documents"]
+        ],
+        page=listed["pagination"]["currentPage"],
+        pages=listed["pagination"]["totalPages"],
+        total=listed["pagination"]["totalItems"],
+    )
+
+
+async def get_document(client: ServiceClient, args: tool_arguments.GetDocumentArguments) -> tool_results.DocumentText:
+    """GET /ns/{ns}/document/{id}; returns a part of the text."""
+    namespace = await client.resolve_namespace(args.namespace)
+    path = f"/ns/{quote(namespace)}/document/{quote(args.id, safe='')}"
+    read = await client.call("GET", path, query={"include": "memories"})
+    content = read["content"] or ""
+    end = args.offset + args.length
+    return tool_results.DocumentText(
+        namespace=namespace,
+        id=read["id"],
+        title=read["title"],
+        type=read["type"],
+        status=read["system"]["status"],
+        content=content[args.offset : end],
+        total_characters=len(content),
+        next_offset=end if end < len(content) else None,
+        memories=[tool_results.MemoryMatch(id=memory["id"], memory=memory["memory"]) for memory in read["memories"]],
+        updated_at=read["system"]["updatedAt"],
+    )
+
+
+async def list_namespaces(
+    client: ServiceClient, args: tool_arguments.ListNamespacesArguments
+) -> tool_results.NamespacePage:
+    """GET /ns."""
+    query = {"page": args.page, "limit": 100} | ({} if args.name_contains is None else {"q": args.name_contains})
+    listed = await client.call("GET", "/ns", query=query)
+    return tool_results.NamespacePage(
+        namespaces=[
+            tool_results.ListedNamespace(
+                namespace=item["namespace"],
+                documents=item["documentCount"],
+                memories=item["memoryCount"],
+                description=item["description"],
+            )
+            for item in listed["namespaces"]
+        ],
+        page=listed["pagination"]["currentPage"],
+        pages=listed["pagination"]["totalPages"],
+        total=listed["pagination"]["totalItems"],
+    )
+
+
+async def whoami(client: ServiceClient, _: tool_arguments.WhoAmIArguments) -> tool_results.CallerResult:
+    """GET /admin/whoami."""
+    caller = await client.call("GET", "/admin/whoami")
+    return tool_results.CallerResult(
+        id=caller["id"],
+        name=caller["name"],
+        role=caller["role"],
+        namespaces=caller["namespaces"],
+        expires_at=caller["expiresAt"],
+        default_namespace=client.default_namespace,
+    )
+
+
+TOOL_DEFINITIONS: tuple[Tool[Any], ...] = (
+    Tool(
+        name="search_memory",
+        title="Search memory",
+        description="Look up what is remembered: facts about people and projects, and passages of"
+        " documents, notes, mails and chats. Use it before you answer anything that may depend on earlier"
+        " conversations, preferences, decisions or the user's documents, and before you say that you don't"
+        " know. Results come best first; below a similarity of about 0.5 they are often about something"
+        " else. If a passage is cut short, get_document has the rest.",
+        arguments_type=tool_arguments.SearchArguments,
+        result_type=tool_results.SearchResults,
+        handler=search,
+    ),
+    Tool(
+        name="add_memory",
+        title="Add to memory",
+        description="Remember something for later conversations: what the user says about themselves, a"
+        " preference, a decision with its reason, the outcome of a piece of work, or a whole document or"
+        " web page. Use it when the user asks you to remember, or says something lasting; not for small"
+        " talk, not for what is only needed now, and never for passwords or keys. Facts that contradict"
+        " older ones replace them by themselves: just add the new one.",
+        arguments_type=tool_arguments.AddArguments,
+        result_type=tool_results.DocumentAdded,
+        handler=add,
+        read_only=False,
+        idempotent=False,
+    ),
+    Tool(
+        name="forget_memory",
+        title="Forget memories",
+        description="Make facts be forgotten, when the user asks for it. Two calls: first with `query`,"
+        " which only shows what fits, with ids; then, once the user agreed, with those `ids` and `dryRun`"
+        " false. Forgotten facts are not recalled any more; the documents they were found in stay.",
+        arguments_type=tool_arguments.ForgetArguments,
+        result_type=tool_results.ForgetResult,
+        handler=forget,
+        read_only=False,
+        destructive=True,
+    ),
+    Tool(
+        name="get_profile",
+        title="Get profile",
+        description="What is known about whom the namespace is for, on one page: what lasts, what is going"
+        " on, and the sections the operator chose. Use it once at the start of a conversation to know whom"
+        " you are talking to; for a particular question use search_memory.",
+        arguments_type=tool_arguments.ProfileArguments,
+        result_type=tool_results.ProfileResult,
+        handler=profile,
+    ),
+    Tool(
+        name="list_documents",
+        title="List documents",
+        description="The documents that were added, newest first, with their ids and whether they could be"
+        " read. To find something by what it says use search_memory.",
+        arguments_type=tool_arguments.ListDocumentsArguments,
+        result_type=tool_results.DocumentPage,
+        handler=list_documents,
+    ),
+    Tool(
+        name="get_document",
+        title="Get a document",
+        description="The text of one document and the facts found in it. Long texts come in parts: if the"
+        " answer has a `nextOffset`, call again with it.",
+        arguments_type=tool_arguments.GetDocumentArguments,
+        result_type=tool_results.DocumentText,
+        handler=get_document,
+    ),
+    Tool(
+        name="list_namespaces",
+        title="List namespaces",
+        description="Whose memories there are and this key may read, with how much is in each. Use it when"
+        " you do not know which `namespace` to give to the other tools.",
+        arguments_type=tool_arguments.ListNamespacesArguments,
+        result_type=tool_results.NamespacePage,
+        handler=list_namespaces,
+    ),
+    Tool(
+        name="whoami",
+        title="Who am I",
+        description="Which key is in use, and which namespaces it may read or write. Use it when a call was refused.",
+        arguments_type=tool_arguments.WhoAmIArguments,
+        result_type=tool_results.CallerResult,
+        handler=whoami,
+    ),
+)

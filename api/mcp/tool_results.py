@@ -1,0 +1,247 @@
+"""Results of the tools, as structured content and as text for a model."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Literal
+
+from api.presenters.profile_markdown import render_profile
+from schemas.base import ResponseBody
+from schemas.http.extensions.api_key_bodies import Role
+from schemas.http.v5 import profile_bodies
+
+MAX_TITLE_CHARS = 120
+
+
+class ToolResult(ResponseBody):
+    """Result with a text form."""
+
+    @abstractmethod
+    def as_text(self) -> str:
+        """Return the text form, with the ids that further calls need."""
+
+
+class ResultSource(ResponseBody):
+    """Source document of a result."""
+
+    id: str
+    title: str | None
+
+
+class SearchHit(ResponseBody):
+    """Search result; `similarity` is within 0 and 1."""
+
+    id: str
+    kind: Literal["memory", "passage"]
+    text: str
+    similarity: float
+    updated_at: str
+    source: ResultSource | None
+
+
+class SearchResults(ToolResult):
+    """Search results, best first."""
+
+    namespace: str
+    results: list[SearchHit]
+
+    def as_text(self) -> str:
+        """Describe each result on a line, followed by its text."""
+        if not self.results:
+            return f"Nothing in {self.namespace} answers this."
+        return "\n\n".join(f"[{at}] {_describe_hit(hit)}\n{hit.text}" for at, hit in enumerate(self.results, 1))
+
+
+class DocumentAdded(ToolResult):
+    """Accepted document."""
+
+    namespace: str
+    id: str
+    status: str
+
+    def as_text(self) -> str:
+        """Confirm the document."""
+        return f"Kept in {self.namespace} as document {self.id}. In a moment it can be found."
+
+
+class MemoryMatch(ResponseBody):
+    """Memory that is, or would be, forgotten."""
+
+    id: str
+    memory: str
+
+
+class ForgetFailure(ResponseBody):
+    """Memory that can't be forgotten."""
+
+    id: str
+    error: str
+
+
+class ForgetResult(ToolResult):
+    """Forgotten memories; `forgotten` is False after a dry run, which changes nothing."""
+
+    namespace: str
+    forgotten: bool
+    matches: list[MemoryMatch]
+    problems: list[ForgetFailure]
+
+    def as_text(self) -> str:
+        """List the forgotten or matching memories and the next step."""
+        lines = [self._heading()]
+        lines += [f"- {match.id}: {match.memory}" for match in self.matches]
+        lines += [f"- {problem.id}: {problem.error}" for problem in self.problems]
+        if self.matches and not self.forgotten:
+            lines.append("Nothing is forgotten yet. Ask the user, then call again with these ids and dryRun false.")
+        return "\n".join(lines)
+
+    def _heading(self) -> str:
+        if not self.matches:
+            return f"No memory of {self.namespace} fits."
+        return f"{'Forgotten' if self.forgotten else 'Would be forgotten'} in {self.namespace}:"
+
+
+class ProfileResult(ToolResult):
+    """Profile; the newest and most important facts come first."""
+
+    namespace: str
+    static: list[str]
+    dynamic: list[str]
+    buckets: dict[str, list[str]]
+
+    def as_text(self) -> str:
+        """Render the profile as Markdown."""
+
+        def facts(texts: Iterable[str]) -> list[profile_bodies.ProfileFact]:
+            return [profile_bodies.ProfileFact(id="", memory=text) for text in texts]
+
+        buckets = {name: facts(texts) for name, texts in self.buckets.items()}
+        shown = profile_bodies.Profile(static=facts(self.static), dynamic=facts(self.dynamic), buckets=buckets)
+        return render_profile(self.namespace, shown).rstrip()
+
+
+class ListedDocument(ResponseBody):
+    """Document without its text."""
+
+    id: str
+    title: str | None
+    type: str
+    status: str
+    memories: int
+    updated_at: str
+    error: str | None
+
+
+class DocumentPage(ToolResult):
+    """Page of documents, newest first."""
+
+    namespace: str
+    documents: list[ListedDocument]
+    page: int
+    pages: int
+    total: int
+
+    def as_text(self) -> str:
+        """List one document per line."""
+        lines = [f"Documents of {self.namespace}, page {self.page} of {max(self.pages, 1)} ({self.total} in all):"]
+        return "\n".join([*lines, *map(_describe_document, self.documents)])
+
+
+class DocumentText(ToolResult):
+    """Part of a document's text; `next_offset` is where the next part starts."""
+
+    namespace: str
+    id: str
+    title: str | None
+    type: str
+    status: str
+    content: str
+    total_characters: int
+    next_offset: int | None
+    memories: list[MemoryMatch]
+    updated_at: str
+
+    def as_text(self) -> str:
+        """Show the document's properties, its text and its memories."""
+        parts = [
+            f"{self.title or self.id} ({self.type}, {self.status}, {self.updated_at[:10]})",
+            self.content,
+        ]
+        if self.next_offset is not None:
+            remaining = self.total_characters - self.next_offset
+            parts.append(f"[{remaining} more characters: call again with offset {self.next_offset}]")
+        if self.memories:
+            facts = [f"- {memory.id}: {memory.memory}" for memory in self.memories]
+            parts.append("\n".join(["Remembered of it:", *facts]))
+        return "\n\n".join(parts)
+
+
+class ListedNamespace(ResponseBody):
+    """Namespace with its counts."""
+
+    namespace: str
+    documents: int
+    memories: int
+    description: str | None
+
+
+class NamespacePage(ToolResult):
+    """Page of the namespaces that the key may read, newest first."""
+
+    namespaces: list[ListedNamespace]
+    page: int
+    pages: int
+    total: int
+
+    def as_text(self) -> str:
+        """List one namespace per line."""
+        if not self.namespaces:
+            return "There is no namespace yet: adding a memory creates one."
+        lines = [f"Namespaces, page {self.page} of {self.pages} ({self.total} in all):"]
+        lines += [
+            f"- {item.namespace}: {_count_documents(item.documents)}, {_count_memories(item.memories)}"
+            f"{'' if item.description is None else f'. {item.description}'}"
+            for item in self.namespaces
+        ]
+        return "\n".join(lines)
+
+
+class CallerResult(ToolResult):
+    """Key in use. `namespaces`: names and prefixes (`team-a:*`) that it opens; null: all."""
+
+    id: str
+    name: str
+    role: Role
+    namespaces: list[str] | None
+    expires_at: str | None
+    default_namespace: str | None
+
+    def as_text(self) -> str:
+        """Describe the key's permissions."""
+        permissions = {"read": "read", "write": "read and write", "admin": "read, write and administer"}[self.role]
+        scope = "all namespaces" if self.namespaces is None else ", ".join(self.namespaces)
+        ends = "" if self.expires_at is None else f", until {self.expires_at}"
+        default = (
+            "" if self.default_namespace is None else f" Calls that name no namespace use {self.default_namespace}."
+        )
+        return f"Key {self.name!r} ({self.id}) may {permissions} {scope}{ends}.{default}"
+
+
+def _describe_hit(hit: SearchHit) -> str:
+    heading = f"{hit.kind} {hit.id} · {hit.similarity:.2f} · {hit.updated_at[:10]}"
+    if hit.source is None:
+        return heading
+    return f"{heading} · from document {hit.source.id} ({(hit.source.title or 'untitled')[:MAX_TITLE_CHARS]})"
+
+
+def _describe_document(document: ListedDocument) -> str:
+    state = f"{document.type}, {document.status}, {_count_memories(document.memories)}, {document.updated_at[:10]}"
+    error = "" if document.error is None else f" {document.error}"
+    return f"- {document.id}: {(document.title or 'untitled')[:MAX_TITLE_CHARS]} ({state}){error}"
+
+
+def _count_documents(number: int) -> str:
+    return "1 document" if number == 1 else f"{number} documents"
+
+
+def _count_memories(number: int) -> str:
+    return "1 memory" if number == 1 else f"{number} memories"

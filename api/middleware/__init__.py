@@ -1,0 +1,1 @@
+"""ASGI middleware: admission control, error responses and security headers."""

@@ -1,0 +1,234 @@
+"""Exception handlers that render every failure in the contract's error shapes."""
+
+import json
+import logging
+import secrets
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.dependencies.app_state import CurrentAppState
+from api.errors.http_errors import ApiError
+from api.middleware.security_headers import SecurityHeaders
+from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY, RateLimitDecision
+from pipeline.errors import NotReadyError, RejectedError, RetryableError
+from pipeline.runtime import correlation, log_format
+
+log = logging.getLogger(__name__)
+
+REQUEST_ID_HEADER = "x-request-id"
+MAX_VALIDATION_ISSUES = 20
+DEFAULT_RETRY_AFTER_SECONDS = 5
+"""Retry-After where the duration of an outage is unknown."""
+
+_VALIDATION_MESSAGES = {
+    "extra_forbidden": "is not a known field",
+    "missing": "is required",
+    "model_attributes_type": "must be a JSON object, sent as application/json",
+    "unknown_option": "is not an option of this operation: send it where the interface has it",
+}
+_DISCRIMINATOR_MESSAGES = {
+    "union_tag_not_found": "is required",
+    "union_tag_invalid": "must be one of {expected_tags}",
+}
+_LENGTH_MESSAGES = {
+    "too_short": "must not be empty",
+    "too_long": "must have at most {max_length} characters, not {actual_length}",
+}
+_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+_STATUS_TITLES = {404: "Not found", 405: "Method not allowed"}
+
+
+def install_exception_handlers(app: FastAPI) -> None:
+    """Register the handlers; `RequestIdMiddleware` handles what they do not."""
+    app.add_exception_handler(ApiError, _handle_api_error)
+    app.add_exception_handler(HTTPException, _handle_http_error)
+    app.add_exception_handler(RequestValidationError, _handle_validation_error)
+    app.add_exception_handler(RetryableError, _handle_retryable_error)
+    app.add_exception_handler(RejectedError, _handle_rejected_error)
+
+
+def error_response(
+    status: int, error: str, details: str | None = None, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Build a response with the contract's `ErrorResponse` as body."""
+    body = {"error": error} if details is None else {"error": error, "details": details}
+    return _json_response(status, body, headers)
+
+
+def _json_response(status: int, body: object, headers: Mapping[str, str] | None = None) -> Response:
+    # ASCII, because quoted parts of a broken request may not be encodable.
+    content = json.dumps(body).encode()
+    return Response(content, status, dict(headers) if headers else None, "application/json")
+
+
+async def _handle_api_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, ApiError):
+        raise error
+    return error_response(error.status, error.error, error.details, error.headers())
+
+
+async def _handle_http_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    if error.status_code == 413:
+        return error_response(413, "The request is too large", "Split it, or see the limits in the API reference.")
+    title = _STATUS_TITLES.get(error.status_code)
+    if title is None:
+        return error_response(error.status_code, str(error.detail), None, error.headers)
+    details = f"There is no operation {request.method} {request.url.path}."
+    headers = {"allow": _allowed_methods(request)} if error.status_code == 405 else error.headers
+    return error_response(error.status_code, title, details, headers)
+
+
+def _allowed_methods(request: Request) -> str:
+    """Return the methods of all routes with this path, for the Allow header."""
+    scopes = {method: {**request.scope, "method": method} for method in _METHODS}
+    return ", ".join(
+        method
+        for method, scope in scopes.items()
+        if any(route.matches(scope)[0] is Match.FULL for route in request.app.routes)
+    )
+
+
+async def _handle_retryable_error(_: Request, error: Exception) -> Response:
+    if isinstance(error, NotReadyError):
+        return error_response(503, "Not ready yet", str(error), {"retry-after": str(error.retry_after_seconds)})
+    log.warning("A request failed for now: %s", error)
+    return error_response(
+        503,
+        "The service is temporarily unavailable",
+        "Acknowledged writes are safe, and requests are idempotent: try again in a moment.",
+        {"retry-after": str(DEFAULT_RETRY_AFTER_SECONDS)},
+    )
+
+
+async def _handle_rejected_error(_: Request, error: Exception) -> Response:
+    log.error("A request failed: %s", error)
+    return error_response(500, "Stored data could not be read", "Ask the operator to run `recollect doctor`.")
+
+
+async def _handle_validation_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    problems = error.errors()
+    shown = [validation_issue(problem, error.body) for problem in problems[:MAX_VALIDATION_ISSUES]]
+    if len(problems) > MAX_VALIDATION_ISSUES:
+        shown.append({"message": f"and {len(problems) - MAX_VALIDATION_ISSUES} more problems", "path": []})
+    where = str(problems[0]["loc"][0]) if problems and problems[0]["loc"] else "body"
+    return _json_response(400, {"success": False, "error": shown, "data": {"in": where}})
+
+
+def validation_issue(error: Mapping[str, Any], body: object) -> dict[str, object]:
+    """Describe a pydantic error: a message and its path in the request."""
+    loc: Sequence[str | int] = error["loc"]
+    path = _field_path(loc[1:], body) if loc and loc[0] == "body" else list(loc[1:])
+    if error["type"] in _DISCRIMINATOR_MESSAGES:
+        path.append(str(error["ctx"]["discriminator"]).strip("'"))
+    named = ".".join(map(str, path)) or str(loc[0] if loc else "body")
+    context = error.get("ctx", {})
+    # A filter is validated as a whole: its message already names the path within it.
+    return {
+        "message": f"{named}: {_validation_message(error, context)}",
+        "path": [*path, *context.get("path", ())],
+    }
+
+
+def _validation_message(problem: Mapping[str, Any], context: Mapping[str, Any]) -> str:
+    kind = problem["type"]
+    if kind in _DISCRIMINATOR_MESSAGES:
+        return _DISCRIMINATOR_MESSAGES[kind].format_map(context)
+    if context.get("field_type") == "Value" and kind in _LENGTH_MESSAGES:
+        # pydantic counts "items" if a string's length is checked after a function validator.
+        return _LENGTH_MESSAGES[kind].format_map(context)
+    return _VALIDATION_MESSAGES.get(kind) or str(problem["msg"]).removeprefix("Value error, ")
+
+
+def _field_path(loc: Sequence[str | int], body: object) -> list[str | int]:
+    """Return the path without union member names, which do not occur in the request."""
+    path: list[str | int] = []
+    value = body
+    for at, part in enumerate(loc):
+        match value, part:
+            case _, "[key]":
+                continue
+            case dict(), str() if part in value:
+                value = value[part]
+            case list(), int() if part < len(value):
+                value = value[part]
+            case _ if at < len(loc) - 1:
+                continue
+            case _:
+                pass
+        path.append(part)
+    return path
+
+
+class RequestIdMiddleware:
+    """Outermost middleware: request id, security and rate-limit headers, metrics, 500 for unexpected errors."""
+
+    def __init__(self, app: ASGIApp, hardening: SecurityHeaders) -> None:
+        self._app = app
+        self._hardening = hardening
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = perf_counter()
+        request_id = _request_id(scope)
+        status = 0
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                MutableHeaders(scope=message)[REQUEST_ID_HEADER] = request_id
+                self._hardening.apply(message)
+                decision: RateLimitDecision | None = scope.get(RATE_LIMIT_SCOPE_KEY)
+                if decision is not None:
+                    message["headers"].extend(decision.headers())
+            await send(message)
+
+        with correlation.correlation_scope(correlation.Correlation(default=request_id)):
+            try:
+                await self._app(scope, receive, send_with_headers)
+            except ClientDisconnect:
+                log.debug("Client of request %s disconnected.", request_id)
+            except Exception:  # process boundary: the caller gets a request id, the log the traceback
+                log.exception("Request %s failed: %s %s", request_id, scope["method"], _route_template(scope))
+                if not status:
+                    answer = error_response(500, "Internal error", f"See the service's log for request {request_id}.")
+                    await answer(scope, receive, send_with_headers)
+            _record_request(scope, status, perf_counter() - began)
+
+
+def _record_request(scope: Scope, status: int, seconds: float) -> None:
+    """Count and log a finished request; status 0: the client disconnected first."""
+    method, route = scope["method"], _route_template(scope)
+    serving: CurrentAppState | None = getattr(scope["app"].state, "recollect", None)
+    if serving is not None:
+        serving.state.metrics.observe_request(method if method in _METHODS else "other", route, status, seconds)
+    if log_format.ACCESS_LOGGER.isEnabledFor(logging.INFO):
+        log_format.access_log("answered", method=method, route=route, status=status, seconds=round(seconds, 6))
+
+
+def _route_template(scope: Scope) -> str:
+    """Return the route's path template; actual paths would make one metric label per document."""
+    return getattr(scope.get("route"), "path", "unknown")
+
+
+def _request_id(scope: Scope) -> str:
+    given: str = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"x-request-id"), "")
+    if 0 < len(given) <= 128 and all(char.isalnum() or char in "-_.:" for char in given) and given.isascii():
+        return given
+    return f"req_{secrets.token_hex(12)}"

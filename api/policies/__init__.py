@@ -1,0 +1,1 @@
+"""Per-caller rules: API keys, rate limits, quotas and the audit log."""

@@ -1,0 +1,228 @@
+"""API keys `rk_<id>_<secret>`: issue, authenticate, rotate and revoke. Only the SHA-256 is stored."""
+
+import hmac
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, Protocol
+
+from pipeline.ports import Catalog, Publisher
+from pipeline.rows import ApiKeyRow
+from pipeline.settings import Settings
+from schemas.events import KeyChanged, SettingsChanged
+from schemas.http.extensions.api_key_bodies import Role
+from schemas.topics import SETTINGS_CHANGED
+
+SECRET_PREFIX = "rk_"  # noqa: S105 - every key begins with it
+OPERATOR_KEY_ID = "admin"
+"""Id of the operator's key, which comes from a setting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Authenticated key and its permissions. `namespaces`: names and prefixes (`team-a:*`); None: all."""
+
+    id: str
+    role: Role
+    namespaces: tuple[str, ...] | None = None
+    rate_limit: int | None = None
+    monthly_documents: int | None = None
+    monthly_searches: int | None = None
+    """Limits of this key; None: the default of the settings."""
+    expires_at: datetime | None = None
+
+    @property
+    def is_admin(self) -> bool:
+        """Return whether the key may issue and revoke keys within its scope."""
+        return self.role == "admin"
+
+    @property
+    def is_operator(self) -> bool:
+        """Return whether this is an admin key for all namespaces, which may administer the service itself."""
+        return self.is_admin and self.namespaces is None
+
+    def may_issue(self, namespaces: Sequence[str] | None) -> bool:
+        """Return whether the scope `namespaces` (None: all) lies within this key's scope."""
+        if self.namespaces is None:
+            return True
+        own = self.namespaces
+        return namespaces is not None and all(
+            any(_pattern_includes(pattern, scope) for scope in own) for pattern in namespaces
+        )
+
+    def may_read(self, namespace: str) -> bool:
+        """Return whether the namespace is within the key's scope."""
+        if self.namespaces is None:
+            return True
+        return any(_pattern_matches(scope, namespace) for scope in self.namespaces)
+
+    def may_write(self, namespace: str) -> bool:
+        """Return whether the key may change the namespace."""
+        return self.role != "read" and self.may_read(namespace)
+
+
+def _pattern_matches(scope: str, namespace: str) -> bool:
+    return namespace.startswith(scope[:-1]) if scope.endswith("*") else namespace == scope
+
+
+def _pattern_includes(inner: str, outer: str) -> bool:
+    return inner == outer or (outer.endswith("*") and inner.removesuffix("*").startswith(outer[:-1]))
+
+
+class ApiKeyLookup(Protocol):
+    """Catalog of keys, as far as authentication needs it."""
+
+    def key(self, id: str) -> ApiKeyRow | None: ...  # noqa: A002 - a key's own word
+
+
+class ApiKeyAuthenticator:
+    """Authenticates secrets. `admin`: the operator's own secrets, separated by commas."""
+
+    def __init__(self, keys: ApiKeyLookup, admin: str | None = None) -> None:
+        self._keys = keys
+        self._admin = [hash_secret(secret) for secret in Settings.split_list(admin)]
+
+    def authenticate(self, secret: str, now: datetime) -> Principal | None:
+        """Return the principal of a secret; None if it is unknown, expired or revoked."""
+        hashed = hash_secret(secret)
+        if any(hmac.compare_digest(hashed, own) for own in self._admin):
+            return Principal(id=OPERATOR_KEY_ID, role="admin")
+        row = self._keys.key(_key_id_of_secret(secret))
+        # Compare even if the key does not exist, so that response times reveal nothing about ids.
+        is_current = hmac.compare_digest(hashed, row.sha256 if row else _UNMATCHABLE_DIGEST)
+        is_previous = hmac.compare_digest(hashed, _previous_digest(row, now))
+        if row is None or not (is_current or is_previous) or is_inactive(row, now):
+            return None
+        if any(is_inactive(issuer, now) for issuer in issuers_of(row.id, self._keys.key)):
+            return None
+        return principal_from_row(row)
+
+
+def principal_from_row(row: ApiKeyRow) -> Principal:
+    """Build the principal of a stored key."""
+    return Principal(
+        id=row.id,
+        role=row.role,
+        namespaces=row.namespaces,
+        rate_limit=row.rate_limit,
+        monthly_documents=row.monthly_documents,
+        monthly_searches=row.monthly_searches,
+        expires_at=row.expires_at,
+    )
+
+
+def issuers_of(key: str, find: Callable[[str], ApiKeyRow | None]) -> Iterator[ApiKeyRow]:
+    """Yield the key that issued this one, then the issuer's own, up to one without a recorded issuer."""
+    row, seen = find(key), {key}
+    while row is not None and row.issuer is not None and row.issuer not in seen:
+        seen.add(row.issuer)
+        row = find(row.issuer)
+        if row is not None:
+            yield row
+
+
+def _previous_digest(row: ApiKeyRow | None, now: datetime) -> str:
+    """Return the digest of the previous secret while its overlap lasts."""
+    if row is None or row.previous_sha256 is None or row.previous_until is None or row.previous_until <= now:
+        return _UNMATCHABLE_DIGEST
+    return row.previous_sha256
+
+
+def hash_secret(secret: str) -> str:
+    """Return the SHA-256 of a secret, in hex."""
+    return sha256(secret.encode(errors="surrogatepass")).hexdigest()
+
+
+_UNMATCHABLE_DIGEST = hash_secret("")
+
+
+def _key_id_of_secret(secret: str) -> str:
+    return secret.removeprefix(SECRET_PREFIX).partition("_")[0]
+
+
+def create_key(
+    name: str,
+    role: Role,
+    namespaces: Sequence[str] | None,
+    *,
+    now: datetime,
+    expires_at: datetime | None = None,
+    rate_limit: int | None = None,
+    monthly_documents: int | None = None,
+    monthly_searches: int | None = None,
+    issuer: str | None = None,
+) -> tuple[KeyChanged, str]:
+    """Create a key; return its event and its secret, which is stored nowhere."""
+    key = secrets.token_hex(6)
+    secret = _new_secret(key)
+    change = KeyChanged(
+        id=key,
+        name=name,
+        sha256=hash_secret(secret),
+        role=role,
+        namespaces=None if namespaces is None else tuple(namespaces),
+        created_at=now,
+        expires_at=expires_at,
+        rate_limit=rate_limit,
+        monthly_documents=monthly_documents,
+        monthly_searches=monthly_searches,
+        issuer=issuer,
+    )
+    return change, secret
+
+
+def _new_secret(key: str) -> str:
+    return f"{SECRET_PREFIX}{key}_{secrets.token_urlsafe(32)}"
+
+
+def rotate_secret(
+    row: ApiKeyRow, *, now: datetime, overlap: timedelta, expires_at: datetime | None = None
+) -> tuple[KeyChanged, str]:
+    """Give a key a new secret; the previous secret stays valid for `overlap`."""
+    secret = _new_secret(row.id)
+    fields: dict[str, Any] = {
+        "sha256": hash_secret(secret),
+        "previous_sha256": row.sha256 if overlap else None,
+        "previous_until": now + overlap if overlap else None,
+        "changed_at": now,
+    }
+    if expires_at is not None:
+        fields["expires_at"] = expires_at
+    return _key_changed(row, **fields), secret
+
+
+def update_key(row: ApiKeyRow, fields: Mapping[str, Any], *, now: datetime) -> KeyChanged:
+    """Build the change of a key's name, limits and expiry. `fields`: row fields."""
+    return _key_changed(row, **fields, changed_at=now)
+
+
+def expiry(now: datetime, days: int | None) -> datetime | None:
+    return None if days is None else now + timedelta(days=days)
+
+
+def is_inactive(row: ApiKeyRow, now: datetime) -> bool:
+    """Return whether the key is revoked or expired."""
+    return row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now)
+
+
+def revoke_key(row: ApiKeyRow, now: datetime) -> KeyChanged:
+    """Build the change that revokes a key; an earlier revocation time is kept."""
+    return _key_changed(row, revoked_at=row.revoked_at or now, changed_at=now)
+
+
+def _key_changed(row: ApiKeyRow, **fields: Any) -> KeyChanged:
+    return KeyChanged.model_validate({**asdict(row), **fields})
+
+
+def key_row(change: KeyChanged) -> ApiKeyRow:
+    """Convert an event to the row it produces."""
+    return ApiKeyRow(**{name: getattr(change, name) for name in ApiKeyRow.__dataclass_fields__})
+
+
+async def publish_key(change: KeyChanged, publisher: Publisher, catalog: Catalog) -> None:
+    """Write a key to the log and apply it to this process's catalog at once."""
+    event = SettingsChanged(change=change)
+    await publisher.publish(SETTINGS_CHANGED, [(f"key/{change.id}", event)])
+    catalog.apply(event)

@@ -1,0 +1,115 @@
+"""Audit log of administrative operations: each is an event, published before its response is sent.
+
+Entries hold ids, names, counts and options of a request; never a body, a key or a credential.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from starlette.requests import Request
+
+from api.policies.api_keys import Principal
+from pipeline.bus.records import RawRecord
+from pipeline.errors import RetryableError
+from pipeline.ports import Clock, Publisher
+from pipeline.runtime import correlation
+from schemas.events import AuditEntryRecorded, AuditOutcome
+from schemas.topics import AUDIT_RECORDED
+
+AUDIT_FIELDS_SCOPE_KEY: Final = "recollect.audit_fields"
+"""Scope key of the fields that a route adds to its audit entry."""
+PARTITION_KEY: Final = "audit"
+"""Record key of every entry, so that all entries are in one partition, in one order."""
+MAX_DETAIL_CHARS: Final = 200
+"""Maximum length of a field's value, in characters."""
+AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
+    "postAdminKeys": "key issued",
+    "patchAdminKeysById": "key changed",
+    "postAdminKeysByIdRotate": "key rotated",
+    "deleteAdminKeysById": "key revoked",
+    "patchOrganization": "organization changed",
+    "putAdminBuckets": "buckets set",
+    "deleteAdminBuckets": "buckets deleted",
+    "postAdminReplay": "replay started",
+    "deleteAdminReplay": "replay cancelled",
+    "postAdminReplayRollback": "replay rolled back",
+    "postAdminReplayCleanUp": "previous generation removed",
+    "getAdminDlqRecord": "dead letter read",
+    "postAdminDlqReplay": "dead letters redriven",
+    "deleteAdminDlq": "dead letters dropped",
+    "getAdminExport": "exported",
+    "postAdminImport": "imported",
+    "postNsByNamespaceConnectors": "connector created",
+    "patchNsByNamespaceConnectorsById": "connector changed",
+    "deleteNsByNamespaceConnectorsById": "connector removed",
+    "putAdminConnectorsByIdSchedule": "connector scheduled",
+    "postAdminConnectorsByIdReconnect": "connector reconnected",
+    "postAdminConnectorsRotateCredentials": "credentials re-encrypted",
+    "deleteNsByNamespace": "namespace erased or moved",
+    "deleteNsByNamespaceDocument": "documents erased",
+}
+"""Audited operations: operation id to action."""
+log = logging.getLogger("recollect.audit")
+
+
+class AuditLogReader(Protocol):
+    """Reading side of a bus, as far as the audit log needs it."""
+
+    async def end_offsets(self, topic: str) -> Mapping[int, int]: ...
+
+    def read(
+        self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
+    ) -> AsyncIterator[RawRecord]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLog:
+    """Audit entries of a deployment, in one order."""
+
+    publisher: Publisher
+    reader: AuditLogReader
+
+    async def newest(self, limit: int, before: int | None = None) -> list[tuple[int, AuditEntryRecorded]]:
+        """Return entries with their offsets, newest first; `before`: only entries below that offset."""
+        ends = await self.reader.end_offsets(AUDIT_RECORDED.name)
+        partition, end = max(ends.items(), key=lambda item: item[1], default=(0, 0))
+        end = end if before is None else min(before, end)
+        entries = [
+            (record.offset, AuditEntryRecorded.model_validate_json(record.value))
+            async for record in self.reader.read(AUDIT_RECORDED.name, partition, max(0, end - limit), end)
+        ]
+        return entries[::-1]
+
+    async def record(self, entry: AuditEntryRecorded) -> None:
+        """Publish an entry; if the bus is unavailable, it is only in the process's log."""
+        log.info(
+            "%s by %s (%s)",
+            entry.action,
+            entry.key,
+            entry.outcome,
+            extra={"fields": entry.model_dump(mode="json")},
+        )
+        try:
+            await self.publisher.publish(AUDIT_RECORDED, [(PARTITION_KEY, entry)])
+        except RetryableError as error:
+            log.error("Audit entry not published (%s): %s", error, entry.model_dump_json())  # noqa: TRY400 - no traceback needed
+
+
+def audit_entry(
+    request: Request, principal: Principal, action: str, outcome: AuditOutcome, clock: Clock
+) -> AuditEntryRecorded:
+    """Build the entry of a request."""
+    audit_fields: Mapping[str, Any] = request.scope.get(AUDIT_FIELDS_SCOPE_KEY, {})
+    details = {**request.path_params, **request.query_params, **audit_fields}
+    return AuditEntryRecorded(
+        at=clock.now(),
+        action=action,
+        outcome=outcome,
+        key=principal.id,
+        role=principal.role,
+        address=None if request.client is None else request.client.host,
+        request_id=correlation.current_request_id(),
+        details={name: str(value)[:MAX_DETAIL_CHARS] for name, value in details.items()},
+    )

@@ -1,0 +1,70 @@
+"""Grants of API keys: a key gives others at most its own scope, limits and time."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from api.policies.api_keys import Principal, issuers_of
+from pipeline.rows import ApiKeyRow
+
+_LIMITS = {
+    "rate_limit": "requests a minute",
+    "monthly_documents": "documents a month",
+    "monthly_searches": "searches a month",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """The most that a key may grant: its own limits, with the defaults of the settings. None: unlimited."""
+
+    rate_limit: int | None = None
+    monthly_documents: int | None = None
+    monthly_searches: int | None = None
+    expires_at: datetime | None = None
+
+    def inherited(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the fields of a new key; what is not given is as the issuer has it."""
+        own = {name: getattr(self, name) for name in (*_LIMITS, "expires_at")}
+        return {name: own[name] if fields.get(name) is None else fields[name] for name in own}
+
+    def refusal(self, fields: Mapping[str, Any]) -> str | None:
+        """Return which of the fields given exceeds this grant, for people; None: none does."""
+        for name, unit in _LIMITS.items():
+            most = getattr(self, name)
+            if name in fields and most is not None and (fields[name] is None or fields[name] > most):
+                return f"Your key has {most:,} {unit}."
+        if "expires_at" in fields and self.expires_at is not None:
+            expires_at: datetime | None = fields["expires_at"]
+            is_later = expires_at is None or expires_at > self.expires_at
+            return f"Your key expires at {self.expires_at.isoformat()}." if is_later else None
+        return None
+
+
+def grant_of(principal: Principal, default: Grant) -> Grant:
+    """Return what a key may grant; an operator's key may grant everything while it lasts."""
+    if principal.is_operator:
+        return Grant(expires_at=principal.expires_at)
+    limits = {
+        name: getattr(default, name) if getattr(principal, name) is None else getattr(principal, name)
+        for name in _LIMITS
+    }
+    return Grant(**limits, expires_at=principal.expires_at)
+
+
+def limits_of(row: ApiKeyRow) -> dict[str, Any]:
+    """Return a key's limits and its end, as far as they are its own."""
+    return {name: getattr(row, name) for name in (*_LIMITS, "expires_at")}
+
+
+def is_issuer_of(row: ApiKeyRow, key: str, keys: Iterable[ApiKeyRow]) -> bool:
+    """Return whether `row` issued the key, or issued one of its issuers."""
+    by_id = {known.id: known for known in keys}
+    return any(issuer.id == row.id for issuer in issuers_of(key, by_id.get))
+
+
+def issued_by(row: ApiKeyRow, keys: Iterable[ApiKeyRow]) -> list[ApiKeyRow]:
+    """Return all keys that a key issued, itself or through others."""
+    by_id = {known.id: known for known in keys}
+    return [known for known in by_id.values() if any(row.id == issuer.id for issuer in issuers_of(known.id, by_id.get))]

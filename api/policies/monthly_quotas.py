@@ -1,0 +1,117 @@
+"""Monthly quotas (UTC) of keys and of the organization; an exceeded quota is 402."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from api.errors.http_errors import QuotaExceededError
+from api.policies.api_keys import OPERATOR_KEY_ID, Principal, principal_from_row
+from pipeline.ports import Clock
+from pipeline.rows import ApiKeyRow
+from pipeline.usage_counter import UsageCounter, UsageCounts, month_of
+
+QuotaUnit = Literal["documents", "searches"]
+UNKNOWN_KEY_ID = "unknown"
+"""Key charged for connectors that were created before their key was recorded."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyQuota:
+    """Limits per month; None: unlimited."""
+
+    documents: int | None = None
+    searches: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExceededQuota:
+    """Quota of a key or of the organization that a request would exceed."""
+
+    is_key_quota: bool
+    used: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class MonthlyQuotas:
+    """Usage and limits. `default_key_quota`: of keys without limits of their own."""
+
+    usage: UsageCounter = field(default_factory=UsageCounter)
+    organization_quota: MonthlyQuota = field(default_factory=MonthlyQuota)
+    default_key_quota: MonthlyQuota = field(default_factory=MonthlyQuota)
+
+    def key_quota(self, principal: Principal) -> MonthlyQuota:
+        """Return the effective quota of a key."""
+        return MonthlyQuota(
+            self.default_key_quota.documents if principal.monthly_documents is None else principal.monthly_documents,
+            self.default_key_quota.searches if principal.monthly_searches is None else principal.monthly_searches,
+        )
+
+    def require(self, principal: Principal, clock: Clock, unit: QuotaUnit, requested: int = 1) -> None:
+        """Raise QuotaExceededError if `requested` more would exceed a quota, without concurrent requests."""
+        month = month_of(clock.now())
+        exceeded = self.exceeded(principal.id, self.key_quota(principal), month, unit, requested)
+        if exceeded is not None:
+            whose = "This key's" if exceeded.is_key_quota else "The organization's"
+            raise QuotaExceededError(
+                f"{whose} monthly quota of {unit} is used up",
+                f"{exceeded.used:,} of {exceeded.limit:,} were used in {month} (UTC),"
+                f" {requested:,} more were requested.",
+            )
+
+    def exceeded(
+        self, key: str, quota: MonthlyQuota, month: str, unit: QuotaUnit, requested: int
+    ) -> ExceededQuota | None:
+        """Return the quota that `requested` more would exceed, the key's first; None if neither."""
+        for of_key, limits in ((True, quota), (False, self.organization_quota)):
+            limit: int | None = getattr(limits, unit)
+            if limit is None:
+                continue
+            counts = self.usage.for_key(key, month) if of_key else self.usage.total(month)
+            used: int = getattr(counts, unit)
+            if used + requested > limit:
+                return ExceededQuota(of_key, used, limit)
+        return None
+
+    def count(self, principal: Principal, clock: Clock, *, documents: int = 0, searches: int = 0) -> None:
+        """Add to a key's usage."""
+        if documents or searches:
+            self.usage.count(principal.id, clock.now(), UsageCounts(documents, searches))
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorQuota:
+    """Quota of connectors: their documents count for the key that created them.
+
+    If that key is unknown or deleted, only the organization's quota applies. Implements
+    `connectors.sync.connector_quota.DocumentQuota`.
+    """
+
+    quotas: MonthlyQuotas
+    find_key: Callable[[str], ApiKeyRow | None]
+    clock: Clock
+
+    def check(self, api_key_id: str | None, requested: int) -> str | None:
+        """Return why `requested` more documents are not allowed, for the run's report; None if they are."""
+        month = month_of(self.clock.now())
+        exceeded = self.quotas.exceeded(
+            api_key_id or UNKNOWN_KEY_ID, self._quota_for_key(api_key_id), month, "documents", requested
+        )
+        if exceeded is None:
+            return None
+        whose = "the key that created this connector" if exceeded.is_key_quota else "the organization"
+        return (
+            f"The {exceeded.limit:,} documents that {whose} may add in {month} (UTC) are used up."
+            " The next run continues from here."
+        )
+
+    def record_documents(self, api_key_id: str | None, documents: int) -> None:
+        """Add to the key's usage."""
+        if documents:
+            self.quotas.usage.count(api_key_id or UNKNOWN_KEY_ID, self.clock.now(), UsageCounts(documents, 0))
+
+    def _quota_for_key(self, key: str | None) -> MonthlyQuota:
+        if key == OPERATOR_KEY_ID:
+            return self.quotas.default_key_quota
+        row = None if key is None else self.find_key(key)
+        return MonthlyQuota() if row is None else self.quotas.key_quota(principal_from_row(row))

@@ -1,0 +1,1 @@
+"""Turn rows into the response bodies of the contract."""

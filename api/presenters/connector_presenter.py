@@ -1,0 +1,104 @@
+"""Response bodies of connectors and their runs."""
+
+from api.dependencies.service_interfaces import ConnectorCapabilities
+from pipeline.rows import SyncRunsRow
+from schemas.base import format_optional_timestamp, format_timestamp
+from schemas.events import ConnectorChanged, SyncItemFailure, SyncReported
+from schemas.http.v5.connector_bodies import (
+    Authorization,
+    Capabilities,
+    ConnectorCreated,
+    ConnectorResponse,
+    ConnectorSystem,
+    SelectedItemResponse,
+    SyncItemFailureResponse,
+    SyncRun,
+    SyncRunSummary,
+    SyncRunSystem,
+)
+from schemas.limits import MAX_SYNCS_SHOWN
+
+
+def connector_created_response(row: ConnectorChanged, url: str | None) -> ConnectorCreated:
+    """Present a new connector, with the authorization link if it needs one."""
+    authorization = None
+    if url is not None and row.authorization_expires_at is not None:
+        expires_at = format_timestamp(row.authorization_expires_at)
+        authorization = Authorization(url=url, expires_at=expires_at)
+    return ConnectorCreated(id=row.id, authorization=authorization)
+
+
+def connector_response(
+    row: ConnectorChanged,
+    namespace: str | None,
+    capabilities: ConnectorCapabilities | None,
+    runs: SyncRunsRow,
+    *,
+    include_syncs: bool,
+) -> ConnectorResponse:
+    """Present a connector; `include_syncs`: with its newest runs."""
+    latest = runs.runs[0] if runs.runs else None
+    shown = {"syncs": [sync_run(run) for run in runs.runs[:MAX_SYNCS_SHOWN]]} if include_syncs else {}
+    return ConnectorResponse(
+        id=row.id,
+        provider=row.provider,
+        namespace=namespace,
+        account=row.account.name if row.account else None,
+        capabilities=Capabilities(
+            selectable=bool(capabilities and capabilities.selectable_kinds),
+            webhooks=bool(capabilities and capabilities.supports_webhooks),
+        ),
+        config=row.config,
+        selection=None
+        if row.selection is None
+        else {
+            kind: [SelectedItemResponse(id=choice.id, name=choice.name or choice.id) for choice in choices]
+            for kind, choices in row.selection.items()
+        },
+        document_limit=row.document_limit,
+        document_count=latest.documents if latest else 0,
+        latest_run=sync_run_summary(latest) if latest else None,
+        system=ConnectorSystem(
+            status="pending_authorization" if row.status == "pending" else "active",
+            created_at=format_timestamp(row.created_at),
+            last_successful_sync_at=format_optional_timestamp(runs.succeeded_at),
+        ),
+        **shown,
+    )
+
+
+def sync_run_summary(report: SyncReported) -> SyncRunSummary:
+    """Summarize a run."""
+    return SyncRunSummary(error_code=report.error_code, error=report.error, system=_run_system(report))
+
+
+def sync_run(report: SyncReported) -> SyncRun:
+    """Present a run in full."""
+    return SyncRun(
+        error_code=report.error_code,
+        error=report.error,
+        system=_run_system(report),
+        id=report.run_id,
+        trigger=report.trigger,
+        items_processed=report.processed,
+        items_failed=report.failed,
+        failures=[_item_failure(failure) for failure in report.failures],
+    )
+
+
+def _run_system(report: SyncReported) -> SyncRunSystem:
+    return SyncRunSystem(
+        status=report.status,
+        started_at=format_timestamp(report.started_at),
+        completed_at=format_optional_timestamp(report.completed_at),
+    )
+
+
+def _item_failure(failed: SyncItemFailure) -> SyncItemFailureResponse:
+    return SyncItemFailureResponse(
+        document_id=failed.document,
+        title=failed.title,
+        error_code=failed.code,
+        error_message=failed.message,
+        failed_at=format_timestamp(failed.at),
+    )

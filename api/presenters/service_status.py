@@ -1,0 +1,202 @@
+"""Service status and dead letters for operators."""
+
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping
+from importlib.metadata import version
+
+from api.dependencies.app_state import AppState
+from api.errors.http_errors import BadRequestError, NotFoundError, ServiceUnavailableError
+from api.presenters import replay_presenter
+from pipeline.bus.port import Bus
+from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
+from pipeline.store.lancedb.table_size import sum_sizes
+from schemas.base import format_timestamp
+from schemas.events import OrganizationChanged, SettingsChanged
+from schemas.http.extensions.operations_bodies import (
+    DeadLetterResponse,
+    DeadLetterSummary,
+    DelayedDocument,
+    DiskUsage,
+    FailedDocument,
+    HealthIssueResponse,
+    StageLag,
+    StatusResponse,
+)
+from schemas.http.extensions.replay_bodies import ReplayProgressResponse
+from schemas.limits import MAX_BUCKETS
+from schemas.topics import ALL_TOPICS, SETTINGS_CHANGED
+
+MAX_DOCUMENTS_SHOWN = 1000
+"""Maximum number of documents in a list."""
+MAX_DEAD_LETTERS_SCANNED = 100_000
+"""Maximum number of a topic's dead letters searched for an id."""
+STATUS_PREVIEW_SIZE = 5
+"""Documents listed in the status."""
+
+
+async def service_status(state: AppState) -> StatusResponse:
+    """Collect counts, lag, health issues, failures and disk usage."""
+    documents: Counter[str] = Counter()
+    for (incarnation, name), count in (await state.documents.count_by_status()).items():
+        if state.catalog.namespace_of(incarnation) is not None:
+            documents[name] += count
+    snapshot = await state.health.snapshot()
+    lag: Counter[str] = Counter()
+    for (group, _), count in snapshot.lag.items():
+        lag[group] += count
+    health_issues = await state.health.health_issues()
+    delayed = await delayed_documents(state)
+    return StatusResponse(
+        version=version("recollect"),
+        bus=snapshot.bus_description,
+        health_issues=[HealthIssueResponse(part=issue.component, reason=issue.reason) for issue in health_issues],
+        namespaces=len(state.catalog.namespaces()),
+        documents=dict(sorted(documents.items())),
+        chunks=snapshot.tables["chunks"].rows,
+        memories=snapshot.tables["memories"].rows,
+        lag=dict(lag),
+        stages=[
+            StageLag(stage=group.removeprefix("recollect."), topic=topic, lag=count)
+            for (group, topic), count in sorted(snapshot.lag.items())
+        ],
+        dead_letters=await _dead_letter_counts(require_dead_letter_queue(state)),
+        failures=(await failed_documents(state))[:STATUS_PREVIEW_SIZE],
+        delayed=delayed[:STATUS_PREVIEW_SIZE],
+        delayed_count=len(delayed),
+        replay=await _running_replay(state),
+        disk=DiskUsage(
+            tables=sum_sizes(snapshot.tables.values()).bytes,
+            log=snapshot.log_bytes,
+            free=snapshot.disk_free_bytes,
+        ),
+    )
+
+
+async def _running_replay(state: AppState) -> ReplayProgressResponse | None:
+    """Return the progress of a running replay, else None."""
+    progress = None if state.replays is None else await state.replays.latest_progress()
+    return (
+        replay_presenter.replay_progress_response(progress)
+        if progress is not None and progress.state == "running"
+        else None
+    )
+
+
+async def _dead_letter_counts(queue: Bus) -> dict[str, int]:
+    counts = {topic.name: await queue.depth(topic.dead_letter_topic) for topic in ALL_TOPICS}
+    return {name: count for name, count in counts.items() if count}
+
+
+def require_dead_letter_queue(state: AppState) -> Bus:
+    """Return the dead-letter queue; ServiceUnavailableError if this deployment cannot read it."""
+    if state.dead_letters is None:
+        raise ServiceUnavailableError(
+            "Dead letters can't be read here", "The log of this deployment does not show them."
+        )
+    return state.dead_letters
+
+
+async def failed_documents(state: AppState) -> list[FailedDocument]:
+    """List documents that could not be parsed, in existing namespaces."""
+    rows = [
+        (state.catalog.namespace_of(row.incarnation), row) for row in await state.documents.failed(MAX_DOCUMENTS_SHOWN)
+    ]
+    return [
+        FailedDocument(
+            namespace=owner.name,
+            id=row.id,
+            error=row.error or "no reason was given",
+            updated_at=format_timestamp(row.updated_at),
+        )
+        for owner, row in rows
+        if owner is not None
+    ]
+
+
+async def delayed_documents(state: AppState) -> list[DelayedDocument]:
+    """List documents with delayed extraction, in existing namespaces; at most MAX_DOCUMENTS_SHOWN."""
+    rows = [
+        (state.catalog.namespace_of(row.incarnation), row)
+        for row in await state.documents.awaiting_extraction(MAX_DOCUMENTS_SHOWN)
+    ]
+    return [
+        DelayedDocument(namespace=owner.name, id=row.id, error=row.extraction_error or "no reason was given")
+        for owner, row in rows
+        if owner is not None
+    ]
+
+
+async def get_dead_letter(state: AppState, id: str) -> DeadLetterResponse:  # noqa: A002 - a letter's own word
+    """Return a dead letter with headers and payload; NotFoundError if it does not exist any more."""
+    topic = id.partition("/")[0].removesuffix(".dlq")
+    letters = await require_dead_letter_queue(state).dead_letters(topic, MAX_DEAD_LETTERS_SCANNED)
+    letter = next((letter for letter in letters if letter.id == id), None)
+    if letter is None:
+        raise NotFoundError("Dead letter not found", f"There is no dead letter {id[:200]!r} any more.")
+    value = letter.record.value
+    try:
+        payload, encoding = value.decode(), "utf-8"
+    except UnicodeDecodeError:
+        payload, encoding = b64encode(value).decode(), "base64"
+    return DeadLetterResponse(
+        **dead_letter_summary(letter).model_dump(),
+        headers={
+            name: _escape_surrogates(text)
+            for name, text in letter.record.headers.items()
+            if name not in DEAD_LETTER_HEADERS
+        },
+        size=len(value),
+        encoding=encoding,
+        payload=payload,
+    )
+
+
+def _escape_surrogates(text: str) -> str:
+    """Replace undecodable bytes of a header by backslash escapes."""
+    return text.encode(errors="surrogateescape").decode(errors="backslashreplace")
+
+
+def dead_letter_summary(letter: DeadLetter) -> DeadLetterSummary:
+    """Present a dead letter without its payload."""
+    topic, partition, offset = letter.origin
+    return DeadLetterSummary(
+        id=letter.id,
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        key=letter.record.key.decode(errors="replace"),
+        stage=letter.stage,
+        error=letter.error,
+        error_type=letter.error_type,
+        attempts=letter.attempts,
+        dead_lettered_at=letter.dead_lettered_at,
+    )
+
+
+async def set_buckets(state: AppState, buckets: Mapping[str, str]) -> dict[str, str]:
+    """Add or redefine buckets of the organization."""
+    async with state.settings_lock.acquire():
+        merged = {**state.catalog.organization().buckets, **buckets}
+        if len(merged) > MAX_BUCKETS:
+            raise BadRequestError("Too many buckets", f"The organization has at most {MAX_BUCKETS}.")
+        await _publish_organization_buckets(state, merged)
+    return merged
+
+
+async def delete_buckets(state: AppState, names: list[str]) -> dict[str, str]:
+    """Remove buckets of the organization; unknown ones are ignored."""
+    async with state.settings_lock.acquire():
+        owned = state.catalog.organization().buckets
+        kept = {name: text for name, text in owned.items() if name not in names}
+        if kept != owned:
+            await _publish_organization_buckets(state, kept)
+    return kept
+
+
+async def _publish_organization_buckets(state: AppState, buckets: dict[str, str]) -> None:
+    context = state.catalog.organization().context
+    change = OrganizationChanged(context=context, buckets=buckets, updated_at=state.clock.now())
+    event = SettingsChanged(change=change)
+    await state.publisher.publish(SETTINGS_CHANGED, [("organization", event)])
+    state.catalog.apply(event)

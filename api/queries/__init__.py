@@ -1,1 +1,0 @@
-"""Questions the interface asks, as functions of ports; no framework here."""

@@ -1,0 +1,187 @@
+"""Routes of the contract: authentication first, then query parameters, then a strictly parsed body."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, ClassVar
+
+from fastapi import HTTPException
+from fastapi.dependencies.utils import get_flat_params
+from fastapi.exceptions import RequestValidationError
+from fastapi.params import Query
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Message, Receive, Scope
+
+from api.dependencies.authentication import app_state, authenticate, authenticated_principal
+from api.errors.http_errors import BadRequestError, ForbiddenError
+from api.policies.audit_log import AUDITED_OPERATIONS, audit_entry
+from schemas.events import AuditOutcome
+from schemas.http.error_bodies import ErrorResponse, ValidationErrorResponse
+from schemas.limits import MAX_ANONYMOUS_BODY_BYTES, MAX_BODY_BYTES, MAX_INGEST_BODY_BYTES
+from schemas.strict_json import parse_json
+
+COMMON_ERRORS = (400, 401, 403, 500)
+RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class StrictJsonRequest(Request):
+    """Request with strict JSON (`schemas.strict_json`)."""
+
+    async def json(self) -> Any:
+        """Return the parsed body; HTTPException 400 if it is invalid."""
+        try:
+            return parse_json(await self.body())
+        except ValueError as error:
+            raise HTTPException(400, str(error)) from None
+
+
+class ContractRoute(APIRoute):
+    """Route that authenticates before it reads the body, and rejects unknown or misplaced options."""
+
+    allows_anonymous: ClassVar[bool] = False
+    max_body_bytes: ClassVar[int] = MAX_BODY_BYTES
+    is_strict: ClassVar[bool] = True
+    """Unknown options and a body that the operation does not take are errors."""
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        """Derive the operation id from method and path, as the contract does; declare the common errors by default."""
+        if options.get("operation_id") is None:
+            (method,) = options["methods"]
+            options["operation_id"] = operation_id(method, path)
+        options["responses"] = options.get("responses") or error_responses(*COMMON_ERRORS)
+        super().__init__(path, endpoint, **options)
+
+    def get_route_handler(self) -> RouteHandler:
+        """Return FastAPI's handler behind the checks."""
+        handle_request = super().get_route_handler()
+        options = frozenset(
+            field.alias for field in get_flat_params(self.dependant) if isinstance(field.field_info, Query)
+        )
+        takes_body = self.body_field is not None or "requestBody" in (self.openapi_extra or {})
+        # The contract declares no 400 for some operations: these ignore unknown options.
+        rejects_unknown = self.is_strict and 400 in self.responses
+        allows_anonymous, max_body_bytes = self.allows_anonymous, self.max_body_bytes
+        action = AUDITED_OPERATIONS.get(self.operation_id or "")
+
+        async def handle(plain: Request) -> Response:
+            if not allows_anonymous or "authorization" in plain.headers:
+                await authenticate(plain)
+            _reject_compressed_body(plain)
+            request = StrictJsonRequest(plain.scope, _limit_body(plain, max_body_bytes))
+            if rejects_unknown:
+                _reject_unknown_query_parameters(request, options)
+                if not takes_body:
+                    await _reject_body(request)
+            return await handle_request(request)
+
+        return handle if action is None else _with_audit_entry(handle, action)
+
+
+class IngestRoute(ContractRoute):
+    """Route with large bodies, for documents."""
+
+    max_body_bytes = MAX_INGEST_BODY_BYTES
+
+
+class MultipartRoute(IngestRoute):
+    """Route for multipart forms; a JSON body on the same path goes to the next matching route."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match unless the body is declared as JSON."""
+        kind = Headers(scope=scope).get("content-type", "").partition(";")[0].strip().lower()
+        return (Match.NONE, {}) if kind == "application/json" else super().matches(scope)
+
+
+class LenientRoute(IngestRoute):
+    """Route of an earlier interface version, whose clients send more than it names."""
+
+    is_strict = False
+
+
+class AnonymousRoute(ContractRoute):
+    """Route that needs no key; a key that is sent must still be valid."""
+
+    allows_anonymous = True
+    max_body_bytes = MAX_ANONYMOUS_BODY_BYTES
+
+
+def _with_audit_entry(handle: RouteHandler, action: str) -> RouteHandler:
+    async def audited(request: Request) -> Response:
+        try:
+            response = await handle(request)
+        except ForbiddenError:
+            await _record_audit_entry(request, action, "refused")
+            raise
+        await _record_audit_entry(request, action, "done")
+        return response
+
+    return audited
+
+
+async def _record_audit_entry(request: Request, action: str, outcome: AuditOutcome) -> None:
+    state, principal = app_state(request), authenticated_principal(request)
+    if state.policies.audit is not None and principal is not None:
+        await state.policies.audit.record(audit_entry(request, principal, action, outcome, state.clock))
+
+
+def _reject_compressed_body(request: Request) -> None:
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in {"", "identity"}:
+        raise BadRequestError("A compressed body can't be read", f"Send it without Content-Encoding ({coding[:40]!r}).")
+
+
+def _limit_body(request: Request, max_bytes: int) -> Receive:
+    """Wrap `receive`: HTTPException 413 if the body exceeds `max_bytes`."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > max_bytes:
+        raise HTTPException(413)
+    receive, size = request.receive, 0
+
+    async def bounded() -> Message:
+        nonlocal size
+        message = await receive()
+        size += len(message.get("body", b""))
+        if size > max_bytes:
+            raise HTTPException(413)
+        return message
+
+    return bounded
+
+
+def _reject_unknown_query_parameters(request: Request, allowed: frozenset[str]) -> None:
+    if not request.scope["query_string"]:
+        return
+    unknown = [name for name in request.query_params if name not in allowed]
+    if unknown:
+        raise RequestValidationError(
+            [{"type": "unknown_option", "loc": ("query", name), "msg": "", "input": None} for name in unknown]
+        )
+
+
+async def _reject_body(request: Request) -> None:
+    if "content-length" not in request.headers and "transfer-encoding" not in request.headers:
+        return
+    if await request.body():
+        raise BadRequestError(
+            "This operation takes no body",
+            "Send its options as query parameters, for example ?moveTo=… to delete a namespace.",
+        )
+
+
+def operation_id(method: str, path: str) -> str:
+    """Name an operation: DELETE /admin/keys/{id} is deleteAdminKeysById."""
+    parts = (f"by-{part[1:-1].partition(':')[0]}" if part.startswith("{") else part for part in path.split("/"))
+    return method.lower() + "".join(word[:1].upper() + word[1:] for part in parts for word in part.split("-"))
+
+
+def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Declare the error responses of an operation."""
+    return {
+        status: {
+            "model": ErrorResponse | ValidationErrorResponse if status == 400 else ErrorResponse,
+            "description": "",
+        }
+        for status in statuses
+    }

@@ -1,0 +1,1 @@
+"""Routes beyond the v5 contract: health, administration, export, explanations."""

@@ -1,0 +1,137 @@
+"""API key administration (extension of the contract)."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from fastapi import APIRouter
+
+from api.dependencies.authentication import AdminKey, AuthenticatedCaller
+from api.dependencies.path_and_query_parameters import ResourcePath
+from api.errors.http_errors import ConflictError, ForbiddenError, NotFoundError
+from api.policies import api_keys, key_delegation
+from api.policies.key_delegation import Grant
+from api.presenters import resource_presenter
+from api.routes.contract_route import ContractRoute, error_responses
+from pipeline.rows import ApiKeyRow
+from schemas.http.extensions.api_key_bodies import (
+    KeyCreateBody,
+    KeyIssued,
+    KeyPatch,
+    KeyResponse,
+    KeyRevoked,
+    KeyRotationBody,
+    KeysResponse,
+)
+
+router = APIRouter(route_class=ContractRoute, prefix="/admin/keys", tags=["Administration"])
+
+
+@router.post("", status_code=201)
+async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
+    """Issue a key within the caller's scope. Only this response contains its secret."""
+    state, now = caller.state, caller.state.clock.now()
+    if not caller.principal.may_issue(body.namespaces):
+        own = ", ".join(caller.principal.namespaces or ())[:200]
+        raise ForbiddenError("The new key would exceed your key's scope", f"Your key is for {own}.")
+    grant = _grant(caller)
+    limits = grant.inherited(_row_fields(body.model_dump(exclude={"name", "role", "namespaces"}), now))
+    _require_within(grant, limits)
+    change, secret = api_keys.create_key(
+        body.name, body.role, body.namespaces, now=now, issuer=caller.principal.id, **limits
+    )
+    await api_keys.publish_key(change, state.publisher, state.catalog)
+    scope = "all" if change.namespaces is None else ",".join(change.namespaces)
+    caller.add_audit_fields(id=change.id, name=change.name, role=change.role, namespaces=scope)
+    return KeyIssued(**dict(resource_presenter.key_response(api_keys.key_row(change))), key=secret)
+
+
+@router.get("")
+async def list_keys(caller: AdminKey) -> KeysResponse:
+    """List the keys within the caller's scope, newest first, without their secrets."""
+    rows = sorted(caller.state.catalog.keys(), key=lambda row: (row.created_at, row.id), reverse=True)
+    return KeysResponse(
+        keys=[resource_presenter.key_response(row) for row in rows if caller.principal.may_issue(row.namespaces)]
+    )
+
+
+@router.patch("/{id}", responses=error_responses(400, 401, 403, 404, 409, 500))
+async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> KeyResponse:
+    """Change a key's name, limits and expiry; its secret, role and namespaces stay."""
+    state = caller.state
+    async with state.settings_lock.acquire():
+        row, now = _require_active_key(caller, id), state.clock.now()
+        fields = _row_fields(body.model_dump(exclude_unset=True), now)
+        _require_within(_grant(caller), fields)
+        changed = api_keys.update_key(row, fields, now=now)
+        await api_keys.publish_key(changed, state.publisher, state.catalog)
+    caller.add_audit_fields(**body.model_dump(exclude_unset=True, by_alias=True))
+    return resource_presenter.key_response(api_keys.key_row(changed))
+
+
+@router.post("/{id}/rotate", responses=error_responses(400, 401, 403, 404, 409, 500))
+async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBody) -> KeyIssued:
+    """Rotate a key's secret; the previous secret stays valid for the overlap."""
+    state = caller.state
+    async with state.settings_lock.acquire():
+        row, now = _require_active_key(caller, id), state.clock.now()
+        overlap, expires_at = timedelta(hours=body.overlap_hours), api_keys.expiry(now, body.expires_in_days)
+        # The caller gets the secret, and with it all that the key may.
+        after = key_delegation.limits_of(row) | ({} if expires_at is None else {"expires_at": expires_at})
+        _require_within(_grant(caller), after)
+        change, secret = api_keys.rotate_secret(row, now=now, overlap=overlap, expires_at=expires_at)
+        await api_keys.publish_key(change, state.publisher, state.catalog)
+    caller.add_audit_fields(overlapHours=body.overlap_hours)
+    return KeyIssued(**dict(resource_presenter.key_response(api_keys.key_row(change))), key=secret)
+
+
+@router.delete("/{id}", responses=error_responses(400, 401, 403, 404, 500))
+async def revoke_api_key(caller: AdminKey, id: ResourcePath) -> KeyRevoked:
+    """Revoke a key, and every key that it issued, itself or through others."""
+    state = caller.state
+    async with state.settings_lock.acquire():
+        row, now = _require_changeable_key(caller, id), state.clock.now()
+        for revoked in (row, *key_delegation.issued_by(row, state.catalog.keys())):
+            await api_keys.publish_key(api_keys.revoke_key(revoked, now), state.publisher, state.catalog)
+    return KeyRevoked(id=id, revoked=True)
+
+
+def _require_active_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
+    row = _require_changeable_key(caller, id)
+    if api_keys.is_inactive(row, caller.state.clock.now()):
+        raise ConflictError("The key is revoked or expired", "Issue a new key.")
+    return row
+
+
+def _require_changeable_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
+    row = _require_key(caller, id)
+    if key_delegation.is_issuer_of(row, caller.principal.id, caller.state.catalog.keys()):
+        raise ForbiddenError("Your key can't change the key that issued it", "Ask whoever holds that key.")
+    return row
+
+
+def _grant(caller: AuthenticatedCaller) -> Grant:
+    policies = caller.state.policies
+    quota = policies.quotas.default_key_quota
+    default = Grant(policies.rate_limiter.default_limit, quota.documents, quota.searches)
+    return key_delegation.grant_of(caller.principal, default)
+
+
+def _row_fields(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """Return the fields of a body as the row has them: a moment instead of `expires_in_days`."""
+    if "expires_in_days" not in fields:
+        return fields
+    days = fields.pop("expires_in_days")
+    return {**fields, "expires_at": api_keys.expiry(now, days)}
+
+
+def _require_within(grant: Grant, fields: dict[str, Any]) -> None:
+    refusal = grant.refusal(fields)
+    if refusal is not None:
+        raise ForbiddenError("The key would get more than your key has", refusal)
+
+
+def _require_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
+    row = caller.state.catalog.key(id)
+    if row is None or not caller.principal.may_issue(row.namespaces):
+        raise NotFoundError("Key not found", f"There is no key {id[:100]!r}.")
+    return row

@@ -1,0 +1,89 @@
+"""Export and import for operators: lines of JSON and their blobs (extension of the contract)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from api.archive import exporter, importer
+from api.dependencies.authentication import OperatorKey
+from api.errors.http_errors import BadRequestError, NotFoundError
+from api.routes.contract_route import ContractRoute, IngestRoute, error_responses
+from pipeline.errors import RejectedError
+from schemas.events import BlobRef
+from schemas.export_format import EXPORT_LINE_ADAPTER, ExportLine
+from schemas.http.extensions.export_import_bodies import BlobResponse, ImportResponse
+from schemas.limits import MAX_NAMESPACE_LENGTH, NAMESPACE_PATTERN
+
+NDJSON_MEDIA_TYPE = "application/x-ndjson"
+router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
+ingest = APIRouter(route_class=IngestRoute)
+"""Routes with large bodies; their operation ids are given, as their paths lack the prefix here."""
+
+NamespaceQuery = Annotated[str | None, Query(max_length=MAX_NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
+Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
+
+
+@router.get("/export", response_class=StreamingResponse, responses=error_responses(400, 401, 403, 404, 500))
+async def export(caller: OperatorKey, namespace: NamespaceQuery = None) -> Response:
+    """Export a namespace with its documents; without `namespace`, the settings and a line per namespace."""
+    lines = (
+        exporter.export_settings(caller.state)
+        if namespace is None
+        else exporter.export_namespace(caller.state, namespace)
+    )
+    return StreamingResponse(lines, media_type=NDJSON_MEDIA_TYPE)
+
+
+@router.get(
+    "/blobs/{sha256}",
+    operation_id="getAdminBlob",
+    response_class=Response,
+    responses=error_responses(400, 401, 403, 404, 500),
+)
+async def get_blob(caller: OperatorKey, sha256: Digest) -> Response:
+    """Return the bytes of a blob."""
+    try:
+        data = await caller.state.blobs.get(BlobRef(sha256=sha256, size=0))
+    except RejectedError as error:
+        raise NotFoundError("Blob not found", str(error)) from error
+    return Response(data, media_type="application/octet-stream")
+
+
+@ingest.post(
+    "/blobs",
+    operation_id="postAdminBlob",
+    responses=error_responses(400, 401, 403, 500),
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": {}}, "required": True}},
+)
+async def put_blob(caller: OperatorKey, request: Request) -> BlobResponse:
+    """Store a blob that export lines refer to."""
+    ref = await caller.state.blobs.put(await request.body(), "application/octet-stream")
+    return BlobResponse(sha256=ref.sha256, size=ref.size)
+
+
+@ingest.post(
+    "/import",
+    operation_id="postAdminImport",
+    responses=error_responses(400, 401, 403, 409, 500, 503),
+    openapi_extra={"requestBody": {"content": {NDJSON_MEDIA_TYPE: {}}, "required": True}},
+)
+async def import_lines(caller: OperatorKey, request: Request) -> ImportResponse:
+    """Import lines of an export, as many as fit into a request."""
+    lines = [_parse_line(number, text) for number, text in enumerate((await request.body()).splitlines(), 1)]
+    return await importer.import_lines(caller.state, lines)
+
+
+def _parse_line(number: int, text: bytes) -> ExportLine:
+    try:
+        return EXPORT_LINE_ADAPTER.validate_json(text)
+    except ValidationError as error:
+        fault = error.errors(include_input=False, include_url=False)[0]
+        field = ".".join(map(str, fault["loc"])) or "whole line"
+        details = f"Line {number}, {field}: {fault['msg']}"
+        raise BadRequestError("A line of the export is invalid", details) from None
+
+
+router.include_router(ingest)

@@ -1,0 +1,94 @@
+"""Status, dead letters and organization buckets for operators (extension of the contract)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from api.dependencies.authentication import OperatorKey
+from api.errors.http_errors import BadRequestError
+from api.presenters import service_status
+from api.routes.contract_route import ContractRoute, error_responses
+from schemas.http.extensions.operations_bodies import (
+    DeadLetterResponse,
+    DeadLettersResponse,
+    DropResponse,
+    FailedDocumentsResponse,
+    RedriveResponse,
+    StatusResponse,
+)
+from schemas.http.field_types import REJECT_NUL
+from schemas.http.v5.profile_bodies import BucketsResponse, DeleteBucketsBody, SetBucketsBody
+
+router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
+
+TopicName = Annotated[str | None, Query(max_length=200), REJECT_NUL]
+DeadLetterId = Annotated[str, Query(max_length=300), REJECT_NUL]
+DeadLetterIds = Annotated[list[DeadLetterId] | None, Query(max_length=1000)]
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+@router.get("/status", responses=error_responses(400, 401, 403, 500, 503))
+async def status(caller: OperatorKey) -> StatusResponse:
+    """Return counts, lag, failures and dead letters."""
+    return await service_status.service_status(caller.state)
+
+
+@router.get("/failed")
+async def failed(caller: OperatorKey) -> FailedDocumentsResponse:
+    """List documents that could not be parsed, with the reason."""
+    return FailedDocumentsResponse(documents=await service_status.failed_documents(caller.state))
+
+
+@router.get("/dlq", responses=error_responses(400, 401, 403, 500, 503))
+async def list_dead_letters(caller: OperatorKey, topic: TopicName = None, limit: Limit = 100) -> DeadLettersResponse:
+    """List records that could not be processed."""
+    letters = await service_status.require_dead_letter_queue(caller.state).dead_letters(topic, limit)
+    return DeadLettersResponse(dead_letters=[service_status.dead_letter_summary(letter) for letter in letters])
+
+
+@router.get("/dlq/record", responses=error_responses(400, 401, 403, 404, 500, 503))
+async def get_dead_letter(caller: OperatorKey, id: DeadLetterId) -> DeadLetterResponse:
+    """Return a dead letter with headers and payload."""
+    return await service_status.get_dead_letter(caller.state, id)
+
+
+@router.post("/dlq/replay", responses=error_responses(400, 401, 403, 500, 503))
+async def redrive_dead_letters(
+    caller: OperatorKey, topic: TopicName = None, id: DeadLetterIds = None, limit: Limit = 1000
+) -> RedriveResponse:
+    """Return dead letters to their topics."""
+    redriven = await service_status.require_dead_letter_queue(caller.state).redrive(topic, limit, ids=id)
+    caller.add_audit_fields(redriven=redriven)
+    return RedriveResponse(redriven=redriven)
+
+
+@router.delete("/dlq", responses=error_responses(400, 401, 403, 500, 503))
+async def drop_dead_letters(
+    caller: OperatorKey, topic: TopicName = None, id: DeadLetterIds = None, limit: Limit = 1000
+) -> DropResponse:
+    """Drop the dead letters of a topic, or with these ids, for good."""
+    if topic is None and not id:
+        raise BadRequestError("No dead letters selected", "Give a topic or ids.")
+    dropped = await service_status.require_dead_letter_queue(caller.state).drop_dead_letters(topic, limit, ids=id)
+    caller.add_audit_fields(dropped=dropped)
+    return DropResponse(dropped=dropped)
+
+
+@router.get("/buckets")
+async def get_buckets(caller: OperatorKey) -> BucketsResponse:
+    """Return the organization's buckets."""
+    return BucketsResponse(buckets=caller.state.catalog.organization().buckets)
+
+
+@router.put("/buckets")
+async def set_buckets(caller: OperatorKey, body: SetBucketsBody) -> BucketsResponse:
+    """Add or redefine buckets of the organization."""
+    caller.add_audit_fields(buckets=", ".join(body.buckets))
+    return BucketsResponse(buckets=await service_status.set_buckets(caller.state, body.buckets))
+
+
+@router.delete("/buckets")
+async def delete_buckets(caller: OperatorKey, body: DeleteBucketsBody) -> BucketsResponse:
+    """Remove buckets of the organization."""
+    caller.add_audit_fields(buckets=", ".join(body.buckets))
+    return BucketsResponse(buckets=await service_status.delete_buckets(caller.state, body.buckets))

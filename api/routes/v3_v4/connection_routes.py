@@ -1,0 +1,181 @@
+"""Connections of v3, which v5 calls connectors."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import TypeAdapter, ValidationError
+
+from api.commands import connector_management
+from api.dependencies.authentication import AnyKey, AuthenticatedCaller, require_write_permission
+from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
+from api.routes.contract_route import LenientRoute
+from api.routes.v3_v4.container_tags import open_for_reading, open_for_writing
+from schemas.http.v3_v4.connection_bodies import (
+    Connection,
+    ConnectionCreated,
+    ConnectionDeleted,
+    CreateConnectionBody,
+)
+from schemas.http.v3_v4.lenient_body import TaggedBody
+from schemas.http.v5.connector_bodies import ConnectorBody, ConnectorResponse, Provider
+from schemas.limits import MAX_PAGE_SIZE
+
+router = APIRouter(route_class=LenientRoute, prefix="/v3/connections", include_in_schema=False)
+
+AUTHORIZATION_EXPIRY = "1 hour"
+_BODY_ADAPTER: TypeAdapter[ConnectorBody] = TypeAdapter(ConnectorBody)
+ConnectionPath = Annotated[str, Path(min_length=1, max_length=200)]
+
+
+@router.post("/list", response_model_exclude_unset=True)
+async def list_connections(caller: AnyKey, body: TaggedBody | None = None) -> list[Connection]:
+    """List the active connections of the named containers, or of all that the key may read."""
+    return [_connection(connector) for connector in await _connectors(caller, _tags(body), None)]
+
+
+@router.post("/{provider}/connection", response_model_exclude_unset=True)
+async def get_by_provider(caller: AnyKey, provider: Provider, body: TaggedBody | None = None) -> Connection:
+    """Return the connection of a provider in a container."""
+    return _connection(await _only_connector(caller, provider, _tags(body)))
+
+
+@router.post("/{provider}/documents")
+async def list_documents(caller: AnyKey, provider: Provider, body: TaggedBody | None = None) -> None:
+    """Refuse: documents don't say over the API which connection brought them."""
+    await _connectors(caller, _tags(body), provider)
+    raise NotImplementedHereError(
+        f"The documents of {provider} are not listed by connection here", "List the container's documents instead."
+    )
+
+
+@router.post("/{provider}/import", status_code=202)
+async def start_import(caller: AnyKey, provider: Provider, body: TaggedBody | None = None) -> str:
+    """Start a run of the provider's connections."""
+    connectors = await _connectors(caller, _tags(body), provider)
+    if not connectors:
+        raise _not_found(provider)
+    for connector in connectors:
+        namespace = _namespace_to_change(caller, connector)
+        await connector_management.sync(caller.state, namespace, connector.id)
+    return "Import started"
+
+
+@router.get("/{id}/resources")
+async def list_resources(caller: AnyKey, id: ConnectionPath) -> None:
+    """Refuse: people select what a connection reads in the picker."""
+    await _connector_by_id(caller, id)
+    raise NotImplementedHereError(
+        "Resources are not listed here", "Open the picker: GET /ns/{namespace}/connectors/{id}?include=picker."
+    )
+
+
+@router.post("/{id}/configure")
+async def configure(caller: AnyKey, id: ConnectionPath) -> None:
+    """Refuse: the selection of v5 replaces it."""
+    await _connector_by_id(caller, id)
+    raise NotImplementedHereError(
+        "Resources are not configured here", "Send a selection: PATCH /ns/{namespace}/connectors/{id}."
+    )
+
+
+@router.post("/{provider}", response_model_exclude_unset=True)
+async def create(caller: AnyKey, provider: Provider, body: CreateConnectionBody) -> ConnectionCreated:
+    """Create a connection; a user authorizes it by the link, where the provider needs that."""
+    access = await open_for_writing(caller, body.tags)
+    raw: dict[str, object] = {"provider": provider, "config": body.metadata, "documentLimit": body.document_limit}
+    fields = {name: value for name, value in raw.items() if value is not None}
+    if body.redirect_url and not body.metadata:
+        fields["redirectUrl"] = body.redirect_url
+    try:
+        connector = _BODY_ADAPTER.validate_python(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"][1:]).replace("config", "metadata")
+        raise BadRequestError(f"{provider} can't be connected so", f"{place or 'body'}: {first['msg']}") from error
+    created = await connector_management.create(access.state, access.principal, access.namespace, connector)
+    access.add_audit_fields(id=created.id, provider=provider)
+    link = created.authorization.url if created.authorization else ""
+    answer = ConnectionCreated(id=created.id, auth_link=link, expires_in=AUTHORIZATION_EXPIRY if link else "")
+    if body.redirect_url:
+        answer.redirects_to = body.redirect_url
+    return answer
+
+
+@router.get("/{id}", response_model_exclude_unset=True)
+async def get(caller: AnyKey, id: ConnectionPath) -> Connection:
+    """Return a connection."""
+    return _connection(await _connector_by_id(caller, id))
+
+
+@router.delete("/{provider_or_id}")
+async def delete(
+    caller: AnyKey,
+    provider_or_id: ConnectionPath,
+    body: TaggedBody | None = None,
+    deleteDocuments: Annotated[bool, Query()] = True,  # noqa: N803 - the interface's name
+) -> ConnectionDeleted:
+    """Delete a connection by its id, or by its provider and containers."""
+    connector = (
+        await _only_connector(caller, provider_or_id, _tags(body))
+        if _tags(body)
+        else await _connector_by_id(caller, provider_or_id)
+    )
+    namespace = _namespace_to_change(caller, connector)
+    await connector_management.delete(caller.state, namespace, connector.id, documents=deleteDocuments)
+    return ConnectionDeleted(id=connector.id, provider=connector.provider)
+
+
+def _tags(body: TaggedBody | None) -> list[str]:
+    """Return the named containers; clients send no body where they name none."""
+    return [] if body is None else body.tags
+
+
+async def _connectors(caller: AuthenticatedCaller, tags: list[str], provider: str | None) -> list[ConnectorResponse]:
+    namespaces = {open_for_reading(caller, tag).namespace for tag in tags}
+    found: list[ConnectorResponse] = []
+    page, pages = 1, 1
+    while page <= pages:
+        rows, pagination = await connector_management.list_connectors(
+            caller.state, caller.principal, namespace=None, provider=provider, page=page, limit=MAX_PAGE_SIZE
+        )
+        found += [row for row in rows if not namespaces or row.namespace in namespaces]
+        page, pages = page + 1, pagination.total_pages
+    return found
+
+
+async def _connector_by_id(caller: AuthenticatedCaller, connection_id: str) -> ConnectorResponse:
+    for connector in await _connectors(caller, [], None):
+        if connector.id == connection_id:
+            return connector
+    raise _not_found(connection_id)
+
+
+async def _only_connector(caller: AuthenticatedCaller, provider: str, tags: list[str]) -> ConnectorResponse:
+    connectors = await _connectors(caller, tags, provider)
+    if not connectors:
+        raise _not_found(provider)
+    return connectors[0]
+
+
+def _namespace_to_change(caller: AuthenticatedCaller, connector: ConnectorResponse) -> str:
+    namespace = connector.namespace or ""
+    require_write_permission(caller.principal, namespace)
+    return namespace
+
+
+def _not_found(name: str) -> NotFoundError:
+    return NotFoundError("Connection not found", f"There is no active connection {name[:100]!r}.")
+
+
+def _connection(connector: ConnectorResponse) -> Connection:
+    connection = Connection(
+        id=connector.id,
+        provider=connector.provider,
+        created_at=connector.system.created_at,
+        document_limit=connector.document_limit,
+        container_tags=[connector.namespace] if connector.namespace else [],
+        metadata=dict(connector.config or {}),
+    )
+    if connector.account:
+        connection.email = connector.account
+    return connection

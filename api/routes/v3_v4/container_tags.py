@@ -1,0 +1,53 @@
+"""Container tags as namespaces, opened with the rights of the caller's key."""
+
+from collections.abc import Sequence
+
+from api.commands.namespace_settings import readable_namespaces
+from api.dependencies.authentication import AuthenticatedCaller, NamespaceAccess, require_write_permission
+from api.errors.http_errors import BadRequestError, ForbiddenError, NotImplementedHereError
+from pipeline.rows import NamespaceRow
+from pipeline.runtime.fair_event_loop import yield_to_foreground
+
+DEFAULT_CONTAINER_TAG = "default"
+"""Namespace of a document that is added without a container tag."""
+MAX_NAMESPACES_SEARCHED = 50
+"""Namespaces that a search without container tags covers."""
+
+
+async def open_for_writing(caller: AuthenticatedCaller, tags: Sequence[str]) -> NamespaceAccess:
+    """Open the container that a write names; ForbiddenError if the key may not write there."""
+    if len(tags) > 1:
+        raise NotImplementedHereError(
+            "A document is in one container here", f"Send one container tag, not {len(tags)}: {', '.join(tags)[:200]}."
+        )
+    access = open_for_reading(caller, tags[0] if tags else DEFAULT_CONTAINER_TAG)
+    require_write_permission(access.principal, access.namespace)
+    # A search takes some milliseconds, which what changes something can wait.
+    await yield_to_foreground()
+    return access
+
+
+def open_for_reading(caller: AuthenticatedCaller, tag: str) -> NamespaceAccess:
+    """Open a container; ForbiddenError if the key may not read it."""
+    if not caller.principal.may_read(tag):
+        raise ForbiddenError("The key does not open this container", f"containerTag: {tag}")
+    return NamespaceAccess(caller.state, caller.principal, tag, caller.add_audit_fields)
+
+
+def readable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[NamespaceRow]:
+    """Return the existing namespaces that a read covers: those named, or all that the key may read."""
+    if not tags:
+        return readable_namespaces(caller.state, caller.principal)
+    rows = [caller.state.catalog.namespace(open_for_reading(caller, tag).namespace) for tag in tags]
+    return [row for row in rows if row is not None]
+
+
+def searchable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[NamespaceRow]:
+    """Return the namespaces that a search covers; BadRequestError if there are too many to search at once."""
+    rows = readable_containers(caller, tags)
+    if len(rows) > MAX_NAMESPACES_SEARCHED:
+        raise BadRequestError(
+            "Name a container tag",
+            f"The key reads {len(rows):,} containers, and one search covers at most {MAX_NAMESPACES_SEARCHED}.",
+        )
+    return rows

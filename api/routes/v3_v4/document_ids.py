@@ -1,0 +1,80 @@
+"""Document ids of v3: 22 characters that are unique among all containers.
+
+A v3 path names no container. The id is the document's row key in URL-safe base64, so it leads to the row
+without a lookup table. The custom id that a client chose is accepted in its place.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+
+from api.commands.namespace_settings import readable_namespaces
+from api.dependencies.authentication import AuthenticatedCaller, NamespaceAccess, require_write_permission
+from api.errors.http_errors import NotFoundError
+from api.routes.v3_v4.container_tags import open_for_reading
+from pipeline.rows import DocumentRow
+from schemas.ids import document_key
+
+_ID_LENGTH = 22
+_KEY_BYTES = 16
+_DERIVED_ID_LENGTH = 32
+"""Length of an id that was derived from content, in hex digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundDocument:
+    """A document, and the access to its container."""
+
+    access: NamespaceAccess
+    row: DocumentRow
+
+
+def encode_document_id(key: str) -> str:
+    """Return the v3 id of a document by its row key."""
+    return urlsafe_b64encode(bytes.fromhex(key)).decode().rstrip("=")
+
+
+def custom_id_of(row: DocumentRow) -> str | None:
+    """Return the id that the client chose; None if it was derived from the content."""
+    derived = len(row.id) == _DERIVED_ID_LENGTH and set(row.id) <= set("0123456789abcdef")
+    return None if derived else row.id
+
+
+async def find_document(caller: AuthenticatedCaller, id_or_custom_id: str) -> FoundDocument:
+    """Find a document by its v3 id or its custom id; NotFoundError if the key may read none."""
+    keys = _candidate_keys(caller, id_or_custom_id)
+    caller.state.documents.hint_incarnations({key: incarnation for key, incarnation in keys.items() if incarnation})
+    found = await caller.state.documents.get(keys)
+    for key in keys:
+        for row in found.get(key, ()):
+            namespace = caller.state.catalog.namespace_of(row.incarnation)
+            if namespace is not None and caller.principal.may_read(namespace.name):
+                return FoundDocument(open_for_reading(caller, namespace.name), row)
+    raise NotFoundError("Document not found", f"There is no document {id_or_custom_id[:100]!r}.")
+
+
+async def find_document_to_change(caller: AuthenticatedCaller, id_or_custom_id: str) -> FoundDocument:
+    """Find a document that the key may change; NotFoundError or ForbiddenError otherwise."""
+    found = await find_document(caller, id_or_custom_id)
+    require_write_permission(found.access.principal, found.access.namespace)
+    return found
+
+
+def _candidate_keys(caller: AuthenticatedCaller, id_or_custom_id: str) -> dict[str, str | None]:
+    """Return row keys that the id may stand for, in order, with their incarnations if known."""
+    key = decode_document_id(id_or_custom_id)
+    candidates: dict[str, str | None] = {} if key is None else {key: None}
+    for namespace in readable_namespaces(caller.state, caller.principal):
+        for incarnation in namespace.incarnations:
+            candidates.setdefault(document_key(incarnation, id_or_custom_id), incarnation)
+    return candidates
+
+
+def decode_document_id(text: str) -> str | None:
+    """Return the row key that a v3 id stands for; None if the text is no such id."""
+    if len(text) != _ID_LENGTH or not text.isascii():
+        return None
+    try:
+        key = urlsafe_b64decode(text + "==")
+    except ValueError:
+        return None
+    return key.hex() if len(key) == _KEY_BYTES else None

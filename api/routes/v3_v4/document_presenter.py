@@ -1,0 +1,91 @@
+"""Documents in the shapes of v3."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from api.dependencies.app_state import AppState
+from api.presenters.resource_presenter import display_title, extraction_status
+from api.routes.v3_v4.document_ids import custom_id_of, encode_document_id
+from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD
+from pipeline.rows import ChunkRow, DocumentRow
+from schemas.base import format_timestamp
+from schemas.http.v3_v4.document_bodies import Document, DocumentChunk, ListedDocument, PageNumbers, ProcessingDocument
+
+
+def document(state: AppState, row: DocumentRow) -> Document:
+    """Present a document with its text."""
+    return Document(
+        **_listed_fields(state, row),
+        content=row.text,
+        og_image=None,
+        raw=None,
+        source=None,
+        task_type=row.task_type,
+        dreaming_status=extraction_status(row),
+    )
+
+
+def listed_document(state: AppState, row: DocumentRow, *, content: bool) -> ListedDocument:
+    """Present a document in a list."""
+    fields = _listed_fields(state, row)
+    if content and row.text is not None:
+        fields["content"] = row.text
+    return ListedDocument(**fields)
+
+
+def processing_document(state: AppState, row: DocumentRow) -> ProcessingDocument:
+    """Present a document that is still processed."""
+    return ProcessingDocument(**_common_fields(state, row))
+
+
+def document_chunk(chunk: ChunkRow, row: DocumentRow) -> DocumentChunk:
+    """Present a passage with its document's metadata."""
+    return DocumentChunk(
+        id=chunk.id,
+        position=chunk.position,
+        content=chunk.text,
+        type=chunk.type,
+        metadata=row.metadata,
+        created_at=format_timestamp(chunk.created_at),
+    )
+
+
+def page_numbers(page: int, limit: int, total: int) -> PageNumbers:
+    """Return the place of a page; an empty list has no pages."""
+    return PageNumbers(current_page=page, limit=limit, total_items=total, total_pages=-(-total // limit))
+
+
+def filepath_of(row: DocumentRow) -> str | None:
+    """Return the document's file path, which is kept in its metadata."""
+    path = row.metadata.get(FILEPATH_FIELD)
+    return path if isinstance(path, str) else None
+
+
+def container_tags_of(state: AppState, row: DocumentRow) -> Sequence[str]:
+    """Return the document's namespace; nothing while its deletion goes on."""
+    namespace = state.catalog.namespace_of(row.incarnation)
+    return [] if namespace is None else [namespace.name]
+
+
+def _common_fields(state: AppState, row: DocumentRow) -> dict[str, Any]:
+    return {
+        "id": encode_document_id(row.key),
+        "custom_id": custom_id_of(row),
+        "container_tags": container_tags_of(state, row),
+        "title": display_title(row),
+        "type": row.type,
+        "status": row.status,
+        "metadata": row.metadata,
+        "created_at": format_timestamp(row.created_at),
+        "updated_at": format_timestamp(row.updated_at),
+    }
+
+
+def _listed_fields(state: AppState, row: DocumentRow) -> dict[str, Any]:
+    return {
+        **_common_fields(state, row),
+        "connection_id": None,
+        "summary": row.summary,
+        "url": row.url,
+        "filepath": filepath_of(row),
+    }

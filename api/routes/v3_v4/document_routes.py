@@ -1,0 +1,354 @@
+"""Documents of v3 and conversations of v4."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Request, Response
+from starlette.datastructures import FormData
+
+from api.commands import document_submission
+from api.commands.document_submission import DocumentDraft, SubmissionOutcome
+from api.dependencies.authentication import AnyKey, AuthenticatedCaller, NamespaceAccess
+from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
+from api.routes.contract_route import LenientRoute
+from api.routes.v3_v4 import document_presenter
+from api.routes.v3_v4.container_tags import open_for_reading, open_for_writing, readable_containers
+from api.routes.v3_v4.document_ids import encode_document_id, find_document, find_document_to_change
+from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD, parse_filters
+from api.routes.v5 import multipart_upload
+from pipeline.rows import DocumentRow
+from schemas.base import Metadata
+from schemas.http.field_types import REJECT_NUL
+from schemas.http.v3_v4.document_bodies import (
+    Accepted,
+    AddDocumentBody,
+    AddDocumentsBody,
+    AddDocumentsResponse,
+    AddResult,
+    ConversationAccepted,
+    ConversationBody,
+    DeleteDocumentsBody,
+    DeleteDocumentsResponse,
+    DeletionError,
+    Document,
+    DocumentChunksResponse,
+    DocumentFields,
+    ListDocumentsBody,
+    ListDocumentsResponse,
+    Message,
+    ProcessingResponse,
+    UpdateDocumentBody,
+)
+from schemas.http.v5.document_bodies import validate_content
+
+router = APIRouter(route_class=LenientRoute, include_in_schema=False)
+
+DocumentPath = Annotated[str, Path(min_length=1, max_length=255), REJECT_NUL]
+_DELETION_PAGE = 1_000
+_MAX_PROCESSING_SHOWN = 1_000
+_FORM_FIELDS = {
+    "file": "file",
+    "metadata": "metadata",
+    "filterByMetadata": "group",
+    "entityContext": "supportingContext",
+    "documentDate": "date",
+    "taskType": "taskType",
+    "dreaming": "dreaming",
+    "fileType": "fileType",
+    "mimeType": "mimeType",
+}
+"""Form fields of v3 and their names in v5."""
+
+
+@router.post("/v3/documents")
+async def add(caller: AnyKey, body: AddDocumentBody) -> Accepted:
+    """Add a document, or append to the document with the same custom id."""
+    access = await open_for_writing(caller, body.tags)
+    return await _add(access, _to_draft(body, body.content))
+
+
+@router.post("/v3/documents/batch", response_model_exclude_unset=True)
+async def add_batch(caller: AnyKey, body: AddDocumentsBody) -> AddDocumentsResponse:
+    """Add documents, those of a container with one write; a refused document does not affect the others."""
+    results: dict[int, AddResult] = {}
+    accepted: dict[str, dict[int, DocumentDraft]] = {}
+    for position, (tags, draft) in enumerate(_batch_drafts(body)):
+        if problem := validate_content(draft.content or ""):
+            results[position] = _refused("The content can't be accepted", problem)
+        else:
+            access = await open_for_writing(caller, tags)
+            accepted.setdefault(access.namespace, {})[position] = draft
+    for namespace, drafts in accepted.items():
+        results |= await _add_together(await open_for_writing(caller, [namespace]), drafts)
+    ordered = [results[position] for position in sorted(results)]
+    failed = sum(result.status == "error" for result in ordered)
+    return AddDocumentsResponse(results=ordered, failed=failed, success=len(ordered) - failed)
+
+
+@router.post("/v3/documents/file")
+async def upload_file(request: Request, caller: AnyKey) -> Accepted:
+    """Add a file."""
+    form = await multipart_upload.read_form(request)
+    try:
+        text = {name: value for name, value in form.multi_items() if isinstance(value, str)}
+        access = await open_for_writing(caller, _form_tags(text))
+        access.require_quota("documents")
+        draft = await multipart_upload.to_document_draft(_as_v5_form(form), caller.state, file_required=True)
+    finally:
+        await form.close()
+    metadata = _with_filepath(draft.metadata, text.get("filepath"))
+    return await _submit(access, replace(draft, id=text.get("customId") or None, metadata=metadata))
+
+
+@router.post("/v3/documents/list", response_model_exclude_unset=True)
+async def list_documents(caller: AnyKey, body: ListDocumentsBody | None = None) -> ListDocumentsResponse:
+    """List a page of documents of the named containers, or of all that the key may read."""
+    state, body = caller.state, body or ListDocumentsBody()
+    incarnations = _incarnations(caller, body.tags)
+    if not incarnations:
+        return ListDocumentsResponse(memories=[], pagination=document_presenter.page_numbers(body.page, body.limit, 0))
+    page = await state.documents.page(
+        incarnations,
+        filter=parse_filters(body.filters, body.filepath),
+        sort=body.sort,
+        descending=body.order == "desc",
+        offset=(body.page - 1) * body.limit,
+        limit=body.limit,
+        with_text=body.include_content,
+    )
+    return ListDocumentsResponse(
+        memories=[document_presenter.listed_document(state, row, content=body.include_content) for row in page.rows],
+        pagination=document_presenter.page_numbers(body.page, body.limit, page.total),
+    )
+
+
+@router.get("/v3/documents/processing")
+async def list_processing(caller: AnyKey) -> ProcessingResponse:
+    """List the documents that are still processed, newest first."""
+    rows = await caller.state.documents.unfinished(_incarnations(caller, []), _MAX_PROCESSING_SHOWN)
+    shown = [document_presenter.processing_document(caller.state, row) for row in rows]
+    return ProcessingResponse(documents=shown, total_count=len(shown))
+
+
+@router.delete("/v3/documents/bulk", response_model_exclude_unset=True)
+async def delete_many(caller: AnyKey, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
+    """Delete documents by id, or all documents of the named containers."""
+    if body.ids:
+        count, errors = await _delete_ids(caller, body.ids)
+        answer = DeleteDocumentsResponse(success=not errors, deleted_count=count)
+        if errors:
+            answer.errors = errors
+        return answer
+    if not body.tags:
+        raise BadRequestError("Nothing is named", "Send ids or containerTags.")
+    count = sum([await _delete_contents(caller, tag, body.filepath) for tag in body.tags])
+    return DeleteDocumentsResponse(success=True, deleted_count=count, container_tags=body.tags)
+
+
+@router.get("/v3/documents/{id}/chunks")
+async def list_chunks(caller: AnyKey, id: DocumentPath) -> DocumentChunksResponse:
+    """List the passages of a document, in order."""
+    row = (await find_document(caller, id)).row
+    chunks = (await caller.state.chunks.get([row.key])).get(row.key, [])
+    shown = [
+        document_presenter.document_chunk(chunk, row) for chunk in sorted(chunks, key=lambda chunk: chunk.position)
+    ]
+    return DocumentChunksResponse(document_id=encode_document_id(row.key), chunks=shown, total=len(shown))
+
+
+@router.get("/v3/documents/{id}/file-url")
+async def get_file_url(caller: AnyKey, id: DocumentPath) -> None:
+    """Refuse: this service publishes no addresses of stored files."""
+    await find_document(caller, id)
+    raise NotImplementedHereError(
+        "Files have no public address here", "The document's text is in GET /v3/documents/{id}."
+    )
+
+
+@router.get("/v3/documents/{id}", response_model_exclude_unset=True)
+async def get(caller: AnyKey, id: DocumentPath) -> Document:
+    """Return a document."""
+    return document_presenter.document(caller.state, (await find_document(caller, id)).row)
+
+
+@router.patch("/v3/documents/{id}")
+async def update(caller: AnyKey, id: DocumentPath, body: UpdateDocumentBody) -> Accepted:
+    """Replace the content if given; metadata merges key by key."""
+    found = await find_document_to_change(caller, id)
+    if body.tags not in ([], [found.access.namespace]):
+        raise NotImplementedHereError(
+            "A document can't change its container here", "Move the whole container with POST /v3/container-tags/merge."
+        )
+    if body.custom_id not in {None, found.row.id}:
+        raise NotImplementedHereError("A document keeps its custom id here", "Add it again under the new id.")
+    if body.content is not None:
+        _require_valid_content(body.content)
+        found.access.require_quota("documents")
+    draft = replace(_to_draft(body, body.content), id=None)
+    outcome = await document_submission.patch_document(caller.state, found.access.namespace, found.row.id, draft)
+    found.access.count_usage(documents=int(outcome.has_new_content))
+    return Accepted(id=encode_document_id(found.row.key), status=outcome.status)
+
+
+@router.delete("/v3/documents/{id}", status_code=204)
+async def delete(caller: AnyKey, id: DocumentPath) -> Response:
+    """Delete a document with its passages, and memories that no other document supports."""
+    found = await find_document_to_change(caller, id)
+    await document_submission.delete_documents(caller.state, found.access.namespace, [found.row.id])
+    return Response(status_code=204)
+
+
+@router.post("/v4/conversations")
+async def add_conversation(caller: AnyKey, body: ConversationBody) -> ConversationAccepted:
+    """Store a conversation as a document; sent again with more messages, only these are new."""
+    access = await open_for_writing(caller, body.tags)
+    lines = [line for message in body.messages if (line := _message_line(message))]
+    content = "\n".join(lines)
+    draft = DocumentDraft(id=body.conversation_id, content=content, metadata=body.metadata)
+    accepted = await _add(access, draft)
+    return ConversationAccepted(id=accepted.id, status=accepted.status, conversation_id=body.conversation_id)
+
+
+def _batch_drafts(body: AddDocumentsBody) -> Iterator[tuple[list[str], DocumentDraft]]:
+    """Yield the container tags and the draft of each document; what it leaves out is taken from the batch."""
+    defaults = {name: getattr(body, name) for name in body.model_fields_set & DocumentFields.model_fields.keys()}
+    for item in body.documents:
+        document = AddDocumentBody.model_construct(content=item) if isinstance(item, str) else item
+        given = {name: getattr(document, name) for name in document.model_fields_set}
+        merged = document.model_copy(update={**defaults, **given})
+        yield document.tags or body.tags, replace(_to_draft(merged, document.content), id=document.custom_id)
+
+
+async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDraft]) -> dict[int, AddResult]:
+    """Add documents of one container with one write; returns the outcomes by position in the batch."""
+    access.require_quota("documents", len(drafts))
+    outcomes = await document_submission.add_documents(access.state, access.namespace, list(drafts.values()))
+    access.count_usage(documents=sum(outcome.has_new_content for outcome in outcomes))
+    results = {}
+    for position, outcome in zip(drafts, outcomes, strict=True):
+        results[position] = (
+            AddResult(id=await _v3_id(access, outcome), status=outcome.status)
+            if outcome.error is None
+            else _refused("The metadata can't be accepted", outcome.error)
+        )
+    return results
+
+
+def _refused(error: str, details: str) -> AddResult:
+    return AddResult(id="", status="error", error=error, details=details)
+
+
+async def _add(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
+    _require_valid_content(draft.content or "")
+    access.require_quota("documents")
+    return await _submit(access, draft)
+
+
+async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
+    outcome = (await document_submission.add_documents(access.state, access.namespace, [draft]))[0]
+    access.count_usage(documents=int(outcome.has_new_content))
+    if outcome.error is not None:
+        raise BadRequestError("The metadata can't be accepted", outcome.error)
+    return Accepted(id=await _v3_id(access, outcome), status=outcome.status)
+
+
+async def _v3_id(access: NamespaceAccess, outcome: SubmissionOutcome) -> str:
+    namespace = access.state.catalog.namespace(access.namespace)
+    rows = await access.state.documents.find_by_public_id(namespace.incarnations, [outcome.id]) if namespace else {}
+    if outcome.id not in rows:
+        raise NotFoundError("Document not found", f"{outcome.id[:100]!r} was deleted at the same time.")
+    return encode_document_id(rows[outcome.id].key)
+
+
+def _require_valid_content(content: str) -> None:
+    if problem := validate_content(content):
+        raise BadRequestError("The content can't be accepted", problem)
+
+
+def _to_draft(body: DocumentFields, content: str | None) -> DocumentDraft:
+    return DocumentDraft(
+        id=body.custom_id,
+        content=content,
+        supporting_context=body.entity_context,
+        metadata=_with_filepath(body.metadata, body.filepath),
+        group=body.filter_by_metadata,
+        date=body.document_date,
+        task_type=body.task_type,
+        dreaming=body.dreaming,
+    )
+
+
+def _with_filepath(metadata: Metadata | None, filepath: str | None) -> Metadata | None:
+    return {**(metadata or {}), FILEPATH_FIELD: filepath} if filepath else metadata
+
+
+def _form_tags(fields: Mapping[str, str]) -> list[str]:
+    tags = [fields.get("containerTag", ""), *_listed_tags(fields.get("containerTags"))]
+    return list(dict.fromkeys(tag for tag in tags if tag))
+
+
+def _as_v5_form(form: FormData) -> FormData:
+    """Return the form with v5's names, without the fields that only v3 has."""
+    renamed = [(_FORM_FIELDS[name], value) for name, value in form.multi_items() if name in _FORM_FIELDS]
+    return FormData(renamed)
+
+
+def _listed_tags(raw: str | None) -> list[str]:
+    """Return the tags of a form field: a JSON list, or a text with commas."""
+    if not raw:
+        return []
+    try:
+        parsed = json.loads(raw)
+    except ValueError:
+        parsed = raw.split(",")
+    return [str(tag).strip() for tag in parsed] if isinstance(parsed, list) else [raw]
+
+
+def _incarnations(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[str]:
+    return [incarnation for row in readable_containers(caller, tags) for incarnation in row.incarnations]
+
+
+async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[int, list[DeletionError]]:
+    by_namespace: dict[str, list[DocumentRow]] = {}
+    errors = []
+    for document_id in dict.fromkeys(ids):
+        try:
+            found = await find_document_to_change(caller, document_id)
+        except NotFoundError as error:
+            errors.append(DeletionError(id=document_id, error=error.details or error.error))
+        else:
+            by_namespace.setdefault(found.access.namespace, []).append(found.row)
+    count = 0
+    for namespace, rows in by_namespace.items():
+        deleted, _ = await document_submission.delete_documents(caller.state, namespace, [row.id for row in rows])
+        count += deleted
+    return count, errors
+
+
+async def _delete_contents(caller: AuthenticatedCaller, tag: str, filepath: str | None) -> int:
+    access = await open_for_writing(caller, [tag])
+    namespace = caller.state.catalog.namespace(open_for_reading(caller, tag).namespace)
+    if namespace is None:
+        return 0
+    selected = parse_filters(None, filepath)
+    count = 0
+    while True:
+        page = await caller.state.documents.page(namespace.incarnations, filter=selected, limit=_DELETION_PAGE)
+        if not page.rows:
+            return count
+        deleted, _ = await document_submission.delete_documents(
+            caller.state, access.namespace, [row.id for row in page.rows]
+        )
+        count += deleted
+
+
+def _message_line(message: Message) -> str:
+    parts = (
+        [message.content]
+        if isinstance(message.content, str)
+        else [part.text if part.type == "text" else part.image_url.url for part in message.content]
+    )
+    text = "\n".join(part for part in parts if part.strip())
+    return f"{message.name or message.role}: {text}" if text else ""

@@ -1,0 +1,204 @@
+"""Memories of v4: store as they are, replace, forget and list."""
+
+from collections.abc import Mapping, Sequence
+
+from fastapi import APIRouter
+
+from api.commands import memory_forgetting, memory_storage
+from api.commands.memory_storage import StatedMemory
+from api.dependencies.authentication import AnyKey, AuthenticatedCaller, NamespaceAccess
+from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
+from api.routes.contract_route import LenientRoute
+from api.routes.v3_v4.container_tags import open_for_writing, readable_containers
+from api.routes.v3_v4.document_ids import encode_document_id
+from api.routes.v3_v4.document_presenter import page_numbers
+from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, updated_memory
+from api.routes.v3_v4.metadata_filters import parse_filters
+from pipeline.rows import DocumentRow, MemoryRow
+from schemas.http.v3_v4.memory_bodies import (
+    CreateMemoriesBody,
+    CreateMemoriesResponse,
+    ForgetMatchingBody,
+    ForgetMatchingResponse,
+    ForgetMemoryBody,
+    ForgetMemoryResponse,
+    ListMemoriesBody,
+    ListMemoriesResponse,
+    MemoryReference,
+    NewMemory,
+    ScoredMemory,
+    UpdatedMemory,
+    UpdateMemoryBody,
+)
+from schemas.http.v5.search_bodies import SearchBody
+from schemas.ids import memory_id
+from schemas.limits import MAX_SEARCH_RESULTS
+
+router = APIRouter(route_class=LenientRoute, prefix="/v4/memories", include_in_schema=False)
+
+
+@router.post("", status_code=201)
+async def create(caller: AnyKey, body: CreateMemoriesBody) -> CreateMemoriesResponse:
+    """Store memories as they are, without extraction."""
+    for memory in body.memories:
+        _require_no_expiry(memory.forget_after)
+    access = await open_for_writing(caller, [body.container_tag])
+    access.require_quota("documents")
+    stored = await memory_storage.store_memories(
+        access.state, access.namespace, [_stated(memory) for memory in body.memories]
+    )
+    documents = {memory.document for memory in stored}
+    access.count_usage(documents=len(documents))
+    return CreateMemoriesResponse(
+        document_id=encode_document_id(documents.pop()) if len(documents) == 1 else None,
+        memories=[created_memory(memory) for memory in stored],
+    )
+
+
+@router.patch("")
+async def update(caller: AnyKey, body: UpdateMemoryBody) -> UpdatedMemory:
+    """Replace a memory by a new version; the earlier one stays in its history."""
+    _require_no_expiry(body.forget_after)
+    access = await open_for_writing(caller, [body.container_tag])
+    before = await _require_memory(access, body)
+    context = body.temporal_context
+    stated = StatedMemory(
+        text=body.new_content,
+        is_static=before.is_static,
+        metadata=body.metadata,
+        date=context.document_date,
+        event_dates=tuple(context.event_date or ()),
+        replaces=before.id,
+    )
+    (stored,) = await memory_storage.store_memories(access.state, access.namespace, [stated])
+    return updated_memory(stored, before, await _root_of(access, before))
+
+
+@router.delete("")
+async def forget(caller: AnyKey, body: ForgetMemoryBody) -> ForgetMemoryResponse:
+    """Forget a memory: it is hidden from recall, its history is kept."""
+    access = await open_for_writing(caller, [body.container_tag])
+    row = await _require_memory(access, body)
+    await memory_forgetting.forget_by_ids(access.state, access.namespace, [row.id])
+    return ForgetMemoryResponse(id=row.id, forgotten=True)
+
+
+@router.post("/forget-matching", response_model_exclude_unset=True)
+async def forget_matching(caller: AnyKey, body: ForgetMatchingBody) -> ForgetMatchingResponse:
+    """Forget the memories that match a description, or preview them."""
+    access = await open_for_writing(caller, [body.container_tag])
+    matches = await _matching_memories(access, body)
+    if not body.dry_run and matches:
+        await memory_forgetting.forget_by_ids(access.state, access.namespace, [match.id for match in matches])
+    verb = "would be forgotten" if body.dry_run else "forgotten"
+    answer = ForgetMatchingResponse(
+        dry_run=body.dry_run,
+        count=len(matches),
+        forget_batch_id=None,
+        summary=f"{len(matches)} memories {verb}: {body.query[:200]}",
+    )
+    if body.dry_run:
+        answer.candidates = matches
+    else:
+        answer.forgotten = matches
+    return answer
+
+
+@router.post("/list")
+async def list_memories(caller: AnyKey, body: ListMemoriesBody) -> ListMemoriesResponse:
+    """List a page of current memories, each with its earlier versions."""
+    state = caller.state
+    namespaces = readable_containers(caller, body.tags)
+    incarnations = [incarnation for row in namespaces for incarnation in row.incarnations]
+    selected = parse_filters(body.filters)
+    if not incarnations:
+        return ListMemoriesResponse(memory_entries=[], pagination=page_numbers(body.page, body.limit, 0))
+    page = await state.memories.page(
+        incarnations,
+        documents=None if selected is None else await state.documents.matching_keys(incarnations, selected),
+        sort=body.sort,
+        descending=body.order == "desc",
+        offset=(body.page - 1) * body.limit,
+        limit=body.limit,
+    )
+    history = await _earlier_versions(caller, page.rows)
+    sources = await _documents(caller, {key for row in page.rows for key in row.sources})
+    entries = [memory_entry(state, row, history, sources) for row in page.rows]
+    return ListMemoriesResponse(memory_entries=entries, pagination=page_numbers(body.page, body.limit, page.total))
+
+
+def _stated(memory: NewMemory) -> StatedMemory:
+    context = memory.temporal_context
+    return StatedMemory(
+        text=memory.content,
+        is_static=memory.is_static,
+        metadata=memory.metadata,
+        date=context.document_date,
+        event_dates=tuple(context.event_date or ()),
+    )
+
+
+def _require_no_expiry(forget_after: str | None) -> None:
+    if forget_after is not None:
+        raise NotImplementedHereError(
+            "A memory can't be given an expiry here", "Leave forgetAfter out, and forget the memory when it is due."
+        )
+
+
+async def _require_memory(access: NamespaceAccess, body: MemoryReference) -> MemoryRow:
+    """Return the memory with this id or this exact text; NotFoundError if there is none to recall."""
+    if not body.id and not body.content:
+        raise BadRequestError("No memory is named", "Send its id, or its exact text as content.")
+    namespace = access.state.catalog.namespace(access.namespace)
+    incarnations = namespace.incarnations if namespace else ()
+    ids = [body.id] if body.id else [memory_id(incarnation, body.content or "") for incarnation in incarnations]
+    for rows in (await access.state.memories.get(ids)).values():
+        if rows and rows[0].incarnation in incarnations and rows[0].forgotten_at is None:
+            return rows[0]
+    raise NotFoundError("Memory not found", f"There is no such memory in {access.namespace}.")
+
+
+async def _root_of(access: NamespaceAccess, row: MemoryRow) -> str:
+    """Return the id of the first version of a memory."""
+    seen = {row.id}
+    while (earlier := _replaced_id(row)) is not None and earlier not in seen:
+        seen.add(earlier)
+        rows = (await access.state.memories.get([earlier])).get(earlier)
+        if not rows:
+            break
+        row = rows[0]
+    return row.id
+
+
+def _replaced_id(row: MemoryRow) -> str | None:
+    return next((relation.target for relation in row.relations if relation.kind == "updates"), None)
+
+
+async def _matching_memories(access: NamespaceAccess, body: ForgetMatchingBody) -> list[ScoredMemory]:
+    """Return what a semantic delete would forget, as far as it is similar enough, best first."""
+    namespace = access.state.catalog.namespace(access.namespace)
+    if namespace is None:
+        return []
+    rows = await access.state.queries.find_semantic_matches(namespace, body.query)
+    query = SearchBody.model_construct(
+        query=body.query, search_mode="memories", threshold=body.threshold, limit=MAX_SEARCH_RESULTS
+    )
+    scores = {result.id: result.similarity for result in (await access.state.queries.search(namespace, query)).results}
+    matches = [ScoredMemory(id=row.id, memory=row.text, score=scores[row.id]) for row in rows if row.id in scores]
+    return matches[: body.max_forget]
+
+
+async def _earlier_versions(caller: AuthenticatedCaller, rows: Sequence[MemoryRow]) -> dict[str, MemoryRow]:
+    """Read the memories that these replace, and those that these replace in turn."""
+    found: dict[str, MemoryRow] = {}
+    wanted = {target for row in rows if (target := _replaced_id(row)) is not None}
+    while wanted:
+        read = {id_: versions[0] for id_, versions in (await caller.state.memories.get(wanted)).items() if versions}
+        found |= read
+        wanted = {target for row in read.values() if (target := _replaced_id(row)) is not None} - found.keys()
+    return found
+
+
+async def _documents(caller: AuthenticatedCaller, keys: set[str]) -> Mapping[str, DocumentRow]:
+    rows = await caller.state.documents.get(keys) if keys else {}
+    return {key: found[0] for key, found in rows.items() if found}

@@ -1,0 +1,152 @@
+"""Searches of v3 and v4, and profiles of v4."""
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+
+from fastapi import APIRouter
+
+from api.dependencies.authentication import AnyKey, AuthenticatedCaller
+from api.errors.http_errors import BadRequestError
+from api.routes.contract_route import LenientRoute
+from api.routes.v3_v4 import search_presenter
+from api.routes.v3_v4.container_tags import open_for_reading, searchable_containers
+from api.routes.v3_v4.document_ids import find_document
+from api.routes.v3_v4.metadata_filters import parse_filters
+from api.routes.v3_v4.search_presenter import ContainerResult
+from api.search.search_query import elapsed_milliseconds
+from pipeline.profile.bucket_classifier import effective_buckets
+from pipeline.rows import NamespaceRow
+from schemas.http.v3_v4.container_tag_bodies import BucketResponse, BucketsResponse
+from schemas.http.v3_v4.search_bodies import (
+    ContainerBody,
+    DocumentSearchBody,
+    DocumentSearchResponse,
+    MemorySearchBody,
+    MemorySearchResponse,
+    ProfileBody,
+    ProfileResponse,
+    ProfileSections,
+)
+from schemas.http.v5.profile_bodies import Profile
+from schemas.http.v5.profile_bodies import ProfileBody as V5ProfileBody
+from schemas.http.v5.search_bodies import SearchBody, SearchInclude, SearchMode
+from schemas.limits import MAX_SEARCH_RESULTS
+
+router = APIRouter(route_class=LenientRoute, include_in_schema=False)
+
+CHUNKS_PER_DOCUMENT = 5
+"""Passages searched for each document that a search of documents may return."""
+_SECTIONS = ("static", "dynamic", "buckets")
+_MODES: dict[str, SearchMode] = {"memories": "memories", "hybrid": "hybrid", "documents": "chunks"}
+
+
+@router.post("/v3/search", response_model_exclude_unset=True)
+async def search_documents(caller: AnyKey, body: DocumentSearchBody) -> DocumentSearchResponse:
+    """Search passages, and return their documents, best first."""
+    started = perf_counter()
+    only_document = (await find_document(caller, body.doc_id)).row if body.doc_id else None
+    query = SearchBody.model_construct(
+        query=body.q,
+        filter=parse_filters(body.filters, body.filepath),
+        search_mode="chunks",
+        limit=MAX_SEARCH_RESULTS if only_document else min(MAX_SEARCH_RESULTS, body.limit * CHUNKS_PER_DOCUMENT),
+        threshold=body.chunk_threshold,
+        include=SearchInclude.model_construct(documents=True),
+        rerank="order" if body.rerank else "none",
+        rewrite_query=body.rewrite_query,
+    )
+    found = await _search(caller, searchable_containers(caller, body.tags), query)
+    documents = await search_presenter.found_documents(caller.state, found, body, only_document)
+    shown = [document for document in documents if document.score >= body.document_threshold][: body.limit]
+    return DocumentSearchResponse(results=shown, timing=elapsed_milliseconds(started), total=len(shown))
+
+
+@router.post("/v4/search", response_model_exclude_unset=True)
+async def search_memories(caller: AnyKey, body: MemorySearchBody) -> MemorySearchResponse:
+    """Search memories, passages or both, best first."""
+    return await _search_memories(caller, body)
+
+
+@router.post("/v4/profile", response_model_exclude_unset=True)
+async def get_profile(caller: AnyKey, body: ProfileBody) -> ProfileResponse:
+    """Return a container's profile; with `q` also what a search in it finds."""
+    access = open_for_reading(caller, body.container_tag)
+    state = caller.state
+    namespace = state.catalog.namespace(access.namespace)
+    v5_body = V5ProfileBody.model_construct(filter=parse_filters(body.filters), buckets=body.buckets)
+    profile = Profile(static=[], dynamic=[], buckets={})
+    if namespace is not None:
+        profile = await state.queries.build_profile(namespace, state.catalog.organization(), v5_body)
+    answer = ProfileResponse(profile=_sections(profile, body.include or _SECTIONS))
+    if body.q:
+        search = MemorySearchBody.model_construct(
+            q=body.q,
+            container_tag=body.container_tag,
+            search_mode="hybrid",
+            filters=body.filters,
+            threshold=body.threshold,
+        )
+        answer.search_results = await _search_memories(caller, search)
+    return answer
+
+
+@router.post("/v4/profile/buckets")
+async def list_buckets(caller: AnyKey, body: ContainerBody) -> BucketsResponse:
+    """List the buckets in effect in a container."""
+    access = open_for_reading(caller, body.container_tag)
+    catalog = caller.state.catalog
+    row = catalog.namespace(access.namespace)
+    buckets = catalog.organization().buckets if row is None else effective_buckets(row, catalog.organization())
+    return BucketsResponse(
+        buckets=[BucketResponse(key=key, description=description) for key, description in buckets.items()]
+    )
+
+
+async def _search_memories(caller: AuthenticatedCaller, body: MemorySearchBody) -> MemorySearchResponse:
+    started = perf_counter()
+    query = SearchBody.model_construct(
+        query=body.q,
+        filter=parse_filters(body.filters, body.filepath),
+        search_mode=_MODES[body.search_mode],
+        limit=body.limit,
+        include=SearchInclude.model_construct(
+            documents=True, related=body.include.related_memories, forgotten=body.include.forgotten_memories
+        ),
+        rerank="aggregate" if body.aggregate else "order" if body.rerank else "none",
+        rewrite_query=body.rewrite_query,
+        threshold=SearchBody.model_fields["threshold"].default if body.threshold is None else body.threshold,
+    )
+    found = (await _search(caller, searchable_containers(caller, body.tags), query))[: body.limit]
+    results = await search_presenter.found_memories(caller.state, found, body.include)
+    return MemorySearchResponse(results=results, timing=elapsed_milliseconds(started), total=len(results))
+
+
+async def _search(
+    caller: AuthenticatedCaller, namespaces: Sequence[NamespaceRow], query: SearchBody
+) -> list[ContainerResult]:
+    """Search each namespace; returns all results, the most similar first."""
+    if not query.query.strip():
+        raise BadRequestError("The question is empty", "Send some words in q.")
+    for namespace in namespaces[:1]:
+        open_for_reading(caller, namespace.name).require_quota("searches")
+    answers = await asyncio.gather(*(caller.state.queries.search(namespace, query) for namespace in namespaces))
+    if namespaces:
+        open_for_reading(caller, namespaces[0].name).count_usage(searches=1)
+    found = [
+        ContainerResult(namespace, result)
+        for namespace, answer in zip(namespaces, answers, strict=True)
+        for result in answer.results
+    ]
+    return found if len(namespaces) == 1 else sorted(found, key=lambda hit: hit.result.similarity, reverse=True)
+
+
+def _sections(profile: Profile, wanted: Sequence[str]) -> ProfileSections:
+    sections = ProfileSections()
+    if "static" in wanted:
+        sections.static = [fact.memory for fact in profile.static]
+    if "dynamic" in wanted:
+        sections.dynamic = [fact.memory for fact in profile.dynamic]
+    if "buckets" in wanted:
+        sections.buckets = {name: [fact.memory for fact in facts] for name, facts in profile.buckets.items()}
+    return sections

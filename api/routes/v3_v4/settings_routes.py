@@ -1,0 +1,60 @@
+"""Settings of v3: those of the organization that this service has."""
+
+from fastapi import APIRouter
+
+from api.commands import namespace_settings
+from api.dependencies.authentication import AnyKey, AuthenticatedCaller, OperatorKey
+from api.errors.http_errors import NotImplementedHereError
+from api.routes.contract_route import LenientRoute
+from api.routes.v3_v4.memory_presenter import ORGANIZATION_ID
+from schemas.http.v3_v4.container_tag_bodies import (
+    BucketResponse,
+    SettingsResponse,
+    SettingsUpdated,
+    UpdateSettingsBody,
+)
+
+router = APIRouter(route_class=LenientRoute, prefix="/v3/settings", include_in_schema=False)
+
+
+@router.get("")
+async def get(caller: AnyKey) -> SettingsResponse:
+    """Return the organization's context and buckets."""
+    return _settings(caller)
+
+
+@router.patch("")
+async def update(caller: OperatorKey, body: UpdateSettingsBody) -> SettingsUpdated:
+    """Change the organization's context, which v3 calls the filter prompt."""
+    if unsupported := [*body.unsupported_fields, *(["profileBuckets"] if body.profile_buckets is not None else [])]:
+        raise NotImplementedHereError(
+            f"{', '.join(sorted(unsupported))[:200]} can't be set over this interface",
+            "Buckets: `recollect buckets`. Connectors and chunk size: docs/guides/configure.md.",
+        )
+    if body.filter_prompt is not None:
+        await namespace_settings.set_organizational_context(caller.state, body.filter_prompt or None)
+    return SettingsUpdated(org_id=ORGANIZATION_ID, org_slug=ORGANIZATION_ID, updated=_settings(caller))
+
+
+@router.post("/reset")
+async def reset(_: OperatorKey) -> None:
+    """Refuse: one call must not erase a deployment."""
+    raise NotImplementedHereError(
+        "A deployment can't be erased by one call", "Delete its container tags, or its data directory."
+    )
+
+
+@router.post("/suggest-buckets")
+async def suggest_buckets(_: AnyKey) -> None:
+    """Refuse: buckets are defined by people here."""
+    raise NotImplementedHereError("Buckets are not suggested here", "Define them with PATCH /v3/container-tags/{tag}.")
+
+
+def _settings(caller: AuthenticatedCaller) -> SettingsResponse:
+    organization = caller.state.catalog.organization()
+    return SettingsResponse(
+        filter_prompt=organization.context,
+        profile_buckets=[
+            BucketResponse(key=key, description=description) for key, description in organization.buckets.items()
+        ],
+    )

@@ -1,0 +1,1 @@
+"""Routes of the v5 contract."""

@@ -1,0 +1,200 @@
+"""Document routes: add, change, read and delete."""
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter, Request
+
+from api.commands import document_submission
+from api.commands.document_submission import DocumentDraft
+from api.dependencies.authentication import NamespaceAccess, ReadAccess, WriteAccess
+from api.dependencies.path_and_query_parameters import DocumentIncludes, DocumentPath
+from api.errors.http_errors import BadRequestError, NotFoundError
+from api.presenters import resource_presenter
+from api.routes.contract_route import IngestRoute, MultipartRoute, error_responses
+from api.routes.v5 import multipart_upload
+from schemas.events import Dreaming, TaskType
+from schemas.http.v5.document_bodies import (
+    BatchBody,
+    BatchItem,
+    BatchResponse,
+    BatchResult,
+    DeleteDocumentError,
+    DeleteDocumentsBody,
+    DeleteDocumentsResponse,
+    DocumentAccepted,
+    DocumentBody,
+    DocumentPatch,
+    DocumentResponse,
+    multipart_schema,
+    validate_content,
+)
+
+router = APIRouter(route_class=IngestRoute, prefix="/ns/{namespace}/document")
+
+_INGEST_ERRORS = error_responses(400, 401, 402, 403, 409, 500)
+_CHANGE_ERRORS = error_responses(400, 401, 402, 403, 404, 409, 500)
+
+
+def _multipart_openapi(*, file_required: bool) -> dict[str, object]:
+    content = {"multipart/form-data": {"schema": multipart_schema(file_required=file_required)}}
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _accepted_response(access: NamespaceAccess, outcome: document_submission.SubmissionOutcome) -> DocumentAccepted:
+    access.count_usage(documents=int(outcome.has_new_content))
+    if outcome.error is not None:
+        raise BadRequestError("The metadata can't be accepted", outcome.error)
+    return DocumentAccepted(id=outcome.id, status=outcome.status)
+
+
+def _to_draft(item: BatchItem, task_type: TaskType | None, dreaming: Dreaming | None) -> DocumentDraft:
+    return DocumentDraft(
+        id=item.id,
+        content=item.content,
+        supporting_context=item.supporting_context,
+        metadata=item.metadata,
+        group=item.group,
+        date=item.date,
+        task_type=task_type,
+        dreaming=dreaming,
+    )
+
+
+@router.post("", tags=["Ingest"], responses=_INGEST_ERRORS)
+async def add(access: WriteAccess, body: DocumentBody) -> DocumentAccepted:
+    """Add a document, or append to an existing document with the same id."""
+    if problem := validate_content(body.content):
+        raise BadRequestError("The content can't be accepted", problem)
+    access.require_quota("documents")
+    outcomes = await document_submission.add_documents(
+        access.state, access.namespace, [_to_draft(body, body.task_type, body.dreaming)]
+    )
+    return _accepted_response(access, outcomes[0])
+
+
+@router.post(
+    "/batch", tags=["Ingest"], responses=error_responses(400, 401, 402, 403, 500), response_model_exclude_unset=True
+)
+async def add_batch(access: WriteAccess, body: BatchBody) -> BatchResponse:
+    """Add up to 600 documents with one write; a rejected document does not affect the others."""
+    problems = [validate_content(item.content) for item in body.documents]
+    valid = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
+    drafts = [_to_draft(item, body.task_type, body.dreaming) for item in valid]
+    access.require_quota("documents", len(drafts))
+    outcomes = await document_submission.add_documents(access.state, access.namespace, drafts) if drafts else []
+    access.count_usage(documents=sum(outcome.has_new_content for outcome in outcomes))
+    results = [BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None]
+    failed = [
+        _rejected_item(item.id or "", "content", problem)
+        for item, problem in zip(body.documents, problems, strict=True)
+        if problem is not None
+    ]
+    failed += [
+        _rejected_item(outcome.id, "metadata", outcome.error) for outcome in outcomes if outcome.error is not None
+    ]
+    return BatchResponse(results=results + failed, count=len(results), failed=len(failed))
+
+
+def _rejected_item(document_id: str, field: str, problem: str) -> BatchResult:
+    return BatchResult(id=document_id, status="error", error=f"The {field} can't be accepted", details=problem)
+
+
+@router.post("/file", tags=["Ingest"], responses=_INGEST_ERRORS, openapi_extra=_multipart_openapi(file_required=True))
+async def upload_file(request: Request, access: WriteAccess) -> DocumentAccepted:
+    """Add a file; its id is derived from its content."""
+    access.require_quota("documents")
+    draft = await multipart_upload.read_document_draft(request, access.state, file_required=True)
+    return _accepted_response(
+        access, (await document_submission.add_documents(access.state, access.namespace, [draft]))[0]
+    )
+
+
+@router.post(
+    "/file/{id:path}", tags=["Ingest"], responses=_CHANGE_ERRORS, openapi_extra=_multipart_openapi(file_required=True)
+)
+async def replace_with_file(request: Request, access: WriteAccess, id: DocumentPath) -> DocumentAccepted:
+    """Replace a document, its metadata and all other fields."""
+    await document_submission.require_document(access.state, access.namespace, id)
+    access.require_quota("documents")
+    draft = await multipart_upload.read_document_draft(request, access.state, file_required=True)
+    return _accepted_response(
+        access, await document_submission.replace_document(access.state, access.namespace, id, draft)
+    )
+
+
+async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -> DocumentAccepted:
+    """Change the given fields; metadata merges key by key."""
+    await document_submission.require_document(access.state, access.namespace, id)
+    draft = await multipart_upload.read_document_draft(request, access.state, file_required=False)
+    if draft.upload is not None:
+        access.require_quota("documents")
+    return _accepted_response(
+        access, await document_submission.patch_document(access.state, access.namespace, id, draft)
+    )
+
+
+router.add_api_route(
+    "/file/{id:path}",
+    update_file,
+    methods=["PATCH"],
+    tags=["Ingest"],
+    operation_id="patchNsByNamespaceDocumentFileById",
+    responses=_CHANGE_ERRORS,
+    openapi_extra=_multipart_openapi(file_required=False),
+    # Document ids may start with `file/`: a JSON patch of such a document has the same path.
+    route_class_override=MultipartRoute,
+)
+
+
+@router.get(
+    "/{id:path}",
+    tags=["Content Management"],
+    responses=error_responses(400, 401, 403, 404, 500),
+    response_model_exclude_unset=True,
+)
+async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -> DocumentResponse:
+    """Return a document as of the newest write."""
+    state = access.state
+    namespace = state.catalog.namespace(access.namespace)
+    rows = await state.documents.find_by_public_id(namespace.incarnations, [id]) if namespace else {}
+    row = rows.get(id)
+    if row is None:
+        raise NotFoundError("Document not found", f"There is no document {id[:100]!r} in {access.namespace}.")
+    answer = resource_presenter.document_response(row)
+    if "chunks" in include:
+        chunks = (await state.chunks.get([row.key])).get(row.key, [])
+        answer.chunks = [
+            resource_presenter.chunk_response(chunk, row) for chunk in sorted(chunks, key=lambda chunk: chunk.position)
+        ]
+    if "memories" in include:
+        memories = await state.memories.find_by_documents([row.key])
+        shown = [memory for memory in memories if memory.is_active]
+        answer.memories = [resource_presenter.memory_response(memory, {row.key: row}) for memory in shown]
+    return answer
+
+
+@router.patch("/{id:path}", tags=["Ingest"], responses=_CHANGE_ERRORS)
+async def update(access: WriteAccess, id: DocumentPath, body: DocumentPatch) -> DocumentAccepted:
+    """Replace the content if given; metadata merges key by key."""
+    if body.content is not None and (problem := validate_content(body.content)):
+        raise BadRequestError("The content can't be accepted", problem)
+    if body.content is not None:
+        access.require_quota("documents")
+    draft = DocumentDraft(**body.model_dump(exclude_unset=True))
+    return _accepted_response(
+        access, await document_submission.patch_document(access.state, access.namespace, id, draft)
+    )
+
+
+@router.delete("", tags=["Content Management"])
+async def delete(access: WriteAccess, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
+    """Delete documents with their chunks, and memories that no other document supports."""
+    count, unknown = await document_submission.delete_documents(access.state, access.namespace, body.ids)
+    access.add_audit_fields(count=count, ids=", ".join(body.ids))
+    return DeleteDocumentsResponse(count=count, errors=_unknown_documents(access.namespace, unknown))
+
+
+def _unknown_documents(namespace: str, ids: Sequence[str]) -> list[DeleteDocumentError]:
+    return [
+        DeleteDocumentError(id=document_id, error=f"There is no such document in {namespace}") for document_id in ids
+    ]

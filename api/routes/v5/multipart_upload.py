@@ -1,0 +1,141 @@
+"""Multipart forms with a file: read within bounds, validated like JSON bodies."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+from python_multipart.exceptions import FormParserError
+from starlette.datastructures import FormData, UploadFile
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from api.commands.document_submission import DocumentDraft
+from api.dependencies.app_state import AppState
+from api.errors.http_errors import BadRequestError, PayloadTooLargeError
+from schemas.base import Metadata
+from schemas.events import Upload
+from schemas.http.field_types import parse_metadata
+from schemas.http.v5.document_bodies import FileFormFields
+from schemas.limits import MAX_FILE_BYTES
+from schemas.strict_json import parse_json
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedForm:
+    """Parsed form: its fields, and the file if given."""
+
+    fields: FileFormFields
+    file: UploadFile | None
+
+
+async def read_document_draft(request: Request, state: AppState, *, file_required: bool) -> DocumentDraft:
+    """Read a form into a draft; the file is stored before this returns."""
+    raw = await read_form(request)
+    try:
+        return await to_document_draft(raw, state, file_required=file_required)
+    finally:
+        await raw.close()
+
+
+async def to_document_draft(raw: FormData, state: AppState, *, file_required: bool) -> DocumentDraft:
+    """Validate a form and store its file; the caller closes the form."""
+    form = _validate_form(raw, file_required=file_required)
+    upload = None if form.file is None else await _store_file(form.file, form.fields, state)
+    return DocumentDraft(
+        upload=upload,
+        supporting_context=form.fields.supporting_context,
+        metadata=_parse_json_object("metadata", form.fields.metadata),
+        group=_parse_json_object("group", form.fields.group),
+        date=form.fields.date,
+        task_type=form.fields.task_type,
+        dreaming=form.fields.dreaming,
+    )
+
+
+async def read_form(request: Request) -> FormData:
+    """Read a form within bounds; BadRequestError if it is none. The caller closes it."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "multipart/form-data":
+        raise BadRequestError("The body must be a form", "Send multipart/form-data with a part named `file`.")
+    try:
+        return await request.form(max_files=2, max_fields=20, max_part_size=1024 * 1024)
+    except FormParserError as error:
+        raise BadRequestError("The form can't be read", str(error)) from None
+    except UnicodeDecodeError:
+        raise BadRequestError("The form can't be read", "A field is not UTF-8.") from None
+    except HTTPException as error:
+        if error.status_code != 400:
+            raise
+        raise BadRequestError("The form can't be read", str(error.detail)) from None
+
+
+def _validate_form(raw: FormData, *, file_required: bool) -> ParsedForm:
+    items = raw.multi_items()
+    names = [name for name, _ in items]
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise _form_validation_error([("twice", (name,), "is given twice") for name in sorted(repeated)])
+    file = raw.get("file")
+    if file is not None and not isinstance(file, UploadFile):
+        raise _form_validation_error([("file", ("file",), "must be a file: a part with a filename")])
+    if file is None and file_required:
+        raise _form_validation_error([("missing", ("file",), "")])
+    if others := [name for name, value in items if isinstance(value, UploadFile) and name != "file"]:
+        raise _form_validation_error([("no_file", (name,), "must not be a file") for name in others])
+    return ParsedForm(_validate_fields({name: value for name, value in items if isinstance(value, str)}), file)
+
+
+def _validate_fields(values: Mapping[str, str]) -> FileFormFields:
+    try:
+        return FileFormFields.model_validate(dict(values))
+    except ValidationError as error:
+        raise _form_validation_error(
+            (problem["type"], problem["loc"], problem["msg"]) for problem in error.errors()
+        ) from None
+
+
+def _parse_json_object(name: str, value: str | None) -> Metadata | None:
+    if value is None:
+        return None
+    try:
+        return parse_metadata(parse_json(value.encode()))
+    except ValueError as error:
+        message = error.message() if isinstance(error, PydanticCustomError) else "must be a JSON object in a string"
+        raise _form_validation_error([("metadata", (name,), message)]) from None
+
+
+def _form_validation_error(problems: Iterable[tuple[str, tuple[Any, ...], str]]) -> RequestValidationError:
+    return RequestValidationError(
+        [{"type": kind, "loc": ("body", *loc), "msg": message, "input": None} for kind, loc, message in problems],
+        body={},
+    )
+
+
+async def _store_file(file: UploadFile, fields: FileFormFields, state: AppState) -> Upload:
+    size = file.size or 0
+    if size > MAX_FILE_BYTES:
+        raise PayloadTooLargeError(
+            "The file is too large",
+            f"It has {size} bytes; the limit is {MAX_FILE_BYTES} ({MAX_FILE_BYTES >> 20} MB).",
+        )
+    if size == 0:
+        raise BadRequestError("The file is empty", "Send a file with content.")
+    media_type = fields.mime_type or file.content_type or "application/octet-stream"
+    async with state.policies.upload_slots:
+        blob = await state.blobs.put(await file.read(), media_type)
+    return Upload(
+        blob=blob,
+        filename=_sanitize_filename(file.filename),
+        file_type=fields.file_type,
+        mime_type=fields.mime_type,
+    )
+
+
+def _sanitize_filename(filename: str | None) -> str | None:
+    """Return the last part of the name, without unprintable characters."""
+    if not filename:
+        return None
+    last = filename.replace("\\", "/").rpartition("/")[2]
+    return "".join(char for char in last if char.isprintable())[:255] or None

@@ -1,0 +1,111 @@
+"""Namespace routes: list, read, describe, delete and move."""
+
+from fastapi import APIRouter, Response
+
+from api.commands import namespace_settings
+from api.dependencies.authentication import (
+    AnyKey,
+    AuthenticatedCaller,
+    ReadAccess,
+    WriteAccess,
+    require_write_permission,
+)
+from api.dependencies.path_and_query_parameters import MoveTarget, NameQuery, PageLimit, PageNumber
+from api.presenters import resource_presenter
+from api.routes.contract_route import ContractRoute, error_responses
+from schemas.http.field_types import Omittable
+from schemas.http.pagination import paginate
+from schemas.http.v5.namespace_bodies import (
+    NamespaceDeleted,
+    NamespaceDetails,
+    NamespaceMoveQueued,
+    NamespacePatch,
+    NamespacesResponse,
+)
+
+router = APIRouter(route_class=ContractRoute, tags=["Namespaces"])
+
+_LIST_ERRORS = error_responses(400, 401, 403, 500)
+_ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
+
+
+@router.get("/ns", responses=_LIST_ERRORS)
+async def list_ns(
+    caller: AnyKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
+) -> NamespacesResponse:
+    """List the namespaces that the key may read, newest first."""
+    return await _namespace_page(caller, page, limit, q)
+
+
+@router.get("/namespaces", responses=_LIST_ERRORS)
+async def list_namespaces(
+    caller: AnyKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
+) -> NamespacesResponse:
+    """List namespaces; the same operation as /ns."""
+    return await _namespace_page(caller, page, limit, q)
+
+
+async def _namespace_page(caller: AuthenticatedCaller, page: int, limit: int, q: str | None) -> NamespacesResponse:
+    name_part = (q or "").lower()
+    rows = [
+        row
+        for row in namespace_settings.readable_namespaces(caller.state, caller.principal)
+        if name_part in row.name.lower()
+    ]
+    shown = rows[(page - 1) * limit : page * limit]
+    incarnations = [incarnation for row in shown for incarnation in row.incarnations]
+    documents = caller.state.documents.count_by_incarnation(incarnations)
+    memories = caller.state.memories.count_by_incarnation(incarnations)
+    return NamespacesResponse(
+        namespaces=[
+            resource_presenter.listed_namespace_response(
+                row,
+                sum(documents.get(incarnation, 0) for incarnation in row.incarnations),
+                sum(memories.get(incarnation, 0) for incarnation in row.incarnations),
+            )
+            for row in shown
+        ],
+        pagination=paginate(page, limit, len(rows)),
+    )
+
+
+@router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
+async def get(access: ReadAccess) -> NamespaceDetails:
+    """Return a namespace's settings."""
+    return resource_presenter.namespace_response(namespace_settings.require_namespace(access.state, access.namespace))
+
+
+@router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
+async def update(access: WriteAccess, body: NamespacePatch) -> NamespaceDetails:
+    """Set or clear the namespace's supporting context."""
+    row = await namespace_settings.set_supporting_context(access.state, access.namespace, body.supporting_context)
+    return resource_presenter.namespace_response(row)
+
+
+@router.delete(
+    "/ns/{namespace}",
+    response_model=NamespaceDeleted | NamespaceMoveQueued,
+    responses={
+        202: {"model": NamespaceMoveQueued, "description": ""},
+        **error_responses(400, 401, 403, 404, 409, 500),
+    },
+)
+async def delete(
+    response: Response,
+    access: WriteAccess,
+    moveTo: Omittable[MoveTarget] = None,  # noqa: N803 - the contract's name
+) -> NamespaceDeleted | NamespaceMoveQueued:
+    """Delete the namespace, or move its content to another namespace."""
+    if moveTo is None:
+        counts = await namespace_settings.delete_namespace(access.state, access.namespace)
+        access.add_audit_fields(documents=counts.documents, memories=counts.memories)
+        return NamespaceDeleted(
+            status="deleted",
+            namespace=access.namespace,
+            deleted_documents_count=counts.documents,
+            deleted_memories_count=counts.memories,
+        )
+    require_write_permission(access.principal, moveTo)
+    operation = await namespace_settings.request_move(access.state, access.namespace, moveTo)
+    response.status_code = 202
+    return NamespaceMoveQueued(status="queued", operation_id=operation, namespace=access.namespace, move_to=moveTo)

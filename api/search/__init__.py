@@ -1,0 +1,1 @@
+"""Search and profile queries: query rewriting, ranking, reranking."""

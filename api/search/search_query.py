@@ -1,0 +1,269 @@
+"""Search endpoint logic: from the request body to ranked results in the response format."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import lru_cache
+from time import perf_counter
+from typing import Any, Protocol
+
+from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank
+from api.search.query_variants import (
+    MAX_REWRITTEN_QUERY_CHARS,
+    QueryVariant,
+    QueryVariantBuilder,
+    merge_variant_hits,
+)
+from api.search.semantic_delete import matching_memories
+from pipeline.columns import from_microseconds
+from pipeline.index.namespace_index import NamespaceIndex
+from pipeline.index.namespace_index_cache import NamespaceIndexCache
+from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query
+from pipeline.index.ranking.search_request_and_hits import (
+    ALL_KINDS,
+    Hit,
+    RelatedHit,
+    RelatedMemories,
+    RowKind,
+    SearchRequest,
+)
+from pipeline.index.segments.document_store import StoredDocument
+from pipeline.ports import Clock, Embedder, MemoryTable, QueryRewriter, Reranker, WordVectors
+from pipeline.rows import MemoryRow, NamespaceRow
+from schemas.base import format_timestamp
+from schemas.http.v5.memory_bodies import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
+from schemas.http.v5.search_bodies import (
+    SearchBody,
+    SearchIncluded,
+    SearchMode,
+    SearchRelated,
+    SearchResponse,
+    SearchResult,
+    SearchSystem,
+)
+from schemas.limits import MAX_FORGET_IDS
+
+RERANK_DEPTH = 50
+RERANK_THRESHOLD_FACTOR = 0.7
+"""Number of results that are reranked, and the share of the threshold from which they qualify."""
+_TIMESTAMP_CACHE_SIZE = 4_096
+"""Times lately shown: those of what came together are the same."""
+SEMANTIC_DELETE_THRESHOLD = 0.03
+"""Minimum similarity of candidates for semantic deletion."""
+_KINDS: Mapping[SearchMode, tuple[RowKind, ...]] = {
+    "hybrid": ALL_KINDS,
+    "memories": ("memory",),
+    "chunks": ("chunk",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SearchModels:
+    """Models for queries. `reranker` None: rerank offline; `rewriter` None: rewrite by rules only."""
+
+    embedder: Embedder
+    reranker: Reranker | None = None
+    rewriter: QueryRewriter | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SearchContext:
+    """Incarnation and day (UTC) of a search. `explain`: hits carry their score contributions."""
+
+    incarnation: str
+    today: date
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOutcome:
+    """The results of a question, each of the hit at the same place."""
+
+    hits: list[Hit]
+    results: list[SearchResult]
+
+
+class NamespaceSearch(Protocol):
+    """Search in an existing namespace in its current state."""
+
+    async def __call__(self, namespace: NamespaceRow, body: SearchBody, *, explain: bool = False) -> SearchOutcome: ...
+
+
+async def answer_search(run_search: NamespaceSearch, namespace: NamespaceRow, body: SearchBody) -> SearchResponse:
+    """The results of a search in a namespace that exists, best first."""
+    started = perf_counter()
+    found = await run_search(namespace, body)
+    return SearchResponse(results=found.results, search_time=elapsed_milliseconds(started))
+
+
+async def search_namespace(
+    cache: NamespaceIndexCache,
+    models: SearchModels,
+    clock: Clock,
+    namespace: NamespaceRow,
+    body: SearchBody,
+    *,
+    explain: bool = False,
+) -> SearchOutcome:
+    """Implement `NamespaceSearch` with the namespace index."""
+    asked = SearchContext(namespace.incarnations[0], clock.now().date(), explain)
+    return await search_index(await cache.open(namespace), models, body, asked)
+
+
+async def search_index(
+    index: NamespaceIndex, models: SearchModels, body: SearchBody, context: SearchContext
+) -> SearchOutcome:
+    """Run a search in an index; results are best first."""
+    request = replace(_to_search_request(body), explain=context.explain)
+    asked = await _query_variants(index, models, body, request, context)
+    if body.rerank == "none":
+        hits = merge_variant_hits(asked, [await index.search(way.query, request) for way in asked], body.limit)
+    else:
+        hits = await _search_and_rerank(index, asked, request, body=body, models=models)
+    relatives = await _related_memories(index, hits, body)
+    results = [_to_search_result(hit, relatives.get(hit.id), documents=body.include.documents) for hit in hits]
+    return SearchOutcome(hits, results)
+
+
+def elapsed_milliseconds(started: float) -> float:
+    """Milliseconds since a `perf_counter` reading."""
+    return round((perf_counter() - started) * 1000, 3)
+
+
+async def semantic_delete_candidates(
+    cache: NamespaceIndexCache,
+    embedder: Embedder,
+    memories: MemoryTable,
+    namespace: NamespaceRow,
+    description: str,
+) -> Sequence[MemoryRow]:
+    """Memories that a description means, best first."""
+    index = await cache.open(namespace)
+    request = SearchRequest(kinds=("memory",), limit=MAX_FORGET_IDS, threshold=SEMANTIC_DELETE_THRESHOLD)
+    question = await analyze_query(index, embedder, description)
+    vectors = embedder if isinstance(embedder, WordVectors) else None
+    hits = matching_memories(question, description, await index.search(question, request), vectors)
+    rows = await memories.get([hit.id for hit in hits])
+    return [rows[hit.id][0] for hit in hits if rows.get(hit.id)]
+
+
+def _to_search_request(body: SearchBody) -> SearchRequest:
+    return SearchRequest(
+        kinds=_KINDS[body.search_mode],
+        limit=body.limit,
+        threshold=body.threshold,
+        filter=body.filter,
+        include_forgotten=body.include.forgotten,
+    )
+
+
+async def _query_variants(
+    index: NamespaceIndex,
+    models: SearchModels,
+    body: SearchBody,
+    request: SearchRequest,
+    context: SearchContext,
+) -> list[QueryVariant]:
+    """The query as it is, or the ways in which it is asked where that was asked for."""
+    query = body.query[:MAX_QUERY_CHARS]
+    if not body.rewrite_query or len(query) > MAX_REWRITTEN_QUERY_CHARS:
+        return [QueryVariant(query, await analyze_query(index, models.embedder, query))]
+    rewriting = QueryVariantBuilder(index, models.embedder, request, context.today)
+    if models.rewriter is None:
+        return await rewriting.build_all(query)
+    # The rules need no model, and the model does not wait for them.
+    others, found = await asyncio.gather(
+        models.rewriter.rewrite(context.incarnation, query, context.today), rewriting.build_all(query)
+    )
+    return [*found, *[await rewriting.build(text, context.today) for text in others]]
+
+
+async def _search_and_rerank(
+    index: NamespaceIndex,
+    variants: Sequence[QueryVariant],
+    request: SearchRequest,
+    *,
+    body: SearchBody,
+    models: SearchModels,
+) -> list[Hit]:
+    """Search for more results with a lower threshold, rerank them, and cut to the requested number."""
+    wider = replace(request, limit=max(body.limit, RERANK_DEPTH), threshold=body.threshold * RERANK_THRESHOLD_FACTOR)
+    vectors = models.embedder if isinstance(models.embedder, WordVectors) else None
+    found = []
+    for way in variants:
+        hits = await index.search(way.query, wider)
+        found.append(await asyncio.to_thread(rerank, way.query, way.text, hits, vectors))
+    hits = [hit for hit in merge_variant_hits(variants, found, wider.limit) if hit.similarity >= body.threshold]
+    if models.reranker is not None:
+        first, rest = hits[:RERANK_DEPTH], hits[RERANK_DEPTH:]
+        order = await models.reranker.rerank(variants[0].text, [hit.text for hit in first])
+        hits = hits if order is None else [*assign_scores_by_rank(variants[0].query, first, order), *rest]
+    if body.rerank == "aggregate":
+        hits = deduplicate(hits)
+    return hits[: body.limit]
+
+
+async def _related_memories(index: NamespaceIndex, hits: Sequence[Hit], body: SearchBody) -> dict[str, RelatedMemories]:
+    ids = [hit.id for hit in hits if hit.kind == "memory"]
+    if not body.include.related or not ids:
+        return {}
+    return await index.related_memories(ids, body.filter, include_forgotten=body.include.forgotten)
+
+
+def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, documents: bool) -> SearchResult:
+    text: dict[str, Any] = {"memory": hit.text} if hit.kind == "memory" else {"chunk": hit.text}
+    included: dict[str, Any] = {}
+    if related_memories is not None:
+        included["related"] = _to_search_related(related_memories)
+    if documents and hit.document.id:
+        included["document"] = _to_document_ref(hit.document)
+    if included:
+        text["included"] = SearchIncluded(**included)
+    return SearchResult(
+        id=hit.id,
+        metadata=hit.document.parsed_metadata(),
+        similarity=hit.similarity,
+        is_latest=hit.is_latest,
+        is_inference=hit.is_inference,
+        system=SearchSystem(updated_at=_format_timestamp(hit.updated_at), created_at=_format_timestamp(hit.created_at)),
+        **text,
+    )
+
+
+def _to_search_related(related_memories: RelatedMemories) -> SearchRelated:
+    return SearchRelated(
+        parents=[_to_related_memory(memory) for memory in related_memories.parents],
+        children=[_to_related_memory(memory) for memory in related_memories.children],
+        siblings=[_to_related_memory(memory) for memory in related_memories.siblings],
+    )
+
+
+def _to_related_memory(hit: RelatedHit) -> RelatedMemory:
+    return RelatedMemory(
+        id=hit.id,
+        relation=hit.relation,
+        version=hit.version,
+        memory=hit.text,
+        metadata=hit.document.parsed_metadata(),
+        system=RelatedSystem(updated_at=_format_timestamp(hit.updated_at)),
+    )
+
+
+def _to_document_ref(document: StoredDocument) -> DocumentRef:
+    return DocumentRef(
+        id=document.id,
+        title=document.title or None,
+        type=document.type or None,
+        metadata=document.parsed_metadata(),
+        summary=document.summary or None,
+        system=DocumentRefSystem(
+            created_at=_format_timestamp(document.created_at),
+            updated_at=_format_timestamp(document.updated_at),
+        ),
+    )
+
+
+@lru_cache(maxsize=_TIMESTAMP_CACHE_SIZE)
+def _format_timestamp(microseconds: int) -> str:
+    return format_timestamp(from_microseconds(microseconds))

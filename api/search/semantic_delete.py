@@ -1,0 +1,96 @@
+"""Selection of the memories that a description means, strict enough to delete them."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.index.ranking.analyzed_query import AnalyzedQuery
+from pipeline.index.ranking.search_request_and_hits import Hit
+from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER
+from pipeline.ports import WordVectors
+from pipeline.text.analyzer import content_words, detect_language, is_unspaced_script, term_hash, terms, words
+
+MIN_COMBINED_SCORE = 1.05
+"""The share of the description that a memory has, and their cosine, together: chosen, as the others, on the
+open half of `tests/data/forgetting` (docs/benchmarks.md)."""
+MIN_TERM_SHARE = 0.55
+"""Minimum term share at any cosine: half is too little, because one name of two words has it."""
+MIN_TERM_SHARE_WITHOUT_VECTORS = 0.75
+"""The share by itself, without vectors, and in scripts without spaces, where all cosines are high."""
+MIN_WORD_SIMILARITY = 0.3
+"""Cosine from which a word stands for another: favorite and favourite have 0.71, car and Volvo 0.26."""
+_FIRST_PERSON = frozenset({"i", "my", "me", "mine"})
+_HIRAGANA_RUN = re.compile("[\u3040-\u309f]+")
+"""Hiragana, which most Japanese sentences have in common."""
+_POSSESSIVE_SUBJECT = re.compile(rf"{DEFAULT_SPEAKER}'s (?P<who>.+?) (?:is|was|has|had|\w+s|\w+ed) ")
+
+
+@dataclass(frozen=True, slots=True)
+class _DescriptionTerm:
+    """A term of the description, its weight in the namespace, and the word it is, where it is a whole one."""
+
+    term: str
+    weight: float
+    word: str | None
+
+
+def matching_memories(
+    query: AnalyzedQuery, description: str, hits: Sequence[Hit], vectors: WordVectors | None
+) -> list[Hit]:
+    """Keep the hits that the description means, in their order."""
+    description_words = words(description)
+    language = detect_language(description_words, description)
+    asked = list(_description_terms(query, description_words, language))
+    by_words = vectors is None or any(term.word is None for term in asked)
+    found = []
+    for hit in hits:
+        share = _matched_weight_share(asked, hit.text, language, vectors)
+        cosine = 0.0 if by_words else float(np.vecdot(hit.vector, query.vector))
+        enough = (
+            share >= MIN_TERM_SHARE_WITHOUT_VECTORS
+            if by_words
+            else share >= MIN_TERM_SHARE and share + cosine >= MIN_COMBINED_SCORE
+        )
+        if enough and not (
+            _FIRST_PERSON.intersection(description_words) and _is_about_someone_else(hit.text, asked, language, vectors)
+        ):
+            found.append(hit)
+    return found
+
+
+def _description_terms(query: AnalyzedQuery, folded_words: Iterable[str], language: str) -> Iterable[_DescriptionTerm]:
+    for word in dict.fromkeys(folded_words):
+        for term in terms(word, language):
+            if not _HIRAGANA_RUN.fullmatch(term):
+                weight = query.term_weights.weights.get(term_hash(term), 0.0)
+                yield _DescriptionTerm(term, weight, None if is_unspaced_script(word) else word)
+
+
+def _matched_weight_share(
+    description_terms: Sequence[_DescriptionTerm], text: str, language: str, vectors: WordVectors | None
+) -> float:
+    """The share of the description's weight that the text has in the same or similar words."""
+    text_terms = set(terms(text, language))
+    total = sum(term.weight for term in description_terms)
+    had = sum(term.weight for term in description_terms if term.term in text_terms)
+    others = [term for term in description_terms if term.term not in text_terms and term.word is not None]
+    text_words = content_words(words(text))
+    if vectors is not None and others and text_words:
+        term_vectors = vectors.word_vectors([term.word for term in others if term.word is not None])
+        likest = np.vecdot(term_vectors[:, None], vectors.word_vectors(text_words)[None]).max(axis=1)
+        had += sum(
+            term.weight * like
+            for term, like in zip(others, likest.tolist(), strict=True)
+            if like >= MIN_WORD_SIMILARITY
+        )
+    return had / total if total else 0.0
+
+
+def _is_about_someone_else(
+    text: str, description_terms: Sequence[_DescriptionTerm], language: str, vectors: WordVectors | None
+) -> bool:
+    """`User's sister lives in Rome` is not where "I" live: whoever it is about is not in the description."""
+    owned = _POSSESSIVE_SUBJECT.match(text)
+    return owned is not None and not _matched_weight_share(description_terms, owned["who"], language, vectors)

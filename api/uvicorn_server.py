@@ -1,0 +1,116 @@
+"""uvicorn with the service's settings, start callback and signal handling."""
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+
+import uvicorn
+from fastapi import FastAPI
+
+log = logging.getLogger(__name__)
+
+LISTEN_BACKLOG = 2048
+KEEP_ALIVE_SECONDS = 75
+GRACEFUL_SHUTDOWN_SECONDS = 10
+
+
+def open_listener(host: str, port: int) -> socket.socket:
+    """Open a listening socket; port 0 takes a free one.
+
+    Raises:
+        OSError: the address is taken or not available.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    if os.name != "nt":  # where it would let two services listen on one port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind((host, port))
+    listener.set_inheritable(False)
+    return listener
+
+
+def listener_url(listener: socket.socket, host: str) -> str:
+    """Return the listener's URL."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listener.getsockname()[1]}"
+
+
+class _CallbackServer(uvicorn.Server):
+    """uvicorn server that calls back when it is ready and leaves signals to `serve`."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_start = started
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._on_start()
+
+
+async def serve(
+    app: FastAPI,
+    listener: socket.socket,
+    on_started: Callable[[], None],
+    *,
+    log_level: str,
+    trusted_proxies: Sequence[str] = (),
+) -> None:
+    """Serve requests until SIGINT, SIGTERM or cancellation; open requests get 10 s to finish.
+
+    `trusted_proxies`: addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed.
+
+    A second signal ends the process at once, as kill -9 would; no acknowledged write is lost.
+    """
+    config = uvicorn.Config(
+        app,
+        # The command prints its own, shorter messages for start and stop.
+        log_level="warning" if log_level == "info" else log_level,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(trusted_proxies),
+        forwarded_allow_ips=list(trusted_proxies),
+        backlog=LISTEN_BACKLOG,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
+    )
+    server = _CallbackServer(config, on_started)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        _on_signal(loop, number, partial(_handle_shutdown_signal, server, number))
+    serving = asyncio.ensure_future(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await serving
+        raise
+
+
+def _on_signal(loop: asyncio.AbstractEventLoop, number: int, handler: Callable[[], None]) -> None:
+    """Call a handler in the event loop when a signal arrives."""
+    try:
+        loop.add_signal_handler(number, handler)
+    except NotImplementedError:  # the event loops of Windows
+        signal.signal(number, lambda *_: loop.call_soon_threadsafe(handler))
+
+
+def _handle_shutdown_signal(server: uvicorn.Server, number: int) -> None:
+    if server.should_exit:
+        log.warning("Second signal: exiting at once, without waiting for open requests.")
+        os._exit(128 + number)
+    log.info(
+        "Shutting down: open requests get %d seconds. Send another signal to exit at once.",
+        GRACEFUL_SHUTDOWN_SECONDS,
+    )
+    server.handle_exit(number, None)

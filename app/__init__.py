@@ -1,0 +1,1 @@
+"""Composition, life cycle, command line and replay of the service."""

@@ -1,0 +1,210 @@
+"""`recollect export` and `import`: namespaces or a whole deployment as files, streamed line by line."""
+
+import json
+import tarfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.progress import Progress
+
+from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog
+from app.cli.remote_service import Key, RemoteService, Url
+from schemas.export_format import FORMAT_VERSION, Manifest
+
+EXPORT_EXAMPLES = examples_epilog(
+    "recollect export alice bob backup",
+    "recollect export --all backup.tar",
+    "recollect export alice a.tar --json",
+)
+IMPORT_EXAMPLES = examples_epilog("recollect import backup", "recollect import backup.tar --json")
+MANIFEST_FILE = "manifest.json"
+SETTINGS_FILE = "settings.jsonl"
+BATCH_LINES = 100
+BATCH_BYTES = 8 * 1024 * 1024
+
+
+def export(
+    chosen: Annotated[list[str], typer.Argument(help="Namespaces, then a folder, or a file ending in .tar.")],
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Every namespace, the settings and keys.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Overwrite a .tar file without asking.")] = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Write namespaces, or the whole deployment, to a folder or a .tar file."""
+    *names, target = chosen
+    if everything == bool(names):
+        raise error_exit("Name namespaces, or give --all, and then the folder or file to write.", ExitCode.USAGE)
+    if target.endswith(".tar") and Path(target).exists() and not yes:
+        confirm(f"{target} is there already. Overwrite it?")
+    service = RemoteService.from_options(url, key)
+    with _export_target(Path(target)) as folder:
+        total = _export_namespaces(service, folder, None if everything else names)
+    if as_json:
+        emit({"documents": total, "target": target}, as_json=True)
+    else:
+        typer.echo(f"{total} documents written to {target}", err=True)
+
+
+def import_archive(
+    source: Annotated[Path, typer.Argument(exists=True, help="A folder or .tar file that `export` wrote.")],
+    *,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Import an export into this deployment; importing it again changes nothing."""
+    service = RemoteService.from_options(url, key)
+    with _import_source(source) as folder:
+        _check_manifest(folder / MANIFEST_FILE)
+        counts = dict.fromkeys(("documents", "memories", "settings", "unchanged"), 0)
+        files = [folder / SETTINGS_FILE, *sorted((folder / "namespaces").glob("*.jsonl"))]
+        present = [file for file in files if file.exists()]
+        with _progress_bar("Importing", sum(file.stat().st_size for file in present)) as advance:
+            for file in present:
+                _upload_file(service, folder, file, counts, advance)
+    if as_json:
+        emit(counts, as_json=True)
+        return
+    accepted = f"{counts['documents']} documents and {counts['memories']} memories accepted"
+    typer.echo(f"{accepted}, {counts['unchanged']} documents were here already", err=True)
+
+
+def _export_namespaces(service: RemoteService, folder: Path, names: list[str] | None) -> int:
+    (folder / "namespaces").mkdir(parents=True, exist_ok=True)
+    if names is None:
+        _download_lines(service, folder / SETTINGS_FILE, {})
+        lines = map(json.loads, (folder / SETTINGS_FILE).read_bytes().splitlines())
+        names = [line["name"] for line in lines if line["kind"] == "namespace"]
+    total = 0
+    with _progress_bar("Exporting", len(names)) as advance:
+        for name in names:
+            file = folder / "namespaces" / f"{name}.jsonl"
+            total += _download_lines(service, file, {"namespace": name})
+            _download_blobs(service, folder, file)
+            advance(1)
+    manifest = Manifest(written_by=f"recollect {version('recollect')}", at=datetime.now(UTC))
+    # Written last, so that an interrupted export has no manifest.
+    (folder / MANIFEST_FILE).write_text(manifest.model_dump_json(indent=2) + "\n")
+    return total
+
+
+def _download_lines(service: RemoteService, file: Path, query: dict[str, Any]) -> int:
+    """Write the exported lines to a file; return the number of documents, which the last line holds."""
+    last = b""
+    with file.open("wb") as out:
+        for line in service.stream_lines("/admin/export", params=query):
+            last = line
+            out.write(line + b"\n")
+    end = json.loads(last or b"{}")
+    if end.get("kind") != "end":
+        raise error_exit(f"The service stopped while it wrote {file.name}. Export again.")
+    return int(end["documents"])
+
+
+def _download_blobs(service: RemoteService, folder: Path, file: Path) -> None:
+    with file.open("rb") as lines:
+        for line in lines:
+            for digest in _blob_digests(line):
+                blob = _blob_path(folder, digest)
+                if not blob.exists():
+                    blob.parent.mkdir(parents=True, exist_ok=True)
+                    blob.write_bytes(service.fetch_bytes(f"/admin/blobs/{digest}"))
+
+
+def _upload_file(
+    service: RemoteService, folder: Path, file: Path, counts: dict[str, int], advance: Callable[[int], None]
+) -> None:
+    for batch in _batches(file):
+        for line in batch:
+            for digest in _blob_digests(line):
+                blob = _blob_path(folder, digest)
+                if not blob.exists():
+                    raise error_exit(f"{blob} is missing: {file.name} refers to it.")
+                service.request("POST", "/admin/blobs", content=blob.read_bytes())
+        answer = service.request("POST", "/admin/import", content=b"".join(batch))
+        for name in counts:
+            counts[name] += answer[name]
+        advance(sum(map(len, batch)))
+
+
+def _batches(file: Path) -> Iterator[list[bytes]]:
+    batch: list[bytes] = []
+    size = 0
+    with file.open("rb") as lines:
+        for line in filter(bytes.strip, lines):
+            if batch and (len(batch) == BATCH_LINES or size + len(line) > BATCH_BYTES):
+                yield batch
+                batch, size = [], 0
+            batch.append(line)
+            size += len(line)
+    if batch:
+        yield batch
+
+
+def _blob_digests(line: bytes) -> list[str]:
+    """List the blobs that a line refers to."""
+    document = json.loads(line)
+    blobs = ((document.get(field) or {}).get("blob") for field in ("source", "upload"))
+    return [blob["sha256"] for blob in blobs if blob]
+
+
+def _blob_path(folder: Path, digest: str) -> Path:
+    return folder / "blobs" / digest[:2] / digest[2:]
+
+
+def _check_manifest(file: Path) -> None:
+    if not file.exists():
+        raise error_exit(f"{file} is missing: this is no export, or an interrupted one.")
+    try:
+        manifest = Manifest.model_validate_json(file.read_text())
+    except ValidationError as error:
+        raise error_exit(f"{file} is no manifest of an export: {error.errors()[0]['msg']}") from error
+    if manifest.version > FORMAT_VERSION:
+        raise error_exit(f"This export has format {manifest.version}; this version reads up to {FORMAT_VERSION}.")
+
+
+@contextmanager
+def _progress_bar(description: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on standard error; yields the function that advances it."""
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        task = bars.add_task(description, total=total)
+        yield lambda amount: bars.advance(task, amount)
+
+
+@contextmanager
+def _export_target(target: Path) -> Iterator[Path]:
+    """Yield the folder to write to; packed into one file at the end if the target is a .tar file."""
+    if target.suffix != ".tar":
+        if target.exists() and (not target.is_dir() or any(target.iterdir())):
+            raise error_exit(f"{target} is there already. Give a new or empty folder.")
+        yield target
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:
+        yield Path(folder)
+        with tarfile.open(target, "w") as tar:
+            tar.add(folder, arcname=".")
+
+
+@contextmanager
+def _import_source(source: Path) -> Iterator[Path]:
+    if source.is_dir():
+        yield source
+        return
+    with TemporaryDirectory(dir=source.parent, prefix=".import-") as folder:
+        try:
+            with tarfile.open(source) as tar:
+                tar.extractall(folder, filter="data")
+        except tarfile.TarError as error:
+            raise error_exit(f"{source} can't be read: {error}") from error
+        yield Path(folder)

@@ -1,0 +1,159 @@
+"""`recollect connectors`: their runs, schedules and credentials."""
+
+from base64 import urlsafe_b64encode
+from secrets import token_bytes
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from app.cli.conventions import JsonOption, emit, error_exit, examples_epilog
+from app.cli.remote_service import Key, RemoteService, Url
+
+connectors = typer.Typer(no_args_is_help=True, help="Sources that namespaces are synchronized with.")
+
+_MIN_TABLE_WIDTH = 160
+Connector = Annotated[str, typer.Argument(help="The id of a connector.")]
+
+
+@connectors.command(
+    name="list", epilog=examples_epilog("recollect connectors list", "recollect connectors list --json")
+)
+def list_connectors(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+    """List connectors with the state of their newest run."""
+    found = RemoteService.from_options(url, key).request("GET", "/admin/connectors")["connectors"]
+    if as_json or not found:
+        emit(found, as_json=as_json, empty="connectors")
+        return
+    names = ("Id", "Provider", "Namespace", "Account", "Documents", "Run", "Processed", "Failed", "Error")
+    table = Table(*names, box=None, pad_edge=False)
+    for column in table.columns:
+        column.overflow = "fold"
+    table.columns[0].no_wrap = True
+    for connector in found:
+        table.add_row(*map(escape, _table_row(connector)))
+    # A narrow terminal shall break lines and not ids, which people copy.
+    Console(width=max(Console().width, _MIN_TABLE_WIDTH)).print(table)
+
+
+@connectors.command(
+    epilog=examples_epilog("recollect connectors sync con_81ab", "recollect connectors sync con_81ab --full")
+)
+def sync(
+    connector: Connector,
+    *,
+    full: Annotated[bool, typer.Option(help="List every item, also those already synchronized.")] = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Start a run of a connector now."""
+    answer = RemoteService.from_options(url, key).request(
+        "POST", f"/admin/connectors/{connector}/sync", json={"full": full}
+    )
+    emit(answer, answer["run"]["id"], as_json=as_json)
+
+
+@connectors.command(
+    epilog=examples_epilog("recollect connectors schedule con_81ab 1.5", "recollect connectors schedule con_81ab")
+)
+def schedule(
+    connector: Connector,
+    hours: Annotated[float | None, typer.Argument(help="Hours between runs; default: the service's setting.")] = None,
+    *,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Set how often a connector runs on its own."""
+    path = f"/admin/connectors/{connector}/schedule"
+    body = {} if hours is None else {"syncIntervalHours": hours}
+    emit(RemoteService.from_options(url, key).request("PUT", path, json=body), as_json=as_json)
+
+
+@connectors.command(epilog=examples_epilog("recollect connectors check con_81ab", "recollect connectors check"))
+def check(
+    connector: Annotated[str | None, typer.Argument(help="The id of a connector; default: all.")] = None,
+    *,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Ask providers whether the credentials of connectors work."""
+    service = RemoteService.from_options(url, key)
+    listed = [] if connector else service.request("GET", "/admin/connectors")["connectors"]
+    ids = [connector] if connector else [each["id"] for each in listed if each["status"] != "removed"]
+    answers = {id_: service.request("POST", f"/admin/connectors/{id_}/check") for id_ in ids}
+    lines = (f"{id_} {'works' if answer['ok'] else answer['message']}" for id_, answer in answers.items())
+    emit(answers, *lines, as_json=as_json, empty="connectors")
+    if failing := [id_ for id_, answer in answers.items() if not answer["ok"]]:
+        raise error_exit(f"{len(failing)} of {len(ids)} connectors do not work: {', '.join(failing)}.")
+
+
+@connectors.command(
+    epilog=examples_epilog(
+        "recollect connectors reconnect con_81ab",
+        "recollect connectors reconnect con_81ab --api-key grn_new",
+    )
+)
+def reconnect(
+    connector: Connector,
+    *,
+    api_key: Annotated[str | None, typer.Option(help="New API key (Granola).")] = None,
+    access_key_id: Annotated[str | None, typer.Option(help="New access key id (S3).")] = None,
+    secret_access_key: Annotated[str | None, typer.Option(help="New secret access key (S3).")] = None,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Give a connector new credentials, or print the link at which a user authorizes it anew."""
+    given = {"apiKey": api_key, "accessKeyId": access_key_id, "secretAccessKey": secret_access_key}
+    body = {name: value for name, value in given.items() if value is not None}
+    answer = RemoteService.from_options(url, key).request("POST", f"/admin/connectors/{connector}/reconnect", json=body)
+    emit(answer, answer["authorizationUrl"] or "The new credentials work, and a run has begun.", as_json=as_json)
+
+
+@connectors.command(epilog=examples_epilog("recollect connectors handshakes"))
+def handshakes(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+    """Show the verification tokens that providers sent to /webhooks, for their settings pages."""
+    answer = RemoteService.from_options(url, key).request("GET", "/admin/connectors")
+    tokens = answer["verificationTokens"]
+    lines = (f"{provider} {token}" for provider, token in tokens.items())
+    emit(tokens, *lines, as_json=as_json, empty="verification tokens")
+
+
+@connectors.command(name="rotate-credentials", epilog=examples_epilog("recollect connectors rotate-credentials"))
+def rotate_credentials(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+    """Encrypt every credential with the newest key of RECOLLECT_SECRET_KEY; then older keys can go."""
+    answer = RemoteService.from_options(url, key).request("POST", "/admin/connectors/rotate-credentials")
+    emit(answer, f"{answer['rotated']} credentials were encrypted again.", as_json=as_json)
+    if answer["unreadable"]:
+        raise error_exit(
+            f"No key decrypts the credentials of {', '.join(answer['unreadable'])}: add the key that"
+            " encrypted them to RECOLLECT_SECRET_KEY, or connect again."
+        )
+
+
+@connectors.command(name="key", epilog=examples_epilog("recollect connectors key"))
+def make_key(*, as_json: JsonOption = False) -> None:
+    """Create a key for RECOLLECT_SECRET_KEY, which encrypts the credentials of connectors."""
+    key = urlsafe_b64encode(token_bytes(32)).decode()
+    emit({"key": key}, key, as_json=as_json)
+
+
+def _table_row(connector: dict[str, Any]) -> list[str]:
+    run = connector["run"] or {}
+    states = (connector["status"] if connector["status"] != "active" else "", run.get("status", ""))
+    return [
+        connector["id"],
+        connector["provider"],
+        connector["namespace"] or "",
+        connector["account"] or "",
+        f"{connector['documents']}/{connector['documentLimit']}",
+        " ".join(filter(None, states)),
+        str(run.get("processed", "")),
+        str(run.get("failed", "")),
+        run.get("error") or "",
+    ]

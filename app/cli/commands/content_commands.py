@@ -1,0 +1,197 @@
+"""Commands for what a namespace holds: `get`, `list`, `forget`, `delete`, `namespaces` and `profile`."""
+
+from typing import Annotated, Literal
+
+import typer
+from rich.markup import escape
+from rich.table import Column, Table
+
+from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog, pluralize
+from app.cli.remote_service import PAGE_SIZE, JsonObject, Key, RemoteService, Url
+
+GET_EXAMPLES = examples_epilog("recollect get alice diary", "recollect get alice diary --json")
+LIST_EXAMPLES = examples_epilog("recollect list alice", "recollect list alice documents --limit 5 --json")
+FORGET_EXAMPLES = examples_epilog(
+    "recollect forget alice 13301e70430c425dc27f57fab44f50c3",
+    "recollect forget alice --about 'her old address'",
+    "recollect forget alice --about 'her old address' --yes",
+)
+DELETE_EXAMPLES = examples_epilog("recollect delete alice diary notes", "recollect delete alice --everything --yes")
+NAMESPACES_EXAMPLES = examples_epilog("recollect namespaces", "recollect namespaces --match team --json")
+PROFILE_EXAMPLES = examples_epilog("recollect profile alice", "recollect profile alice --json")
+
+Namespace = Annotated[str, typer.Argument(help="The namespace.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+def get(
+    namespace: Namespace,
+    id: Annotated[str, typer.Argument(help="The id of a document or a memory.")],  # noqa: A002 - the argument's name
+    *,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Show a document with its text and memories, or a memory."""
+    service = RemoteService.from_options(url, key)
+    document = service.find(f"/ns/{namespace}/document/{id}", params={"include": "memories"})
+    if document is not None:
+        emit(document, *_describe_document(document), as_json=as_json)
+        return
+    memory = service.find(f"/ns/{namespace}/memories/{id}", params={"include": "related"})
+    if memory is None:
+        raise error_exit(f"{namespace} has neither a document nor a memory {id!r}.", ExitCode.NOT_FOUND)
+    emit(memory, *_describe_memory(memory), as_json=as_json)
+
+
+def list_items(
+    namespace: Namespace,
+    kind: Annotated[Literal["memories", "documents"], typer.Argument(help="memories or documents.")] = "memories",
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=PAGE_SIZE, help="Maximum number of rows, the newest first.")] = 20,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """List the memories, or the documents, of a namespace."""
+    service = RemoteService.from_options(url, key)
+    page = service.request("POST", f"/ns/{namespace}/list/{kind}", params={"limit": limit, "order": "desc"}, json={})
+    items, total = page[kind], page["pagination"]["totalItems"]
+    columns = ("memory",) if kind == "memories" else ("status", "title")
+    table = Table(_whole_column("id", [item["id"] for item in items]), *columns, box=None)
+    for item in items:
+        cells = (item["memory"],) if kind == "memories" else (item["system"]["status"], item["title"] or "")
+        table.add_row(escape(item["id"]), *map(escape, cells))
+    rest = f"{total - len(items):,} older ones are not shown: --limit" if total > len(items) else f"{total:,} in all"
+    emit(items, table, rest, as_json=as_json, empty=f"{kind} in {namespace}")
+
+
+def forget(
+    namespace: Namespace,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of memories.")] = None,
+    *,
+    about: Annotated[str | None, typer.Option(help="Forget the memories about this instead.")] = None,
+    yes: Yes = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Forget memories by id or by subject; their documents stay."""
+    if bool(ids) == (about is not None):
+        raise error_exit("Give the ids of memories, or --about.", ExitCode.USAGE)
+    service = RemoteService.from_options(url, key)
+    if about is None:
+        answer = service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
+    else:
+        answer = _forget_about(service, namespace, about, yes=yes)
+    _report(answer, pluralize(answer["count"], "memory", "memories") + " forgotten", as_json=as_json)
+
+
+def delete(
+    namespace: Namespace,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--everything", help="Delete the namespace with all it holds.")] = False,
+    yes: Yes = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Delete documents with their memories, or a whole namespace."""
+    if bool(ids) == everything:
+        raise error_exit("Give the ids of documents, or --everything.", ExitCode.USAGE)
+    service = RemoteService.from_options(url, key)
+    if not everything:
+        answer = service.request("DELETE", f"/ns/{namespace}/document", json={"ids": ids})
+        _report(answer, pluralize(answer["count"], "document") + " deleted", as_json=as_json)
+        return
+    if not yes:
+        confirm(f"Delete {namespace} with all documents and memories?")
+    answer = service.request("DELETE", f"/ns/{namespace}")
+    counts = f"{answer['deletedDocumentsCount']} documents, {answer['deletedMemoriesCount']} memories"
+    emit(answer, f"{namespace} deleted: {counts}", as_json=as_json)
+
+
+def namespaces(
+    *,
+    match: Annotated[str | None, typer.Option(help="Only names that contain this.")] = None,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """List the namespaces that the key opens."""
+    service = RemoteService.from_options(url, key)
+    rows: list[JsonObject] = []
+    page, last = 1, 1
+    while page <= last:
+        query = {"page": page, "limit": PAGE_SIZE} | ({} if match is None else {"q": match})
+        answer = service.request("GET", "/namespaces", params=query)
+        rows += answer["namespaces"]
+        page, last = page + 1, answer["pagination"]["totalPages"]
+    names = _whole_column("namespace", [row["namespace"] for row in rows])
+    table = Table(names, "documents", "memories", "description", box=None)
+    for row in rows:
+        counts = f"{row['documentCount']:,}", f"{row['memoryCount']:,}"
+        table.add_row(escape(row["namespace"]), *counts, escape(row["description"] or ""))
+    emit(rows, table, as_json=as_json, empty="namespaces")
+
+
+def profile(namespace: Namespace, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+    """Show what is known of the person or thing of a namespace."""
+    answer = RemoteService.from_options(url, key).request("POST", f"/ns/{namespace}/profile", json={})["profile"]
+    sections = {"lasting": answer["static"], "recent": answer["dynamic"], **answer["buckets"]}
+    lines = [
+        line
+        for title, memories in sections.items()
+        if memories
+        for line in (f"{title}:", *(f"  {memory['memory']}" for memory in memories))
+    ]
+    if as_json or lines:
+        emit(answer, *lines, as_json=as_json)
+    else:
+        emit({}, as_json=False, empty=f"memories of {namespace}")
+
+
+def _whole_column(title: str, cells: list[str]) -> Column:
+    """Return a column that is never shortened: its cells are typed into other commands."""
+    return Column(title, no_wrap=True, min_width=max(map(len, cells), default=0))
+
+
+def _forget_about(service: RemoteService, namespace: str, about: str, *, yes: bool) -> JsonObject:
+    """Forget memories about a subject, after showing them and asking unless `yes`."""
+    path = f"/ns/{namespace}/memories/semantic"
+    if not yes:
+        matches = service.request("DELETE", path, json={"query": about, "dryRun": True})["matches"]
+        if not matches:
+            return {"count": 0, "errors": [], "matches": []}
+        for match in matches:
+            typer.echo(f"  {match['memory']}", err=True)
+        confirm(f"Forget {pluralize(len(matches), 'memory', 'memories')}?")
+        ids = [match["id"] for match in matches]
+        return service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
+    return service.request("DELETE", path, json={"query": about, "dryRun": False})
+
+
+def _report(answer: JsonObject, summary: str, *, as_json: bool) -> None:
+    """Print what a removal did; exits with NOT_FOUND if some ids were unknown."""
+    emit(answer, summary, as_json=as_json)
+    for error in answer["errors"]:
+        typer.echo(f"{error['id']}: {error['error']}", err=True)
+    if answer["errors"]:
+        raise typer.Exit(ExitCode.NOT_FOUND)
+
+
+def _describe_document(document: JsonObject) -> list[str]:
+    system = document["system"]
+    title = [document["title"]] if document["title"] else []
+    memories = [f"  {memory['memory']}" for memory in document.get("memories") or ()]
+    about = f"{document['id']}  {document['type']}, {system['status']}, changed {system['updatedAt']}"
+    return [about, *title, "", document["content"] or "", *(["", "memories:", *memories] if memories else [])]
+
+
+def _describe_memory(memory: JsonObject) -> list[str]:
+    related = ((memory.get("included") or {}).get("related")) or {}
+    state = ["forgotten" if memory["isForgotten"] else "current" if memory["isLatest"] else "replaced"]
+    lines = [memory["memory"], f"version {memory['version']}, {state[0]}, since {memory['system']['createdAt']}"]
+    names = {"parents": "instead of", "children": "replaced by", "siblings": "related"}
+    return lines + [f"{text}: {other['memory']}" for name, text in names.items() for other in related.get(name, ())]

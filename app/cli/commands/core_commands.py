@@ -1,0 +1,215 @@
+"""The command line's application with `add`, `search` and the commands of the other modules."""
+
+import json
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from app.cli.commands import (
+    archive_commands,
+    audit_command,
+    bucket_commands,
+    connector_commands,
+    content_commands,
+    dlq_commands,
+    key_commands,
+    mcp_command,
+    replay_command,
+    status_command,
+    usage_command,
+)
+from app.cli.commands.content_commands import Namespace
+from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, pluralize
+from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+
+app = typer.Typer(no_args_is_help=True)
+app.add_typer(key_commands.keys, name="keys")
+app.add_typer(bucket_commands.buckets, name="buckets")
+app.add_typer(dlq_commands.dlq, name="dlq")
+app.add_typer(connector_commands.connectors, name="connectors")
+
+
+def _print_version(requested: bool) -> None:
+    if requested:
+        typer.echo(f"recollect {version('recollect')}")
+        raise typer.Exit
+
+
+@app.callback()
+def recollect(
+    *,
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
+) -> None:
+    """A self-hosted memory service and its commands."""
+
+
+app.command(epilog=status_command.EXAMPLES)(status_command.status)
+app.command(epilog=usage_command.EXAMPLES)(usage_command.usage)
+app.command(epilog=audit_command.EXAMPLES)(audit_command.audit)
+app.command(name="export", epilog=archive_commands.EXPORT_EXAMPLES)(archive_commands.export)
+app.command(name="import", epilog=archive_commands.IMPORT_EXAMPLES)(archive_commands.import_archive)
+app.command(epilog=content_commands.GET_EXAMPLES)(content_commands.get)
+app.command(name="list", epilog=content_commands.LIST_EXAMPLES)(content_commands.list_items)
+app.command(epilog=content_commands.FORGET_EXAMPLES)(content_commands.forget)
+app.command(epilog=content_commands.DELETE_EXAMPLES)(content_commands.delete)
+app.command(epilog=content_commands.NAMESPACES_EXAMPLES)(content_commands.namespaces)
+app.command(epilog=content_commands.PROFILE_EXAMPLES)(content_commands.profile)
+app.command(epilog=mcp_command.EXAMPLES)(mcp_command.mcp)
+app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)
+
+WAIT_TIMEOUT_SECONDS = 300.0
+
+
+@app.command(
+    epilog=examples_epilog(
+        "recollect add alice 'I live in Lisbon and I play the cello.' --wait",
+        'recollect add alice --file notes.pdf --metadata \'{"kind": "note"}\'',
+        "cat diary.txt | recollect add alice - --id diary --json",
+    )
+)
+def add(
+    namespace: Namespace,
+    text: Annotated[str | None, typer.Argument(help="Text or a URL; - reads standard input.")] = None,
+    *,
+    file: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="A file.")] = None,
+    id: Annotated[  # noqa: A002 - the option's name
+        str | None, typer.Option(help="An id of your choice; a document that has it is replaced.")
+    ] = None,
+    metadata: Annotated[str | None, typer.Option(help="A JSON object.")] = None,
+    wait: Annotated[bool, typer.Option(help="Return once it can be searched.")] = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Remember a text, a web page or a file."""
+    service = RemoteService.from_options(url, key)
+    if file is not None:
+        answer = _upload(service, namespace, file, id, metadata)
+    elif text is not None:
+        body: JsonObject = {"content": sys.stdin.read() if text == "-" else text, "id": id}
+        body["metadata"] = None if metadata is None else _parse_json_object(metadata)
+        answer = service.request("POST", f"/ns/{namespace}/document", json=body)
+    else:
+        raise error_exit("Give a text, or --file.", ExitCode.USAGE)
+    if wait:
+        with Console(stderr=True).status(f"Waiting until {answer['id']} can be searched…"):
+            answer["status"] = _wait_until_done(service, namespace, answer["id"])
+    emit(answer, answer["id"], as_json=as_json)
+
+
+def _upload(
+    service: RemoteService, namespace: str, file: Path, document: str | None, metadata: str | None
+) -> JsonObject:
+    """Add a file, under an id of the caller's choice if one is given."""
+    path = f"/ns/{namespace}/document"
+    if document is not None and service.find(f"{path}/{document}") is None:
+        # The interface gives files ids of their own, and only replaces documents by id: the name comes first.
+        service.request("POST", path, json={"content": file.name, "id": document, "taskType": "superrag"})
+    form = {} if metadata is None else {"metadata": metadata}
+    with file.open("rb") as data:
+        target = f"{path}/file" + (f"/{document}" if document else "")
+        return service.request("POST", target, files={"file": (file.name, data)}, data=form)
+
+
+def _parse_json_object(text: str) -> JsonObject:
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise error_exit(f"This is not JSON: {text} ({error})", ExitCode.USAGE) from error
+    if not isinstance(value, dict):
+        raise error_exit(f"This is not a JSON object: {text}", ExitCode.USAGE)
+    return value
+
+
+def _wait_until_done(service: RemoteService, namespace: str, document: str) -> str:
+    deadline = time.monotonic() + WAIT_TIMEOUT_SECONDS
+    status = "unknown"
+    while time.monotonic() < deadline:
+        status = str(service.request("GET", f"/ns/{namespace}/document/{document}")["system"]["status"])
+        if status == "done":
+            return status
+        if status == "failed":
+            raise error_exit(f"{document} could not be read: {_failure_reason(service, namespace, document)}")
+        time.sleep(0.05)
+    raise error_exit(f"{document} is still {status} after {WAIT_TIMEOUT_SECONDS:.0f} seconds.")
+
+
+def _failure_reason(service: RemoteService, namespace: str, document: str) -> str:
+    """Return why a document failed; only an admin key may read the reasons."""
+    failed = service.find_permitted("/admin/failed")
+    if failed is None:
+        return "`recollect status --failed` with an admin key says why."
+    reasons = (row["error"] for row in failed["documents"] if (row["namespace"], row["id"]) == (namespace, document))
+    return next(reasons, "the reason is no longer recorded.")
+
+
+@app.command(
+    epilog=examples_epilog(
+        "recollect search alice 'Where does she live?'",
+        "recollect search alice cello --mode memories --limit 3 --threshold 0",
+        """recollect search alice tea --json --filter '{"field": "n", "operator": "gte", "value": 2}'""",
+        "recollect search alice 'Where does she live?' --why",
+        "recollect search alice 'Where does she live?' --as-of 2026-03-01T12:00:00Z",
+    )
+)
+def search(
+    namespace: Namespace,
+    query: Annotated[str, typer.Argument(help="A question, or words.")],
+    *,
+    mode: Annotated[
+        Literal["hybrid", "memories", "chunks"], typer.Option(help="hybrid, memories or chunks.")
+    ] = "hybrid",
+    limit: Annotated[int, typer.Option(min=1, max=100, help="Maximum number of results.")] = 5,
+    threshold: Annotated[float, typer.Option(min=0, max=1, help="The lowest similarity of a result.")] = 0.3,
+    filter: Annotated[str | None, typer.Option(help="A filter expression as JSON.")] = None,  # noqa: A002
+    why: Annotated[bool, typer.Option("--why", help="Show the parts of each score.")] = False,
+    as_of: Annotated[
+        str | None, typer.Option(help="Search the contents of this time (ISO 8601 with a time zone).")
+    ] = None,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Search a namespace, also at a past time, and explain results."""
+    body: JsonObject = {"query": query, "searchMode": mode, "limit": limit, "threshold": threshold}
+    body["include"] = {"documents": True}
+    if filter is not None:
+        body["filter"] = _parse_json_object(filter)
+    if as_of is not None:
+        body["asOf"] = as_of
+    path = "explain/search" if why or as_of is not None else "search"
+    answer = RemoteService.from_options(url, key).request("POST", f"/ns/{namespace}/{path}", json=body)
+    if as_json:
+        emit(answer, as_json=True)
+        return
+    console = Console()
+    for result in answer["results"]:
+        text, source = escape(result_text(result)), escape(result_source(result))
+        console.print(f"[bold]{result['similarity']:.2f}[/]  {text}  [dim]{source}[/]")
+        for part in result["explanation"]["contributions"] if why else ():
+            console.print(f"[dim]{part['score']:+10.2f}  {part['part']}: {escape(part['says'])}[/]")
+    console.print(f"[dim]{pluralize(len(answer['results']), 'result')} in {answer['searchTime']:.0f} ms[/]")
+    for note in answer.get("limitations", {}).get("notes", ()):
+        typer.echo(note, err=True)
+
+
+def result_text(result: JsonObject) -> str:
+    """Return the text of a result on one line."""
+    return " ".join((result.get("memory") or result.get("chunk") or "").split())
+
+
+def result_source(result: JsonObject) -> str:
+    """Name the source of a result: the document's title, or its id if the text begins with the title."""
+    document = (result.get("included") or {}).get("document") or {}
+    title = document.get("title") or ""
+    if title and not result_text(result).startswith(title.removesuffix("…")):
+        return str(title)
+    return str(document.get("id") or "")

@@ -1,0 +1,106 @@
+"""`recollect dlq`: dead letters, one at a time or all of a topic."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.conventions import JsonOption, emit, error_exit, examples_epilog
+from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+
+dlq = typer.Typer(no_args_is_help=True, help="Dead letters: records that no stage could handle.")
+
+TopicsOrIds = Annotated[
+    list[str] | None, typer.Argument(help="Topics (documents.submitted.v1) or ids, as `dlq list` shows them.")
+]
+
+
+@dlq.command(
+    name="list",
+    epilog=examples_epilog("recollect dlq list", "recollect dlq list documents.submitted.v1 --json"),
+)
+def list_dead_letters(
+    topic: Annotated[str | None, typer.Argument(help="A topic; default: all.")] = None,
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="Maximum number of records.")] = 100,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """List dead letters with the stage that failed and its error."""
+    query: dict[str, Any] = {"limit": limit} | ({} if topic is None else {"topic": topic})
+    letters = RemoteService.from_options(url, key).request("GET", "/admin/dlq", params=query)["deadLetters"]
+    columns = ("deadLetteredAt", "id", "stage", "key")
+    lines = ("  ".join(letter[name] for name in columns) + f"\n    {letter['error']}" for letter in letters)
+    emit(letters, *lines, as_json=as_json, empty="dead letters")
+
+
+@dlq.command(epilog=examples_epilog("recollect dlq show documents.submitted.v1.dlq/0/12"))
+def show(
+    letter: Annotated[str, typer.Argument(help="The id, as `dlq list` shows it.")],
+    *,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Show one dead letter: its error, origin, headers and payload."""
+    found = RemoteService.from_options(url, key).request("GET", "/admin/dlq/record", params={"id": letter})
+    names = ("id", "deadLetteredAt", "stage", "errorType", "error", "attempts", "key")
+    rows = [
+        *((name, found[name]) for name in names),
+        ("origin", f"{found['topic']}/{found['partition']}/{found['offset']}"),
+        *(("header", f"{name}: {value}") for name, value in found["headers"].items()),
+        ("payload", f"{found['size']} bytes, {found['encoding']}"),
+    ]
+    lines = (f"{name:<10} {value}" for name, value in rows)
+    emit(found, *lines, _format_payload(found), as_json=as_json)
+
+
+@dlq.command(
+    epilog=examples_epilog(
+        "recollect dlq replay",
+        "recollect dlq replay documents.submitted.v1",
+        "recollect dlq replay documents.submitted.v1.dlq/0/12 --json",
+    )
+)
+def replay(chosen: TopicsOrIds = None, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+    """Publish dead letters to their topics again, once the cause is fixed. Default: all."""
+    service = RemoteService.from_options(url, key)
+    count = _sum_counts(service, "POST", "/admin/dlq/replay", "redriven", chosen)
+    emit({"redriven": count}, f"{count} records replayed", as_json=as_json)
+
+
+@dlq.command(epilog=examples_epilog("recollect dlq drop documents.submitted.v1.dlq/0/12 --yes"))
+def drop(
+    chosen: Annotated[list[str], typer.Argument(help="Topics or ids, as `dlq list` shows them.")],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Delete dead letters for good, unhandled."""
+    service = RemoteService.from_options(url, key)
+    if not yes and not typer.confirm(f"Drop the dead letters of {', '.join(chosen)} for good?", err=True):
+        raise error_exit("Nothing was dropped.")
+    count = _sum_counts(service, "DELETE", "/admin/dlq", "dropped", chosen)
+    emit({"dropped": count}, f"{count} records dropped", as_json=as_json)
+
+
+def _sum_counts(service: RemoteService, method: str, path: str, count: str, chosen: list[str] | None) -> int:
+    """Send one request per topic and one for all ids; return the sum of a count in the responses."""
+    queries: list[dict[str, Any]] = [{}]
+    if chosen:
+        # An id contains slashes, a topic does not.
+        ids = [name for name in chosen if "/" in name]
+        queries = [{"topic": name} for name in chosen if "/" not in name]
+        queries += [{"id": ids}] if ids else []
+    return sum(service.request(method, path, params=query)[count] for query in queries)
+
+
+def _format_payload(letter: JsonObject) -> str:
+    try:
+        return json.dumps(json.loads(letter["payload"]), indent=2, ensure_ascii=False)
+    except json.JSONDecodeError:
+        payload: str = letter["payload"]
+        return payload

@@ -1,0 +1,137 @@
+"""`recollect keys`: API keys and their limits."""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from app.cli.conventions import JsonOption, emit, examples_epilog
+from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+
+keys = typer.Typer(no_args_is_help=True, help="API keys.")
+
+KeyId = Annotated[str, typer.Argument(help="The id of a key, as `keys list` shows it.")]
+ExpiresInDays = Annotated[int | None, typer.Option(min=1, help="Days until the key expires; default: never.")]
+
+RateLimitOption = Annotated[int | None, typer.Option(min=1, help="Requests per minute.")]
+QuotaOption = Annotated[int | None, typer.Option(min=0, help="A quota per month.")]
+
+
+@keys.command(
+    name="create",
+    epilog=examples_epilog(
+        "recollect keys create laptop --role write --namespace alice",
+        "recollect keys create dashboard --role read --namespace 'team-a:*' --expires-in-days 90",
+        "recollect keys create app --rate-limit 600 --monthly-searches 100000 --json",
+    ),
+)
+def create_key(
+    name: Annotated[str, typer.Argument(help="A name for the key.")],
+    *,
+    role: Annotated[str, typer.Option(help="admin, write or read.")] = "write",
+    namespace: Annotated[list[str] | None, typer.Option(help="A namespace or prefix (team-a:*).")] = None,
+    expires_in_days: ExpiresInDays = None,
+    rate_limit: RateLimitOption = None,
+    monthly_documents: QuotaOption = None,
+    monthly_searches: QuotaOption = None,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Issue a key and show it once."""
+    body = {
+        "name": name,
+        "role": role,
+        "namespaces": namespace or None,
+        "expiresInDays": expires_in_days,
+        "rateLimit": rate_limit,
+        "monthlyDocuments": monthly_documents,
+        "monthlySearches": monthly_searches,
+    }
+    answer = RemoteService.from_options(url, key).request("POST", "/admin/keys", json=body)
+    emit(answer, answer["key"], as_json=as_json)
+
+
+@keys.command(name="list", epilog=examples_epilog("recollect keys list", "recollect keys list --json"))
+def list_keys(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+    """List all keys, without their secrets."""
+    rows = RemoteService.from_options(url, key).request("GET", "/admin/keys")["keys"]
+    # Most keys have no limits of their own, and the column makes the table wide.
+    limited = any(map(_format_limits, rows))
+    table = Table("id", "name", "role", "namespaces", "expires", "revoked", box=None)
+    # Other commands take ids, so people copy them: never break one.
+    table.columns[0].no_wrap = True
+    if limited:
+        table.add_column("limits", no_wrap=True)
+    for row in rows:
+        scope = ", ".join(row["namespaces"] or ["all"])
+        dates = row["expiresAt"] or "", row["revokedAt"] or ""
+        limits = [_format_limits(row)] if limited else []
+        table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates, *limits)
+    emit(rows, table, as_json=as_json, empty="keys")
+
+
+def _format_limits(row: JsonObject) -> str:
+    """Format the limits of a key, one per line, without those that follow the settings."""
+    units = (("rateLimit", "a minute"), ("monthlyDocuments", "documents"), ("monthlySearches", "searches"))
+    return "\n".join(f"{row[name]:,} {unit}" for name, unit in units if row[name] is not None)
+
+
+@keys.command(
+    name="change",
+    epilog=examples_epilog(
+        "recollect keys change key_2f1c --monthly-searches 200000",
+        "recollect keys change key_2f1c --rate-limit 600 --reset --json",
+    ),
+)
+def change_key(
+    id: KeyId,  # noqa: A002
+    *,
+    name: Annotated[str | None, typer.Option(help="A new name.")] = None,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, help="Days from now; default: unchanged.")] = None,
+    rate_limit: RateLimitOption = None,
+    monthly_documents: QuotaOption = None,
+    monthly_searches: QuotaOption = None,
+    reset: Annotated[bool, typer.Option("--reset", help="Limits that are not given follow the settings.")] = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Change the name, the limits or the expiry of a key."""
+    limits = {
+        "rateLimit": rate_limit,
+        "monthlyDocuments": monthly_documents,
+        "monthlySearches": monthly_searches,
+    }
+    values: dict[str, str | int | None] = {"name": name, "expiresInDays": expires_in_days}
+    body: dict[str, str | int | None] = {option: value for option, value in values.items() if value is not None}
+    body |= {option: value for option, value in limits.items() if reset or value is not None}
+    answer = RemoteService.from_options(url, key).request("PATCH", f"/admin/keys/{id}", json=body)
+    emit(answer, f"{answer['name']} ({id}) is changed", as_json=as_json)
+
+
+@keys.command(
+    name="rotate",
+    epilog=examples_epilog("recollect keys rotate key_2f1c", "recollect keys rotate key_2f1c --overlap-hours 0 --json"),
+)
+def rotate_key(
+    id: KeyId,  # noqa: A002
+    *,
+    overlap_hours: Annotated[int, typer.Option(min=0, help="Hours for which the old secret remains valid.")] = 24,
+    expires_in_days: Annotated[int | None, typer.Option(min=1, help="Days from now; default: unchanged.")] = None,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Give a key a new secret and show it once."""
+    body = {"overlapHours": overlap_hours, "expiresInDays": expires_in_days}
+    answer = RemoteService.from_options(url, key).request("POST", f"/admin/keys/{id}/rotate", json=body)
+    emit(answer, answer["key"], as_json=as_json)
+
+
+@keys.command(name="revoke", epilog=examples_epilog("recollect keys revoke key_2f1c"))
+def revoke_key(id: KeyId, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:  # noqa: A002
+    """Revoke a key at once."""
+    answer = RemoteService.from_options(url, key).request("DELETE", f"/admin/keys/{id}")
+    emit(answer, f"{id} is revoked", as_json=as_json)

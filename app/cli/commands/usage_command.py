@@ -1,0 +1,46 @@
+"""`recollect usage`: documents and searches of a month."""
+
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from app.cli.conventions import JsonOption, emit, examples_epilog
+from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+
+EXAMPLES = examples_epilog("recollect usage", "recollect usage --month 2026-01 --json")
+
+
+def usage(
+    *,
+    month: Annotated[
+        str | None, typer.Option(help="A month in UTC, such as 2026-01; default: the current one.")
+    ] = None,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Show documents and searches of a month, per key and in total, with their quotas."""
+    query = {} if month is None else {"month": month}
+    answer = RemoteService.from_options(url, key).request("GET", "/admin/usage", params=query)
+    title = f"{answer['month']} (UTC)"
+    table = Table("key", "name", "documents", "searches", "a minute", title=title, box=None, pad_edge=False)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for row in answer["keys"]:
+        rate = "" if row["rateLimit"] is None else f"{row['rateLimit']:,}"
+        table.add_row(
+            row["id"],
+            escape(row["name"]),
+            _format_used(row["documents"]),
+            _format_used(row["searches"]),
+            rate,
+        )
+    if answer["documents"] is not None:
+        table.add_row("", "all together", _format_used(answer["documents"]), _format_used(answer["searches"]), "")
+    emit(answer, table, as_json=as_json)
+
+
+def _format_used(quota: JsonObject) -> str:
+    return f"{quota['used']:,}" if quota["limit"] is None else f"{quota['used']:,} of {quota['limit']:,}"

@@ -1,0 +1,63 @@
+"""Runner of diagnostic checks: an error in a check becomes a finding."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pipeline.errors import DataDirectoryLockedError, RejectedError, RetryableError
+from pipeline.store import StoreMismatchError
+
+CheckStatus = Literal["ok", "warning", "problem"]
+_EXPECTED_ERRORS = (
+    OSError,
+    ValueError,
+    sqlite3.Error,
+    RetryableError,
+    RejectedError,
+    StoreMismatchError,
+    DataDirectoryLockedError,
+)
+CHECK_TIMEOUT_SECONDS = 20.0
+"""Limit for the check of one component."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The result of a check of one component; `remedy` is empty if nothing is to be done."""
+
+    component: str
+    status: CheckStatus
+    message: str
+    remedy: str = ""
+
+
+CheckResult = tuple[CheckStatus, str, str]
+"""Status, message and remedy."""
+Check = Callable[[], Awaitable[list[CheckResult]]]
+
+
+def passed(message: str) -> CheckResult:
+    """Make a result that needs no remedy."""
+    return "ok", message, ""
+
+
+async def run_checks(
+    checks: Mapping[str, Check], timeout_seconds: float = CHECK_TIMEOUT_SECONDS
+) -> AsyncIterator[Finding]:
+    """Run checks one after the other; a check that fails or takes too long yields a problem."""
+    for component, check in checks.items():
+        for status, message, remedy in await _run_check(check, timeout_seconds):
+            yield Finding(component, status, message, remedy)
+
+
+async def _run_check(check: Check, timeout_seconds: float) -> list[CheckResult]:
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return await check()
+    except TimeoutError:
+        message = f"No answer within {timeout_seconds:.0f} s."
+        return [("problem", message, "Check that it runs and that this machine can reach it.")]
+    except _EXPECTED_ERRORS as error:
+        return [("problem", str(error) or repr(error), "The message says what to change.")]

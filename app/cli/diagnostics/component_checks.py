@@ -1,0 +1,175 @@
+"""Checks of the configured components: log, tables, embedder, language model, Kafka, object store."""
+
+import asyncio
+import sqlite3
+import time
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from app.cli.diagnostics.check_runner import CheckResult, passed
+from app.resources import (
+    embedder_from_settings,
+    index_config_from_settings,
+    language_model_from_settings,
+    tables_uri,
+)
+from pipeline.bus.bus_factory import prepare_topics
+from pipeline.errors import EndpointUnavailableError
+from pipeline.ports import UnusableReplyError
+from pipeline.settings import Settings
+from pipeline.store.generations.generation_registry import open_generations
+from pipeline.store.store_factory import verify_store
+
+MAX_FULL_CHECK_BYTES = 1024**3
+"""Largest log that is checked completely; a larger one would take too long."""
+SLOW_EMBEDDER_SECONDS = 2.0
+
+
+class _OneWordAnswer(BaseModel):
+    word: str
+
+
+def log_path(settings: Settings) -> Path:
+    """Return the path of the embedded log."""
+    return settings.data_dir / "log" / "log.db"
+
+
+async def check_log(settings: Settings) -> list[CheckResult]:
+    """Check that the embedded log is undamaged, has the configured partitions and no dead letters."""
+    if settings.kafka_bootstrap is not None:
+        return [passed("in Kafka")]
+    file = log_path(settings)
+    if not file.exists():
+        return [passed(f"none in {file.parent} yet: the first start creates it")]
+    return await asyncio.to_thread(_check_log_blocking, file, settings.partitions)
+
+
+def _check_log_blocking(file: Path, partitions: int) -> list[CheckResult]:
+    size = file.stat().st_size
+    problems: list[CheckResult] = []
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as db:
+        (created_with,) = db.execute("SELECT value FROM log_metadata WHERE name = 'partitions'").fetchone()
+        if int(created_with) != partitions:
+            message = f"It has {created_with} partitions, the settings say {partitions}."
+            remedy = f"Set RECOLLECT_LOG_PARTITIONS={created_with}: the number can't change."
+            problems.append(("problem", message, remedy))
+        if size <= MAX_FULL_CHECK_BYTES:
+            (integrity,) = db.execute("PRAGMA quick_check(1)").fetchone()
+            if integrity != "ok":
+                remedy = "Stop the service, and restore the data directory from a backup."
+                problems.append(("problem", f"{file} is damaged: {integrity}", remedy))
+        dead_letters = dict(
+            db.execute(
+                "SELECT t.name, count(*) FROM records r JOIN topics t ON t.id = r.topic"
+                " WHERE t.name LIKE '%.dlq' GROUP BY t.name"
+            )
+        )
+        (records,) = db.execute("SELECT count(*) FROM records").fetchone()
+    for topic, count in dead_letters.items():
+        remedy = "`recollect dlq list` shows the errors; `recollect dlq replay` tries again after a fix."
+        problems.append(("warning", f"{count:,} dead letters in {topic}.", remedy))
+    checked = "checked completely" if size <= MAX_FULL_CHECK_BYTES else "too large to be checked completely"
+    return problems or [passed(f"{records:,} records, {size / 1024**2:.0f} MiB in {file.parent}, {checked}")]
+
+
+async def newest_record_at(settings: Settings) -> datetime | None:
+    """Return the time of the last record in the embedded log; None without a log or a record."""
+    file = log_path(settings)
+    return await asyncio.to_thread(_newest_record_at_blocking, file) if file.exists() else None
+
+
+def _newest_record_at_blocking(file: Path) -> datetime | None:
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as db:
+        row = db.execute("SELECT ts FROM records ORDER BY position DESC LIMIT 1").fetchone()
+    return None if row is None else datetime.fromtimestamp(row[0] / 1000, UTC)
+
+
+async def check_tables(settings: Settings) -> list[CheckResult]:
+    """Check that the served tables fit the settings."""
+    uri = tables_uri(settings)
+    generations = open_generations(uri, settings.storage_options(uri))
+    active = (await generations.read_active()).current
+    config = active.index_config or index_config_from_settings(settings)
+    embedder = embedder_from_settings(settings, config)
+    exists = await verify_store(
+        generations.uri(active),
+        dimensions=embedder.dimensions,
+        embedder=embedder.name,
+        shards=config.shards,
+        shared=settings.kafka_bootstrap is not None,
+        storage=settings.storage_options(uri),
+    )
+    if not exists:
+        return [passed(f"none at {uri} yet: the first start creates them")]
+    message = f"generation {active.number} at {uri}, vectors of {embedder.name}"
+    if config.chunk_size != settings.chunk_size:
+        remedy = "`recollect replay` rebuilds the tables with the settings."
+        return [("warning", f"{message}, but chunks of {config.chunk_size} characters.", remedy)]
+    return [passed(message)]
+
+
+async def check_embedder(settings: Settings) -> list[CheckResult]:
+    """Check that the embedder answers soon, with vectors of the configured length."""
+    embedder = embedder_from_settings(settings, index_config_from_settings(settings))
+    if settings.embedder == "none":
+        return [passed("none: searches use words only")]
+    began = time.perf_counter()
+    (vector,) = await embedder.embed_documents(["A sentence to see that it answers."])
+    seconds = time.perf_counter() - began
+    if len(vector) != embedder.dimensions:
+        message = f"{embedder.name} returns {len(vector)} numbers, not {embedder.dimensions}."
+        return [("problem", message, f"Set RECOLLECT_EMBEDDER_DIMENSIONS={len(vector)}.")]
+    message = f"{embedder.name} with {embedder.dimensions} dimensions answered in {seconds * 1000:.0f} ms"
+    if seconds > SLOW_EMBEDDER_SECONDS:
+        remedy = "Every search waits for it: use a closer endpoint, or RECOLLECT_EMBEDDER=e5."
+        return [("warning", f"Slow: {message}.", remedy)]
+    return [passed(message)]
+
+
+async def check_language_model(settings: Settings) -> list[CheckResult]:
+    """Check that the language model answers in the requested JSON schema."""
+    model = language_model_from_settings(settings)
+    if model is None:
+        return [passed("none is configured: rules extract the memories")]
+    began = time.perf_counter()
+    try:
+        await model.generate("Answer with one word, in JSON.", "What is the opposite of hot?", _OneWordAnswer)
+    except EndpointUnavailableError as error:
+        remedy = "Check RECOLLECT_LLM_BASE_URL and its key. Documents wait for their memories until it answers."
+        return [("problem", str(error), remedy)]
+    except UnusableReplyError as error:
+        remedy = "Use a model that can answer in JSON; until then rules do its work."
+        return [("warning", str(error), remedy)]
+    finally:
+        await model.aclose()
+    return [passed(f"{model.name} answered in {time.perf_counter() - began:.1f} s")]
+
+
+async def check_kafka(settings: Settings) -> list[CheckResult]:
+    """Check that the cluster answers and has the expected topics."""
+    bootstrap = settings.kafka_bootstrap
+    if bootstrap is None:
+        return [passed("not used: the log is embedded")]
+    differences = await prepare_topics(settings, bootstrap, create=False)
+    remedy = "`recollect topics` creates missing topics and lists the other differences."
+    return [("warning", difference, remedy) for difference in differences] or [
+        passed(f"{bootstrap} answers, and the topics are as they should be")
+    ]
+
+
+async def check_object_store(settings: Settings) -> list[CheckResult]:
+    """Check that every configured object store can write, read and delete an object."""
+    uris = [uri for uri in (settings.lance_uri, settings.blob_uri) if uri is not None and "://" in uri]
+    if not uris:
+        return [passed(f"not used: files are in {settings.data_dir}")]
+    # Imported here because deployments without an object store have no use for it.
+    from pipeline.store.blobs.object_store_client import probe_object_store  # noqa: PLC0415
+
+    results: list[CheckResult] = []
+    for uri in dict.fromkeys(uris):
+        seconds = await probe_object_store(uri, settings.storage_options(uri))
+        results.append(passed(f"{uri} wrote, read and deleted an object in {seconds * 1000:.0f} ms"))
+    return results

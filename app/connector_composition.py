@@ -1,0 +1,146 @@
+"""Connectors put together from settings: what the process runs, and what others see of it."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property, partial
+
+import httpx2
+from starlette.routing import BaseRoute
+
+from app.pipeline_supervisor import PipelineSupervisor
+from connectors.accounts.account_linking import AccountLinking
+from connectors.accounts.connection_factory import ConnectionFactory
+from connectors.accounts.credential_vault import (
+    CredentialCipher,
+    MissingKeyCipher,
+    SecretStore,
+    load_or_create_key,
+)
+from connectors.client.http_client import HttpClients
+from connectors.edge.edge_routes import edge_routes
+from connectors.edge.webhooks import WebhookReceiver
+from connectors.provider_interface import Provider
+from connectors.sync.connector_quota import DocumentQuota
+from connectors.sync.sync_scheduler import SyncScheduler
+from pipeline.bus.port import Bus
+from pipeline.connector_registry import ConnectorRegistry, ConnectorTables
+from pipeline.ports import Clock
+from pipeline.runtime.outage_retry import run_through_outages
+from pipeline.settings import Settings
+from pipeline.store.tables.connector_state_table import CONNECTORS_FOLDER, ConnectorStateStore
+
+KEY_FILE = "secret.key"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRuntime:
+    """Scheduler, accounts and routes of connectors in this process."""
+
+    scheduler: SyncScheduler
+    account_linking: AccountLinking
+    routes: Sequence[BaseRoute]
+    bus: Bus
+
+    async def run(self) -> None:
+        """Run until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(run_through_outages("Scheduling syncs", self.scheduler.run))
+            tasks.create_task(
+                run_through_outages("Running requested syncs", partial(self.bus.run, [self.scheduler.stage()]))
+            )
+
+
+class LazyProviders(Mapping[str, Provider]):
+    """Providers of this deployment, imported at first access: their parsers take 20 MB."""
+
+    def __init__(self, settings: Settings, clock: Clock) -> None:
+        self._settings = settings
+        self._clock = clock
+
+    def __getitem__(self, name: str) -> Provider:
+        return self._providers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._providers)
+
+    def __len__(self) -> int:
+        return len(self._providers)
+
+    @cached_property
+    def _providers(self) -> dict[str, Provider]:
+        from connectors.providers.provider_registry import open_providers  # noqa: PLC0415 - see above
+
+        return open_providers(self._settings, self._clock)
+
+
+@asynccontextmanager
+async def open_connectors(
+    live: PipelineSupervisor,
+    public_url: str,
+    quota: DocumentQuota,
+    *,
+    providers: Mapping[str, Provider] | None = None,
+    transport: httpx2.AsyncBaseTransport | None = None,
+) -> AsyncIterator[ConnectorRuntime]:
+    """Open the connectors without running them. VaultKeyError carries a message for the operator.
+
+    `providers` and `transport` (for the providers' origins) stand in for the real ones in tests.
+    """
+    foundation = live.resources
+    settings, locks = foundation.settings, foundation.locks
+    uri = _state_uri(settings)
+    states = await ConnectorStateStore.open(uri, settings.storage_options(uri))
+    connections = ConnectorRegistry(lambda: _tables(live), locks, foundation.clock, live.pipeline.settings_lock)
+    clients = HttpClients.open(allow_private=settings.fetch_private_addresses, transport=transport)
+    connecting = ConnectionFactory(
+        providers=LazyProviders(settings, foundation.clock) if providers is None else providers,
+        secret_store=SecretStore(states, await asyncio.to_thread(_vault, settings), locks),
+        clients=clients,
+        locks=locks,
+        public_url=public_url.rstrip("/"),
+    )
+    engine = SyncScheduler(
+        registry=connections,
+        connection_factory=connecting,
+        states=states,
+        blobs=foundation.blobs,
+        quota=quota,
+        sync_interval=timedelta(hours=settings.connectors_sync_interval_hours),
+    )
+    try:
+        webhooks = WebhookReceiver(connections, connecting)
+        routes = edge_routes(connections, connecting, webhooks)
+        offers = AccountLinking(connections, connecting)
+        yield ConnectorRuntime(engine, offers, routes, foundation.bus)
+    finally:
+        await clients.aclose()
+
+
+def _tables(live: PipelineSupervisor) -> ConnectorTables:
+    pipeline = live.pipeline
+    return ConnectorTables(
+        pipeline.store.catalog,
+        pipeline.store.syncs,
+        pipeline.store.documents,
+        pipeline.publisher,
+    )
+
+
+def _state_uri(settings: Settings) -> str:
+    if settings.lance_uri is not None:
+        return f"{settings.lance_uri.rstrip('/')}/{CONNECTORS_FOLDER}"
+    return str(settings.data_dir.resolve() / CONNECTORS_FOLDER)
+
+
+def _vault(settings: Settings) -> CredentialCipher | MissingKeyCipher:
+    if settings.secret_key is not None:
+        return CredentialCipher(settings.secret_key.get_secret_value())
+    if settings.kafka_bootstrap is not None:
+        return MissingKeyCipher()
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    return CredentialCipher(load_or_create_key(settings.data_dir / KEY_FILE))

@@ -1,0 +1,171 @@
+"""The container: opens pipeline, policies, connectors and replays, and wires the interface to them."""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import httpx2
+
+from api.dependencies.app_state import AppState, CurrentAppState, Queries
+from api.dependencies.service_interfaces import ConnectorService
+from api.explain.event_locator import EventLocator
+from api.explain.origin_tracer import OriginTracer
+from api.explain.query_explainer import QueryExplainer
+from api.policies.api_keys import ApiKeyAuthenticator
+from api.policies.monthly_quotas import ConnectorQuota
+from api.policies.request_policies import RequestPolicies, open_request_policies
+from api.search import profile_query, related_memories, search_query
+from app.connector_composition import ConnectorRuntime, open_connectors
+from app.generation_pipeline import Pipeline
+from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
+from app.replay.replay_service import ReplayService
+from connectors.provider_interface import Provider
+from pipeline.rows import ApiKeyRow
+from pipeline.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderOverrides:
+    """Providers of a test, and the transport that stands in for the network to their origins."""
+
+    providers: Mapping[str, Provider]
+    transport: httpx2.AsyncBaseTransport | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """The opened parts of one process; nothing runs yet."""
+
+    supervisor: PipelineSupervisor
+    replays: ReplayService
+    connectors: ConnectorRuntime | None
+    serving: CurrentAppState
+
+
+@asynccontextmanager
+async def open_container(
+    settings: Settings,
+    *,
+    admin_key: str | None,
+    public_url: str | None = None,
+    runs_stages: bool = True,
+    overrides: ProviderOverrides | None = None,
+) -> AsyncIterator[Container]:
+    """Open everything; closed in reverse order, the log last.
+
+    `admin_key`: the operator's own, beside the keys of the catalog. `public_url` None: without connectors.
+
+    Raises:
+        DataDirectoryLockedError, StoreMismatchError, VaultKeyError, ValueError: with a message for the operator.
+    """
+    async with (
+        open_supervisor(settings, runs_stages=runs_stages) as supervisor,
+        open_request_policies(settings, supervisor.resources.bus, supervisor.resources.clock) as policies,
+    ):
+        if public_url is None:
+            yield _wire(supervisor, policies, None, admin_key)
+            return
+        quota = _build_connector_quota(supervisor, policies)
+        async with open_connectors(
+            supervisor,
+            public_url,
+            quota,
+            providers=None if overrides is None else overrides.providers,
+            transport=None if overrides is None else overrides.transport,
+        ) as connectors:
+            yield _wire(supervisor, policies, connectors, admin_key)
+
+
+def _wire(
+    supervisor: PipelineSupervisor,
+    policies: RequestPolicies,
+    connectors: ConnectorRuntime | None,
+    admin_key: str | None,
+) -> Container:
+    """Build the state of requests, now and again whenever another pipeline takes over."""
+    replays = ReplayService(supervisor)
+    account_linking = None if connectors is None else connectors.account_linking
+
+    def build_state(pipeline: Pipeline) -> AppState:
+        return _build_app_state(pipeline, policies, replays, account_linking, admin_key)
+
+    serving = CurrentAppState(build_state(supervisor.pipeline))
+
+    async def prepare(successor: Pipeline) -> Callable[[], None]:
+        rebuilt = build_state(successor)
+
+        def activate() -> None:
+            serving.state = rebuilt
+
+        return activate
+
+    supervisor.add_switch_listener(prepare)
+    return Container(supervisor, replays, connectors, serving)
+
+
+def _build_app_state(
+    pipeline: Pipeline,
+    policies: RequestPolicies,
+    replays: ReplayService,
+    connectors: ConnectorService | None,
+    admin_key: str | None,
+) -> AppState:
+    """The state of requests on this pipeline."""
+    resources, store = pipeline.resources, pipeline.store
+    return AppState(
+        publisher=pipeline.publisher,
+        documents=store.documents,
+        chunks=store.chunks,
+        memories=store.memories,
+        catalog=store.catalog,
+        operations=store.operations,
+        memory_repository=pipeline.memory_repository,
+        blobs=resources.blobs,
+        clock=resources.clock,
+        keyring=ApiKeyAuthenticator(store.catalog, admin_key),
+        queries=_build_queries(pipeline),
+        health=pipeline.health,
+        metrics=resources.metrics,
+        dead_letters=resources.bus,
+        settings_lock=resources.settings_lock,
+        connectors=connectors,
+        replays=replays,
+        policies=policies,
+        submissions=pipeline.submissions,
+    )
+
+
+def _build_queries(pipeline: Pipeline) -> Queries:
+    """Bind the queries to this pipeline's tables and indexes."""
+    resources, store, index_cache = pipeline.resources, pipeline.store, pipeline.index_cache
+    models = search_query.SearchModels(pipeline.embedder, resources.reranker, resources.query_rewriter)
+    build_profile = profile_query.ProfileQuery(pipeline.profiles, index_cache, resources.clock)
+    search = resources.metrics.timed_search(
+        partial(search_query.search_namespace, index_cache, models, resources.clock)
+    )
+    return Queries(
+        search=partial(search_query.answer_search, search),
+        build_profile=build_profile,
+        find_related=partial(related_memories.related_memories, index_cache, store.memories, store.documents),
+        find_semantic_matches=partial(
+            search_query.semantic_delete_candidates, index_cache, models.embedder, store.memories
+        ),
+        explainer=QueryExplainer(search, index_cache, build_profile, models, resources.clock),
+        provenance=OriginTracer(
+            index_cache,
+            store.documents,
+            store.chunks,
+            store.memories,
+            EventLocator(resources.bus),
+            models.embedder.name,
+        ),
+    )
+
+
+def _build_connector_quota(supervisor: PipelineSupervisor, policies: RequestPolicies) -> ConnectorQuota:
+    def find_key(id_: str) -> ApiKeyRow | None:
+        # Looked up per call: a switch replaces the pipeline and its catalog.
+        return supervisor.pipeline.store.catalog.key(id_)
+
+    return ConnectorQuota(policies.quotas, find_key, supervisor.resources.clock)

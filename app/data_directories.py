@@ -1,0 +1,61 @@
+"""Folders that hold data when the settings name none, and what a running service leaves in them for commands."""
+
+import os
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+CHECKOUT = Path(__file__).parents[1]
+LOCAL_FOLDER = Path(".recollect")
+ADDRESS_FILE = "address"
+ADMIN_KEY_FILE = "admin.key"
+
+
+def default_data_dir() -> Path:
+    """Return `.recollect` in a checkout or where it exists already, else a folder of this user."""
+    return LOCAL_FOLDER if _runs_from_checkout() or LOCAL_FOLDER.is_dir() else user_data_dir()
+
+
+def user_data_dir() -> Path:
+    """Return the folder where this platform keeps a user's data of recollect."""
+    return user_data_path("recollect", appauthor=False)
+
+
+def data_dirs_of_services() -> list[Path]:
+    """List the folders in which a service may run that was started without settings, the nearest first."""
+    return [LOCAL_FOLDER, user_data_dir()]
+
+
+def write_address(folder: Path, url: str) -> None:
+    """Record the address of the service that runs on a data directory."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ADDRESS_FILE).write_text(f"{url}\n")
+
+
+def read_address(folder: Path) -> str | None:
+    """Return the address that the last service on a data directory recorded, if any."""
+    return _first_line(folder / ADDRESS_FILE)
+
+
+def write_admin_key(folder: Path, secret: str) -> None:
+    """Keep the generated admin key for commands of this user; nobody else may read the file."""
+    path = folder / ADMIN_KEY_FILE
+    path.unlink(missing_ok=True)
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(f"{secret}\n")
+
+
+def read_admin_key(folder: Path) -> str | None:
+    """Return the admin key that the first service on a data directory generated, if this user may read it."""
+    return _first_line(folder / ADMIN_KEY_FILE)
+
+
+def _first_line(path: Path) -> str | None:
+    try:
+        return path.read_text().strip() or None
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
+
+
+def _runs_from_checkout() -> bool:
+    return (CHECKOUT / "pyproject.toml").is_file()

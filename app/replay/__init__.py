@@ -1,0 +1,1 @@
+"""Replay: tables rebuilt from the log beside the served ones."""

@@ -1,0 +1,324 @@
+"""Replays on request of an operator, one at a time among all processes, beside the serving pipeline."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime, timedelta
+
+from app.generation_pipeline import Pipeline
+from app.pipeline_factory import open_pipeline
+from app.pipeline_supervisor import RETIREMENT_GRACE_SECONDS, PipelineSupervisor
+from app.replay.generation_copy import GenerationCopy
+from app.replay.generation_rebuild import TOPICS_EFFECTS_FIRST, GenerationRebuild
+from app.replay.generation_switchover import MultiProcessReplaySwitchover, ReplaySwitchover, durable_offsets
+from pipeline.errors import OutageError
+from pipeline.ports import Lease
+from pipeline.runtime.fair_event_loop import run_in_background_lane
+from pipeline.stage import consumer_group
+from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, TopicOffsets
+from pipeline.store.generations.replay_request import ReplayError, ReplayPlan, ReplayProgress, ReplayRequest
+from schemas.topics import (
+    DOCUMENTS_EXTRACTED,
+    DOCUMENTS_SUBMITTED,
+    MEMORIES_FORGOTTEN,
+    MEMORIES_FORMED,
+)
+
+log = logging.getLogger(__name__)
+
+MAX_TAIL_RECORDS = 256
+"""Largest tail of unread records with which the switch may begin; the stages pause meanwhile."""
+COMPACT_FROM_RECORDS = 50_000
+"""Replays of this many records compact the tables before serving them; smaller ones leave it for later."""
+MAX_CATCH_UP_ROUNDS = 20
+LOCK_TIMEOUT_SECONDS = 20.0
+"""Wait for the replay lock: longer than the lease of a process that died."""
+REPORT_INTERVAL_SECONDS = 1.0
+HEARTBEAT_TIMEOUT = timedelta(seconds=60)
+"""Silence after which a replay in another process counts as dead."""
+
+
+class ReplayService:
+    """Starts, reports and cancels replays; `start` returns at once."""
+
+    def __init__(self, supervisor: PipelineSupervisor) -> None:
+        self._supervisor = supervisor
+        self._progress = ReplayProgress()
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def progress(self) -> ReplayProgress:
+        """Progress of the running or last replay of this process."""
+        return self._progress
+
+    async def latest_progress(self) -> ReplayProgress:
+        """Return the progress of the running or last replay of any process."""
+        if not self._supervisor.resources.is_multi_process:
+            return self._progress
+        value = await self._generations.read_replay_report()
+        reported = ReplayProgress() if value is None else ReplayProgress.from_bytes(value)
+        if not reported.started_after(self._progress):
+            return self._progress
+        heartbeat = reported.reported_at
+        expired = heartbeat is not None and self._now() - heartbeat > HEARTBEAT_TIMEOUT
+        if reported.state == "running" and expired:
+            reported.finish("failed", self._now(), "The replaying process stopped reporting its progress.")
+        return reported
+
+    async def plan(self, request: ReplayRequest) -> ReplayPlan:
+        """Estimate what a replay would read and write, without side effects."""
+        resources, store = self._supervisor.resources, self._supervisor.pipeline.store
+        served = await self._generations.read_active()
+        active_config = resources.index_config(served.current)
+        request.validate(active_config)
+        ends = {topic.name: await resources.bus.end_offsets(topic.name) for topic in TOPICS_EFFECTS_FIRST}
+        incarnations = [incarnation for row in store.catalog.namespaces() for incarnation in row.incarnations]
+        return ReplayPlan(
+            current=served.current.number,
+            previous=None if served.previous is None else served.previous.number,
+            index_config=request.index_config(active_config),
+            records={topic: sum(partitions.values()) for topic, partitions in sorted(ends.items())},
+            documents=sum(store.documents.count_by_incarnation(incarnations).values()),
+            chunks=sum(store.chunks.count_by_incarnation(incarnations).values()),
+            memories=sum(store.memories.count_by_incarnation(incarnations).values()),
+            bytes=await self._generations.size(served.current),
+        )
+
+    def start(self, request: ReplayRequest) -> None:
+        """Start a replay; ReplayError if one is running."""
+        self._start_task(lambda lease: self._replay(request, lease))
+
+    def roll_back(self) -> None:
+        """Start the switch back to the previous generation; ReplayError if a replay is running."""
+        self._start_task(self._roll_back)
+
+    async def clean_up(self) -> list[int]:
+        """Remove the previous generation and unfinished ones; returns their numbers."""
+        self._ensure_idle()
+        async with self._replay_lock():
+            served = await self._generations.read_active()
+            if served.previous is None:
+                return await self._remove_unused_generations()
+            previous = served.previous.number
+            await self._generations.activate(served.current, None)
+            if self._supervisor.resources.is_multi_process:
+                # Other processes may still answer requests from these tables.
+                await asyncio.sleep(RETIREMENT_GRACE_SECONDS)
+            return sorted({previous, *await self._remove_unused_generations()})
+
+    async def cancel(self) -> None:
+        """Cancel the running replay, here or in another process; the served generation stays as it is."""
+        if self._task is None or self._task.done():
+            running = await self.latest_progress()
+            if running.state == "running":
+                await self._generations.write_cancellation(running.replay_id)
+            return
+        await self.stop()
+
+    async def stop(self) -> None:
+        """Cancel the replay of this process, if one is running."""
+        task = self._task
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait([task])
+            if self._progress.state == "running":
+                # Cancelled before its first step, so the task reported nothing.
+                self._progress.finish("cancelled", self._now())
+
+    async def wait_finished(self) -> ReplayProgress:
+        """Wait for the running replay and return its progress."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        return self._progress
+
+    @property
+    def _generations(self) -> GenerationRegistry:
+        return self._supervisor.resources.generations
+
+    def _ensure_idle(self) -> None:
+        if self._task is not None and not self._task.done():
+            raise ReplayError("A replay is running. Wait for it, or cancel it.")
+
+    def _start_task(self, work: Callable[[Lease], Awaitable[None]]) -> None:
+        self._ensure_idle()
+        self._progress = ReplayProgress(state="running", started_at=self._now())
+        self._task = asyncio.create_task(run_in_background_lane(lambda: self._run_with_reporting(work)))
+
+    async def _run_with_reporting(self, work: Callable[[Lease], Awaitable[None]]) -> None:
+        async with self._progress_reporting():
+            await self._run_exclusively(work)
+
+    async def _run_exclusively(self, work: Callable[[Lease], Awaitable[None]]) -> None:
+        try:
+            async with self._replay_lock() as lease:
+                try:
+                    await work(lease)
+                finally:
+                    await self._remove_unused_generations()
+        except asyncio.CancelledError:
+            self._progress.finish("cancelled", self._now())
+            raise
+        except Exception as error:
+            log.exception("The replay has failed; the served tables are unchanged.")
+            self._progress.finish("failed", self._now(), str(error) or type(error).__name__)
+        else:
+            self._progress.finish("done", self._now())
+
+    @asynccontextmanager
+    async def _replay_lock(self) -> AsyncIterator[Lease]:
+        """Lock against other replays and clean-ups in all processes; ReplayError if it is taken."""
+        async with AsyncExitStack() as stack:
+            try:
+                async with asyncio.timeout(LOCK_TIMEOUT_SECONDS):
+                    lease = await stack.enter_async_context(self._supervisor.resources.locks.acquire("replay"))
+            except TimeoutError as error:
+                raise ReplayError("A replay is running in another process. Wait for it, or cancel it.") from error
+            yield lease
+
+    @asynccontextmanager
+    async def _progress_reporting(self) -> AsyncIterator[None]:
+        """Report progress to other processes, if there can be others."""
+        if not self._supervisor.resources.is_multi_process:
+            yield
+            return
+        reporting = asyncio.create_task(self._report_periodically())
+        try:
+            yield
+        finally:
+            reporting.cancel()
+            await asyncio.wait([reporting])
+            with suppress(OutageError):
+                await self._report()
+
+    async def _report_periodically(self) -> None:
+        while True:
+            try:
+                await self._report()
+                cancelled = await self._generations.read_cancellation()
+            except OutageError as error:
+                log.info("Can't report the progress of the replay: %s", error)
+            else:
+                if cancelled == self._progress.replay_id and self._task is not None:
+                    self._task.cancel()
+                    return
+            await asyncio.sleep(REPORT_INTERVAL_SECONDS)
+
+    async def _report(self) -> None:
+        self._progress.reported_at = self._now()
+        await self._generations.write_replay_report(self._progress.to_bytes())
+
+    async def _remove_unused_generations(self) -> list[int]:
+        """Remove unused tables and the consumer groups that filled them; returns their numbers."""
+        removed = await self._generations.delete_unreferenced()
+        if self._supervisor.resources.is_multi_process:
+            for number in removed:
+                await self._delete_consumer_groups(number)
+        return removed
+
+    async def _delete_consumer_groups(self, number: int) -> None:
+        for stage in self._supervisor.pipeline.stages:
+            try:
+                await self._supervisor.resources.bus.delete_group(consumer_group(stage.name, number))
+            except ValueError as error:
+                log.warning("%s: the consumer group of removed generation %d stays.", error, number)
+
+    async def _replay(self, request: ReplayRequest, lease: Lease) -> None:
+        served = await self._generations.read_active()
+        active_config = self._supervisor.resources.index_config(served.current)
+        request.validate(active_config)
+        config = request.index_config(active_config)
+        generation = await self._generations.allocate(config, self._now())
+        self._progress.generation = generation.number
+        offsets = await self._start_offsets(request)
+        same_config = config == active_config
+        await self._build_and_switch(
+            generation,
+            offsets,
+            lease,
+            fresh=True,
+            same_config=same_config,
+            force=request.force,
+            request=request,
+        )
+
+    async def _start_offsets(self, request: ReplayRequest) -> TopicOffsets:
+        """Return where to start reading each topic: copied rows hold the effects of earlier records."""
+        if not request.copies_documents:
+            return {}
+        # Read before the copy starts. Texts are read from the start: their documents tell which are embedded.
+        durable = await durable_offsets(self._supervisor.pipeline)
+        topics = [DOCUMENTS_SUBMITTED.name]
+        if request.stage is not None:
+            topics += [MEMORIES_FORMED.name, MEMORIES_FORGOTTEN.name]
+        return {topic: durable[topic] for topic in topics}
+
+    async def _roll_back(self, lease: Lease) -> None:
+        served = await self._generations.read_active()
+        if served.previous is None:
+            raise ReplayError("There is no previous generation to go back to.")
+        self._progress.generation = served.previous.number
+        # Texts are read from the start: some were split but not embedded when the generation was replaced.
+        offsets = {topic: read for topic, read in served.previous.offsets.items() if topic != DOCUMENTS_EXTRACTED.name}
+        # The served tables have newer rows, so there is nothing to compare with.
+        await self._build_and_switch(served.previous, offsets, lease, fresh=False, same_config=False, force=True)
+
+    async def _build_and_switch(
+        self,
+        generation: Generation,
+        offsets: TopicOffsets,
+        lease: Lease,
+        *,
+        fresh: bool,
+        same_config: bool,
+        force: bool,
+        request: ReplayRequest | None = None,
+    ) -> None:
+        """Fill a generation and switch to it."""
+        shared = self._supervisor.resources.is_multi_process
+        pipeline = await open_pipeline(self._supervisor.resources, generation, bulk_load=shared)
+        copy = self._copy_for(request, pipeline)
+        rebuild = GenerationRebuild(
+            pipeline,
+            offsets,
+            # Copied memories have source documents that this rebuild does not read.
+            fresh=fresh and not (copy is not None and copy.include_memories),
+            report_progress=self._progress.advance,
+            copy=copy,
+        )
+        switchover_class = MultiProcessReplaySwitchover if shared else ReplaySwitchover
+        switchover = switchover_class(
+            self._supervisor, pipeline, rebuild, self._progress, lease, same_config=same_config, force=force
+        )
+        try:
+            await switchover.begin()
+            await self._read_until_tail(rebuild)
+            if self._progress.read >= COMPACT_FROM_RECORDS:
+                self._progress.step = "compacting"
+                await pipeline.store.maintain()
+            self._progress.step = "switching"
+            await self._supervisor.switch(switchover)
+        except BaseException:
+            await switchover.abort()
+            raise
+
+    def _copy_for(self, request: ReplayRequest | None, pipeline: Pipeline) -> GenerationCopy | None:
+        if request is None or not request.copies_documents:
+            return None
+        embedder = pipeline.embedder if request.stage == "embed" else None
+        return GenerationCopy(
+            self._supervisor.pipeline.store, include_memories=request.stage is not None, embedder=embedder
+        )
+
+    async def _read_until_tail(self, rebuild: GenerationRebuild) -> None:
+        """Read the log repeatedly, until the remaining tail is short enough for a quick switch."""
+        self._progress.total = rebuild.reader.remaining(await rebuild.log_ends())
+        for _ in range(MAX_CATCH_UP_ROUNDS):
+            await rebuild.advance(self._supervisor.pipeline.store.documents)
+            remaining = rebuild.reader.remaining(await rebuild.log_ends())
+            self._progress.total = self._progress.read + remaining
+            if remaining <= MAX_TAIL_RECORDS:
+                return
+
+    def _now(self) -> datetime:
+        return self._supervisor.resources.clock.now()

@@ -1,0 +1,260 @@
+"""Resources that outlive a generation of tables: log, blobs, parser, models."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pipeline.bus.bus_factory import open_bus
+from pipeline.bus.port import Bus
+from pipeline.models import (
+    ClosableLanguageModel,
+    open_embedder,
+    open_language_model,
+    open_query_rewriter,
+    open_reranker,
+)
+from pipeline.models.instrumented_embedder import instrument_embedder
+from pipeline.models.media_endpoint import MediaEndpoint
+from pipeline.models.vector_cache import CachingEmbedder, VectorCache
+from pipeline.parsing.document_parser import FileParser
+from pipeline.parsing.parser_pool import ParserPool
+from pipeline.parsing.url_fetcher import HttpFetcher
+from pipeline.ports import (
+    Blobs,
+    Clock,
+    DocumentParser,
+    Embedder,
+    Fetcher,
+    LanguageModel,
+    Locks,
+    QueryRewriter,
+    Reranker,
+    Tombstones,
+)
+from pipeline.runtime.local_locks import LocalLocks
+from pipeline.runtime.metrics import Metrics
+from pipeline.runtime.settings_lock import SettingsLock
+from pipeline.settings import Settings
+from pipeline.stage import Record
+from pipeline.store import SettingsCatalog, open_locks
+from pipeline.store.blobs.blob_store import open_blobs
+from pipeline.store.generations.generation_registry import (
+    Generation,
+    GenerationRegistry,
+    IndexConfig,
+    open_generations,
+)
+from pipeline.tombstones import LocalTombstones
+from schemas.events import SettingsChanged
+from schemas.topics import SETTINGS_CHANGED
+
+
+class SystemClock:
+    """The time of this machine."""
+
+    def now(self) -> datetime:
+        """UTC, whole microseconds."""
+        return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """Opened once per process and shared by the pipelines of all generations."""
+
+    settings: Settings
+    bus: Bus
+    blobs: Blobs
+    clock: Clock
+    document_parser: DocumentParser
+    url_fetcher: Fetcher
+    generations: GenerationRegistry
+    locks: Locks
+    """Shared by all processes that use the tables."""
+    settings_lock: SettingsLock
+    """Serialises changes of settings."""
+    catalog: SettingsCatalog | None
+    """All settings, followed from the log; None if this process owns the log."""
+    tombstones: Tombstones
+    """Deletions ahead of the log, in a process that owns the tables."""
+    metrics: Metrics
+    language_model: LanguageModel | None
+    """Finds facts, if configured."""
+    reranker: Reranker | None = None
+    """Reranks results, if configured."""
+    query_rewriter: QueryRewriter | None = None
+    """Rewrites queries, if a language model is configured."""
+    vector_cache: VectorCache
+
+    @property
+    def is_multi_process(self) -> bool:
+        """True if other processes may use the log and the tables too."""
+        return self.catalog is not None
+
+    def index_config(self, generation: Generation) -> IndexConfig:
+        """Return a generation's own index config, else that of the settings."""
+        return generation.index_config or index_config_from_settings(self.settings)
+
+    def open_embedder(self, index_config: IndexConfig) -> Embedder:
+        """Open the embedder of an index config; ValueError names a missing setting."""
+        embedder = instrument_embedder(
+            embedder_from_settings(self.settings, index_config), self.metrics.observe_embedding
+        )
+        if index_config.embedder not in {"e5", "openai"}:
+            return embedder  # as quick as the cache
+        endpoint = self.settings.embedder_base_url or index_config.embedder_base_url
+        address = endpoint if index_config.embedder == "openai" else None
+        return CachingEmbedder(embedder, self.vector_cache, f"{embedder.name} {embedder.dimensions} {address}")
+
+
+def index_config_from_settings(settings: Settings) -> IndexConfig:
+    """Return the index config of the settings."""
+    return IndexConfig(
+        embedder=settings.embedder,
+        embedder_model=settings.embedder_model,
+        embedder_dimensions=settings.embedder_dimensions,
+        embedder_base_url=settings.embedder_base_url,
+        chunk_size=settings.chunk_size,
+        shards=settings.shards,
+    )
+
+
+def embedder_from_settings(settings: Settings, index_config: IndexConfig) -> Embedder:
+    """Open the embedder of an index config at the endpoint of the settings; ValueError names a missing setting."""
+    key = settings.embedder_api_key
+    return open_embedder(
+        index_config.embedder,
+        base_url=settings.embedder_base_url or index_config.embedder_base_url,
+        api_key=key.get_secret_value() if key else None,
+        model=index_config.embedder_model,
+        dimensions=index_config.embedder_dimensions,
+    )
+
+
+def language_model_from_settings(settings: Settings) -> ClosableLanguageModel | None:
+    """Open the language model of the settings; None if none is set. ValueError names a missing setting."""
+    key = settings.llm_api_key
+    return open_language_model(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=key.get_secret_value() if key else None,
+        timeout_seconds=settings.llm_timeout_seconds,
+        max_output_tokens=settings.llm_output_tokens,
+        max_concurrency=settings.llm_concurrency,
+    )
+
+
+def tables_uri(settings: Settings) -> str:
+    """Return the location of the tables: a folder, or a URI of an object store."""
+    return settings.lance_uri or str(settings.data_dir.resolve() / "tables")
+
+
+@asynccontextmanager
+async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
+    """Open the resources; close them in reverse order, the log last.
+
+    DataDirectoryLockedError and ValueError carry messages for the operator.
+    """
+    clock, metrics = SystemClock(), Metrics()
+    async with AsyncExitStack() as stack:
+        bus = await open_bus(settings, clock, observer=metrics, registry=metrics.registry)
+        stack.push_async_callback(bus.close)
+        blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
+        blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri))
+        extractor, fetcher = _open_parser_and_fetcher(settings, stack)
+        model = _open_language_model(settings, stack)
+        vectors = VectorCache(settings.data_dir / "vectors.sqlite")
+        stack.push_async_callback(vectors.aclose)
+        uri = tables_uri(settings)
+        locks: Locks = LocalLocks()
+        catalog, changes = None, SettingsLock()
+        if settings.kafka_bootstrap is not None:
+            locks = open_locks(uri, settings.storage_options(uri))
+            catalog, changes = await _follow_settings(bus, locks, stack)
+        yield Resources(
+            settings=settings,
+            bus=bus,
+            blobs=blobs,
+            clock=clock,
+            document_parser=extractor,
+            url_fetcher=fetcher,
+            generations=open_generations(uri, settings.storage_options(uri)),
+            locks=locks,
+            settings_lock=changes,
+            catalog=catalog,
+            tombstones=LocalTombstones(),
+            metrics=metrics,
+            language_model=model,
+            reranker=_open_reranker(settings, stack),
+            query_rewriter=_open_query_rewriter(settings, bus, clock, stack),
+            vector_cache=vectors,
+        )
+
+
+def _open_reranker(settings: Settings, stack: AsyncExitStack) -> Reranker | None:
+    key = settings.rerank_api_key
+    reranker = open_reranker(
+        base_url=settings.rerank_base_url,
+        model=settings.rerank_model,
+        api_key=key.get_secret_value() if key else None,
+        timeout_seconds=settings.rerank_timeout_seconds,
+    )
+    if reranker is not None:
+        stack.push_async_callback(reranker.aclose)
+    return reranker
+
+
+def _open_language_model(settings: Settings, stack: AsyncExitStack) -> LanguageModel | None:
+    model = language_model_from_settings(settings)
+    if model is not None:
+        stack.push_async_callback(model.aclose)
+    return model
+
+
+def _open_query_rewriter(settings: Settings, bus: Bus, clock: Clock, stack: AsyncExitStack) -> QueryRewriter | None:
+    # One of its own: a search must not wait behind questions about documents.
+    model = _open_language_model(settings, stack)
+    if model is None:
+        return None
+    rewriter = open_query_rewriter(model, bus, clock)
+    stack.push_async_callback(rewriter.aclose)
+    return rewriter
+
+
+async def _follow_settings(bus: Bus, locks: Locks, stack: AsyncExitStack) -> tuple[SettingsCatalog, SettingsLock]:
+    """A catalog that has every setting in the log, from now on too."""
+    catalog = SettingsCatalog()
+
+    async def handle(batch: Sequence[Record[SettingsChanged]]) -> None:
+        for record in batch:
+            catalog.apply(record.event)
+
+    follower = await stack.enter_async_context(bus.follow(SETTINGS_CHANGED, handle))
+    changes = SettingsLock(locks, follower.catch_up)
+    await changes.catch_up()
+    return catalog, changes
+
+
+def _open_parser_and_fetcher(settings: Settings, stack: AsyncExitStack) -> tuple[FileParser, HttpFetcher]:
+    workers = ParserPool(
+        max_workers=settings.parse_workers,
+        timeout_seconds=settings.parse_timeout_seconds,
+        memory_limit_mb=settings.parse_memory_mb,
+    )
+    stack.push_async_callback(workers.aclose)
+    fetcher = HttpFetcher(allow_private=settings.fetch_private_addresses)
+    stack.push_async_callback(fetcher.aclose)
+    return FileParser(workers, _open_media_model(settings, stack)), fetcher
+
+
+def _open_media_model(settings: Settings, stack: AsyncExitStack) -> MediaEndpoint | None:
+    if settings.llm_base_url is None or settings.llm_model is None:
+        return None
+    key = settings.llm_api_key
+    media = MediaEndpoint(
+        base_url=settings.llm_base_url,
+        model=settings.llm_model,
+        api_key=key.get_secret_value() if key else None,
+    )
+    stack.push_async_callback(media.aclose)
+    return media

@@ -1,0 +1,60 @@
+"""`python -m bench.common_part`: make `pipeline/index/segments/e5_common_part.npy` anew.
+
+From the open half of `bench.datasets.paraphrases` and the guides in `--data`: the means of statements and of
+questions, and the directions in which the means of twelve languages differ.
+"""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.datasets.paraphrases import LANGUAGES, paraphrases
+from bench.paraphrases import GUIDES, guide_sections
+from bench.recall import DATA
+from pipeline.index.segments.common_part import E5_FILE
+from pipeline.models.e5.e5_embedder import E5Embedder
+
+_DIRECTIONS = len(LANGUAGES) - 1
+_FACTS_SHARE, _QUESTIONS_SHARE = 0.8, 0.5
+"""Shares of everyday facts and questions in the means; the rest is sections and headings of guides."""
+
+
+def main() -> None:
+    """Write the file."""
+    options = argparse.ArgumentParser(prog="python -m bench.common_part", description=__doc__)
+    options.add_argument("--data", type=Path, default=DATA, help="folder of the guides")
+    common = asyncio.run(_common_part(options.parse_args().data / "languages"))
+    np.save(E5_FILE, common)
+    print(f"{E5_FILE}: {common.shape}")
+
+
+async def _common_part(guides: Path) -> NDArray[np.float32]:
+    embedder = E5Embedder.from_package()
+
+    async def documents(texts: Sequence[str]) -> NDArray[np.float32]:
+        mean: NDArray[np.float32] = np.mean(await embedder.embed_documents(texts), axis=0)
+        return mean
+
+    async def queries(texts: Sequence[str]) -> NDArray[np.float32]:
+        mean: NDArray[np.float32] = np.mean([await embedder.embed_query(text) for text in texts], axis=0)
+        return mean
+
+    halves = [paraphrases(language, locked=False).facts for language in LANGUAGES]
+    sections = [guide_sections(guides / folder) for folder in GUIDES.values()]
+    facts = np.array([await documents([fact for fact, _ in half]) for half in halves])
+    questions = np.array([await queries([question for _, question in half]) for half in halves])
+    bodies = np.mean([await documents([body for _, body in pairs]) for pairs in sections], axis=0)
+    headings = np.mean([await queries([heading for heading, _ in pairs]) for pairs in sections], axis=0)
+    differences = np.concatenate([facts - facts.mean(axis=0), questions - questions.mean(axis=0)])
+    directions = np.linalg.svd(differences, full_matrices=False)[2][:_DIRECTIONS]
+    document_mean = _FACTS_SHARE * facts.mean(axis=0) + (1 - _FACTS_SHARE) * bodies
+    query_mean = _QUESTIONS_SHARE * questions.mean(axis=0) + (1 - _QUESTIONS_SHARE) * headings
+    return np.concatenate([[document_mean], [query_mean], directions]).astype(np.float32)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Labeled pairs of memories: what the newer is to the older, and what follows from two."""

@@ -1,0 +1,42 @@
+"""Everyday facts with questions in other words, in twelve languages; line for line the same in each.
+
+A file has three parts: facts with a question each, statements with what replaces them and a question, and
+questions about something else. A line is locked or open by a hash of its English original: rankings are tuned on
+open lines only.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh", "ar", "hi")
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Paraphrases:
+    """Facts with their questions; statements, what replaces them, and a question; questions about something else."""
+
+    facts: list[tuple[str, str]]
+    updates: list[tuple[str, str, str]]
+    foreign: list[str]
+
+
+def paraphrases(language: str, *, locked: bool) -> Paraphrases:
+    """The locked or the open half of a language."""
+    parts = [
+        [line for line, original in zip(own, english, strict=True) if _is_locked(original[0]) == locked]
+        for own, english in zip(_parts(language), _parts("en"), strict=True)
+    ]
+    facts = [(fact, question) for fact, question in parts[0]]
+    updates = [(before, after, question) for before, after, question in parts[1]]
+    return Paraphrases(facts, updates, [question for (question,) in parts[2]])
+
+
+def _parts(language: str) -> list[list[list[str]]]:
+    text = (_FOLDER / f"{language}.txt").read_text("utf-8").strip()
+    return [[line.split(" | ") for line in part.split("\n")] for part in text.split("\n\n")]
+
+
+def _is_locked(original: str) -> bool:
+    return bool(hashlib.md5(original.encode(), usedforsecurity=False).digest()[0] & 1)

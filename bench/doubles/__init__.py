@@ -1,0 +1,1 @@
+"""Doubles of sources that measurements and tests run the service against."""

@@ -1,0 +1,150 @@
+"""`make jepsen`: histories of many clients on both buses, with and without kills, judged against the log."""
+
+import argparse
+import asyncio
+import itertools
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.history_checker.deployment import Deployment, embedded_deployment, kafka_deployment
+from bench.history_checker.history import History
+from bench.history_checker.judge import LoggedSubmission, Verdict, judge
+from bench.history_checker.workload import HistoryRunner, Size
+
+CONCURRENT_HISTORIES = 4
+KILL_INTERVAL_SECONDS = 5.0
+"""Mean time from the restart of a process to the next kill."""
+
+
+@dataclass(slots=True)
+class Report:
+    """Sums over the histories of one bus."""
+
+    bus: str
+    with_kills: bool
+    histories: int = 0
+    operations: int = 0
+    repeated: int = 0
+    kills: int = 0
+    verdict: Verdict = field(default_factory=Verdict)
+
+    def add(self, history: History, verdict: Verdict) -> None:
+        """Count a judged history."""
+        self.histories += 1
+        self.operations += len(history.operations)
+        self.repeated += sum(operation.attempts > 1 for operation in history.operations)
+        for name in ("lost", "doubled", "stuck", "went_back"):
+            getattr(self.verdict, name).extend(getattr(verdict, name))
+
+    def line(self) -> str:
+        """One line of the table."""
+        verdict = self.verdict
+        return (
+            f"| {self.bus}{', with kills' if self.with_kills else ''} | {self.histories} | {self.operations} |"
+            f" {self.repeated} | {self.kills} | {len(verdict.lost)} | {len(verdict.doubled)} | {len(verdict.stuck)} |"
+            f" {len(verdict.went_back)} |"
+        )
+
+
+HEAD = (
+    "| bus | histories | operations | repeated | kills | lost | doubled | stuck | reads going back |\n"
+    "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+)
+
+
+def check_histories(
+    deployment: Deployment,
+    seeds: Sequence[int],
+    *,
+    with_kills: bool = False,
+    size: Size | None = None,
+    kill_interval: float = KILL_INTERVAL_SECONDS,
+) -> Report:
+    """Run a history for each seed, some at a time, and judge them against the log."""
+    report = Report(deployment.name, with_kills)
+    prefix = f"h{time.time_ns() // 1000:x}"
+
+    def run(seed: int) -> History:
+        runner = HistoryRunner(deployment.urls, deployment.key, f"{prefix}-{seed}", seed, size or Size())
+        return runner.run()
+
+    with ExitStack() as stack:
+        killed = stack.enter_context(_kills(deployment, kill_interval)) if with_kills else itertools.repeat(0)
+        with ThreadPoolExecutor(CONCURRENT_HISTORIES) as threads:
+            histories = list(threads.map(run, seeds))
+        report.kills = next(iter(killed))
+    submissions = asyncio.run(_by_namespace(deployment))
+    for history in histories:
+        report.add(history, judge(history, submissions.get(history.namespace, [])))
+    return report
+
+
+@contextmanager
+def _kills(deployment: Deployment, interval: float) -> Iterator[Iterator[int]]:
+    """Kill and restart one process after the other until the block ends; yields the number of kills."""
+    count = 0
+    ended = threading.Event()
+    choice = random.Random(17)
+
+    def kill_in_turn() -> None:
+        nonlocal count
+        while not ended.wait(choice.uniform(0.5, 1.5) * interval):
+            server = choice.choice(deployment.servers)
+            server.kill()
+            server.start()
+            count += 1
+
+    def counted() -> Iterator[int]:
+        while True:
+            yield count
+
+    thread = threading.Thread(target=kill_in_turn)
+    thread.start()
+    try:
+        yield counted()
+    finally:
+        ended.set()
+        thread.join()
+
+
+async def _by_namespace(deployment: Deployment) -> dict[str, list[LoggedSubmission]]:
+    submissions: dict[str, list[LoggedSubmission]] = {}
+    async for offset, event in deployment.read_log():
+        namespace, _, _ = event.incarnation.rpartition("#")
+        submissions.setdefault(namespace, []).append(LoggedSubmission(offset, event))
+    return submissions
+
+
+def main() -> None:
+    """Run the histories that are asked for; exit 1 if any is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--histories", type=int, default=200, help="of each bus")
+    parser.add_argument("--with-kills", type=int, default=20, help="histories of each bus with kills")
+    parser.add_argument("--bus", choices=["embedded", "kafka"], help="one bus only")
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    reports = []
+    for name, opened in (("embedded", embedded_deployment), ("kafka", kafka_deployment)):
+        if options.bus in (None, name):
+            with tempfile.TemporaryDirectory(prefix="recollect-histories-") as folder, opened(Path(folder)) as service:
+                for count, with_kills in ((options.histories, False), (options.with_kills, True)):
+                    seeds = range(options.seed, options.seed + count)
+                    reports.append(check_histories(service, seeds, with_kills=with_kills))
+                    print(reports[-1].line(), file=sys.stderr, flush=True)
+    print(HEAD, *(report.line() for report in reports), sep="\n")
+    problems = [problem for report in reports for problem in report.verdict.problems]
+    print(*problems, sep="\n")
+    if problems:
+        sys.exit(f"{len(problems)} problems.")
+
+
+if __name__ == "__main__":
+    main()

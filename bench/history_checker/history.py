@@ -1,0 +1,54 @@
+"""Histories: what clients asked for, what they were answered, and when."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+OperationKind = Literal["add", "patch_content", "patch_metadata", "delete", "read", "list"]
+WRITES: tuple[OperationKind, ...] = ("add", "patch_content", "patch_metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What a client saw of a document; `metadata` None: there was none."""
+
+    document: str
+    metadata: dict[str, object] | None
+
+
+@dataclass(slots=True)
+class Operation:
+    """A request and its answer, with times of one monotonic clock.
+
+    `token` is in the metadata and the content that it writes, and in no other. `status` None: no answer came.
+    """
+
+    client: int
+    kind: OperationKind
+    document: str
+    token: str
+    started: float
+    ended: float = 0.0
+    status: int | None = None
+    attempts: int = 1
+    sights: list[Sight] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class FinalState:
+    """A document after everything was processed; `status` None: there is none."""
+
+    document: str
+    status: str | None
+    metadata: dict[str, object]
+    content: str
+
+
+@dataclass(slots=True)
+class History:
+    """All operations on the documents of one namespace, and what was left of them."""
+
+    namespace: str
+    operations: list[Operation] = field(default_factory=list)
+    final: list[FinalState] = field(default_factory=list)
+    found: dict[str, list[str]] = field(default_factory=dict)
+    """Public ids of the documents that a search found, by its query."""

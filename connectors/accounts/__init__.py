@@ -1,0 +1,1 @@
+"""Accounts at providers: OAuth, encrypted credentials, webhook subscriptions."""

@@ -1,0 +1,125 @@
+"""Operations on accounts behind the API: capabilities, authorization and picker links, key rotation."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from secrets import token_urlsafe
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from connectors.accounts import verification_tokens
+from connectors.accounts.connection_check import config_fault, connection_fault, credential_fault
+from connectors.accounts.connection_factory import ConnectionFactory
+from connectors.accounts.credential_vault import VaultKeyError
+from pipeline.connector_registry import ConnectorRegistry
+from schemas.events import ConnectorChanged
+
+PICKER_LINK_LIFETIME: Final = timedelta(hours=1)
+PICKER_PATH: Final = "/picker"
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorCapabilities:
+    """Capabilities of a provider in this deployment."""
+
+    selectable_kinds: Sequence[str]
+    supports_webhooks: bool
+    requires_authorization: bool
+
+
+@dataclass(frozen=True, slots=True)
+class AccountLinking:
+    """Implementation of the API's port for connectors (`api.dependencies.service_interfaces.Connectors`)."""
+
+    registry: ConnectorRegistry
+    connection_factory: ConnectionFactory
+
+    def capabilities(self, provider: str) -> ConnectorCapabilities | None:
+        """Capabilities of a provider; None if the operator has not set it up."""
+        found = self.connection_factory.providers.get(provider)
+        if found is None or not self.connection_factory.secret_store.has_key:
+            return None
+        webhooks = found.supports_webhooks and self.connection_factory.public_url.startswith("https://")
+        return ConnectorCapabilities(found.selection_kinds, webhooks, found.oauth is not None)
+
+    async def verification_tokens(self) -> Mapping[str, str]:
+        """List the verification tokens that providers sent for the operator."""
+        return await verification_tokens.list_tokens(self.connection_factory.secret_store)
+
+    async def rotate_credentials(self) -> tuple[int, list[str]]:
+        """Re-encrypt all secrets with the newest key; see the function of the same name."""
+        return await rotate_credentials(self.registry, self.connection_factory)
+
+    async def store_config_secrets(self, connector: str, config: Mapping[str, str]) -> None:
+        """Encrypt and store the secret part of a connector's config."""
+        await self.connection_factory.secret_store.set_value(connector, "config", dict(config))
+
+    async def find_fault(self, row: ConnectorChanged, config_secrets: Mapping[str, str] | None = None) -> str | None:
+        """Return why a connector can't work and what to do, None if nothing speaks against it.
+
+        A connector that awaits authorization has no connection to ask with; `config_secrets` are tried in place
+        of the stored ones.
+        """
+        fault = config_fault(row.provider, row.config or {}) or credential_fault(config_secrets or {})
+        if fault is not None or row.status == "pending":
+            return fault
+        provider = self.connection_factory.provider_named(row.provider)
+        if provider.oauth is None and not (config_secrets or (await self._config_secrets(row.id))):
+            return None  # a public source: its runs tell
+        return await connection_fault(provider, await self.connection_factory.connect(row, config_secrets))
+
+    async def _config_secrets(self, connector: str) -> Mapping[str, str]:
+        secrets: Mapping[str, str] = (await self.connection_factory.secret_store.read(connector)).get("config", {})
+        return secrets
+
+    async def create_authorization_link(self, row: ConnectorChanged, redirect_url: str | None) -> str:
+        """Create an authorization link that works once."""
+        secret = {"state": token_urlsafe(32), "verifier": token_urlsafe(48), "redirect_url": redirect_url}
+        await self.connection_factory.secret_store.set_value(row.id, "authorization", secret)
+        return self._authorization_link(row, secret)
+
+    async def pending_authorization_link(self, row: ConnectorChanged) -> str | None:
+        """Return the unused authorization link; None if it was used or the provider was removed."""
+        secret = (await self.connection_factory.secret_store.read(row.id)).get("authorization")
+        if secret is None or row.provider not in self.connection_factory.providers:
+            return None
+        return self._authorization_link(row, secret)
+
+    async def create_picker_link(self, row: ConnectorChanged, return_url: str | None) -> tuple[str, datetime]:
+        """Create a picker link that works once; return it with its expiry."""
+        expires_at = self.registry.now() + PICKER_LINK_LIFETIME
+        token = token_urlsafe(32)
+        kept = {"token": token_digest(token), "until": expires_at.isoformat(), "return_url": return_url}
+        await self.connection_factory.secret_store.set_value(row.id, "picker", kept)
+        return (
+            f"{self.connection_factory.public_url}{PICKER_PATH}/{row.id}?{urlencode({'token': token})}",
+            expires_at,
+        )
+
+    def _authorization_link(self, row: ConnectorChanged, secret: Mapping[str, Any]) -> str:
+        authority = self.connection_factory.authorization_server(row.provider)
+        return authority.authorization_url(f"{row.id}.{secret['state']}", secret["verifier"])
+
+
+async def rotate_credentials(
+    registry: ConnectorRegistry, connection_factory: ConnectionFactory
+) -> tuple[int, list[str]]:
+    """Re-encrypt secrets with the newest key: the number re-encrypted, and the ids that no key decrypts."""
+    secrets = connection_factory.secret_store
+    places = [verification_tokens.SECRETS_KEY, *(row.id for row in registry.catalog.connectors())]
+    anew, closed = 0, []
+    for place in places:
+        try:
+            anew += await secrets.rotate_key(place)
+        except VaultKeyError as error:
+            log.warning("%s", error)
+            closed.append(place)
+    return anew, closed
+
+
+def token_digest(token: str) -> str:
+    """SHA-256 digest under which the token of a link is stored."""
+    return sha256(token.encode()).hexdigest()

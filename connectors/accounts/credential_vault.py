@@ -1,0 +1,191 @@
+"""Encryption of credentials at rest with the operator's key, bound to the connector they belong to."""
+
+import asyncio
+import json
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from connectors.errors import MisconfigurationError
+from pipeline.ports import Locks
+
+if TYPE_CHECKING:
+    # Imported on first use: a service without connectors does not pay for its memory.
+    from cryptography.fernet import Fernet
+
+KEY_BYTES = 32
+ConnectorSecrets = Mapping[str, Any]
+"""Secrets of one connector by name: config, tokens, authorization, subscription, picker, visit."""
+
+
+class VaultKeyError(MisconfigurationError, ValueError):
+    """Missing or wrong encryption key; the message is for the operator."""
+
+
+class CredentialCipher:
+    """Encrypts with the first key and decrypts with any: add a new key in front to rotate."""
+
+    has_key = True
+
+    def __init__(self, keys: str) -> None:
+        self._encoded_keys = [key.strip() for key in keys.split(",") if key.strip()]
+        if not self._encoded_keys or not all(map(_is_key, self._encoded_keys)):
+            raise VaultKeyError(
+                "RECOLLECT_SECRET_KEY is not a list of keys. Each is 32 random bytes in URL-safe base64;"
+                " make one with `recollect connectors key`."
+            )
+
+    def encrypt(self, connector: str, values: ConnectorSecrets) -> str:
+        """Encrypt the secrets of a connector; the ciphertext decrypts for this connector only."""
+        plaintext = json.dumps({"connector": connector, "secrets": dict(values)})
+        return self._keys[0].encrypt(plaintext.encode()).decode()
+
+    def decrypt(self, connector: str, encrypted: str) -> dict[str, Any]:
+        """Decrypt secrets; VaultKeyError if no key fits or they belong to another connector."""
+        from cryptography.fernet import InvalidToken, MultiFernet  # noqa: PLC0415 - see above
+
+        try:
+            opened = json.loads(MultiFernet(self._keys).decrypt(encrypted))
+        except InvalidToken as error:
+            raise VaultKeyError(
+                f"The credentials of connector {connector} can't be opened with RECOLLECT_SECRET_KEY."
+                " Append the key they were encrypted with to it, or connect the account again."
+            ) from error
+        if opened["connector"] != connector:
+            raise VaultKeyError(f"The credentials kept for connector {connector} belong to another one.")
+        values: dict[str, Any] = opened["secrets"]
+        return values
+
+    def uses_current_key(self, encrypted: str) -> bool:
+        """Return whether the first key encrypted this."""
+        from cryptography.fernet import InvalidToken  # noqa: PLC0415 - see above
+
+        try:
+            self._keys[0].decrypt(encrypted)
+        except InvalidToken:
+            return False
+        return True
+
+    @cached_property
+    def _keys(self) -> "list[Fernet]":
+        from cryptography.fernet import Fernet  # noqa: PLC0415 - see above
+
+        return [Fernet(key) for key in self._encoded_keys]
+
+
+def _is_key(key: str) -> bool:
+    try:
+        return len(urlsafe_b64decode(key)) == KEY_BYTES
+    except ValueError:
+        return False
+
+
+def generate_key() -> str:
+    """Generate a key for RECOLLECT_SECRET_KEY."""
+    return urlsafe_b64encode(os.urandom(KEY_BYTES)).decode()
+
+
+def load_or_create_key(path: Path) -> str:
+    """Return the key in a file, creating the file (readable by its owner only) if it is missing."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        return path.read_text().strip()
+    with os.fdopen(descriptor, "w") as file:
+        file.write(generate_key() + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    return path.read_text().strip()
+
+
+class MissingKeyCipher:
+    """Cipher of a service without a key: every call raises VaultKeyError."""
+
+    has_key = False
+
+    def encrypt(self, *_: object) -> str:
+        """Raise VaultKeyError."""
+        raise VaultKeyError(_NO_KEY_MESSAGE)
+
+    def decrypt(self, *_: object) -> dict[str, Any]:
+        """Raise VaultKeyError."""
+        raise VaultKeyError(_NO_KEY_MESSAGE)
+
+    def uses_current_key(self, *_: object) -> bool:
+        """Raise VaultKeyError."""
+        raise VaultKeyError(_NO_KEY_MESSAGE)
+
+
+_NO_KEY_MESSAGE = (
+    "RECOLLECT_SECRET_KEY is not set. Several processes share the credentials of connectors, so they need one"
+    " key: make it with `recollect connectors key` and give it to each of them."
+)
+
+
+class _EncryptedSecretTable(Protocol):
+    async def load_encrypted(self, connector: str) -> str | None: ...
+
+    async def store_encrypted(self, connector: str, encrypted: str) -> None: ...
+
+
+class SecretStore:
+    """Secrets by connector; reads are never cached and updates are atomic across processes."""
+
+    def __init__(self, table: _EncryptedSecretTable, cipher: CredentialCipher | MissingKeyCipher, locks: Locks) -> None:
+        self._table = table
+        self._cipher = cipher
+        self._locks = locks
+
+    @property
+    def has_key(self) -> bool:
+        """Return whether an encryption key is configured."""
+        return self._cipher.has_key
+
+    async def read(self, connector: str) -> ConnectorSecrets:
+        """Return a connector's secrets; empty if it has none."""
+        async with self._locks.acquire(f"secrets/{connector}"):
+            return await self._read(connector)
+
+    async def update(
+        self, connector: str, function: Callable[[dict[str, Any]], ConnectorSecrets | None]
+    ) -> ConnectorSecrets:
+        """Apply a function to the secrets and store its result; None leaves them unchanged.
+
+        Returns the secrets stored afterwards.
+        """
+        async with self._locks.acquire(f"secrets/{connector}"):
+            before = await self._read(connector)
+            after = function(dict(before))
+            if after is None:
+                return before
+            await self._table.store_encrypted(
+                connector, await asyncio.to_thread(self._cipher.encrypt, connector, after)
+            )
+            return after
+
+    async def set_value(self, connector: str, name: str, value: Any) -> None:
+        """Set one secret; None removes it."""
+
+        def change(values: dict[str, Any]) -> ConnectorSecrets:
+            values.pop(name, None)
+            return values if value is None else {**values, name: value}
+
+        await self.update(connector, change)
+
+    async def rotate_key(self, connector: str) -> bool:
+        """Re-encrypt secrets that an older key encrypted; return whether that was necessary."""
+        async with self._locks.acquire(f"secrets/{connector}"):
+            sealed = await self._table.load_encrypted(connector)
+            if sealed is None or self._cipher.uses_current_key(sealed):
+                return False
+            await self._table.store_encrypted(
+                connector, self._cipher.encrypt(connector, self._cipher.decrypt(connector, sealed))
+            )
+            return True
+
+    async def _read(self, connector: str) -> dict[str, Any]:
+        sealed = await self._table.load_encrypted(connector)
+        return {} if sealed is None else self._cipher.decrypt(connector, sealed)

@@ -1,0 +1,1 @@
+"""HTTP client of providers with throttling and bounded concurrency."""

@@ -1,0 +1,239 @@
+"""Interface of a provider: it yields items and failures of a source, and cursors between them.
+
+The sync runner does what all providers have in common: documents, limits, deletions, state, retries, tokens,
+schedules. A provider knows one API, and nothing of documents or the log.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal, TypeAlias
+
+import httpx2
+from pydantic import JsonValue
+
+from connectors.client.access_token import AccessTokenSource
+from connectors.client.http_client import HttpClient
+from connectors.client.request_throttle import RateLimit
+from connectors.sync_messages import Cursor, SyncMessage, SyncState
+from schemas.http.v5.connector_bodies import Provider as ProviderName
+
+SelectionKind: TypeAlias = Literal["repos", "labels", "files", "folders"]
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedResource:
+    """Selected resource: the provider's id and its display name."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Open connection of one connector. API responses show `config` and hide `secrets`.
+
+    `selection` is None until a user selected resources. `account` is the result of `Provider.fetch_account`.
+    `http` sends the token to the provider's own origins only.
+    """
+
+    connector_id: str
+    http: HttpClient
+    token_source: AccessTokenSource | None = None
+    config: Mapping[str, str | float | bool] = field(default_factory=dict)
+    secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    selection: Mapping[SelectionKind, tuple[SelectedResource, ...]] | None = None
+    account: "Account | None" = None
+    triggered_by_event: bool = False
+
+    def selected_ids(self, kind: SelectionKind) -> tuple[str, ...]:
+        """Return the selected ids of a kind."""
+        return tuple(choice.id for choice in (self.selection or {}).get(kind, ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Account at the provider: `name` for display (an address, a login), `key` as in webhooks."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class OAuthConfig:
+    """OAuth parameters of a provider. Notion needs JSON token requests with the secret in HTTP Basic.
+
+    `misconfiguration_codes`: error codes of the token endpoint (or in its `error_description`) that only the
+    operator can fix, beside the standard ones (invalid_client, unauthorized_client, ...).
+    """
+
+    authorize_url: str
+    token_url: str
+    client_id: str
+    client_secret: str = field(repr=False)
+    scopes: tuple[str, ...] = ()
+    authorize_parameters: Mapping[str, str] = field(default_factory=dict)
+    client_credentials_in: Literal["basic", "body"] = "body"
+    token_request_format: Literal["form", "json"] = "form"  # noqa: S105 - a format
+    pkce: bool = True
+    revoke_url: str | None = None
+    misconfiguration_codes: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PickerEntry:
+    """Row of the picker; with kind None it can be expanded but not selected."""
+
+    id: str
+    name: str
+    kind: SelectionKind | None
+    detail: str = ""
+    expandable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PickerPage:
+    """Page of picker entries with the token of the next page."""
+
+    entries: tuple[PickerEntry, ...]
+    next_page_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSubscription:
+    """Webhook subscription at the provider; deliveries carry our `secret` or are signed with it."""
+
+    id: str
+    secret: str = field(repr=False)
+    expires_at: datetime | None = None
+    data: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookDelivery:
+    """Request to /webhooks/<provider> or /webhooks/<provider>/<connector>; header names are lower case.
+
+    `subscription` belongs to the connector in the path, None without one.
+    """
+
+    method: str
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes
+    received_at: datetime
+    subscription: WebhookSubscription | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeHint:
+    """Change that concerns the connector of the path, an account's `key`, or a selected resource's `key`.
+
+    `requires_full_sync`: changes were lost. `access_revoked`: the user withdrew access.
+    """
+
+    target: Literal["connector", "account", "selected"] = "connector"
+    key: str = ""
+    requires_full_sync: bool = False
+    access_revoked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookResponse:
+    """Answer to a delivery, for providers that expect a particular one."""
+
+    status: int = 200
+    body: str = ""
+    media_type: str = "text/plain"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedDelivery:
+    """Authentic delivery; `delivery_id` detects duplicates, `sent_at` replays.
+
+    The operator has to copy `verification_token` to the provider's settings page.
+    """
+
+    hints: tuple[ChangeHint, ...] = ()
+    delivery_id: str | None = None
+    sent_at: datetime | None = None
+    response: WebhookResponse = field(default_factory=WebhookResponse)
+    verification_token: str | None = field(default=None, repr=False)
+
+
+class Provider(ABC):
+    """Kind of source. An instance holds endpoints and the operator's settings, nothing of a connector.
+
+    Every method may raise the errors of `connectors.errors`; the HTTP client raises most of them itself.
+    """
+
+    name: ProviderName
+    oauth: OAuthConfig | None = None
+    """None if a config suffices and no user has to authorize."""
+    api_origins: frozenset[str] = frozenset()
+    """Origins (`scheme://host[:port]`) of its API, the only ones that receive the token."""
+    selection_kinds: tuple[SelectionKind, ...] = ()
+    """Kinds of resources that can be selected; if empty, a selection is rejected."""
+    supports_webhooks: bool = False
+    rate_limit: RateLimit = RateLimit()
+    sync_interval: timedelta | None = None
+    """Time between two runs; None means the operator's setting, four hours by default."""
+    full_sync_interval: timedelta = timedelta(days=7)
+    """Time between two complete listings, which start without a cursor."""
+    event_debounce: timedelta = timedelta(seconds=30)
+    """Delay from the first event to the run that it triggers."""
+    max_delivery_bytes: int = 1024 * 1024
+    """Size limit of a delivery."""
+    listing_order: str = "newest first"
+    """Order of a complete listing, in words; documentLimit keeps the first items of it."""
+
+    @abstractmethod
+    def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
+        """Yield all changes since the cursor; without a cursor, everything.
+
+        A normal end means that nothing is missing. After a complete listing (begun without a cursor, possibly
+        resumed) items that were not listed are removed. CursorExpiredError starts over without a cursor.
+        """
+
+    def classify_error(self, response: httpx2.Response) -> Exception | None:
+        """Interpret a response of 400 or above whose status alone is ambiguous.
+
+        None means the default: 401 refreshes the token once, 429 and 503 wait, 408 and other 5xx are retried,
+        all others are returned to the caller.
+        """
+        del response
+        return None
+
+    async def fetch_account(self, connection: Connection) -> Account | None:
+        """Return the account that was just authorized."""
+        del connection
+        return None
+
+    async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return display names of selected ids; missing resources are left out."""
+        del connection, kind
+        return {id_: id_ for id_ in ids}
+
+    async def browse(
+        self, connection: Connection, parent: str | None, query: str, page_token: str | None
+    ) -> PickerPage:
+        """List picker entries within a parent (None: top level) that match a query ("": all)."""
+        raise NotImplementedError
+
+    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        """Verify a delivery quickly and return what changed; WebhookVerificationError if it is not authentic."""
+        raise NotImplementedError
+
+    async def subscribe(
+        self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
+    ) -> WebhookSubscription | None:
+        """Create a subscription for `callback_url` or renew `current`; None if the provider has none.
+
+        Called when a run begins, if less than half of the lifetime is left or the selection changed.
+        """
+        del connection, callback_url, secret, current
+        return None
+
+    async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
+        """Remove a subscription; one that no longer exists is not an error."""
+        del connection, current

@@ -1,0 +1,1 @@
+"""Code that several providers share."""

@@ -1,0 +1,74 @@
+"""Supported kinds of files, and their metadata, for all providers of files."""
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import PurePath
+from typing import Protocol
+
+from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, MEDIA_KINDS
+from schemas.base import Metadata
+from schemas.limits import MAX_FILE_BYTES
+
+_TEXT_ENDINGS = frozenset({".ics", ".vcs"})
+_UNTOLD_TYPES = frozenset({None, "", "application/octet-stream"})
+
+
+class FileDescription(Protocol):
+    """Description of a file in a drive."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def media_type(self) -> str | None: ...
+    @property
+    def author(self) -> str | None: ...
+    @property
+    def editor(self) -> str | None: ...
+    @property
+    def created(self) -> str | None: ...
+    @property
+    def modified(self) -> str | None: ...
+
+
+def unsupported_reason(name: str, media_type: str | None, size: int | None) -> tuple[str, str] | None:
+    """Return a code and a message if a file can't be fetched as text, else None."""
+    if size is not None and size > MAX_FILE_BYTES:
+        return (
+            "too_large",
+            f"The file has {size:,} bytes; up to {MAX_FILE_BYTES:,} are read. Split it, or save it smaller.",
+        )
+    if size == 0:
+        return "empty", "The file is empty."
+    if name.startswith("~$"):
+        return "unsupported", "This is a lock file that Office keeps while a document is open."
+    kind = KIND_BY_EXTENSION.get(PurePath(name).suffix.lower().removeprefix("."))
+    declared_kind = KIND_BY_MIME_TYPE.get((media_type or "").partition(";")[0].strip().lower())
+    if (kind or declared_kind) in MEDIA_KINDS:
+        return (
+            "unsupported",
+            "Images, audio and video hold no text to read. Add a description or a transcript.",
+        )
+    if kind or declared_kind or (media_type or "").startswith("text/"):
+        return None
+    if PurePath(name).suffix.lower() in _TEXT_ENDINGS or (not PurePath(name).suffix and media_type in _UNTOLD_TYPES):
+        return None  # README, LICENSE: the pipeline finds out what it is
+    return "unsupported", f"Files of this kind ({media_type or 'unknown'}) can't be read as text."
+
+
+def version_hash(*parts: str | None) -> str:
+    """Return a short hash that changes with any of the values."""
+    return sha256("\x1f".join(part or "" for part in parts).encode()).hexdigest()[:24]
+
+
+def file_metadata(file: FileDescription, kind: str, path: str) -> Metadata:
+    """Build the metadata of a file in the folder with this path."""
+    values: Mapping[str, str | None] = {
+        "type": kind,
+        "mimeType": file.media_type,
+        "path": f"{path}/{file.name}" if path else file.name,
+        "author": file.author,
+        "lastEditedBy": file.editor,
+        "createdAt": file.created,
+        "updatedAt": file.modified,
+    }
+    return {name: value for name, value in values.items() if value}

@@ -1,0 +1,93 @@
+"""Folder tree of a drive, built from its change feed: selected folders and paths.
+
+A feed lists moved and deleted folders but not their contents; the consequences are derived here.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Folder with its name and the id of its parent."""
+
+    name: str
+    parent: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shortcut:
+    """Shortcut to a file or folder."""
+
+    parent: str
+    target: str
+    is_folder: bool
+
+
+@dataclass(slots=True)
+class FolderTree:
+    """Folders and shortcuts by id; `roots` are the selected folders, None if everything is selected."""
+
+    roots: frozenset[str] | None
+    folders: dict[str, Folder] = field(default_factory=dict)
+    shortcuts: dict[str, Shortcut] = field(default_factory=dict)
+
+    def selected_folders(self) -> set[str]:
+        """Return the selected folders, their descendants, and folders that shortcuts inside them point to."""
+        if self.roots is None:
+            return set(self.folders)
+        children = self._children()
+        found: set[str] = set()
+        waiting = [root for root in self.roots if root in self.folders]
+        while waiting:
+            while waiting:
+                folder = waiting.pop()
+                if folder not in found:
+                    found.add(folder)
+                    waiting += children.get(folder, ())
+            waiting = [
+                shortcut.target
+                for shortcut in self.shortcuts.values()
+                if shortcut.is_folder
+                and shortcut.parent in found
+                and shortcut.target in self.folders
+                and shortcut.target not in found
+            ]
+        return found
+
+    def shortcut_targets(self, folders: set[str]) -> set[str]:
+        """Return the files that shortcuts in these folders point to; empty if everything is selected anyway."""
+        return {
+            shortcut.target
+            for shortcut in self.shortcuts.values()
+            if not shortcut.is_folder and self.roots is not None and shortcut.parent in folders
+        }
+
+    def descendants(self, folders: Iterable[str]) -> set[str]:
+        """Return these folders and all folders inside them."""
+        children = self._children()
+        found: set[str] = set()
+        waiting = [folder for folder in folders if folder in self.folders]
+        while waiting:
+            folder = waiting.pop()
+            if folder not in found:
+                found.add(folder)
+                waiting += children.get(folder, ())
+        return found
+
+    def path(self, folder: str | None) -> str:
+        """Return the path of a folder from its outermost known ancestor."""
+        names: list[str] = []
+        seen: set[str] = set()
+        while folder is not None and folder not in seen and (found := self.folders.get(folder)) is not None:
+            seen.add(folder)
+            names.append(found.name)
+            folder = found.parent
+        return "/".join(name for name in reversed(names) if name)
+
+    def _children(self) -> dict[str, list[str]]:
+        children: dict[str, list[str]] = {}
+        for id_, folder in self.folders.items():
+            if folder.parent is not None:
+                children.setdefault(folder.parent, []).append(id_)
+        return children

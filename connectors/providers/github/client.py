@@ -1,0 +1,146 @@
+"""Client of GitHub's REST API: versioning, pagination, repositories, and the meanings of 403."""
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+import httpx2
+
+from connectors.client.http_client import HttpClient, json_or_raise
+from connectors.errors import AuthExpiredError, ConnectorError, ItemError, RateLimitedError
+
+API_VERSION: Final = "2026-03-10"
+PAGE_SIZE: Final = 100
+_MINUTE: Final = timedelta(minutes=1)
+_INACCESSIBLE_STATUSES: Final = frozenset({404, 410, 451})
+"""Statuses of a repository that is deleted, private or taken down; 403 may pass and keeps its documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Repository under its current name; `id` survives renames and transfers."""
+
+    id: int
+    full_name: str
+    default_branch: str
+    url: str
+    node_id: str = ""
+    """Id in the GraphQL API."""
+
+    @property
+    def api_path(self) -> str:
+        """Path in the REST API."""
+        return f"/repos/{self.full_name}"
+
+    @property
+    def item_id_prefix(self) -> str:
+        """Prefix of the ids of its items."""
+        return f"{self.id}/"
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> "Repository":
+        """Parse the API's representation."""
+        name = body["full_name"]
+        url = body.get("html_url") or f"https://github.com/{name}"
+        return cls(body["id"], name, body.get("default_branch") or "main", url, body.get("node_id") or "")
+
+
+class GitHubClient:
+    """Client of one API address; pagination links are followed verbatim."""
+
+    def __init__(self, http: HttpClient, base_url: str) -> None:
+        self._http = http
+        self._base_url = base_url
+
+    async def get_response(self, path: str, **params: str | int) -> httpx2.Response:
+        """Send a GET and return the response, whatever its status."""
+        headers = {"accept": "application/vnd.github+json", "x-github-api-version": API_VERSION}
+        return await self._http.get(self._url(path), params=params or None, headers=headers)
+
+    async def get_json(self, path: str, **params: str | int) -> Any:
+        """Send a GET that must succeed and return its JSON."""
+        return json_or_raise(await self.get_response(path, **params))
+
+    async def pages(self, path: str, **params: str | int) -> AsyncIterator[list[dict[str, Any]]]:
+        """Iterate the pages of a list; a missing list has none."""
+        answer = await self.get_response(path, per_page=PAGE_SIZE, **params)
+        if answer.status_code in {404, 410}:
+            return
+        while True:
+            page = json_or_raise(answer)
+            if not isinstance(page, list):
+                raise ConnectorError(f"GitHub answered a request for {path} with something else than a list.")
+            yield page
+            following = answer.links.get("next", {}).get("url")
+            if following is None:
+                return
+            answer = await self.get_response(following)
+
+    async def send(self, method: str, path: str, json: Any = None) -> httpx2.Response:
+        """Send a modifying request and return the response."""
+        headers = {"accept": "application/vnd.github+json", "x-github-api-version": API_VERSION}
+        return await self._http.request(method, self._url(path), json=json, headers=headers)
+
+    async def graphql(self, query: str, variables: Mapping[str, Any]) -> httpx2.Response:
+        """Send a GraphQL query; enterprise servers have its endpoint beside the REST API."""
+        url = f"{self._base_url.removesuffix('/v3')}/graphql"
+        body = {"query": query, "variables": variables}
+        return await self._http.request("POST", url, json=body, idempotent=True)
+
+    async def repository(self, repository_ref: str) -> Repository | None:
+        """Fetch a repository by id or `owner/name`; None if it is gone, ItemError if it may not be read now."""
+        answer = await self.get_response(repository_path(repository_ref))
+        if answer.status_code in _INACCESSIBLE_STATUSES:
+            return None
+        if answer.status_code == 403:
+            message = "GitHub does not let this account read the repository. Grant access, or choose another."
+            raise ItemError(message, code="not_found", retryable=True)
+        return Repository.from_json(json_or_raise(answer))
+
+    def _url(self, path: str) -> str:
+        return path if "://" in path else self._base_url + path
+
+
+def repository_path(repository_ref: str) -> str:
+    """Return the API path of a selected repository; ids use the path of GitHub's own redirects."""
+    return f"/repositories/{repository_ref}" if repository_ref.isdigit() else f"/repos/{repository_ref}"
+
+
+def classify_error(response: httpx2.Response) -> Exception | None:
+    """Classify 403 and 429 by headers and message: rate limit, missing single sign-on, or permission."""
+    if response.status_code not in {403, 429}:
+        return None
+    headers, message = response.headers, error_message(response)
+    if "retry-after" in headers:
+        return RateLimitedError("GitHub allows no more requests for now.")
+    if headers.get("x-ratelimit-remaining") == "0":
+        return RateLimitedError("GitHub's hourly budget is used up.", _time_until_reset(response))
+    if response.status_code == 429 or "rate limit" in message.lower():
+        return RateLimitedError("GitHub asks us to slow down.", _MINUTE)
+    if "x-github-sso" in headers:
+        return AuthExpiredError(
+            "The organization wants single sign-on: authorize recollect for it on GitHub, then connect again."
+        )
+    if "suspended" in message.lower():
+        return AuthExpiredError("GitHub has suspended the account or the installation. Connect it again.")
+    return None
+
+
+def error_message(response: httpx2.Response) -> str:
+    """Return GitHub's message in an error response, "" without one."""
+    try:
+        body = response.json()
+    except ValueError:
+        return ""
+    return str(body.get("message", "")) if isinstance(body, dict) else ""
+
+
+def _time_until_reset(response: httpx2.Response) -> timedelta:
+    """Return the time until the limit resets, by GitHub's clock rather than ours."""
+    reset = response.headers.get("x-ratelimit-reset", "")
+    if not reset.isdigit() or "date" not in response.headers:
+        return _MINUTE
+    now = parsedate_to_datetime(response.headers["date"])
+    return max(timedelta(seconds=1), datetime.fromtimestamp(int(reset), UTC) - now)

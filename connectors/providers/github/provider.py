@@ -1,0 +1,398 @@
+"""GitHub provider: documentation files, issues and pull requests of selected repositories.
+
+Ids begin with the repository's number, which survives renames. Files are compared by Git's hashes, so a forced
+push, another default branch and a rename are all handled as two different trees.
+"""
+
+import hmac
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from connectors.client.http_client import json_or_raise, origin
+from connectors.client.request_throttle import RateLimit
+from connectors.errors import ItemError, WebhookVerificationError
+from connectors.provider_interface import (
+    Account,
+    ChangeHint,
+    Connection,
+    OAuthConfig,
+    PickerEntry,
+    PickerPage,
+    Provider,
+    SelectionKind,
+    VerifiedDelivery,
+    WebhookDelivery,
+    WebhookSubscription,
+)
+from connectors.providers.common.item_fetcher import ItemFetcher
+from connectors.providers.github import client
+from connectors.providers.github.batch_head_check import fetch_heads
+from connectors.providers.github.client import PAGE_SIZE, GitHubClient, repository_path
+from connectors.providers.github.issues import IssueWatermarks, RepositoryIssues
+from connectors.providers.github.repository_files import RepositoryFiles, fetch_head
+from connectors.providers.github.state import RepositoryState, load_state, name_key, state_entry, state_key
+from connectors.sync_messages import (
+    Checkpoint,
+    Cursor,
+    FailedItem,
+    ProviderState,
+    RemovedItem,
+    SyncMessage,
+    SyncState,
+    UnlistablePrefix,
+)
+from pipeline.ports import Clock
+
+API_URL: Final = "https://api.github.com"
+SITE_URL: Final = "https://github.com"
+WEBHOOK_EVENTS: Final = ("push", "repository", "issues", "issue_comment", "pull_request")
+_UNLISTED_EVENTS: Final = {("issues", "deleted"), ("issues", "transferred"), ("issue_comment", "deleted")}
+"""Events whose changes no list of changes contains."""
+_MIN_REPOSITORIES_FOR_HEAD_CHECK: Final = 2
+"""Minimum for the batch query; a single repository's lists cost no more and are exact."""
+_MIN_IDS_FOR_LISTING: Final = 5
+"""Number of repositories from which names are read from the list of all repositories."""
+
+
+class GitHub(Provider):
+    """GitHub or a GitHub Enterprise server.
+
+    With a `webhook_secret`, deliveries come from a GitHub App for all its installations; without one, a webhook
+    is created in every selected repository.
+    """
+
+    name = "github"
+    selection_kinds = ("repos",)
+    supports_webhooks = True
+    max_delivery_bytes = 25 * 1024 * 1024
+    rate_limit = RateLimit(requests_per_second=15.0, max_concurrent=10, burst=30)
+    listing_order = "repositories as chosen; of each its files by path, then issues by their last change, newest first"
+
+    def __init__(
+        self,
+        client_id: str,
+        client_secret: str,
+        *,
+        webhook_secret: str | None = None,
+        api_url: str = API_URL,
+        site_url: str = SITE_URL,
+        clock: Clock,
+    ) -> None:
+        self._api_url = api_url.rstrip("/")
+        self._clock = clock
+        self._webhook_secret = webhook_secret
+        site_url = site_url.rstrip("/")
+        self.api_origins = frozenset({origin(api_url)})
+        self.oauth = OAuthConfig(
+            authorize_url=f"{site_url}/login/oauth/authorize",
+            token_url=f"{site_url}/login/oauth/access_token",
+            client_id=client_id,
+            client_secret=client_secret,
+            scopes=("repo", "read:org", "admin:repo_hook"),
+            misconfiguration_codes=frozenset(
+                {"incorrect_client_credentials", "redirect_uri_mismatch", "application_suspended"}
+            ),
+        )
+
+    def classify_error(self, response: Any) -> Exception | None:
+        """Classify the four meanings of 403."""
+        return client.classify_error(response)
+
+    async def fetch_account(self, connection: Connection) -> Account:
+        """Return the login, and the number that identifies the account in webhooks."""
+        user = await self._client(connection).get_json("/user")
+        return Account(user["login"], str(user["id"]))
+
+    async def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
+        """Sync repository by repository; a killed run continues with the repository it had reached."""
+        complete = cursor is None or "done" in cursor
+        done = _string_list((cursor or {}).get("done"))
+        failed = await state.retryable_failures()
+        same = set[str]() if complete or failed else await self._unchanged_repositories(connection, state)
+        api = self._client(connection)
+        fetcher = ItemFetcher("GitHub", lambda: api.get_json("/user"))
+        for choice in connection.selected_ids("repos"):
+            if choice in done or choice in same:
+                continue
+            steps = self._sync_repository(api, choice, state, full_sync=complete, failed=failed, fetcher=fetcher)
+            async for step in _isolated(steps, choice, state, fetcher):
+                yield step or Checkpoint({"done": [*done]} if complete else {})
+            done.append(choice)
+            yield Checkpoint({"done": [*done]} if complete else {})
+        yield Checkpoint({})
+
+    async def _unchanged_repositories(self, connection: Connection, sync_state: SyncState) -> set[str]:
+        """Return the repositories that one batch query shows to be unchanged.
+
+        Returns none if an event triggered the run, because its change may be invisible to the query.
+        """
+        now, chosen = self._clock.now(), connection.selected_ids("repos")
+        states = {choice: state for choice in chosen if (state := (await load_state(choice, sync_state))[1])}
+        settled = {choice: state for choice, state in states.items() if state.is_settled(now)}
+        if len(chosen) < _MIN_REPOSITORIES_FOR_HEAD_CHECK or not settled:
+            return set()
+        seen = await fetch_heads(self._client(connection), [state.node_id for state in settled.values()])
+        same = {
+            choice
+            for choice, state in settled.items()
+            if (glance := seen.get(state.node_id)) is not None and state.matches(glance)
+        }
+        return set() if connection.triggered_by_event and len(same) == len(chosen) else same
+
+    async def _sync_repository(
+        self,
+        client: GitHubClient,
+        repository_ref: str,
+        sync_state: SyncState,
+        *,
+        full_sync: bool,
+        failed: Sequence[str],
+        fetcher: ItemFetcher,
+    ) -> AsyncIterator[SyncMessage | None]:
+        """Yield the changes or all items of one repository; None marks a point for a checkpoint."""
+        number, before = await load_state(repository_ref, sync_state)
+        repository = await client.repository(number or repository_ref)
+        if repository is None:
+            async for step in _remove_repository(repository_ref, number, sync_state):
+                yield step
+            return
+        state = None if full_sync else before
+        read_at = self._clock.now().isoformat()
+        newest = await fetch_head(client, repository)
+        sha = newest.sha if newest else None
+        if (
+            any(id_.startswith(f"{repository.item_id_prefix}blob/") for id_ in failed)
+            or state is None
+            or (repository.full_name, repository.default_branch, sha)
+            != (
+                state.full_name,
+                state.default_branch,
+                state.head,
+            )
+        ):
+            files = RepositoryFiles(client, repository, newest, state.head if state else None, fetcher)
+            async for found in files.sync(sync_state, full_sync=full_sync):
+                yield found
+            yield None
+        watermarks = state.watermarks if state else IssueWatermarks()
+        issues = RepositoryIssues(client, repository, watermarks, fetcher)
+        prefix = f"{repository.item_id_prefix}issues/"
+        numbers = [int(id_.removeprefix(prefix)) for id_ in failed if id_.removeprefix(prefix).isdigit()]
+        are_read = True
+        async for changed in _isolated(
+            _sync_issues(issues, sync_state, full_sync=state is None, failed_numbers=numbers),
+            prefix.rstrip("/"),
+            sync_state,
+            fetcher,
+            prefix=prefix,
+        ):
+            are_read = are_read and not isinstance(changed, UnlistablePrefix)
+            yield changed
+        now = RepositoryState(
+            repository.full_name,
+            repository.default_branch,
+            sha,
+            issues.watermarks if are_read else watermarks,
+            repository.node_id,
+            read_at if are_read else "",
+        )
+        yield state_entry(repository.id, now)
+        if number is None:
+            yield ProviderState(name_key(repository_ref), str(repository.id))
+
+    async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return repository names by `owner/name` or number."""
+        del kind
+        api, found = self._client(connection), dict[str, str]()
+        if len(ids) >= _MIN_IDS_FOR_LISTING:
+            async for page in api.pages("/user/repos"):
+                found |= {str(repository["id"]): repository["full_name"] for repository in page}
+                found |= {repository["full_name"]: repository["full_name"] for repository in page}
+        for id_ in ids:
+            with suppress(ItemError):  # the run tells what is wrong with it
+                if id_ not in found and (repository := await api.repository(id_)):
+                    found[id_] = repository.full_name
+        return {id_: found[id_] for id_ in ids if id_ in found}
+
+    async def browse(
+        self, connection: Connection, parent: str | None, query: str, page_token: str | None
+    ) -> PickerPage:
+        """List accessible repositories, most recently pushed first, filtered by the query on our side."""
+        del parent
+        answer = await self._client(connection).get_response(
+            "/user/repos", sort="pushed", per_page=PAGE_SIZE, page=int(page_token or 1)
+        )
+        entries = tuple(
+            PickerEntry(str(found["id"]), found["full_name"], "repos", found["description"] or "")
+            for found in json_or_raise(answer)
+            if query.lower() in found["full_name"].lower()
+        )
+        return PickerPage(entries, str(int(page_token or 1) + 1) if "next" in answer.links else None)
+
+    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        """Verify the SHA-256 signature over the raw body; the older SHA-1 signature is not accepted."""
+        secret = delivery.subscription.secret if delivery.subscription else self._webhook_secret
+        given = delivery.headers.get("x-hub-signature-256", "")
+        if not secret or not hmac.compare_digest(given.encode(), sign_delivery(secret, delivery.body).encode()):
+            raise WebhookVerificationError("The delivery is not signed with GitHub's webhook secret.")
+        try:
+            body = json.loads(delivery.body)
+        except ValueError as error:
+            raise WebhookVerificationError(
+                "The delivery is not JSON: set the webhook's content type to JSON."
+            ) from error
+        event = delivery.headers.get("x-github-event", "")
+        return VerifiedDelivery(_hints(event, body), delivery.headers.get("x-github-delivery"))
+
+    async def subscribe(
+        self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
+    ) -> WebhookSubscription | None:
+        """Create a webhook in every selected repository that the account administers; others are polled."""
+        if self._webhook_secret is not None:
+            return None
+        api = self._client(connection)
+        old = current.data if current and current.secret == secret else {}
+        hooks, refused = _parse_hooks(old.get("hooks")), set(_string_list(old.get("refused")))
+        chosen = connection.selected_ids("repos")
+        for choice in hooks.keys() - set(chosen):
+            await api.send("DELETE", f"{repository_path(choice)}/hooks/{hooks.pop(choice)}")
+        for choice in chosen:
+            if choice not in hooks and choice not in refused:
+                number = await _create_hook(api, choice, callback_url, secret)
+                if number is None:
+                    refused.add(choice)
+                else:
+                    hooks[choice] = number
+        data: dict[str, JsonValue] = {"hooks": {**hooks}, "refused": [*sorted(refused & set(chosen))]}
+        return WebhookSubscription(connection.connector_id, secret, data=data)
+
+    async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
+        """Delete every webhook; missing ones are ignored."""
+        for choice, number in _parse_hooks(current.data.get("hooks")).items():
+            await self._client(connection).send("DELETE", f"{repository_path(choice)}/hooks/{number}")
+
+    def _client(self, connection: Connection) -> GitHubClient:
+        return GitHubClient(connection.http, self._api_url)
+
+
+class EndOfSteps:
+    """Marks the end of a part's steps."""
+
+
+END_OF_STEPS: Final = EndOfSteps()
+
+
+def sign_delivery(secret: str, body: bytes) -> str:
+    """Compute the value of X-Hub-Signature-256."""
+    return "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
+
+
+async def _sync_issues(
+    issues: RepositoryIssues, sync_state: SyncState, *, full_sync: bool, failed_numbers: Sequence[int]
+) -> AsyncIterator[SyncMessage | None]:
+    if not full_sync:
+        async for changed in issues.sync_changed(sync_state, failed_numbers):
+            yield changed
+        return
+    async for page in issues.sync_all(sync_state):
+        for item in page:
+            yield item
+        yield None
+
+
+async def _isolated(
+    steps: AsyncIterator[SyncMessage | None],
+    name: str,
+    sync_state: SyncState,
+    fetcher: ItemFetcher,
+    *,
+    prefix: str | None = None,
+) -> AsyncIterator[SyncMessage | None]:
+    """Yield the steps of a repository or of its issues; an error fails this part only, which removes nothing.
+
+    `name` is the failure's id, and `prefix` that of the part's items; without one it is the whole repository.
+    """
+    failure_id = state_key(name) if prefix is None else name
+
+    async def following() -> SyncMessage | EndOfSteps | None:
+        return await anext(steps, END_OF_STEPS)
+
+    failed_before = failure_id in await sync_state.retryable_failures()
+    while True:
+        step = await fetcher.fetch(failure_id, name, following)
+        if isinstance(step, EndOfSteps):
+            break
+        yield step
+        if isinstance(step, FailedItem) and step.id == failure_id and step.retryable:
+            number, _ = (None, None) if prefix is not None else await load_state(name, sync_state)
+            unread = prefix or (f"{number}/" if number is not None else None)
+            if unread is not None:
+                yield UnlistablePrefix(unread)
+            return
+    if failed_before:
+        yield RemovedItem(failure_id)  # the failure is over
+
+
+async def _remove_repository(
+    repository_ref: str, number: str | None, sync_state: SyncState
+) -> AsyncIterator[SyncMessage]:
+    if number is not None:
+        for id_ in [id_ async for id_, _ in sync_state.item_versions(f"{number}/")]:
+            yield RemovedItem(id_)
+        yield ProviderState(state_key(number), None)
+    yield FailedItem(
+        state_key(repository_ref),
+        "The repository is gone, or this account may not read it. Choose another, or grant access.",
+        repository_ref,
+        "not_found",
+    )
+
+
+def _hints(event: str, body: Mapping[str, Any]) -> tuple[ChangeHint, ...]:
+    """Return hints for a repository under its number and its name, as either may have been selected."""
+    match event, body.get("action"):
+        case "github_app_authorization", "revoked":
+            return (ChangeHint("account", str(body["sender"]["id"]), access_revoked=True),)
+        case ("installation", _) | ("installation_repositories", _):
+            return (ChangeHint("account", str(body["installation"]["account"]["id"])),)
+    repository = body.get("repository")
+    if event not in WEBHOOK_EVENTS or repository is None:
+        return ()
+    if event == "push" and body["ref"] != f"refs/heads/{repository['default_branch']}":
+        return ()
+    full = (event, body.get("action")) in _UNLISTED_EVENTS
+    names = {str(repository["id"]), repository["full_name"]}
+    before = body.get("changes", {}).get("repository", {}).get("name", {}).get("from")
+    if before:
+        names.add(f"{repository['owner']['login']}/{before}")
+    return tuple(ChangeHint("selected", name, requires_full_sync=full) for name in sorted(names))
+
+
+async def _create_hook(client: GitHubClient, repository_ref: str, address: str, secret: str) -> int | None:
+    """Create a webhook and return its id, None if not permitted; an old one with a lost secret is replaced."""
+    config = {"url": address, "content_type": "json", "secret": secret, "insecure_ssl": "0"}
+    new_hook = {"name": "web", "active": True, "events": list(WEBHOOK_EVENTS), "config": config}
+    place = f"{repository_path(repository_ref)}/hooks"
+    answer = await client.send("POST", place, new_hook)
+    if answer.status_code == 422:
+        async for page in client.pages(place):
+            for hook in page:
+                if hook["config"].get("url") == address:
+                    await client.send("DELETE", f"{place}/{hook['id']}")
+        answer = await client.send("POST", place, new_hook)
+    if answer.status_code in {403, 404, 422}:
+        return None
+    return int(json_or_raise(answer)["id"])
+
+
+def _parse_hooks(value: JsonValue) -> dict[str, int]:
+    return {choice: int(str(number)) for choice, number in value.items()} if isinstance(value, dict) else {}
+
+
+def _string_list(value: JsonValue) -> list[str]:
+    return [str(text) for text in value] if isinstance(value, list) else []

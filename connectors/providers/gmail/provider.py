@@ -1,0 +1,161 @@
+"""Gmail provider: threads as Markdown with attachments, by label, synced through the mailbox's history."""
+
+import base64
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import httpx2
+
+from connectors.client.http_client import json_or_raise
+from connectors.client.request_throttle import RateLimit
+from connectors.errors import PlanRequiredError, WebhookVerificationError
+from connectors.provider_interface import (
+    Account,
+    ChangeHint,
+    Connection,
+    PickerEntry,
+    PickerPage,
+    Provider,
+    SelectionKind,
+    VerifiedDelivery,
+    WebhookDelivery,
+    WebhookSubscription,
+)
+from connectors.providers.gmail.sync import GmailSync
+from connectors.providers.google.oauth_client import GoogleOAuthClient, classify_error, error_reasons
+from connectors.providers.google.pubsub_push import GoogleSigningKeys, require_strings, verify_push
+from connectors.sync_messages import Cursor, SyncMessage, SyncState
+from pipeline.ports import Clock
+
+SCOPE = "https://www.googleapis.com/auth/gmail.readonly"
+_HIDDEN_LABELS = frozenset({"TRASH", "SPAM", "DRAFT", "CHAT", "UNREAD"})
+_URLSAFE_TO_STANDARD = str.maketrans("-_", "+/")
+_RENEW_BEFORE = timedelta(days=6)
+"""Remaining lifetime below which a watch is renewed; it lives for seven days, and Google advises daily."""
+
+
+@dataclass(frozen=True, slots=True)
+class PubSubConfig:
+    """Operator's Pub/Sub topic with the audience and service account of its push tokens."""
+
+    topic: str
+    audience: str
+    service_account: str
+    keys: GoogleSigningKeys
+
+
+class Gmail(Provider):
+    """Mail with any of the selected labels; without a selection all mail but spam and trash."""
+
+    name = "gmail"
+    selection_kinds: tuple[SelectionKind, ...] = ("labels",)
+    rate_limit = RateLimit(requests_per_second=10, max_concurrent=8, burst=100)
+    listing_order = "newest first, label by label"
+
+    def __init__(self, client: GoogleOAuthClient, *, clock: Clock, pubsub: PubSubConfig | None = None) -> None:
+        self._client = client
+        self._clock = clock
+        self._pubsub = pubsub
+        self._base_url = f"{client.api_url}/gmail/v1/users/me"
+        self.supports_webhooks = pubsub is not None
+        self.oauth = client.oauth(SCOPE)
+        self.api_origins = frozenset({client.api_url})
+
+    def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
+        """Sync the mailbox; see `gmail.sync`."""
+        account = connection.account.name if connection.account else ""
+        labels = connection.selected_ids("labels")
+        return GmailSync(connection.http, self._base_url, state, labels, account).run(cursor)
+
+    def classify_error(self, response: httpx2.Response) -> Exception | None:
+        """Classify 403 by its reason, and the 400 of an account without a mailbox."""
+        if response.status_code == 400 and "failedPrecondition" in error_reasons(response):
+            return PlanRequiredError("This Google account has no Gmail.")
+        return classify_error(response, "Gmail") if response.status_code in {403, 429} else None
+
+    async def fetch_account(self, connection: Connection) -> Account:
+        """Return the mailbox, which pushes identify by its address."""
+        profile = json_or_raise(await connection.http.get(f"{self._base_url}/profile"))
+        return Account(profile["emailAddress"], profile["emailAddress"].lower())
+
+    async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the names of labels."""
+        del kind
+        return {entry.id: entry.name for entry in await self._list_labels(connection) if entry.id in ids}
+
+    async def browse(
+        self, connection: Connection, parent: str | None, query: str, page_token: str | None
+    ) -> PickerPage:
+        """List all labels; there are a few hundred at most."""
+        del parent, page_token
+        lowered_query = query.lower()
+        return PickerPage(
+            tuple(entry for entry in await self._list_labels(connection) if lowered_query in entry.name.lower())
+        )
+
+    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        """Verify a Pub/Sub push for a mailbox; its history id is too new to start from and is ignored."""
+        if self._pubsub is None:
+            raise WebhookVerificationError("This deployment has no Pub/Sub topic.")
+        claims = await verify_push(
+            delivery.headers.get("authorization", ""),
+            keys=self._pubsub.keys,
+            audience=self._pubsub.audience,
+            service_account=self._pubsub.service_account,
+            now=delivery.received_at,
+        )
+        try:
+            message = json.loads(delivery.body)["message"]
+            data = json.loads(base64.b64decode(message["data"].translate(_URLSAFE_TO_STANDARD)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise WebhookVerificationError("A push that is none of Gmail's.") from error
+        address = require_strings(data, {"emailAddress"})["emailAddress"].lower()
+        identified = require_strings(message, {"messageId"})["messageId"]
+        # Pub/Sub redelivers a message for days with a new token each time, so the token's age is checked.
+        sent = datetime.fromtimestamp(claims["iat"], delivery.received_at.tzinfo)
+        return VerifiedDelivery(
+            hints=(ChangeHint(target="account", key=address),), delivery_id=identified, sent_at=sent
+        )
+
+    async def subscribe(
+        self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
+    ) -> WebhookSubscription | None:
+        """Watch the mailbox; notifications go to the operator's topic and one address for all connectors."""
+        del callback_url
+        if self._pubsub is None:
+            return None
+        labels = sorted(connection.selected_ids("labels"))
+        if current is not None and current.data.get("labels") == labels and self._is_fresh(current):
+            return current
+        body = {"topicName": self._pubsub.topic}
+        chosen = {"labelIds": labels, "labelFilterBehavior": "include"} if labels else {}
+        answer = json_or_raise(
+            await connection.http.request("POST", f"{self._base_url}/watch", json=body | chosen, idempotent=True)
+        )
+        expires = datetime.fromtimestamp(int(answer["expiration"]) / 1000, self._clock.now().tzinfo)
+        name = connection.account.key if connection.account else connection.connector_id
+        return WebhookSubscription(name, secret, expires, {"labels": list(labels)})
+
+    async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
+        """Stop the mailbox's only watch; another connector of the same mailbox renews it within a day."""
+        del current
+        response = await connection.http.request("POST", f"{self._base_url}/stop", idempotent=True)
+        if response.status_code >= 400:
+            json_or_raise(response)
+
+    def _is_fresh(self, current: WebhookSubscription) -> bool:
+        return current.expires_at is not None and current.expires_at - self._clock.now() > _RENEW_BEFORE
+
+    async def _list_labels(self, connection: Connection) -> list[PickerEntry]:
+        listed = json_or_raise(await connection.http.get(f"{self._base_url}/labels")).get("labels", ())
+        shown = [each for each in listed if each["id"] not in _HIDDEN_LABELS]
+        shown.sort(key=lambda each: (each["type"] != "user", each["name"].lower()))
+        return [PickerEntry(each["id"], _label_name(each), "labels", detail=each["type"]) for each in shown]
+
+
+def _label_name(label: Mapping[str, str]) -> str:
+    if label["type"] == "user":
+        return label["name"]
+    return label["name"].removeprefix("CATEGORY_").replace("_", " ").capitalize()

@@ -1,0 +1,1 @@
+"""OAuth and push notifications that Google providers share."""

@@ -1,0 +1,178 @@
+"""Google Drive provider: files of My Drive and shared drives, synced through the change feed."""
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+import httpx2
+
+from connectors.client.concurrent_map import map_concurrently
+from connectors.client.request_throttle import RateLimit, SleepFunction
+from connectors.errors import WebhookVerificationError
+from connectors.provider_interface import (
+    Account,
+    ChangeHint,
+    Connection,
+    PickerEntry,
+    PickerPage,
+    Provider,
+    SelectionKind,
+    VerifiedDelivery,
+    WebhookDelivery,
+    WebhookSubscription,
+)
+from connectors.providers.common.folder_sync import FolderSelection
+from connectors.providers.common.item_fetcher import without_item_errors
+from connectors.providers.google.oauth_client import GoogleOAuthClient, classify_error
+from connectors.providers.google_drive.client import FOLDER, SHORTCUT, DriveClient, DriveFile
+from connectors.providers.google_drive.sync import DriveSync
+from connectors.sync_messages import Cursor, SyncMessage, SyncState
+from pipeline.ports import Clock
+
+SCOPE = "https://www.googleapis.com/auth/drive.readonly"
+CHANNEL_LIFETIME = timedelta(days=7)
+"""Maximum lifetime of a channel; channels can't be renewed, only replaced."""
+_RENEW_BEFORE = timedelta(days=1)
+_TOP_LEVEL = "drives"
+
+
+class GoogleDrive(Provider):
+    """Selected files and folders, or all with `syncScope: full`."""
+
+    name = "google-drive"
+    selection_kinds: tuple[SelectionKind, ...] = ("files", "folders")
+    supports_webhooks = True
+    rate_limit = RateLimit(requests_per_second=50, max_concurrent=8, burst=50)
+    listing_order = "newest first within a drive; with selected folders, newest first within 50 of them"
+
+    def __init__(self, client: GoogleOAuthClient, *, clock: Clock, sleep: SleepFunction = asyncio.sleep) -> None:
+        self._client = client
+        self._clock = clock
+        self._sleep = sleep
+        self.oauth = client.oauth(SCOPE)
+        self.api_origins = frozenset({client.api_url})
+
+    def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
+        """Sync the drives; see `google_drive.sync`."""
+        return DriveSync(
+            client=self._drive_client(connection),
+            selection=FolderSelection.of_connection(connection),
+            state=state,
+        ).run(cursor)
+
+    def classify_error(self, response: httpx2.Response) -> Exception | None:
+        """Classify 403 by its reason."""
+        return classify_error(response, "Google Drive") if response.status_code in {403, 429} else None
+
+    async def fetch_account(self, connection: Connection) -> Account:
+        """Return the Google account."""
+        user = await self._drive_client(connection).user()
+        return Account(user["emailAddress"], user.get("permissionId", user["emailAddress"]))
+
+    async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
+        """Return the names of files and folders."""
+        api = self._drive_client(connection)
+        found = [file async for file in map_concurrently(ids, without_item_errors(api.file), 8)]
+        return {file.id: file.name for file in found if file and file.is_folder == (kind == "folders")}
+
+    async def browse(
+        self, connection: Connection, parent: str | None, query: str, page_token: str | None
+    ) -> PickerPage:
+        """List drives at the top level, the files of a folder, or files whose name matches."""
+        api = self._drive_client(connection)
+        if query:
+            escaped_query = query.replace("\\", "\\\\").replace("'", "\\'")
+            search = f"name contains '{escaped_query}' and mimeType != '{SHORTCUT}' and trashed = false"
+            return _picker_page(
+                *await api.files(
+                    search, drive_id=None, page_token=page_token, order_by="modifiedTime desc", page_size=50
+                )
+            )
+        if parent is None or parent == _TOP_LEVEL:
+            mine = await api.file("root")
+            drives = [PickerEntry(id_, name, "folders", expandable=True) for id_, name in await api.shared_drives()]
+            return PickerPage((*([_picker_entry(mine)] if mine else []), *drives))
+        inside = f"'{parent}' in parents and mimeType != '{SHORTCUT}' and trashed = false"
+        return _picker_page(
+            *await api.files(
+                inside, drive_id=None, page_token=page_token, order_by="folder,name_natural", page_size=100
+            )
+        )
+
+    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        """Verify channel, secret and resource; Google's notifications have neither body nor signature."""
+        headers, ours = delivery.headers, delivery.subscription
+        channel = headers.get("x-goog-channel-id", "")
+        channels = ours.data.get("channels") if ours is not None else None
+        if ours is None or not isinstance(channels, Mapping) or channel not in channels:
+            raise WebhookVerificationError("A notification for a channel that is not open.")
+        if not secrets.compare_digest(headers.get("x-goog-channel-token", "").encode(), ours.secret.encode()):
+            raise WebhookVerificationError("A notification without the channel's token.")
+        if channels[channel] != headers.get("x-goog-resource-id"):
+            raise WebhookVerificationError("A notification about something else.")
+        opened = headers.get("x-goog-resource-state") == "sync"
+        number = headers.get("x-goog-message-number", "")
+        return VerifiedDelivery(hints=() if opened else (ChangeHint(),), delivery_id=f"{channel}/{number}")
+
+    async def subscribe(
+        self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
+    ) -> WebhookSubscription:
+        """Open a channel per selected drive, then close the old ones."""
+        mark = FolderSelection.of_connection(connection).fingerprint
+        now = self._clock.now()
+        if current is not None and current.data.get("selection") == mark and _is_fresh(current, now):
+            return current
+        api = self._drive_client(connection)
+        channels: dict[str, str] = {}
+        expires = now + CHANNEL_LIFETIME
+        for home in sorted(await self._watched_drive_ids(connection, api)):
+            body = {
+                "id": str(uuid4()),
+                "type": "web_hook",
+                "address": callback_url,
+                "token": secret,
+                "expiration": str(int((now + CHANNEL_LIFETIME).timestamp() * 1000)),
+            }
+            opened = await api.watch(home, body)
+            channels[opened["id"]] = opened["resourceId"]
+            expires = min(expires, datetime.fromtimestamp(int(opened["expiration"]) / 1000, now.tzinfo))
+        if current is not None:
+            await self.unsubscribe(connection, current)
+        data: dict[str, object] = {"channels": channels, "selection": mark}
+        return WebhookSubscription(next(iter(channels)), secret, expires, data)  # type: ignore[arg-type]  # JSON as it is
+
+    async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
+        """Close all channels."""
+        channels = current.data.get("channels")
+        if isinstance(channels, Mapping):
+            for channel, resource in channels.items():
+                await self._drive_client(connection).stop(channel, str(resource))
+
+    async def _watched_drive_ids(self, connection: Connection, api: DriveClient) -> set[str]:
+        """Return the drives with selected files, always including My Drive."""
+        if connection.config.get("syncScope") == "full":
+            return {"", *(id_ for id_, _ in await api.shared_drives())}
+        roots = [*connection.selected_ids("folders"), *connection.selected_ids("files")]
+        return {
+            "",
+            *[file.drive_id async for file in map_concurrently(roots, without_item_errors(api.file), 8) if file],
+        }
+
+    def _drive_client(self, connection: Connection) -> DriveClient:
+        return DriveClient(connection.http, self._client.api_url, self._sleep)
+
+
+def _is_fresh(current: WebhookSubscription, now: datetime) -> bool:
+    return current.expires_at is not None and current.expires_at - now > _RENEW_BEFORE
+
+
+def _picker_page(files: Sequence[DriveFile], following: str | None) -> PickerPage:
+    return PickerPage(tuple(_picker_entry(file) for file in files), following)
+
+
+def _picker_entry(file: DriveFile) -> PickerEntry:
+    folder = file.media_type == FOLDER
+    detail = "" if folder else (file.modified or "")[:10]
+    return PickerEntry(file.id, file.name, "folders" if folder else "files", detail=detail, expandable=folder)

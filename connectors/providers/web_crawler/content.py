@@ -1,0 +1,107 @@
+"""Parsing of web pages: main text, links, and directives for crawlers."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lxml import html
+
+from connectors.providers.web_crawler.main_text import main_text
+from connectors.providers.web_crawler.url_normalization import normalize_url
+
+_MAX_LINKS = 2000
+_REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*url\s*=\s*['\"]?([^'\"\s]+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """Parsed page; `links` are normalized URLs, `canonical` is the URL that the page declares."""
+
+    title: str | None
+    text: str
+    links: tuple[str, ...]
+    canonical: str | None
+    indexable: bool
+    author: str | None
+    published: str | None
+    description: str | None
+    needs_javascript: bool = False
+    """True if the page has no text but scripts that may build it."""
+
+
+def parse_page(source: str, url: str) -> PageContent:
+    """Parse a page's markup."""
+    document = _parse_html(source)
+    if document is None:
+        return PageContent(None, "", (), None, indexable=True, author=None, published=None, description=None)
+    base = normalize_url(next(iter(document.xpath("//base/@href")), ""), url) or url
+    robots = " ".join(_meta_values(document, "robots", "recollect")).lower()
+    follow = "nofollow" not in robots and "none" not in robots
+    canonical = next(iter(document.xpath("//link[@rel='canonical']/@href")), None)
+    text = main_text(document, url, characters=len(source))
+    return PageContent(
+        title=_page_title(document),
+        text=text,
+        needs_javascript=not text and document.find(".//script") is not None,
+        links=tuple(_iter_links(document, base)) if follow else (),
+        canonical=normalize_url(canonical, base) if canonical else None,
+        indexable="noindex" not in robots and "none" not in robots,
+        author=next(iter(_meta_values(document, "author", "article:author")), None),
+        published=next(iter(_meta_values(document, "article:published_time", "date", "dc.date")), None),
+        description=next(iter(_meta_values(document, "description", "og:description")), None),
+    )
+
+
+def _parse_html(source: str) -> Any:
+    """Parse HTML within libxml2's limits of depth and size; None if it is unparsable."""
+    # The text is already decoded, so a declared encoding would be wrong.
+    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", source)
+    try:
+        return html.document_fromstring(text, parser=html.HTMLParser(huge_tree=False, no_network=True))
+    except (html.etree.ParserError, html.etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def _page_title(document: Any) -> str | None:
+    values = [
+        *_meta_values(document, "og:title"),
+        *document.xpath("//title/text()"),
+        *document.xpath("//h1//text()"),
+    ]
+    return next((" ".join(each.split()) for each in values if each.strip()), None)
+
+
+def _meta_values(document: Any, *names: str) -> list[str]:
+    wanted_names = set(names)
+    return [
+        content
+        for each in document.iter("meta")
+        if (each.get("name") or each.get("property") or "").lower() in wanted_names
+        and (content := (each.get("content") or "").strip())
+    ]
+
+
+def _iter_links(document: Any, base: str) -> Iterator[str]:
+    seen: set[str] = set()
+    for target in _refresh_targets(document):
+        if (url := normalize_url(target, base)) is not None and url not in seen:
+            seen.add(url)
+            yield url
+    for each in document.iter("a", "area"):
+        href = each.get("href")
+        if not href or "nofollow" in (each.get("rel") or "").lower():
+            continue
+        if (url := normalize_url(href, base)) is not None and url not in seen:
+            seen.add(url)
+            yield url
+            if len(seen) >= _MAX_LINKS:
+                return
+
+
+def _refresh_targets(document: Any) -> Iterator[str]:
+    """Yield the addresses to which the page sends browsers by itself."""
+    for each in document.iter("meta"):
+        found = _REFRESH.match(each.get("content") or "")
+        if (each.get("http-equiv") or "").lower() == "refresh" and found:
+            yield found[1]

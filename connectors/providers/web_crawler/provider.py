@@ -1,0 +1,48 @@
+"""Web crawler provider: pages of one public site within a few links, respecting robots.txt."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import timedelta
+
+from connectors.client.request_throttle import RateLimit, SleepFunction
+from connectors.provider_interface import Connection, Provider
+from connectors.providers.web_crawler.sync import CrawlSync, start_url_of
+from connectors.sync_messages import Cursor, SyncMessage, SyncState
+from pipeline.ports import Clock
+
+MAX_PAGES = 10_000
+_DEFAULT_DEPTH = 3
+
+
+class WebCrawler(Provider):
+    """Crawls the whole site each time, with conditional requests for known pages.
+
+    Pages that the sitemap dates as unchanged are requested only in every fourth crawl.
+    """
+
+    name = "web-crawler"
+    rate_limit = RateLimit(requests_per_second=4, max_concurrent=2, burst=4)
+    sync_interval = timedelta(days=7)
+    full_sync_interval = timedelta(days=28)
+    listing_order = "the start page and the sitemap first, then link by link"
+
+    def __init__(self, *, max_pages: int = MAX_PAGES, sleep: SleepFunction = asyncio.sleep, clock: Clock) -> None:
+        """Limit the number of pages that one crawl requests to `max_pages`."""
+        self._clock = clock
+        self._max_pages = max_pages
+        self._sleep = sleep
+
+    def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
+        """Crawl the site; see `web_crawler.sync`."""
+        config = connection.config
+        depth = config.get("crawlDepth", _DEFAULT_DEPTH)
+        run = CrawlSync(
+            http=connection.http,
+            state=state,
+            start_url=start_url_of(config),
+            max_depth=int(depth),
+            max_pages=self._max_pages,
+            sleep=self._sleep,
+            now=self._clock.now(),
+        )
+        return run.run(cursor)

@@ -1,0 +1,147 @@
+"""Crawling rules of a site: robots.txt (RFC 9309) and sitemaps."""
+
+import re
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from io import BytesIO
+from typing import Final
+from urllib.parse import urljoin
+
+from lxml import etree
+from protego import Protego
+
+from connectors.client.http_client import USER_AGENT, HttpClient
+from connectors.errors import ProviderUnavailableError, ResourceFetchError
+from connectors.providers.web_crawler.url_normalization import normalize_url, site_of
+
+ROBOTS_AGENT: Final = USER_AGENT.partition("/")[0]
+"""Name of this crawler in robots.txt."""
+_MAX_ROBOTS_BYTES = 500 * 1024
+_MAX_SITEMAP_BYTES = 50 * 1024 * 1024
+_MAX_SITEMAPS = 50
+_MAX_SITEMAP_URLS = 50_000
+_BARE_AMPERSAND = re.compile(rb"&(?!#?\w+;)")
+_ENTRY_ELEMENTS = frozenset({"url", "sitemap", "item", "entry"})
+_MAX_CRAWL_DELAY_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class RobotsRules:
+    """Rules of robots.txt, including the delay between requests in seconds."""
+
+    robots: Protego
+    delay: float
+    sitemaps: tuple[str, ...]
+
+    def allows(self, url: str) -> bool:
+        """Return whether a URL may be requested."""
+        return bool(self.robots.can_fetch(url, ROBOTS_AGENT))
+
+
+async def fetch_robots_rules(http: HttpClient, start: str) -> RobotsRules:
+    """Fetch robots.txt; 4xx allows everything, any other failure nothing: ProviderUnavailableError."""
+    address = urljoin(start, "/robots.txt")
+    try:
+        response = await http.get(address, max_bytes=_MAX_ROBOTS_BYTES * 4)
+        text = "" if response.status_code >= 400 else response.text[:_MAX_ROBOTS_BYTES]
+    except ProviderUnavailableError as error:
+        raise ProviderUnavailableError(
+            f"{address} can't be had, so nothing of the site may be read: {error}"
+        ) from error
+    except ResourceFetchError as error:
+        if "bytes" not in str(error):
+            raise
+        text = ""
+    robots = Protego.parse(text)
+    delay = min(float(robots.crawl_delay(ROBOTS_AGENT) or 0.0), _MAX_CRAWL_DELAY_SECONDS)
+    return RobotsRules(robots, delay, tuple(robots.sitemaps) or (urljoin(start, "/sitemap.xml"),))
+
+
+async def fetch_sitemap_urls(http: HttpClient, start: str, rules: RobotsRules) -> AsyncIterator[tuple[str, str]]:
+    """Yield the site's URLs in its sitemaps, each with its last change if given.
+
+    Sitemap indexes are followed within the limits of the protocol.
+    """
+    waiting = list(rules.sitemaps)
+    seen: set[str] = set()
+    named = 0
+    while waiting and len(seen) < _MAX_SITEMAPS:
+        address = normalize_url(waiting.pop(0), start)
+        if address is None or address in seen or site_of(address) != site_of(start):
+            continue
+        seen.add(address)
+        try:
+            response = await http.get(address, max_bytes=_MAX_SITEMAP_BYTES)
+        except (ResourceFetchError, ProviderUnavailableError):
+            continue  # a sitemap is optional: pages are also found by links
+        if response.status_code >= 400:
+            continue
+        for index, found, changed in _parse_sitemap(response.content):
+            if index:
+                waiting.append(found)
+            elif (url := normalize_url(found, start)) is not None and site_of(url) == site_of(start):
+                yield url, changed
+                named += 1
+                if named >= _MAX_SITEMAP_URLS:
+                    return
+
+
+def _parse_sitemap(content: bytes) -> list[tuple[bool, str, str]]:
+    """Parse entries as (is a sitemap, URL, last change): a sitemap or index, a feed, or a text of addresses."""
+    text = _gunzip(content)
+    if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
+        lines = text.decode("utf-8-sig", errors="replace").split()
+        return [(False, line, "") for line in lines if line.startswith(("http://", "https://"))][:_MAX_SITEMAP_URLS]
+    found: list[tuple[bool, str, str]] = []
+    events = etree.iterparse(
+        BytesIO(_BARE_AMPERSAND.sub(b"&amp;", text.lstrip())),
+        events=("end",),
+        resolve_entities=False,
+        no_network=True,
+        huge_tree=False,
+        load_dtd=False,
+        recover=True,
+    )
+    try:
+        for _, element in events:
+            name = etree.QName(element).localname if isinstance(element.tag, str) else ""
+            if name in _ENTRY_ELEMENTS:
+                location, changed = _entry_of(element)
+                if location:
+                    found.append((name == "sitemap", location, changed))
+                element.clear()
+                if len(found) >= _MAX_SITEMAP_URLS:
+                    break
+    except etree.XMLSyntaxError:
+        pass  # the entries before a syntax error are still valid
+    return found
+
+
+def _entry_of(element: etree._Element) -> tuple[str, str]:
+    """Return the address and the last change of a sitemap's or feed's entry."""
+    location = element.findtext("{*}loc") or element.findtext("{*}link") or ""
+    if not location.strip():
+        link = element.find("{*}link")  # Atom
+        location = "" if link is None else link.get("href") or ""
+    return str(location).strip(), str(element.findtext("{*}lastmod") or "").strip()
+
+
+def is_in_the_past(last_modified: str, now: datetime) -> bool:
+    """Return whether a sitemap's time has passed; a date counts as passed only when its day is over."""
+    try:
+        at = datetime.fromisoformat(last_modified)
+    except ValueError:
+        return False
+    end = at + timedelta(days=1) if len(last_modified) == len("2026-03-01") else at
+    return (end if end.tzinfo else end.replace(tzinfo=UTC)) <= now
+
+
+def _gunzip(content: bytes) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    try:
+        return zlib.decompressobj(wbits=31).decompress(content, _MAX_SITEMAP_BYTES)
+    except zlib.error:
+        return b""

@@ -1,0 +1,1 @@
+"""Scheduling and running of syncs, and their state."""

@@ -1,0 +1,415 @@
+"""Run of one connector: it turns a provider's messages into document events and connector state.
+
+Documents become durable before the state that lists them, and the state before the cursor advances. A killed
+run continues from its last checkpoint; repeating work after it is idempotent.
+"""
+
+import logging
+import traceback
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from pydantic import JsonValue
+
+from connectors.errors import (
+    ConnectorError,
+    CursorExpiredError,
+    ItemError,
+    QuotaExhaustedError,
+    RateLimitedError,
+)
+from connectors.provider_interface import Connection, Provider
+from connectors.sync.connector_quota import DocumentQuota
+from connectors.sync.item_submission import (
+    ContentFingerprint,
+    build_deletion,
+    build_submission,
+    document_id,
+    document_id_prefix,
+)
+from connectors.sync.orphaned_documents import find_orphaned_documents
+from connectors.sync.sync_state import BufferedSyncState
+from connectors.sync_messages import (
+    Checkpoint,
+    FailedItem,
+    ProviderState,
+    RemovedItem,
+    SourceItem,
+    SyncMessage,
+    UnlistablePrefix,
+)
+from pipeline.errors import RetryableError
+from pipeline.ports import Blobs, Clock, Lease, Publisher
+from pipeline.store.tables.connector_state_table import ConnectorStateRow, ConnectorStateTable
+from schemas.base import Event
+from schemas.events import ConnectorChanged, DocumentSubmitted, SyncError, SyncItemFailure, SyncReported
+from schemas.topics import DOCUMENTS_SUBMITTED
+
+MAX_BATCH_ITEMS: Final = 100
+MAX_BATCH_BYTES: Final = 4 * 1024 * 1024
+MAX_PENDING_STATE_ROWS: Final = 2000
+REPORT_INTERVAL: Final = timedelta(seconds=5)
+MAX_REPORTED_FAILURES: Final = 100
+"""Failures of a run that are reported in detail; all are counted."""
+_MAX_RESTARTS: Final = 1
+_PROGRESS_ID: Final = ""
+
+log = logging.getLogger(__name__)
+
+
+class SyncProgress(Event):
+    """Progress of a connector, stored with its state.
+
+    `listing_number` numbers complete listings, `full_sync` is true during one, and `revision` is the selection
+    revision that the listing is based on.
+    """
+
+    cursor: dict[str, JsonValue] | None = None
+    listing_number: int = 0
+    full_sync: bool = False
+    revision: int = -1
+    listed_at: datetime | None = None
+    unlistable_prefixes: tuple[str, ...] = ()
+    run: str = ""
+    processed: int = 0
+    failed: int = 0
+    over_limit: int = 0
+    failures: tuple[SyncItemFailure, ...] = ()
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Document events to be published together."""
+
+    events: list[DocumentSubmitted] = field(default_factory=list)
+    bytes: int = 0
+    quota_documents: int = 0
+    """Events that count towards the quota."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncRunner:
+    """Dependencies of all runs."""
+
+    publisher: Publisher
+    blobs: Blobs
+    clock: Clock
+    report: Callable[[ConnectorChanged, SyncReported], Awaitable[None]]
+    document_ids: Callable[[str, str], Awaitable[Sequence[str]]]
+    """Lookup of an incarnation's document ids by prefix."""
+    quota: DocumentQuota
+
+    async def run(
+        self,
+        row: ConnectorChanged,
+        requested_run: SyncReported,
+        *,
+        provider: Provider,
+        connect: Callable[[], Awaitable[Connection]],
+        state: ConnectorStateTable,
+        lease: Lease,
+    ) -> SyncReported:
+        """Execute the requested run and return its last report; the caller holds the connector's lock."""
+        stored = (await state.get("run", [_PROGRESS_ID])).get(_PROGRESS_ID)
+        progress = SyncProgress.model_validate_json(stored.value) if stored else SyncProgress()
+        if progress.run != requested_run.run_id:
+            progress = progress.model_copy(
+                update={
+                    "run": requested_run.run_id,
+                    "processed": 0,
+                    "failed": 0,
+                    "over_limit": 0,
+                    "failures": (),
+                }
+            )
+        run = _SyncRun(self, row, requested_run, provider=provider, state=state, lease=lease, progress=progress)
+        error: ConnectorError | None = None
+        try:
+            await run.execute(connect)
+        except ConnectorError as expected:
+            error = expected
+        except ItemError as failure:
+            error = ConnectorError(str(failure))
+        except RetryableError:
+            raise  # a failure of the lock, the log or the store: the run stays requested
+        except Exception as unexpected:  # noqa: BLE001 - a provider's bug ends its run, not the service
+            error = ConnectorError("An unexpected error ended the run. See the service's log for details.")
+            # The message is left out, because it may contain data of the provider or credentials.
+            frames = "".join(traceback.format_tb(unexpected.__traceback__))
+            log.error("Run %s of %s: %s\n%s", requested_run.run_id, row.id, type(unexpected).__name__, frames)  # noqa: TRY400 - see above
+        return await run.finish(error)
+
+
+class _SyncRun:
+    """Run in progress."""
+
+    def __init__(
+        self,
+        runner: SyncRunner,
+        row: ConnectorChanged,
+        requested_run: SyncReported,
+        *,
+        provider: Provider,
+        state: ConnectorStateTable,
+        lease: Lease,
+        progress: SyncProgress,
+    ) -> None:
+        self._runner = runner
+        self._row = row
+        self._requested_run = requested_run
+        self._provider = provider
+        self._state = state
+        self._lease = lease
+        self._progress = progress
+        self._sync_state = BufferedSyncState(
+            state,
+            listing_number=0,
+            full_sync=False,
+            document_limit=0,
+            document_count=0,
+            slots_taken=0,
+            clock=runner.clock,
+        )
+        self._batch = _Batch()
+        self._full_listing = False
+        self._reported_at = runner.clock.now()
+
+    async def execute(self, connect: Callable[[], Awaitable[Connection]]) -> None:
+        """Sync from the stored cursor to the end of the provider's data."""
+        await self._begin(full_sync=self._needs_full_sync())
+        await self._runner.report(self._row, self._build_report("running"))
+        connection = await connect()
+        for restarts_left in reversed(range(_MAX_RESTARTS + 1)):
+            try:
+                await self._consume(connection)
+                break
+            except CursorExpiredError as error:
+                if not restarts_left:
+                    raise ConnectorError("The provider rejects every cursor that it returns.") from error
+                self._batch = _Batch()
+                await self._begin(full_sync=True)
+        await self._finish_listing()
+
+    async def finish(self, error: ConnectorError | None) -> SyncReported:
+        """Report the outcome of the run."""
+        now = self._runner.clock.now()
+        code: SyncError | None = None if error is None else error.code
+        after = error.retry_after if isinstance(error, RateLimitedError) else None
+        if error is not None:
+            log.warning("Run %s of %s failed (%s): %s", self._requested_run.run_id, self._row.id, code, error)
+        report = self._build_report("completed" if error is None else "failed").model_copy(
+            update={
+                "completed_at": now,
+                "error_code": code,
+                "error": None if error is None else str(error),
+                "retry_at": None if after is None else now + after,
+            }
+        )
+        await self._runner.report(self._row, report)
+        return report
+
+    def _needs_full_sync(self) -> bool:
+        """Return whether a complete listing is due rather than an incremental run."""
+        progress = self._progress
+        if progress.revision != self._row.selection_revision or progress.cursor is None:
+            return True
+        if progress.full_sync:
+            return False
+        listed = progress.listed_at
+        overdue = listed is None or self._runner.clock.now() - listed >= self._provider.full_sync_interval
+        return self._requested_run.full or overdue
+
+    async def _begin(self, *, full_sync: bool) -> None:
+        progress = self._progress
+        if full_sync:
+            update: dict[str, Any] = {
+                "cursor": None,
+                "listing_number": progress.listing_number + 1,
+                "full_sync": True,
+                "revision": self._row.selection_revision,
+                "unlistable_prefixes": (),
+            }
+            progress = progress.model_copy(update=update)
+        self._progress = progress
+        self._full_listing |= progress.full_sync
+        listing = progress.listing_number
+        placed = await self._state.count("item", "failed", in_listing=listing) if progress.full_sync else 0
+        self._sync_state = BufferedSyncState(
+            self._state,
+            listing_number=listing,
+            full_sync=progress.full_sync,
+            document_limit=self._row.document_limit,
+            document_count=await self._state.count("item"),
+            slots_taken=placed,
+            clock=self._runner.clock,
+        )
+
+    async def _consume(self, connection: Connection) -> None:
+        steps = self._provider.sync(connection, self._progress.cursor, self._sync_state)
+        try:
+            async for step in steps:
+                await self._handle(step)
+                await self._report_progress()
+                if len(self._batch.events) >= MAX_BATCH_ITEMS or self._batch.bytes >= MAX_BATCH_BYTES:
+                    await self._publish()
+                if self._sync_state.pending_count >= MAX_PENDING_STATE_ROWS:
+                    await self._commit()
+        except ConnectorError:
+            # Messages before the error are kept: the next run continues after them.
+            await self._commit()
+            raise
+        finally:
+            if isinstance(steps, AsyncGenerator):
+                await steps.aclose()
+
+    async def _handle(self, step: SyncMessage) -> None:
+        match step:
+            case SourceItem():
+                await self._handle_item(step)
+            case RemovedItem():
+                self._count(processed=1)
+                if await self._sync_state.on_removed(step.id):
+                    self._enqueue_deletion(document_id(self._row, step.id))
+            case FailedItem():
+                await self._handle_failure(step)
+            case ProviderState():
+                self._sync_state.on_provider_state(step)
+            case UnlistablePrefix():
+                kept = (*self._progress.unlistable_prefixes, step.prefix)
+                self._progress = self._progress.model_copy(update={"unlistable_prefixes": kept})
+            case Checkpoint():
+                self._progress = self._progress.model_copy(update={"cursor": dict(step.cursor)})
+                await self._commit()
+
+    async def _handle_item(self, item: SourceItem) -> None:
+        fits, sent = await self._sync_state.on_item(item)
+        if not fits:
+            return
+        fingerprint = ContentFingerprint.of_item(item)
+        if sent != fingerprint:
+            self._check_quota()
+        try:
+            event = await build_submission(
+                self._row,
+                item,
+                sent,
+                fingerprint,
+                blobs=self._runner.blobs,
+                submitted_at=self._runner.clock.now(),
+            )
+        except ItemError as error:
+            await self._handle_failure(FailedItem(item.id, str(error), item.title, error.code, error.retryable))
+            return
+        self._count(processed=1)
+        size = len(event.content.text or "") if event.content else 0
+        self._enqueue(event, 1000 + size)
+        await self._sync_state.on_submitted(item, fingerprint)
+
+    def _check_quota(self) -> None:
+        """QuotaExhaustedError if no further content may be added; state and cursor stay before the item."""
+        refusal = self._runner.quota.check(self._row.created_by_key, self._batch.quota_documents + 1)
+        if refusal is not None:
+            raise QuotaExhaustedError(refusal)
+
+    async def _handle_failure(self, failure: FailedItem) -> None:
+        self._count(processed=1, failed=1)
+        if len(self._progress.failures) < MAX_REPORTED_FAILURES:
+            reported = SyncItemFailure(
+                document=document_id(self._row, failure.id),
+                title=failure.title,
+                code=failure.code,
+                message=failure.message,
+                at=self._runner.clock.now(),
+            )
+            failures = (*self._progress.failures, reported)
+            self._progress = self._progress.model_copy(update={"failures": failures})
+        await self._sync_state.on_failure(failure)
+
+    async def _finish_listing(self) -> None:
+        """Commit the listing and, after a complete one, remove what it did not contain."""
+        await self._commit()
+        if self._progress.full_sync:
+            async for rows in self._sync_state.unlisted_rows():
+                await self._remove_unlisted(rows)
+            await self._remove_orphans()
+            update = {"full_sync": False, "unlistable_prefixes": (), "listed_at": self._runner.clock.now()}
+            self._progress = self._progress.model_copy(update=update)
+        await self._commit()
+
+    async def _remove_unlisted(self, rows: list[ConnectorStateRow]) -> None:
+        kept = self._progress.unlistable_prefixes
+        for row in rows:
+            if kept and row.id.startswith(kept):
+                continue
+            if await self._sync_state.on_removed(row.id) and row.kind == "item":
+                self._enqueue_deletion(document_id(self._row, row.id))
+        await self._commit()
+
+    async def _remove_orphans(self) -> None:
+        """Delete documents without an item, left behind when the state was lost."""
+        documents = await self._runner.document_ids(self._row.incarnation, document_id_prefix(self._row))
+        async for orphan in find_orphaned_documents(
+            self._row, documents, self._state, self._progress.unlistable_prefixes
+        ):
+            self._enqueue_deletion(orphan)
+            if len(self._batch.events) >= MAX_BATCH_ITEMS:
+                await self._publish()
+
+    def _enqueue_deletion(self, public_id: str) -> None:
+        self._enqueue(build_deletion(self._row, public_id, self._runner.clock.now()), 200)
+
+    def _enqueue(self, event: DocumentSubmitted, size: int) -> None:
+        self._batch.events.append(event)
+        self._batch.bytes += size
+        self._batch.quota_documents += event.content is not None or event.upload is not None
+
+    async def _publish(self) -> None:
+        batch, self._batch = self._batch, _Batch()
+        if batch.events:
+            self._lease.ensure_valid()
+            entries = [(f"{event.incarnation}/{event.document}", event) for event in batch.events]
+            await self._runner.publisher.publish(DOCUMENTS_SUBMITTED, entries)
+            self._runner.quota.record_documents(self._row.created_by_key, batch.quota_documents)
+
+    async def _commit(self) -> None:
+        """Publish the documents, then commit their state together with the cursor."""
+        await self._publish()
+        self._count(over_limit=self._sync_state.over_limit)
+        self._sync_state.over_limit = 0
+        rows, gone = self._sync_state.drain()
+        self._lease.ensure_valid()
+        progress = ConnectorStateRow("run", _PROGRESS_ID, value=self._progress.model_dump_json())
+        await self._state.commit([*rows, progress], gone)
+
+    async def _report_progress(self) -> None:
+        """Report progress at intervals, also between checkpoints of a slow source."""
+        now = self._runner.clock.now()
+        if now - self._reported_at >= REPORT_INTERVAL:
+            self._reported_at = now
+            await self._runner.report(self._row, self._build_report("running"))
+
+    def _count(self, *, processed: int = 0, failed: int = 0, over_limit: int = 0) -> None:
+        progress = self._progress
+        self._progress = progress.model_copy(
+            update={
+                "processed": progress.processed + processed,
+                "failed": progress.failed + failed,
+                "over_limit": progress.over_limit + over_limit,
+            }
+        )
+
+    def _build_report(self, status: Any) -> SyncReported:
+        progress = self._progress
+        return self._requested_run.model_copy(
+            update={
+                "status": status,
+                "full": self._full_listing or self._requested_run.full,
+                "processed": progress.processed,
+                "failed": progress.failed,
+                "over_limit": progress.over_limit,
+                "failures": progress.failures,
+                "documents": self._sync_state.document_count,
+            }
+        )

@@ -1,0 +1,74 @@
+"""Construction of the bus from settings. Kafka's libraries are imported only if Kafka is configured."""
+
+from typing import TYPE_CHECKING
+
+from pipeline.bus.observer import Observer
+from pipeline.bus.port import Bus
+from pipeline.bus.sqlite.bus import SqliteBus
+from pipeline.ports import Clock
+from pipeline.settings import Settings
+from schemas import topics
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from pipeline.bus.kafka.cluster import KafkaOptions
+
+
+async def open_bus(
+    settings: Settings,
+    clock: Clock,
+    *,
+    observer: Observer | None = None,
+    registry: "CollectorRegistry | None" = None,
+) -> Bus:
+    """Open Kafka if RECOLLECT_KAFKA_BOOTSTRAP is set, else the log in the data directory.
+
+    DataDirectoryLockedError and ValueError carry messages for the operator. `registry` gets Kafka's metrics.
+    """
+    if settings.kafka_bootstrap is None:
+        folder = settings.data_dir / "log"
+        return await SqliteBus.open(folder, partitions=settings.partitions, clock=clock, observer=observer)
+    from pipeline.bus.kafka.bus import KafkaBus
+    from pipeline.bus.kafka.span_exporter import open_tracer_provider
+
+    options = kafka_options_from(settings, settings.kafka_bootstrap)
+    tracer_provider = open_tracer_provider(settings.otlp_endpoint) if settings.otlp_endpoint else None
+    return await KafkaBus.open(
+        options, clock=clock, observer=observer, registry=registry, tracer_provider=tracer_provider
+    )
+
+
+async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) -> list[str]:
+    """List differences between Kafka's topics and the settings; `create` creates missing topics first."""
+    from pipeline.bus.kafka.cluster import Cluster
+    from pipeline.bus.kafka.topic_admin import TopicAdmin
+
+    cluster = Cluster(kafka_options_from(settings, bootstrap))
+    try:
+        topic_admin = TopicAdmin(cluster)
+        if create:
+            await topic_admin.create_missing(topics.ALL_TOPICS)
+        return await topic_admin.check(topics.ALL_TOPICS)
+    finally:
+        await cluster.close()
+
+
+def kafka_options_from(settings: Settings, bootstrap: str) -> "KafkaOptions":
+    """Extract the options of Kafka from the settings."""
+    from pipeline.bus.kafka.cluster import KafkaOptions
+
+    password = settings.kafka_password
+    return KafkaOptions(
+        bootstrap=bootstrap,
+        partitions=settings.partitions,
+        replication=settings.kafka_replication,
+        min_insync_replicas=settings.kafka_min_insync_replicas,
+        retention_days=settings.kafka_retention_days,
+        security_protocol=settings.kafka_security_protocol,
+        sasl_mechanism=settings.kafka_sasl_mechanism,
+        username=settings.kafka_username or "",
+        password=password.get_secret_value() if password else "",
+        ca_file=settings.kafka_ca_file,
+        session_timeout=settings.kafka_session_timeout_seconds,
+    )

@@ -1,0 +1,53 @@
+"""FastStream broker with the middlewares for metrics and tracing."""
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from faststream.kafka import KafkaBroker
+
+from pipeline.bus.kafka.cluster import PRODUCER_OPTIONS, Cluster, milliseconds
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from prometheus_client import CollectorRegistry
+
+log = logging.getLogger(__name__)
+
+
+def new_broker(cluster: Cluster, middlewares: Sequence[Any], *, consumer_only: bool = False) -> KafkaBroker:
+    """Create a broker that is not connected yet."""
+    return KafkaBroker(
+        cluster.options.bootstrap,
+        client_id=cluster.client_id,
+        security=cluster.security,
+        request_timeout_ms=milliseconds(cluster.options.call_timeout),
+        consumer_only=consumer_only,
+        middlewares=middlewares,
+        apply_types=False,
+        logger=_FastStreamLogger(),
+        log_level=logging.DEBUG,
+        **PRODUCER_OPTIONS,
+    )
+
+
+def broker_middlewares(registry: "CollectorRegistry | None", tracer_provider: "TracerProvider | None") -> list[Any]:
+    """Create FastStream's middlewares for metrics and tracing, as far as each is wanted."""
+    middlewares: list[Any] = []
+    if registry is not None:
+        from faststream.kafka.prometheus import KafkaPrometheusMiddleware  # noqa: PLC0415 - only if used
+
+        middlewares.append(KafkaPrometheusMiddleware(registry=registry, app_name="recollect"))
+    if tracer_provider is not None:
+        from faststream.kafka.opentelemetry import KafkaTelemetryMiddleware  # noqa: PLC0415 - only if used
+
+        middlewares.append(KafkaTelemetryMiddleware(tracer_provider=tracer_provider))
+    return middlewares
+
+
+class _FastStreamLogger:
+    """Logger of FastStream, without its warning about topic creation: topics are created before."""
+
+    def log(self, level: int, msg: Any, /, *, exc_info: Any = None, extra: Any = None) -> None:
+        if not str(msg).startswith("Topic creation is skipped"):
+            log.log(level, "%s", msg, exc_info=exc_info, extra=extra)

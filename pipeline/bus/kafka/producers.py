@@ -1,0 +1,194 @@
+"""Producers: idempotent, acknowledged by all in-sync replicas, partitioned by the record's incarnation."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaError
+from aiokafka.structs import RecordMetadata
+from faststream.kafka import KafkaBroker
+
+from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
+from pipeline.bus.kafka.topic_admin import (
+    MAX_DEAD_LETTER_BYTES,
+    RECORD_OVERHEAD_BYTES,
+    TopicAdmin,
+    max_record_bytes,
+)
+from pipeline.bus.records import ProducerRecord
+from pipeline.errors import OutageError, RejectedError
+from pipeline.ports import Position
+from schemas.ids import partition
+
+log = logging.getLogger(__name__)
+
+PendingSend = asyncio.Future[RecordMetadata]
+SendRecord = Callable[[str, ProducerRecord, int], Awaitable[PendingSend]]
+"""Queues a record in a producer; the future resolves when all in-sync replicas have it."""
+_EVENT_HEADERS = {"content-type": "application/json"}
+
+
+class KafkaProducers:
+    """Producer of events through FastStream, for its metrics and spans, and of raw records without it."""
+
+    def __init__(self, cluster: Cluster, topics: TopicAdmin, connect: Callable[[], KafkaBroker]) -> None:
+        self._cluster = cluster
+        self._topic_admin = topics
+        timeout = cluster.options.call_timeout
+        self._event_producer = _LazyProducer(lambda: _FastStreamProducer.open(cluster, connect()), timeout)
+        self._raw_producer = _LazyProducer(lambda: _RawProducer.open(cluster), timeout)
+        self.health_issue: str | None = None
+        """Error of the last write; None if it succeeded."""
+
+    async def send_events(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
+        return await self._write(self._event_producer, topic, entries)
+
+    async def send_raw(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
+        return await self._write(self._raw_producer, topic, entries)
+
+    async def start(self) -> None:
+        """Connect now rather than at the first write."""
+        async with self._cluster.deadline("take records"):
+            await self._event_producer.open()
+
+    async def close(self) -> None:
+        await self._event_producer.close()
+        await self._raw_producer.close()
+
+    async def _write(self, producer: "_LazyProducer", topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
+        if not entries:
+            return []
+        for entry in entries:
+            _check_record_size(topic, entry)
+        try:
+            positions = await self._send_within_deadline(producer, topic, entries)
+        except OutageError as error:
+            self.health_issue = str(error)
+            raise
+        self.health_issue = None
+        return positions
+
+    async def _send_within_deadline(
+        self, producer: "_LazyProducer", topic: str, entries: Sequence[ProducerRecord]
+    ) -> list[Position]:
+        count = await self._topic_admin.partition_count(topic)
+        async with self._cluster.deadline(f"take records of {topic}"):
+            try:
+                return await self._send(await producer.open(), topic, count, entries)
+            except KafkaError as error:
+                # An idempotent producer can't continue after a fatal error.
+                if not error.retriable:
+                    log.warning("The producer is replaced after a fatal error: %r", error)
+                    await producer.close()
+                raise
+
+    async def _send(
+        self, send: SendRecord, topic: str, count: int, entries: Sequence[ProducerRecord]
+    ) -> list[Position]:
+        """Queue entries in order, which are sent in batches, and wait until all are acknowledged."""
+        sent: list[PendingSend] = []
+        try:
+            for entry in entries:
+                sent += [await send(topic, entry, partition(entry.key, count))]
+        finally:
+            # Wait even after an error: queued records may still be written.
+            acknowledged = await asyncio.gather(*sent)
+        return [self._acknowledged_position(metadata) for metadata in acknowledged]
+
+    def _acknowledged_position(self, metadata: RecordMetadata) -> Position:
+        if metadata.offset < 0:
+            raise KafkaUnavailableError(
+                f"Kafka at {self._cluster.options.bootstrap} has a record of {metadata.topic}, but no longer"
+                " knows its offset. Send it again: a duplicate has no effect."
+            )
+        return Position(metadata.partition, metadata.offset)
+
+
+def _check_record_size(topic: str, entry: ProducerRecord) -> None:
+    headers = sum(len(name) + len(value.encode(errors="replace")) for name, value in entry.headers.items())
+    size, limit = len(entry.key) + len(entry.value) + headers, max_record_bytes(topic)
+    if size > limit:
+        raise RejectedError(f"A record of {size} bytes is too large for {topic}: the limit is {limit}.")
+
+
+class _FastStreamProducer:
+    """Producer of FastStream, with its middlewares."""
+
+    def __init__(self, broker: KafkaBroker) -> None:
+        self._broker = broker
+
+    @classmethod
+    async def open(cls, cluster: Cluster, broker: KafkaBroker) -> "_FastStreamProducer":
+        # FastStream leaks a producer that fails to start, so test the connection first.
+        await (await cluster.admin()).describe_cluster()
+        await broker.start()
+        return cls(broker)
+
+    async def send(self, topic: str, entry: ProducerRecord, partition: int) -> PendingSend:
+        return await self._broker.publish(
+            entry.value,
+            topic,
+            key=entry.key,
+            partition=partition,
+            headers={**_EVENT_HEADERS, **entry.headers},
+            no_confirm=True,
+        )
+
+    async def close(self) -> None:
+        await self._broker.stop()
+
+
+class _RawProducer:
+    """Producer of aiokafka: FastStream would add headers to dead letters and redriven records."""
+
+    def __init__(self, producer: AIOKafkaProducer) -> None:
+        self._producer = producer
+
+    @classmethod
+    async def open(cls, cluster: Cluster) -> "_RawProducer":
+        return cls(await cluster.raw_producer(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES))
+
+    async def send(self, topic: str, entry: ProducerRecord, partition: int) -> PendingSend:
+        headers = [(name, value.encode(errors="surrogateescape")) for name, value in entry.headers.items()]
+        pending: PendingSend = await self._producer.send(
+            topic, entry.value, entry.key, partition=partition, headers=headers
+        )
+        return pending
+
+    async def close(self) -> None:
+        await self._producer.stop()
+
+
+class _LazyProducer:
+    """Producer that is opened on first use, and again after it was closed."""
+
+    def __init__(
+        self,
+        open_producer: Callable[[], Awaitable["_FastStreamProducer | _RawProducer"]],
+        close_timeout: float,
+    ) -> None:
+        self._open_producer = open_producer
+        self._close_timeout = close_timeout
+        self._producer: Any = None
+        self._closing: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+
+    async def open(self) -> SendRecord:
+        async with self._lock:
+            if self._producer is None:
+                self._producer = await self._open_producer()
+            send: SendRecord = self._producer.send
+            return send
+
+    async def close(self) -> None:
+        async with self._lock:
+            producer, self._producer = self._producer, None
+            if producer is None:
+                return
+            # Closing first flushes the queue, which never ends during an outage.
+            self._closing = asyncio.create_task(producer.close())
+            await asyncio.wait([self._closing], timeout=self._close_timeout)
+            if not self._closing.done():
+                log.warning("Kafka does not answer: queued records may be lost; none of them was acknowledged.")

@@ -1,0 +1,203 @@
+"""Administration of topics: planned settings, creation, and differences from the plan."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from aiokafka.admin import NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import NodeNotReadyError, TopicAlreadyExistsError, for_code
+
+from pipeline.bus.kafka.cluster import Cluster, KafkaOptions, KafkaUnavailableError
+from schemas.topics import Topic
+
+log = logging.getLogger(__name__)
+
+UNLIMITED_RETENTION = "-1"
+DEAD_LETTER_SUFFIX = ".dlq"
+MAX_RECORD_BYTES = 1_000_000
+"""Maximum size of key, value and headers, Kafka's default. Larger values are stored as blobs."""
+MAX_DEAD_LETTER_BYTES = 3_000_000
+"""Maximum size of a dead letter, which may come from another producer and has additional headers."""
+RECORD_OVERHEAD_BYTES = 10_000
+"""Generous bound of the overhead of Kafka's format."""
+_METADATA_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSpec:
+    """Planned or actual properties of a topic."""
+
+    name: str
+    partitions: int
+    replication: int
+    settings: Mapping[str, str]
+
+
+def topic_specs(topic: Topic[Any], options: KafkaOptions) -> list[TopicSpec]:
+    """Return the plans of a topic and of its dead letter topic, which has one partition."""
+    keep = (
+        UNLIMITED_RETENTION
+        if topic.retention is None
+        else _milliseconds(max(topic.retention, timedelta(days=options.retention_days)))
+    )
+    partitions = 1 if topic.single_partition else options.partitions
+    return [
+        _topic_spec(topic.name, partitions, "compact" if topic.compacted else "delete", keep, options),
+        _topic_spec(topic.dead_letter_topic, 1, "delete", UNLIMITED_RETENTION, options),
+    ]
+
+
+def max_record_bytes(topic: str) -> int:
+    """Return the maximum size of a record of the topic."""
+    return MAX_DEAD_LETTER_BYTES if topic.endswith(DEAD_LETTER_SUFFIX) else MAX_RECORD_BYTES
+
+
+def topic_differences(plan: TopicSpec, actual: TopicSpec | None) -> list[str]:
+    """List the differences from the plan, each with its remedy."""
+    if actual is None:
+        return [f"{plan.name} is missing. `recollect topics` creates it."]
+    differences = []
+    if actual.partitions != plan.partitions:
+        differences.append(
+            f"{plan.name} has {actual.partitions} partitions, not {plan.partitions}. The number can't change,"
+            " because keys would move and lose their order: set RECOLLECT_LOG_PARTITIONS to the number that"
+            " the topics have, or start with new topics."
+        )
+    if actual.replication != plan.replication:
+        differences.append(
+            f"{plan.name} has {actual.replication} replicas, not {plan.replication}. Reassign them with"
+            " kafka-reassign-partitions.sh, or set RECOLLECT_KAFKA_REPLICATION."
+        )
+    return differences + [
+        f"{plan.name} has {name}={actual.settings.get(name)}, not {value}. Change it with kafka-configs.sh"
+        f" --alter --entity-type topics --entity-name {plan.name} --add-config {name}={value}"
+        for name, value in plan.settings.items()
+        if actual.settings.get(name) != value
+    ]
+
+
+class TopicAdmin:
+    """Cached metadata of a cluster's topics, refreshed when a topic is missing; creates topics."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._partition_counts: dict[str, int] = {}
+        self._lock = asyncio.Lock()
+
+    async def partition_count(self, topic: str) -> int:
+        """Return the number of partitions of a topic; an unknown topic is created with one partition."""
+        if topic not in self._partition_counts:
+            await self._create_specs([_topic_spec(topic, 1, "delete", UNLIMITED_RETENTION, self._cluster.options)])
+        return self._partition_counts[topic]
+
+    async def create_missing(self, topics: Iterable[Topic[Any]]) -> None:
+        """Create the topics that are missing, with their dead letter topics."""
+        plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.options)]
+        if any(plan.name not in self._partition_counts for plan in plans):
+            await self._create_specs(plans)
+
+    async def existing_partitions(self, topic: str) -> list[int]:
+        """Return the partitions of a topic, none if it does not exist."""
+        if topic not in self._partition_counts:
+            await self._refresh_metadata()
+        return list(range(self._partition_counts.get(topic, 0)))
+
+    async def dead_letter_topics(self) -> list[str]:
+        """Return the names of all dead letter topics."""
+        await self._refresh_metadata()
+        return sorted(name for name in self._partition_counts if name.endswith(DEAD_LETTER_SUFFIX))
+
+    async def check(self, topics: Iterable[Topic[Any]]) -> list[str]:
+        """List the differences of all topics from their plans."""
+        plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.options)]
+        actual = await self._describe_specs(plans)
+        return [difference for plan in plans for difference in topic_differences(plan, actual.get(plan.name))]
+
+    async def _create_specs(self, plans: Sequence[TopicSpec]) -> None:
+        async with self._lock:
+            await self._refresh_metadata()
+            missing = [plan for plan in plans if plan.name not in self._partition_counts]
+            if not missing:
+                return
+            await self._create(missing)
+            # Brokers learn of new topics later than the controller.
+            async with self._cluster.deadline("list its new topics"):
+                while any(plan.name not in self._partition_counts for plan in missing):
+                    await asyncio.sleep(_METADATA_POLL_SECONDS)
+                    await self._refresh_metadata()
+
+    async def _create(self, plans: Sequence[TopicSpec]) -> None:
+        new_topics = [NewTopic(p.name, p.partitions, p.replication, topic_configs=dict(p.settings)) for p in plans]
+
+        async def create() -> Any:
+            answer = await (await self._cluster.admin()).create_topics(new_topics)
+            # A broker that has just started is registered before it may hold partitions.
+            if any("fenced" in (reason or "") for _, _, reason in answer.topic_errors):
+                raise NodeNotReadyError
+            return answer
+
+        answer = await self._cluster.call_with_retries("create topics", create)
+        for name, code, reason in answer.topic_errors:
+            error = for_code(code)
+            if code and error is not TopicAlreadyExistsError:
+                raise KafkaUnavailableError(f"Kafka did not create the topic {name}: {reason or error.__name__}")
+        log.info("Created topics: %s", ", ".join(plan.name for plan in plans))
+
+    async def _refresh_metadata(self) -> None:
+        described = await self._describe_topics()
+        self._partition_counts = {name: len(topic["partitions"]) for name, topic in described.items()}
+
+    async def _describe_topics(self) -> dict[str, dict[str, Any]]:
+        async def query() -> list[dict[str, Any]]:
+            topics: list[dict[str, Any]] = await (await self._cluster.admin()).describe_topics()
+            return topics
+
+        topics = await self._cluster.call_with_retries("list its topics", query)
+        return {topic["topic"]: topic for topic in topics if not topic["error_code"]}
+
+    async def _describe_specs(self, plans: Sequence[TopicSpec]) -> dict[str, TopicSpec]:
+        described = await self._describe_topics()
+        existing = {plan.name: plan for plan in plans if plan.name in described}
+
+        async def query() -> list[Any]:
+            resources = [
+                ConfigResource(ConfigResourceType.TOPIC, name, dict.fromkeys(plan.settings, ""))
+                for name, plan in existing.items()
+            ]
+            answers: list[Any] = await (await self._cluster.admin()).describe_configs(resources)
+            return answers
+
+        answers = await self._cluster.call_with_retries("describe its topics", query) if existing else []
+        settings = {
+            name: {entry[0]: entry[1] for entry in entries}
+            for answer in answers
+            for _, _, _, name, entries in answer.resources
+        }
+        return {name: _actual_spec(described[name], settings.get(name, {})) for name in existing}
+
+
+def _actual_spec(described: Mapping[str, Any], settings: Mapping[str, str]) -> TopicSpec:
+    partitions = described["partitions"]
+    replication = min((len(partition["replicas"]) for partition in partitions), default=0)
+    return TopicSpec(described["topic"], len(partitions), replication, settings)
+
+
+def _topic_spec(name: str, partitions: int, policy: str, retention_ms: str, options: KafkaOptions) -> TopicSpec:
+    settings = {
+        "cleanup.policy": policy,
+        "retention.ms": retention_ms,
+        # Overrides a size limit of the broker.
+        "retention.bytes": UNLIMITED_RETENTION,
+        "min.insync.replicas": str(options.min_insync_replicas),
+    }
+    if name.endswith(DEAD_LETTER_SUFFIX):
+        settings["max.message.bytes"] = str(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES)
+    return TopicSpec(name, partitions, options.replication, settings)
+
+
+def _milliseconds(time: timedelta) -> str:
+    return str(round(time.total_seconds() * 1000))

@@ -1,0 +1,79 @@
+"""Readers of Kafka outside any group: a range of a partition, or a whole topic with new records."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.errors import KafkaError
+
+from pipeline.bus.kafka.cluster import Cluster
+from pipeline.bus.kafka.offsets import Offsets
+from pipeline.bus.kafka.record_conversion import to_raw_record
+from pipeline.bus.records import RawRecord
+from pipeline.bus.topic_follower import FollowedBatch
+from pipeline.errors import OutageError
+
+log = logging.getLogger(__name__)
+
+MAX_POLL_RECORDS = 512
+"""Maximum records of one poll."""
+POLL_TIMEOUT_MS = 1000
+RETRY_SECONDS = 1.0
+
+
+async def read_partition(
+    cluster: Cluster, topic_partition: TopicPartition, start: int, end: int
+) -> AsyncGenerator[RawRecord, None]:
+    """Read the records of a partition with offsets in [start, end)."""
+    if start >= end:
+        return
+    with cluster.errors_as_outages(f"return records of {topic_partition.topic}/{topic_partition.partition}"):
+        async with cluster.assigned_consumer({topic_partition: start}) as consumer:
+            while await consumer.position(topic_partition) < end:
+                for record in (await _poll(consumer)).get(topic_partition, []):
+                    if record.offset < end:
+                        yield record
+
+
+class KafkaTopicFeed:
+    """`TopicFeed` of a Kafka topic. `batches` may be iterated once."""
+
+    def __init__(self, cluster: Cluster, offsets: Offsets, topic: str, start: Mapping[int, int]) -> None:
+        self._cluster = cluster
+        self._offsets = offsets
+        self._topic = topic
+        self._start = start
+
+    async def end_offsets(self) -> dict[int, int]:
+        ends = await self._offsets.end_offsets([self._topic])
+        return {partition.partition: end for partition, end in ends.items()}
+
+    async def batches(self) -> AsyncGenerator[FollowedBatch, None]:
+        """Yield batches; after an outage, continue at the same offsets with a new connection."""
+        positions: dict[TopicPartition, int] = {}
+        while True:
+            try:
+                positions = positions or await self._start_offsets()
+                async with self._cluster.assigned_consumer(positions) as consumer:
+                    while True:
+                        records = await _poll(consumer)
+                        for partition in positions:
+                            positions[partition] = await consumer.position(partition)
+                            yield FollowedBatch(partition.partition, records.get(partition, []), positions[partition])
+            except (KafkaError, OutageError) as error:
+                log.warning("Following topic %s failed and will be retried: %s", self._topic, error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    async def _start_offsets(self) -> dict[TopicPartition, int]:
+        beginnings = await self._offsets.beginning_offsets([self._topic])
+        return {
+            partition: max(beginning, self._start.get(partition.partition, 0))
+            for partition, beginning in beginnings.items()
+        }
+
+
+async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[RawRecord]]:
+    """Return the next records of each partition that has any."""
+    polled = await consumer.getmany(timeout_ms=POLL_TIMEOUT_MS, max_records=MAX_POLL_RECORDS)
+    return {partition: [to_raw_record(record) for record in records] for partition, records in polled.items()}

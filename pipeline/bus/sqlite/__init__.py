@@ -1,0 +1,1 @@
+"""Embedded event bus: an append-only, partitioned log in SQLite."""

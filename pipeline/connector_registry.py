@@ -1,0 +1,147 @@
+"""Changes of connectors and requests for syncs: one rule for the API, the scheduler and the webhooks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import uuid4
+
+from pipeline.ports import Clock, ConnectorCatalog, DocumentIdLookup, Locks, Publisher, SyncRunTable
+from pipeline.projection import apply_sync_report, apply_sync_trigger
+from pipeline.rows import SyncRunsRow
+from pipeline.runtime.settings_lock import SettingsLock
+from schemas.events import (
+    ConnectorAction,
+    ConnectorChanged,
+    ConnectorTriggered,
+    SettingsChanged,
+    SyncReported,
+    SyncTrigger,
+)
+from schemas.topics import CONNECTORS_SYNCED, CONNECTORS_TRIGGERED, SETTINGS_CHANGED
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorTables:
+    """Tables and publisher of the active generation."""
+
+    catalog: ConnectorCatalog
+    sync_runs: SyncRunTable
+    document_ids: DocumentIdLookup
+    publisher: Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorRegistry:
+    """Connectors as the log has them: written there first, then shown at once."""
+
+    active_tables: Callable[[], ConnectorTables]
+    locks: Locks
+    clock: Clock
+    settings_lock: SettingsLock = field(default_factory=SettingsLock)
+
+    @property
+    def catalog(self) -> ConnectorCatalog:
+        return self.active_tables().catalog
+
+    @property
+    def sync_runs(self) -> SyncRunTable:
+        return self.active_tables().sync_runs
+
+    @property
+    def document_ids(self) -> DocumentIdLookup:
+        return self.active_tables().document_ids
+
+    @property
+    def publisher(self) -> Publisher:
+        return self.active_tables().publisher
+
+    def find_active(self, connector: str) -> ConnectorChanged | None:
+        """A connector that somebody can use: not removed, in a namespace that exists, not late."""
+        row = self.catalog.connector(connector)
+        return row if row is not None and self.is_active(row) else None
+
+    def is_active(self, row: ConnectorChanged) -> bool:
+        """Return whether the connector exists; a pending one exists until its authorization expires."""
+        if row.status not in {"pending", "active"} or self.catalog.namespace_of(row.incarnation) is None:
+            return False
+        late = row.authorization_expires_at is not None and row.authorization_expires_at <= self.clock.now()
+        return not (row.status == "pending" and late)
+
+    async def save(self, row: ConnectorChanged) -> None:
+        """Write a connector's whole state."""
+        event = SettingsChanged(change=row)
+        await self.publisher.publish(SETTINGS_CHANGED, [(f"connector/{row.id}", event)])
+        self.catalog.apply(event)
+
+    async def modify(
+        self, connector: str, change: Callable[[ConnectorChanged], ConnectorChanged]
+    ) -> ConnectorChanged | None:
+        """Read, change and write in one step; None where there is no such connector any more."""
+        async with self.settings_lock.acquire():
+            row = self.catalog.connector(connector)
+            if row is None:
+                return None
+            after = change(row)
+            if after == row:
+                return row
+            after = after.model_copy(update={"updated_at": self.clock.now()})
+            await self.save(after)
+            return after
+
+    async def load_runs(self, connector: str) -> SyncRunsRow:
+        """The newest runs of a connector."""
+        rows = (await self.sync_runs.get([connector])).get(connector)
+        return rows[0] if rows else SyncRunsRow(connector)
+
+    async def request_sync(self, row: ConnectorChanged, trigger: SyncTrigger, *, full: bool = False) -> str:
+        """Ask for a run; its id."""
+        return await self._request_work(row, trigger, "sync", full=full)
+
+    async def request_cleanup(self, row: ConnectorChanged) -> None:
+        """Ask for the cleaning up of a connector that was removed."""
+        await self._request_work(row, "manual", "remove", full=False)
+
+    async def _request_work(
+        self, row: ConnectorChanged, trigger: SyncTrigger, work: ConnectorAction, *, full: bool
+    ) -> str:
+        event = ConnectorTriggered(
+            connector=row.id,
+            run_id=f"run_{uuid4().hex}",
+            trigger=trigger,
+            at=self.clock.now(),
+            action=work,
+            full=full,
+        )
+        await self.publisher.publish(CONNECTORS_TRIGGERED, [(_record_key(row), event)])
+        await self.apply_request(event)
+        return event.run_id
+
+    async def apply_request(self, event: ConnectorTriggered) -> None:
+        """A run that was asked for is among the connector's runs."""
+
+        def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
+            return [apply_sync_trigger(rows[0] if rows else SyncRunsRow(connector), event)]
+
+        if event.action == "sync":
+            await self.sync_runs.update([event.connector], change)
+
+    async def report_run(self, row: ConnectorChanged, report: SyncReported) -> None:
+        """Say how a run stands."""
+        await self.publisher.publish(CONNECTORS_SYNCED, [(_record_key(row), report)])
+
+        def change(connector: str, rows: list[SyncRunsRow]) -> list[SyncRunsRow]:
+            return [apply_sync_report(rows[0] if rows else SyncRunsRow(connector), report)]
+
+        await self.sync_runs.update([row.id], change)
+
+    async def delete_runs(self, connector: str) -> None:
+        """Publish that the connector and its documents are removed."""
+        await self.sync_runs.update([connector], lambda _, rows: [] if rows else None)
+
+    def now(self) -> datetime:
+        """The time."""
+        return self.clock.now()
+
+
+def _record_key(row: ConnectorChanged) -> str:
+    return f"{row.incarnation}/{row.id}"

@@ -1,1 +1,0 @@
-"""What keeps a deployment from working, or will: looked for before anybody has to ask."""

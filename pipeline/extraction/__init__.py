@@ -1,1 +1,0 @@
-"""From files and URLs to canonical text."""

@@ -1,0 +1,210 @@
+"""Health of the service: sizes and lag for metrics, and the issues that keep it from being ready."""
+
+import asyncio
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, Protocol
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from pipeline.bus.port import Bus
+from pipeline.index.namespace_index_cache import IndexCacheStats
+from pipeline.ports import Catalog
+from pipeline.runtime.metrics import Metrics, ReadinessState
+from pipeline.stage import Stage
+from pipeline.store.lancedb.table_size import TableSize
+from schemas.topics import ALL_TOPICS
+
+STUCK_BATCH_SECONDS = 300.0
+"""A batch that takes longer is stuck: a file may take a minute, and eight are parsed at once."""
+RETRY_TOLERANCE_SECONDS = 10.0
+"""Retrying longer than this makes a stage a health issue."""
+MIN_FREE_DISK_BYTES = 16 * 1024 * 1024
+"""Free disk space below which writing is about to fail."""
+
+
+class TableHealthSource(Protocol):
+    """Sizes and health issues of the tables."""
+
+    async def sizes(self) -> Mapping[str, TableSize]: ...
+
+    def health_issues(self) -> Iterable[str]: ...
+
+    @property
+    def catalog(self) -> Catalog: ...
+
+
+class IndexCacheUsageSource(Protocol):
+    """Statistics of the namespace index cache."""
+
+    @property
+    def stats(self) -> IndexCacheStats: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HealthIssue:
+    """A component that is not ready and the reason, for people; contains no user data."""
+
+    component: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSnapshot:
+    """Sizes and lag at one moment. Bytes are None for what is not on a local disk."""
+
+    bus_description: str
+    """Kind and location of the bus, for people."""
+    lag: Mapping[tuple[str, str], int]
+    """Unprocessed records by consumer group and topic."""
+    dead_letters: Mapping[str, int]
+    tables: Mapping[str, TableSize]
+    log_bytes: int | None
+    disk_free_bytes: int | None
+    index_cache: IndexCacheStats
+
+
+class HealthService:
+    """Looks at the parts of a running service when asked."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        store: TableHealthSource,
+        index_cache: IndexCacheUsageSource,
+        metrics: Metrics,
+        data_dir: Path | None,
+        *,
+        stages: Sequence[Stage[Any]] | None = None,
+    ) -> None:
+        """`stages`: those whose lag is looked at (None: of every group that has a position)."""
+        self._bus = bus
+        self._store = store
+        self._index_cache = index_cache
+        self._metrics = metrics
+        self._data_dir = data_dir
+        self._stages = stages
+
+    async def health_issues(self) -> list[HealthIssue]:
+        """Return the issues that keep the service from being ready; cheap enough for a call every second."""
+        found = [*_stage_health_issues(self._metrics.readiness)]
+        if (reason := self._bus.health_issue) is not None:
+            found.append(HealthIssue("bus", reason))
+        found += [HealthIssue("tables", reason) for reason in self._store.health_issues()]
+        free = self._disk_free_bytes()
+        if free is not None and free < MIN_FREE_DISK_BYTES:
+            found.append(HealthIssue("disk", f"{free / 1024**2:.0f} MiB are free; writing is about to fail"))
+        return sorted(found, key=lambda trouble: trouble.component)
+
+    async def lag(self) -> dict[tuple[str, str], int]:
+        """Records not yet handled, by stage (called the same whatever tables it fills) and topic."""
+        stages = self._stages
+        names = None if stages is None else {stage.group: f"recollect.{stage.name}" for stage in stages}
+        behind: dict[tuple[str, str], int] = {}
+        for group, streams in (await self._bus.lag(stages or ())).items():
+            name = group if names is None else names.get(group)
+            if name is not None:
+                for (topic, _), count in streams.items():
+                    behind[name, topic] = behind.get((name, topic), 0) + count
+        return behind
+
+    async def snapshot(self) -> HealthSnapshot:
+        """One look at everything."""
+        return HealthSnapshot(
+            bus_description=self._bus.description,
+            lag=await self.lag(),
+            dead_letters={topic.name: await self._bus.depth(topic.dead_letter_topic) for topic in ALL_TOPICS},
+            tables=await self._store.sizes(),
+            log_bytes=await asyncio.to_thread(lambda: self._bus.disk_bytes),
+            disk_free_bytes=self._disk_free_bytes(),
+            index_cache=self._index_cache.stats,
+        )
+
+    async def exposition(self) -> bytes:
+        """The registry and one look, in Prometheus' text format."""
+        measured = await self.snapshot()
+        return await asyncio.to_thread(_render_exposition, self._metrics.registry, measured)
+
+    def _disk_free_bytes(self) -> int | None:
+        return None if self._data_dir is None else shutil.disk_usage(self._data_dir).free
+
+
+def _stage_health_issues(readiness: ReadinessState) -> Iterator[HealthIssue]:
+    now = monotonic()
+    for (stage, partition), wait in readiness.retrying.items():
+        if now - wait.since >= RETRY_TOLERANCE_SECONDS:
+            since = now - wait.since
+            yield HealthIssue(f"stage {stage}", f"partition {partition} fails for {since:.0f} s with {wait.error}")
+    for (stage, partition), began in readiness.batches_in_progress.items():
+        if now - began >= STUCK_BATCH_SECONDS and (stage, partition) not in readiness.retrying:
+            yield HealthIssue(f"stage {stage}", f"partition {partition} works on one batch for {now - began:.0f} s")
+    if readiness.stale_generation is not None:
+        yield HealthIssue("tables", readiness.stale_generation)
+    if (wait_ := readiness.embedder_failure) is not None:
+        yield HealthIssue("embedder", f"does not answer for {now - wait_.since:.0f} s ({wait_.error})")
+
+
+def _render_exposition(registry: CollectorRegistry, snapshot: HealthSnapshot) -> bytes:
+    looked = CollectorRegistry()
+    looked.register(_SnapshotCollector(snapshot))
+    return generate_latest(registry) + generate_latest(looked)
+
+
+class _SnapshotCollector(Collector):
+    """Collect the snapshot as gauges."""
+
+    def __init__(self, snapshot: HealthSnapshot) -> None:
+        self._snapshot = snapshot
+
+    def collect(self) -> Iterator[Metric]:
+        """Every gauge."""
+        seen = self._snapshot
+        lag = _labelled_gauge("consumer_lag_records", "Records not yet handled.", "stage", "topic")
+        for (group, topic), count in seen.lag.items():
+            lag.add_metric([group.removeprefix("recollect."), topic], count)
+        dead = _labelled_gauge("dead_letters", "Records that could not be handled.", "topic")
+        for topic, count in seen.dead_letters.items():
+            dead.add_metric([topic], count)
+        yield from (lag, dead, *self._table_metrics(), *self._index_cache_metrics())
+        if seen.log_bytes is not None:
+            yield _unlabelled_gauge("log_bytes", "The log on disk.", seen.log_bytes)
+        if seen.disk_free_bytes is not None:
+            yield _unlabelled_gauge("disk_free_bytes", "Free space where the data is.", seen.disk_free_bytes)
+
+    def _table_metrics(self) -> Iterator[Metric]:
+        parts = {
+            "rows": "Rows",
+            "bytes": "Bytes on disk",
+            "files": "Files on disk",
+            "versions": "Versions kept",
+        }
+        for part, text in parts.items():
+            gauge = _labelled_gauge(f"table_{part}", f"{text} of a table.", "table")
+            for table, size in self._snapshot.tables.items():
+                if (value := getattr(size, part)) is not None:
+                    gauge.add_metric([table], value)
+            yield gauge
+
+    def _index_cache_metrics(self) -> Iterator[Metric]:
+        usage = self._snapshot.index_cache
+        yield _unlabelled_gauge("index_cache_bytes", "Memory used by cached namespace indexes.", usage.nbytes)
+        yield _unlabelled_gauge("index_cache_namespaces", "Namespace indexes in the cache.", usage.namespaces)
+        yield _unlabelled_gauge(
+            "index_cache_hits", "Searches served by a cached namespace index since the start.", usage.hits
+        )
+        yield _unlabelled_gauge(
+            "index_cache_misses", "Searches that loaded their namespace index since the start.", usage.misses
+        )
+
+
+def _labelled_gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"recollect_{name}", help_text, labels=labels)
+
+
+def _unlabelled_gauge(name: str, help_text: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"recollect_{name}", help_text, value=value)

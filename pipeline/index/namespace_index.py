@@ -1,0 +1,156 @@
+"""Search index of one namespace: documents, chunks and memories, held or mapped from disk."""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+
+from pipeline.columns import chunk_columns, memory_columns
+from pipeline.index.pending_changes import PendingChanges
+from pipeline.index.ranking.analyzed_query import AnalyzedQuery
+from pipeline.index.ranking.candidate_generation import (
+    SegmentScan,
+    filter_views,
+    fits_exact_scoring,
+    split_work,
+)
+from pipeline.index.ranking.candidates import AnySegmentView, ScoredRows, row_kind
+from pipeline.index.ranking.collection_statistics import CollectionStatistics
+from pipeline.index.ranking.memory_relation_lookup import find_related_memories
+from pipeline.index.ranking.search_request_and_hits import (
+    ALL_KINDS,
+    CurrentMemory,
+    Hit,
+    RelatedMemories,
+    RowKind,
+    SearchRequest,
+)
+from pipeline.index.ranking.top_hits import collect_top_hits, nearest_memories, newest_memories
+from pipeline.index.segments.document_store import DocumentStore
+from pipeline.index.segments.mmap_store import MmapStore
+from pipeline.index.segments.segment_list import (
+    SegmentList,
+    chunk_parents,
+    live_rows_of_documents,
+    live_rows_with_ids,
+    memory_parents,
+)
+from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, MemoryColumns, Vector
+from schemas.filters import FilterExpression
+
+MAX_INLINE_ROWS = 20_000
+"""Rows up to which a search runs inline; a longer one would block the event loop."""
+SCAN_THREADS = 2
+"""Threads per search: numpy releases the GIL."""
+
+
+class NamespaceIndex:
+    """Index of the rows of one namespace."""
+
+    def __init__(self, documents: DocumentColumns) -> None:
+        self.documents = DocumentStore(documents)
+        self.chunks = SegmentList[ChunkColumns](self.documents, chunk_parents)
+        self.memories = SegmentList[MemoryColumns](self.documents, memory_parents)
+        self.revision = 0
+        """Number of batches of changes applied; results derived at the same revision are still valid."""
+        self._active_scans = 0
+
+    def __len__(self) -> int:
+        return len(self.chunks) + len(self.memories)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held in memory."""
+        return self.documents.nbytes + self.chunks.nbytes + self.memories.nbytes
+
+    @property
+    def fits_inline_search(self) -> bool:
+        """True when a search takes less time than handing it to a thread."""
+        return len(self) <= MAX_INLINE_ROWS
+
+    @property
+    def is_spilled(self) -> bool:
+        """True when large arrays are mapped from disk."""
+        return self.documents.is_spilled
+
+    def spill_to_disk(self, mmap_store: MmapStore) -> None:
+        """Map documents and new segments from disk; `spill_next_segment` maps segments still in memory."""
+        self.documents.spill_to_disk(mmap_store)
+        self.chunks.spill_to_disk(mmap_store)
+        self.memories.spill_to_disk(mmap_store)
+
+    def spill_next_segment(self) -> bool:
+        """Map one large segment that is still in memory; False when there is none."""
+        return self.chunks.spill_next_segment() or self.memories.spill_next_segment()
+
+    def apply_changes(self, changes: PendingChanges) -> None:
+        """Apply changes; every later search sees them."""
+        self.revision += 1
+        changed_ordinals = self.documents.apply(changes.documents)
+        if changes.chunks:
+            self._replace_chunks(changes.chunks)
+        if changes.memories:
+            self.memories.delete_rows(live_rows_with_ids(changes.memories.keys()))
+            self.memories.add(memory_columns([row for rows in changes.memories.values() for row in rows]))
+        self.chunks.compact()
+        self.memories.compact()
+        if len(changed_ordinals):
+            self.chunks.refresh_visibility(changed_ordinals)
+            self.memories.refresh_visibility(changed_ordinals)
+
+    async def collect_statistics(self, terms: Collection[int]) -> CollectionStatistics:
+        """Count visible rows for these terms."""
+        statistics = CollectionStatistics(dict.fromkeys(terms, 0))
+        for view in self._views(ALL_KINDS):
+            statistics.add_segment(
+                row_kind(view),
+                view.segment.postings,
+                view.mask,
+                view.document_ordinals,
+                view.document_lengths,
+            )
+        return statistics
+
+    async def search(self, query: AnalyzedQuery, request: SearchRequest) -> list[Hit]:
+        """The best rows for a query, best first."""
+        views = self._views(request.kinds_to_scan)
+        passing = None if request.filter is None else self.documents.filter_mask(request.filter)
+        scan = SegmentScan(query, request, self.documents, passing, fits_exact_scoring(views))
+        rows = scan.scan(views) if self.fits_inline_search else await self._scan_in_threads(scan, views)
+        return collect_top_hits(query, request, self.documents, scan.select_candidates(rows))
+
+    async def _scan_in_threads(self, scan: SegmentScan, views: Sequence[AnySegmentView]) -> list[ScoredRows]:
+        """Scan in threads; in several only while no other search of this namespace runs."""
+        self._active_scans += 1
+        try:
+            groups = split_work(views, SCAN_THREADS if self._active_scans == 1 else 1)
+            scanned = await asyncio.gather(*(asyncio.to_thread(scan.scan, group) for group in groups))
+        finally:
+            self._active_scans -= 1
+        return [rows for group in scanned for rows in group]
+
+    async def nearest_memories(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        """Ids of the nearest current memories with their cosines, best first."""
+        return nearest_memories(self.memories.snapshot(), vector, limit)
+
+    async def newest_memories(self, expression: FilterExpression | None, limit: int) -> list[CurrentMemory]:
+        """The newest current memories, at most `limit` static and `limit` dynamic ones, newest first."""
+        passing = None if expression is None else self.documents.filter_mask(expression)
+        return newest_memories(filter_views(self.memories.snapshot(), self.documents, passing), limit)
+
+    async def related_memories(
+        self, ids: Sequence[str], expression: FilterExpression | None, *, include_forgotten: bool
+    ) -> dict[str, RelatedMemories]:
+        """Direct relations of memories, as far as they pass the filter."""
+        return find_related_memories(
+            self.documents, self.memories.snapshot(), ids, expression, include_forgotten=include_forgotten
+        )
+
+    def _replace_chunks(self, rows_by_document: Mapping[str, list[ChunkRow]]) -> None:
+        keys = [key for key in rows_by_document if self.documents.has_ordinal(key)]
+        if keys:
+            self.chunks.delete_rows(live_rows_of_documents(self.documents.ordinals(keys)))
+        self.chunks.add(chunk_columns([row for rows in rows_by_document.values() for row in rows]))
+
+    def _views(self, kinds: Collection[RowKind]) -> list[AnySegmentView]:
+        chunks = self.chunks.snapshot() if "chunk" in kinds else ()
+        memories = self.memories.snapshot() if "memory" in kinds else ()
+        return [*chunks, *memories]

@@ -1,0 +1,268 @@
+"""Cache of namespace indexes, least recently used first out, updated by the tables' change notifications."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import inf
+from pathlib import Path
+from time import perf_counter
+
+from pipeline.errors import OutageError
+from pipeline.index.namespace_index import NamespaceIndex
+from pipeline.index.namespace_index_loader import NamespaceIndexLoader
+from pipeline.index.pending_changes import PendingChanges
+from pipeline.index.ranking.shared_term_search import SharedTermSearch
+from pipeline.index.segments.memory_key_lookup import find_memories_by_keys
+from pipeline.index.segments.mmap_store import MmapStore
+from pipeline.ports import Catalog, ChunkTable, DocumentTable, LexicalNeighborSearch, MemoryTable
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow, Vector
+from pipeline.runtime.fair_event_loop import call_soon_background
+
+MAX_PENDING_CHANGES = 16_384
+"""Keys and rows; a namespace with more changes between two searches is dropped and loaded again."""
+_APPLY_BATCH_SIZE = 256
+"""Keys applied between two yields to the event loop."""
+_MAX_EAGER_CHANGES = 16
+"""Keys applied at once, without waiting for the next search, to recently searched namespaces."""
+_RECENT_SEARCH_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCacheStats:
+    """Contents and hit counts of the cache."""
+
+    nbytes: int
+    namespaces: int
+    hits: int
+    misses: int
+
+
+@dataclass(eq=False, slots=True)
+class _CacheEntry:
+    """A namespace that is loaded or being loaded (`load_task`)."""
+
+    name: str
+    incarnations: tuple[str, ...]
+    pending: PendingChanges = field(default_factory=PendingChanges)
+    load_task: "asyncio.Task[None] | None" = None
+    index: NamespaceIndex | None = None
+    nbytes: int = 0
+    last_searched_at: float = -inf
+    """Monotonic seconds (`perf_counter`)."""
+    apply_scheduled: bool = False
+
+    def may_contain(self, document_key: str) -> bool:
+        """Tell whether the namespace has, had or may have the document."""
+        is_pending = document_key in self.pending.documents or document_key in self.pending.chunks
+        return is_pending or self.index is None or self.index.documents.has_ordinal(document_key)
+
+
+class NamespaceIndexCache:
+    """Indexes by namespace name, within `limit_bytes` in total.
+
+    A namespace that is larger by itself is mapped from files in `folder`; only the data that every search
+    reads stays in memory.
+
+    Table changes are recorded synchronously, also while a namespace is loading, and applied before the next
+    search. All calls belong to the event loop that runs the tables.
+    """
+
+    def __init__(
+        self,
+        documents: DocumentTable,
+        chunks: ChunkTable,
+        memories: MemoryTable,
+        catalog: Catalog,
+        limit_bytes: int,
+        *,
+        folder: Path,
+    ) -> None:
+        self._memories = memories
+        self._catalog = catalog
+        self._limit_bytes = limit_bytes
+        self.loader = NamespaceIndexLoader(documents, chunks, memories, limit_bytes, MmapStore(folder))
+        self._entries: OrderedDict[str, _CacheEntry] = OrderedDict()
+        self._by_incarnation: dict[str, _CacheEntry] = {}
+        self._lookups = self._hits = 0
+        documents.subscribe(self._on_documents_changed, self._by_incarnation.__contains__)
+        chunks.subscribe(self._on_chunks_changed, self._by_incarnation.__contains__)
+        memories.subscribe(self._on_memories_changed, self._by_incarnation.__contains__)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by all namespaces."""
+        return sum(entry.nbytes for entry in self._entries.values())
+
+    @property
+    def cached_namespaces(self) -> list[str]:
+        """The namespaces that are held, least recently used first."""
+        return [entry.name for entry in self._entries.values() if entry.index is not None]
+
+    @property
+    def stats(self) -> IndexCacheStats:
+        """Counters for metrics."""
+        return IndexCacheStats(self.nbytes, len(self.cached_namespaces), self._hits, self._lookups - self._hits)
+
+    async def open(self, namespace: NamespaceRow) -> NamespaceIndex:
+        """The namespace's index, loaded and with every change so far applied."""
+        entry = self._entries.get(namespace.name)
+        self._lookups += 1
+        self._hits += entry is not None and entry.index is not None and entry.incarnations == namespace.incarnations
+        index = await self._load_up_to_date(namespace)
+        self._entries[namespace.name].last_searched_at = perf_counter()
+        return index
+
+    async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
+        """Implement `ports.NearestMemoryIndex`."""
+        row = self._catalog.namespace(namespace)
+        if row is None:
+            return []
+        neighbors = await (await self.open(row)).nearest_memories(vector, limit)
+        rows = await self._memories.get([id_ for id_, _ in neighbors])
+        return [(rows[id_][0], cosine) for id_, cosine in neighbors if rows.get(id_)]
+
+    async def neighbor_search(self, namespace: str) -> LexicalNeighborSearch | None:
+        """Implement `ports.LexicalNeighborIndex`."""
+        row = self._catalog.namespace(namespace)
+        if row is None:
+            return None
+        index = await self._load_up_to_date(row)
+        return SharedTermSearch(index.memories.snapshot(), index.documents)
+
+    async def find_by_keys(self, incarnations: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
+        """Implement `ports.MemoryKeyIndex`."""
+        row = self._catalog.namespace_of(incarnations[0]) if incarnations else None
+        if row is None:
+            return []
+        index = await self._load_up_to_date(row)
+        return find_memories_by_keys(index.memories.snapshot(), index.documents, incarnations, keys)
+
+    async def _load_up_to_date(self, namespace: NamespaceRow) -> NamespaceIndex:
+        """Load the namespace unless it is loaded, and apply its pending changes."""
+        while True:
+            # The namespace may have been moved, or its entry dropped, during the previous iteration.
+            entry = self._entry(self._catalog.namespace(namespace.name) or namespace)
+            if entry.load_task is not None:
+                # Shielded: a cancelled caller must not cancel the load for the others.
+                await asyncio.shield(entry.load_task)
+            await self._apply_pending(entry)
+            if self._entries.get(entry.name) is entry and entry.load_task is None and entry.index is not None:
+                return entry.index
+
+    def _entry(self, namespace: NamespaceRow) -> _CacheEntry:
+        """The entry for the namespace's current incarnations; a new one starts loading."""
+        entry = self._entries.get(namespace.name)
+        if entry is None or entry.incarnations != namespace.incarnations:
+            self._drop(namespace.name)
+            entry = _CacheEntry(namespace.name, namespace.incarnations)
+            self._entries[namespace.name] = entry
+            self._by_incarnation.update(dict.fromkeys(namespace.incarnations, entry))
+            entry.load_task = asyncio.create_task(self._load(entry))
+        self._entries.move_to_end(namespace.name)
+        return entry
+
+    async def _load(self, entry: _CacheEntry) -> None:
+        loaded = False
+        try:
+            entry.index = await self.loader.load(entry.incarnations)
+            loaded = True
+        finally:
+            entry.load_task = None
+            if not loaded and self._entries.get(entry.name) is entry:
+                self._drop(entry.name)
+        self._update_size(entry)
+
+    async def _apply_pending(self, entry: _CacheEntry) -> None:
+        """Apply pending changes in batches, so that many of them do not block the event loop."""
+        while entry.pending:
+            changes = entry.pending.take_batch(_APPLY_BATCH_SIZE)
+            if entry.index is not None:
+                self._apply(entry, entry.index, changes)
+            if entry.pending:
+                await asyncio.sleep(0)
+        while entry.index is not None and entry.index.spill_next_segment():
+            self._update_size(entry)
+            await asyncio.sleep(0)
+
+    def _apply(self, entry: _CacheEntry, index: NamespaceIndex, changes: PendingChanges) -> None:
+        try:
+            index.apply_changes(changes)
+        except OutageError:
+            # The batch is only partly applied, so everything is loaded again.
+            self._drop(entry.name)
+            raise
+        self._update_size(entry)
+        # Spilled indexes are kept: loading takes long, and removed documents take little of their memory.
+        if index.documents.fragmented and not index.is_spilled:
+            self._drop(entry.name)
+
+    def _update_size(self, entry: _CacheEntry) -> None:
+        """Update the size of an entry; spill it when it is too large, and evict others until all fit."""
+        entry.nbytes = 0 if entry.index is None else entry.index.nbytes
+        if entry.index is not None and entry.nbytes > self._limit_bytes:
+            entry.index.spill_to_disk(self.loader.mmap_store)
+        self._evict_excess(entry)
+
+    def _evict_excess(self, entry: _CacheEntry) -> None:
+        total_bytes = self.nbytes
+        for other in list(self._entries.values()):
+            deleted = self._catalog.namespace(other.name) is None
+            excess = total_bytes > self._limit_bytes and other.index is not None
+            if other is not entry and (deleted or excess):
+                total_bytes -= other.nbytes
+                self._drop(other.name)
+
+    def _drop(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
+        for incarnation in entry.incarnations if entry else ():
+            if self._by_incarnation.get(incarnation) is entry:
+                del self._by_incarnation[incarnation]
+
+    def _on_documents_changed(self, rows_by_key: Mapping[str, list[DocumentRow]]) -> None:
+        for key, rows in rows_by_key.items():
+            for entry in self._affected_entries(rows[0].incarnation if rows else None, key):
+                entry.pending.record_document(key, rows)
+                self._drop_if_far_behind(entry)
+
+    def _on_chunks_changed(self, rows_by_document: Mapping[str, list[ChunkRow]]) -> None:
+        for key, rows in rows_by_document.items():
+            for entry in self._affected_entries(rows[0].incarnation if rows else None, key):
+                entry.pending.record_chunks(key, rows)
+                self._drop_if_far_behind(entry)
+                self._schedule_eager_apply(entry)
+
+    def _on_memories_changed(self, rows_by_id: Mapping[str, list[MemoryRow]]) -> None:
+        for key, rows in rows_by_id.items():
+            for entry in self._affected_entries(rows[0].incarnation if rows else None, None):
+                entry.pending.record_memory(key, rows)
+                self._drop_if_far_behind(entry)
+                self._schedule_eager_apply(entry)
+
+    def _affected_entries(self, incarnation: str | None, document_key: str | None) -> list[_CacheEntry]:
+        """The entries that a change affects; a deletion carries no incarnation, so all that may have the key."""
+        if incarnation is not None:
+            entry = self._by_incarnation.get(incarnation)
+            return [entry] if entry is not None else []
+        return [entry for entry in self._entries.values() if document_key is None or entry.may_contain(document_key)]
+
+    def _drop_if_far_behind(self, entry: _CacheEntry) -> None:
+        if entry.pending.recorded > MAX_PENDING_CHANGES and entry.load_task is None:
+            self._drop(entry.name)
+
+    def _schedule_eager_apply(self, entry: _CacheEntry) -> None:
+        """Apply changes soon in a recently searched namespace, so that the next search need not."""
+        if not entry.apply_scheduled and perf_counter() - entry.last_searched_at < _RECENT_SEARCH_SECONDS:
+            entry.apply_scheduled = True
+            call_soon_background(self._apply_eagerly, entry)
+
+    def _apply_eagerly(self, entry: _CacheEntry) -> None:
+        entry.apply_scheduled = False
+        index = entry.index
+        if index is None or index.is_spilled or entry.load_task is not None or len(entry.pending) > _MAX_EAGER_CHANGES:
+            return
+        if self._entries.get(entry.name) is entry:
+            # The next search loads the namespace again and reports the error.
+            with suppress(OutageError):
+                self._apply(entry, index, entry.pending.take_batch(_MAX_EAGER_CHANGES))

@@ -1,0 +1,1 @@
+"""Query-time ranking: candidate generation, scoring, reranking, explanation."""

@@ -1,0 +1,88 @@
+"""A query ready for scoring, and the first-stage score of a row: words of row and document, and meaning."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.index.ranking.array_operations import cosines
+from pipeline.index.ranking.bm25_scorer import Bm25Scorer
+from pipeline.index.ranking.collection_statistics import TermWeights
+from pipeline.index.ranking.query_intent import QueryIntent
+from pipeline.index.ranking.ranking_parameters import CHUNK_K1, K1, Calibration
+from pipeline.index.segments.binary_quantization import SignBitCodes
+from pipeline.index.segments.postings import Postings
+from pipeline.index.segments.segment import Segment
+from pipeline.rows import ChunkColumns, MemoryColumns, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzedQuery:
+    """Terms, vector and parameters of a query for scoring; `document_scores`: BM25 of whole documents by ordinal."""
+
+    term_weights: TermWeights
+    vector: Vector
+    direction: Vector
+    """The vector without what all questions have in common, of unit length."""
+    cosine_floor: float
+    """The cosine at which meaning counts neither for nor against a row."""
+    calibration: Calibration
+    average_length: Callable[[str], float]
+    document_scores: NDArray[np.float32]
+    intent: QueryIntent
+
+    def bm25(self, kind: str, postings: Postings) -> Bm25Scorer:
+        """The scorer of a segment's rows, whose scores `bm25_contribution` weighs."""
+        k1 = CHUNK_K1 if kind == "chunk" else K1
+        return Bm25Scorer(self.term_weights, postings, self.average_length(kind), k1)
+
+    def vectors_comparable(self, vectors: NDArray[np.float32]) -> bool:
+        """Tell whether vectors count and come from the same embedder as the query's (same dimensions)."""
+        return bool(self.calibration.vector_weight) and vectors.shape[1] == len(self.vector)
+
+    def bm25_contribution(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Weighted squares of BM25 scores: one word of several is weak evidence, most of them are strong."""
+        contribution: NDArray[np.float32] = self.calibration.bm25_weight * scores * scores
+        return contribution
+
+    def document_contribution(self, document_ordinals: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Weighted scores of the documents that rows belong to."""
+        scores: NDArray[np.float32] = self.document_scores.take(document_ordinals, mode="clip")
+        return self.calibration.document_weight * scores
+
+    def vector_contribution(
+        self, segment: Segment[ChunkColumns] | Segment[MemoryColumns], rows: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float32]:
+        """Weighted cosines of rows (None: all) without the common part, above the query's floor."""
+        vectors = segment.columns.vectors
+        products = cosines(vectors if rows is None else vectors[rows], self.direction)
+        return self._weigh_products(segment, products, rows)
+
+    def approximate_vector_contribution(
+        self, segment: Segment[ChunkColumns] | Segment[MemoryColumns], codes: SignBitCodes
+    ) -> NDArray[np.float32]:
+        """Estimate `vector_contribution` of every row: good for preselecting thousands, not as a score."""
+        return self._weigh_products(segment, codes.approximate_cosines(self.direction), None)
+
+    def row_cosine(self, vector: Vector) -> float:
+        """The cosine of a row's vector with the query, without the common part."""
+        common = self.calibration.common_part
+        if common is None:
+            return float(vector @ self.direction)
+        length = float(common.lengths(vector[None])[0])
+        return float((vector - common.document_mean) @ self.direction) / length
+
+    def _weigh_products(
+        self,
+        segment: Segment[ChunkColumns] | Segment[MemoryColumns],
+        products: NDArray[np.float32],
+        rows: NDArray[np.intp] | None,
+    ) -> NDArray[np.float32]:
+        common = self.calibration.common_part
+        if common is not None:
+            lengths = segment.length_cache.lengths(common, segment.columns.vectors)
+            products -= np.float32(common.document_mean @ self.direction)
+            products /= lengths if rows is None else lengths[rows]
+        contribution: NDArray[np.float32] = self.calibration.vector_weight * (products - np.float32(self.cosine_floor))
+        return contribution

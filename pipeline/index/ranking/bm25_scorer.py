@@ -1,0 +1,65 @@
+"""BM25 scores of the rows of one segment."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.index.ranking.collection_statistics import TermWeights
+from pipeline.index.ranking.ranking_parameters import B
+from pipeline.index.segments.postings import Postings
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25Scorer:
+    """BM25 within 0 and 1: divided by the limit that a row of nothing but the query's terms would approach."""
+
+    term_weights: TermWeights
+    postings: Postings
+    average_length: float
+    k1: float
+
+    def score_all(self) -> NDArray[np.float32]:
+        """Score every row by all terms."""
+        scores = np.zeros(len(self.postings.lengths), np.float32)
+        norms = self._length_norms(self.postings.lengths)
+        for term, term_rows, counts in self.postings.find_all(self.term_weights.weights):
+            # numpy indexes by intp unchecked, in half the time that it takes for smaller integers.
+            rows = term_rows.astype(np.intp)
+            gains = self._term_scores(term, counts, norms.take(rows, mode="clip"))
+            scores[rows] = scores.take(rows, mode="clip") + gains
+        return scores
+
+    def score_discriminative(self) -> NDArray[np.float32]:
+        """Score every row without the deferred terms; only rows that have a term are normalized by length."""
+        scores = np.zeros(len(self.postings.lengths), np.float32)
+        for term, term_rows, counts in self.postings.find_all(self.term_weights.discriminative_terms):
+            rows = term_rows.astype(np.intp)
+            norms = self._length_norms(self.postings.lengths.take(rows, mode="clip"))
+            scores[rows] = scores.take(rows, mode="clip") + self._term_scores(term, counts, norms)
+        return scores
+
+    def add_terms(
+        self, scores: NDArray[np.float32], rows: NDArray[np.intp], terms: Iterable[int]
+    ) -> NDArray[np.float32]:
+        """Add what these terms give to the scores of some rows."""
+        scores, norms = scores.copy(), self._length_norms(self.postings.lengths[rows])
+        row_numbers = rows.astype(self.postings.rows.dtype)
+        for term, term_rows, counts in self.postings.find_all(terms):
+            places = term_rows.searchsorted(row_numbers)
+            # A place behind the end is clipped to the last row, which differs from the one looked for.
+            matches = np.flatnonzero(term_rows.take(places, mode="clip") == row_numbers)
+            scores[matches] += self._term_scores(term, counts[places[matches]], norms[matches])
+        return scores
+
+    def _length_norms(self, lengths: NDArray[np.uint32]) -> NDArray[np.float32]:
+        return (self.k1 * (1.0 - B + B / self.average_length * lengths)).astype(np.float32)
+
+    def _term_scores(
+        self, term: int, counts: NDArray[np.uint8], length_norms: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        scores = counts.astype(np.float32)
+        scores /= scores + length_norms
+        scores *= np.float32(self.term_weights.weights[term] / self.term_weights.total_weight)
+        return scores

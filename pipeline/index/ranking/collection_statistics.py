@@ -1,0 +1,166 @@
+"""Statistics of a namespace about the terms of one query: document frequencies, lengths, document scores."""
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.index.ranking.ranking_parameters import (
+    COMMON_TERM_ROW_SHARE,
+    DOCUMENT_B,
+    DOCUMENT_K1,
+    IDF_PRIOR_ROWS,
+    MAX_DEFERRED_WEIGHT_SHARE,
+)
+from pipeline.index.segments.document_lengths import DocumentLengths
+from pipeline.index.segments.postings import Postings
+from pipeline.text.analyzer import term_hashes, words
+
+_SPARSE_COUNT_MIN_DOCUMENTS = 4_096
+
+
+@dataclass(frozen=True)
+class TermWeights:
+    """The weight of each query term in its namespace; deferred terms come last."""
+
+    weights: Mapping[int, float]
+    deferred_terms: Collection[int] = ()
+    """Common terms of little total weight: in a large namespace they do not select candidates."""
+    expansion_terms: Collection[int] = ()
+    """Terms that query expansion added."""
+
+    @property
+    def discriminative_terms(self) -> Iterator[int]:
+        """The terms that are not deferred."""
+        return (term for term in self.weights if term not in self.deferred_terms)
+
+    def word_weight(self, word: str) -> float:
+        """The weight of a word; 0 for a stopword."""
+        return max((self.weights.get(term, 0.0) for part in words(word) for term in term_hashes(part)), default=0.0)
+
+    @cached_property
+    def total_weight(self) -> float:
+        """The sum of the weights of the query's own terms."""
+        return sum(weight for term, weight in self.weights.items() if term not in self.expansion_terms)
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkPostings:
+    """The rows of a segment that have a term, how often, and the documents of all rows of the segment."""
+
+    document_ordinals: NDArray[np.int32]
+    rows: NDArray[np.uint16]
+    counts: NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class CollectionStatistics:
+    """Counts of visible rows for the terms of one query; add every segment first, then read."""
+
+    row_frequencies: dict[int, int]
+    row_counts: dict[str, int] = field(default_factory=dict)
+    term_counts: dict[str, int] = field(default_factory=dict)
+    chunk_postings: dict[int, list[_ChunkPostings]] = field(default_factory=dict)
+    """Chunks by term."""
+    document_lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
+    """Numbers of terms by document ordinal."""
+
+    def add_segment(
+        self,
+        kind: str,
+        postings: Postings,
+        live_rows: NDArray[np.bool_] | None,
+        document_ordinals: NDArray[np.int32],
+        document_lengths: DocumentLengths,
+    ) -> None:
+        """Count the live rows of a segment (None: all); `document_lengths` are those of its live rows."""
+        for term, term_rows, term_counts in postings.find_all(self.row_frequencies):
+            seen = slice(None) if live_rows is None else live_rows.take(term_rows.astype(np.intp), mode="clip")
+            rows, counts = term_rows[seen], term_counts[seen]
+            self.row_frequencies[term] += len(rows)
+            if kind == "chunk" and len(rows):
+                self.chunk_postings.setdefault(term, []).append(_ChunkPostings(document_ordinals, rows, counts))
+        if kind == "chunk":
+            self._add_document_lengths(document_lengths)
+        row_count = len(document_ordinals) if live_rows is None else int(np.count_nonzero(live_rows))
+        self.row_counts[kind] = self.row_counts.get(kind, 0) + row_count
+        self.term_counts[kind] = self.term_counts.get(kind, 0) + int(document_lengths.term_counts.sum())
+
+    def choose_forms(self, forms: Iterable[Sequence[int]]) -> None:
+        """Keep one form of each query term: its own where the namespace has it, else the most frequent other."""
+        frequencies = self.row_frequencies
+        chosen = dict.fromkeys(
+            group[0] if frequencies[group[0]] else max(group, key=frequencies.__getitem__) for group in forms
+        )
+        self.row_frequencies = {term: frequencies[term] for term in chosen}
+
+    def _add_document_lengths(self, lengths: DocumentLengths) -> None:
+        last = lengths.first_ordinal + len(lengths.term_counts)
+        if last > len(self.document_lengths):
+            grown = np.zeros(max(last, 2 * len(self.document_lengths)))
+            grown[: len(self.document_lengths)] = self.document_lengths
+            self.document_lengths = grown
+        self.document_lengths[lengths.first_ordinal : last] += lengths.term_counts
+
+    @property
+    def largest_row_count(self) -> int:
+        """The number of rows of the kind that has more."""
+        return max(self.row_counts.values(), default=0)
+
+    def average_length(self, kind: str) -> float:
+        """Mean number of terms of a row of this kind."""
+        return max(self.term_counts.get(kind, 0) / max(self.row_counts.get(kind, 0), 1), 1.0)
+
+    def term_weights(self) -> TermWeights:
+        """Inverse document frequencies, smoothed for small namespaces."""
+        total = sum(self.row_counts.values()) + IDF_PRIOR_ROWS
+        weights = {term: math.log1p((total - count) / (count + 1.0)) for term, count in self.row_frequencies.items()}
+        deferred = self._deferred_terms(weights)
+        return TermWeights({term: weights[term] for term in sorted(weights, key=deferred.__contains__)}, deferred)
+
+    def _deferred_terms(self, weights: Mapping[int, float]) -> frozenset[int]:
+        deferred, weight_left = set[int](), MAX_DEFERRED_WEIGHT_SHARE * sum(weights.values())
+        common_from = COMMON_TERM_ROW_SHARE * sum(self.row_counts.values())
+        for term in sorted(weights, key=weights.__getitem__):
+            weight_left -= weights[term]
+            if weight_left < 0 or self.row_frequencies[term] <= common_from:
+                break
+            deferred.add(term)
+        return frozenset(deferred)
+
+    def document_scores(self) -> NDArray[np.float32]:
+        """BM25 of whole documents by ordinal, within 0 and 1; the last entry, 0, is for newer documents.
+
+        Only discriminative terms count: a term common among chunks is in nearly every document.
+        """
+        lengths = self.document_lengths
+        document_count = int(np.count_nonzero(lengths))
+        average = max(lengths.sum() / max(document_count, 1), 1.0)
+        scores, total_weight = np.zeros(len(lengths) + 1), 0.0
+        for term in self.term_weights().discriminative_terms:
+            documents, counts = self._document_counts(term)
+            weight = math.log1p((document_count + 0.5 - len(documents)) / (len(documents) + 1.0))
+            total_weight += weight
+            norms = DOCUMENT_K1 * (1 - DOCUMENT_B + DOCUMENT_B * lengths[documents] / average)
+            scores[documents] += weight * counts / (counts + norms)
+        return (scores / (total_weight or 1.0)).astype(np.float32)
+
+    def _document_counts(self, term: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+        """The documents that have a term, ascending, and how often."""
+        parts = self.chunk_postings.get(term)
+        if not parts:
+            return np.zeros(0, np.intp), np.zeros(0)
+        documents = np.concatenate(
+            [part.document_ordinals.take(part.rows.astype(np.intp), mode="clip") for part in parts]
+        )
+        counts = np.concatenate([part.counts for part in parts])
+        if len(self.document_lengths) > _SPARSE_COUNT_MIN_DOCUMENTS and (documents[1:] >= documents[:-1]).all():
+            # Chunks lie by document as they are loaded: sum the runs instead of an array of all documents.
+            run_starts = np.append(0, np.flatnonzero(documents[1:] != documents[:-1]) + 1)
+            return documents[run_starts].astype(np.intp), np.add.reduceat(counts, run_starts, dtype=np.float64)
+        sums = np.bincount(documents, counts)
+        present = np.flatnonzero(sums)
+        return present, sums[present].astype(np.float64, copy=False)

@@ -1,0 +1,243 @@
+"""Second-stage ranking of the candidates: features of their text and date, and links of memories to chunks."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.index.ranking.analyzed_query import AnalyzedQuery
+from pipeline.index.ranking.array_operations import concatenate
+from pipeline.index.ranking.candidates import Candidates
+from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS, QueryIntent
+from pipeline.index.ranking.ranking_parameters import (
+    FULL_CUE_SIMILARITY,
+    MEMORY_SUPPORT_FACTOR,
+    MIN_ANSWER_SIMILARITY,
+    NEWER_CANDIDATES,
+    NEWER_MAX_CHARS,
+    NEWER_MAX_COSINE_DIFFERENCE,
+    NEWER_MIN_COSINE,
+    OUTDATED_CHUNK_PENALTY,
+    STATED_IN_CHUNK_PENALTY,
+)
+from pipeline.index.ranking.search_request_and_hits import ScoreFactor
+from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_successors
+from pipeline.index.segments.document_store import DocumentStore
+from pipeline.rows import MemoryColumns, Vector
+
+_RAISE = 0.01
+"""How far a newer statement is put above an older one."""
+_MAX_DOCUMENT_CHARS = np.int64(1) << 40
+"""Above any document's length: `ordinal * this + offset` orders positions of all documents by one number."""
+
+
+def apply_second_stage(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
+    """Rescore the candidates and add the successors of superseded memories; a pure function."""
+    return _put_newer_first(query, _relate_memories_and_chunks(query, candidates, documents), documents)
+
+
+def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
+    """Raise a statement above an older one about the same thing: nothing else knows that it holds no more."""
+    positions = np.argsort(-candidates.scores, kind="stable")
+    best = positions[candidates.is_eligible[positions]][:NEWER_CANDIDATES].tolist()
+    if query.calibration.common_part is None or len(best) < 2:
+        return candidates
+    statements = [
+        statement for position in best if (statement := _statement_at(query, candidates, documents, position))
+    ]
+    raised: dict[int, float] = {}
+    answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
+    for older in statements:
+        for newer in statements:
+            score = raised.get(newer.position, newer.score)
+            if (
+                older.time < newer.time
+                and answering_score <= newer.score
+                and score <= older.score
+                and older.cosine <= newer.cosine + NEWER_MAX_COSINE_DIFFERENCE
+                and older.speaker == newer.speaker
+                and query.calibration.common_part.cosine(older.vector, newer.vector) >= NEWER_MIN_COSINE
+            ):
+                raised[newer.position] = older.score + _RAISE
+    rows = np.array(list(raised), np.intp)
+    return candidates.with_contribution("newer", np.array(list(raised.values())) - candidates.scores[rows], rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A short candidate: place, score, cosine with the query, time, speaker (empty without a name) and vector."""
+
+    position: int
+    score: float
+    cosine: float
+    time: tuple[date, int]
+    speaker: str
+    vector: Vector
+
+
+def _statement_at(
+    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, position: int
+) -> _Statement | None:
+    """The statement at a position; None for a longer text, or one without a vector or document."""
+    view, row = candidates.locate(position)
+    columns, document = view.segment.columns, documents.get(int(candidates.document_ordinals[position]))
+    text, vector = columns.texts[row], columns.vectors[row]
+    if document is None or len(text) > NEWER_MAX_CHARS or not vector.any():
+        return None
+    speaker, colon, _ = text[:MAX_SPEAKER_NAME_CHARS].partition(":")
+    time = (document.effective_date, document.created_at)
+    cosine = query.row_cosine(vector)
+    return _Statement(position, float(candidates.scores[position]), cosine, time, speaker if colon else "", vector)
+
+
+def _relate_memories_and_chunks(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
+    """Add text features, successors of superseded memories, and what memories and chunks say about each other."""
+    candidates, successors = expand_successors(query, candidates)
+    candidates = _add_text_features(query, candidates)
+    candidates = _add_date_feature(query, candidates, documents)
+    candidates = _propagate_to_successors(candidates, successors)
+    aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
+    if not len(aligned.memory_positions):
+        return candidates
+    current = candidates.is_current[aligned.memory_positions]
+    support = _best_memory_scores(candidates, aligned, current)
+    outdated_support = _best_memory_scores(candidates, aligned, ~current)
+    supported = np.flatnonzero(support > 0.0)
+    candidates = candidates.with_contribution("memorySupport", MEMORY_SUPPORT_FACTOR * support[supported], supported)
+    answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
+    outdated = outdated_support > np.maximum(support, answering_score)
+    candidates = _propagate_to_chunks(candidates, successors, aligned, np.where(outdated, outdated_support, np.inf))
+    penalties = np.full(np.count_nonzero(outdated), -OUTDATED_CHUNK_PENALTY)
+    candidates = candidates.with_contribution("outdated", penalties, outdated)
+    scores = candidates.scores
+    repeated = aligned.memory_positions[current & (scores[aligned.chunk_positions] >= scores[aligned.memory_positions])]
+    return candidates.with_contribution("statedInChunk", np.full(len(repeated), -STATED_IN_CHUNK_PENALTY), repeated)
+
+
+def _propagate_to_successors(candidates: Candidates, successors: SuccessorPairs) -> Candidates:
+    """Raise memories to at least the score of the memories they superseded."""
+    return _raise_scores(candidates, successors.successors, candidates.scores[successors.superseded])
+
+
+def _propagate_to_chunks(
+    candidates: Candidates,
+    successors: SuccessorPairs,
+    alignment: "MemoryChunkAlignment",
+    superseded_answer_scores: NDArray[np.float64],
+) -> Candidates:
+    """Raise the chunks of successors to at least the score of the chunks of superseded memories.
+
+    `superseded_answer_scores`: by position of a chunk, the score of the superseded memory that answers for
+    it; infinite where none does.
+    """
+    chunk_of = np.full(len(candidates), -1, np.intp)
+    chunk_of[alignment.memory_positions] = alignment.chunk_positions
+    before, after = chunk_of[successors.superseded], chunk_of[successors.successors]
+    moved = (before >= 0) & (after >= 0) & (before != after)
+    moved &= candidates.scores[successors.superseded] >= superseded_answer_scores[before]
+    return _raise_scores(candidates, after[moved], candidates.scores[before[moved]])
+
+
+def _raise_scores(candidates: Candidates, rows: NDArray[np.intp], min_scores: NDArray[np.float64]) -> Candidates:
+    """Raise each of these rows to at least its minimum score."""
+    raised = candidates.scores.copy()
+    np.maximum.at(raised, rows, min_scores)
+    higher = np.flatnonzero(raised > candidates.scores)
+    return candidates.with_contribution("supersedes", (raised - candidates.scores)[higher], higher)
+
+
+def _best_memory_scores(
+    candidates: Candidates, alignment: "MemoryChunkAlignment", selected: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """The best score among the selected memories of each chunk, by its position; -inf where there is none."""
+    best = np.full(len(candidates), -np.inf)
+    np.maximum.at(best, alignment.chunk_positions[selected], candidates.scores[alignment.memory_positions[selected]])
+    return best
+
+
+def _add_text_features(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+    """Add the features that depend on the query's intent and the texts."""
+    gains: dict[ScoreFactor, dict[int, float]] = {}
+    for position, text in _feature_candidates(query.intent, candidates):
+        for factor, amount in query.intent.feature_scores(text):
+            gains.setdefault(factor, {})[position] = amount
+    merits = _merits(query, candidates)
+    for factor, amounts in gains.items():
+        rows = np.array(list(amounts))
+        candidates = candidates.with_contribution(factor, np.array(list(amounts.values())) * merits[rows], rows)
+    return candidates
+
+
+def _merits(query: AnalyzedQuery, candidates: Candidates) -> NDArray[np.float64]:
+    """The share of a cue that each candidate is given, by its similarity so far."""
+    calibration = query.calibration
+    exponents = np.minimum((calibration.midpoint - candidates.scores) / calibration.width, 50.0)
+    merits: NDArray[np.float64] = np.minimum(1.0 / (1.0 + np.exp(exponents)) / FULL_CUE_SIMILARITY, 1.0)
+    return merits
+
+
+def _feature_candidates(intent: QueryIntent, candidates: Candidates) -> Iterable[tuple[int, str]]:
+    """Positions and texts of the candidates that a text feature may apply to."""
+    if intent.applies_to_any_text:
+        return enumerate(candidates.texts())
+    prefixes = candidates.text_prefixes(MAX_SPEAKER_NAME_CHARS)
+    return [(position, candidates.text(position)) for position, prefix in enumerate(prefixes) if b":" in prefix]
+
+
+def _add_date_feature(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
+    """Add the boost for documents of the time that the query names."""
+    intent = query.intent
+    if not intent.date_ranges:
+        return candidates
+    ordinals, inverse = np.unique(candidates.document_ordinals, return_inverse=True)
+    stored = [documents.get(ordinal) for ordinal in ordinals.tolist()]
+    boosts = [0.0 if document is None else intent.date_boost(document.effective_date) for document in stored]
+    row_boosts = np.array(boosts)[inverse]
+    rows = np.flatnonzero(row_boosts)
+    return candidates.with_contribution("date", (row_boosts * _merits(query, candidates))[rows], rows)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryChunkAlignment:
+    """Positions of memories, and beside each the position of the chunk it was extracted from."""
+
+    memory_positions: NDArray[np.intp]
+    chunk_positions: NDArray[np.intp]
+
+
+def align_memories_to_chunks(
+    document_ordinals: NDArray[np.int32],
+    is_chunk: NDArray[np.bool_],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> MemoryChunkAlignment:
+    """Find each memory's chunk among the rows: the last that begins before the memory and contains its start.
+
+    `starts` and `ends` are offsets in the document; a memory has only a start (-1: unknown).
+    """
+    memories, chunks = np.flatnonzero(~is_chunk & (starts >= 0)), np.flatnonzero(is_chunk)
+    if not len(memories) or not len(chunks):
+        return MemoryChunkAlignment(memories[:0], chunks[:0])
+    order_keys = document_ordinals * _MAX_DOCUMENT_CHARS + starts
+    chunks = chunks[np.lexsort((ends[chunks], order_keys[chunks]))]
+    before = order_keys[chunks].searchsorted(order_keys[memories], side="right") - 1
+    nearest = chunks[before]
+    contained = (
+        (before >= 0) & (document_ordinals[nearest] == document_ordinals[memories]) & (starts[memories] < ends[nearest])
+    )
+    return MemoryChunkAlignment(memories[contained], nearest[contained])
+
+
+def _text_spans(candidates: Candidates) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Start and end of each row in its document; the end of a memory is 0."""
+    starts, ends = [], []
+    for group in candidates.scored_rows:
+        columns = group.view.segment.columns
+        starts.append(columns.starts[group.rows])
+        if isinstance(columns, MemoryColumns):
+            ends.append(np.zeros(len(group.rows), np.int64))
+        else:
+            ends.append(columns.ends[group.rows])
+    return concatenate(starts, np.int64), concatenate(ends, np.int64)

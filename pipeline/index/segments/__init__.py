@@ -1,0 +1,1 @@
+"""Immutable segments: postings, vectors, columns and documents."""

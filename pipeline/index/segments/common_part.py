@@ -1,0 +1,81 @@
+"""The part that all vectors of a model have in common, taken out of both sides before they are compared.
+
+Whatever e5 compares, its cosines lie between 0.7 and 0.9: they share a large part, statements another one than
+questions, and each language its own. Without the means of statements and questions and without the directions in
+which the means of twelve languages differ, the cosine tells what is meant (docs/benchmarks.md). Stored vectors
+stay as they are, so the means may change with the ranking.
+"""
+
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.rows import Vector
+
+E5_FILE = Path(__file__).parent / "e5_common_part.npy"
+"""Rows: the mean of statements, that of questions, then the directions. Made by `python -m bench.common_part`."""
+
+
+@dataclass(frozen=True, eq=False)
+class CommonPart:
+    """Means of a model's vectors, and the directions in which only the language differs."""
+
+    document_mean: Vector
+    query_mean: Vector
+    directions: NDArray[np.float32]
+    """Orthonormal rows."""
+
+    def query_direction(self, vector: Vector) -> Vector:
+        """The rest of a query's vector, of unit length."""
+        rest = vector - self.query_mean
+        rest = rest - np.vecdot(self.directions, rest) @ self.directions
+        direction: Vector = (rest / np.sqrt(rest @ rest)).astype(np.float32)
+        return direction
+
+    def cosine(self, one: Vector, other: Vector) -> float:
+        """The cosine of two documents' vectors without the common part."""
+        pair = np.stack([one, other])
+        rest = pair - self.document_mean
+        rest -= (rest @ self.directions.T) @ self.directions
+        lengths = self.lengths(pair)
+        return float(rest[0] @ rest[1] / (lengths[0] * lengths[1]))
+
+    def lengths(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The length of the rest of each row; infinite for a row of zeros, which has no vector yet."""
+        mean = self.document_mean
+        squares: NDArray[np.float32] = np.vecdot(vectors, vectors)
+        rest: NDArray[np.float32] = squares + np.float32(mean @ mean)
+        rest -= np.float32(2.0) * np.vecdot(vectors, mean)
+        for direction in self.directions:
+            rest -= (np.vecdot(vectors, direction) - np.float32(mean @ direction)) ** 2
+        np.sqrt(np.maximum(rest, _MIN_SQUARE), out=rest)
+        rest[squares == 0.0] = np.inf
+        return rest
+
+
+_MIN_SQUARE = np.float32(1e-6)
+"""Keeps the mean itself from a division by zero."""
+
+
+@dataclass(eq=False)
+class LengthCache:
+    """Lengths of the rows of a segment for the common part that was last used; computed on first use."""
+
+    _of: CommonPart | None = None
+    _lengths: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+
+    def lengths(self, common: CommonPart, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The lengths of these vectors, which are always the same ones."""
+        if self._of is not common:
+            self._lengths, self._of = common.lengths(vectors), common
+        return self._lengths
+
+
+@cache
+def e5_common_part() -> CommonPart:
+    """The common part of multilingual-e5-small."""
+    means: NDArray[np.float32] = np.load(E5_FILE)
+    return CommonPart(means[0], means[1], means[2:])

@@ -1,0 +1,1 @@
+"""Attributes of facts: subject, attribute name and value, where a text states them unambiguously."""

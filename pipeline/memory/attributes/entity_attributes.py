@@ -1,0 +1,305 @@
+"""Attributes of named things: `the price of the plan`, `Ann's phone`; and when, where and how things are."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pipeline.memory.attributes.attribute import Attribute, ValueKind
+from pipeline.memory.attributes.attribute_patterns import (
+    FREE,
+    NAME,
+    NAMED,
+    NOW,
+    PLACE,
+    THING,
+    WHO,
+    AttributePattern,
+    attribute_pattern,
+    build_attribute,
+)
+from pipeline.memory.attributes.time_values import CANCELLED, time_components
+from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
+from pipeline.text.english_verbs import word_set
+
+_OPEN = word_set(
+    "name nickname surname username handle email number address birthday age height weight salary income "
+    "rent job title role position occupation profession diet zone level gpa grade major plan status state "
+    "deadline date price cost fee budget version owner maintainer priority limit port assignee headcount "
+    "capacity pressure dosage dose bedtime domain host region language currency slogan motto quota threshold "
+    "timeout interval frequency temperature score rank rating balance nationality religion hometown size "
+    "color employer bank goal target eta duration length speed rate shift schedule"
+)
+"""Single-valued attributes with any value."""
+_NAMED_ONLY = word_set(
+    "boss manager supervisor wife husband spouse partner girlfriend boyfriend fiance fiancé fiancée ceo cto "
+    "cfo coo lead leader captain coach mentor doctor dentist therapist landlord tutor president chair "
+    "roommate flatmate contact university school gym airline team restaurant band singer author director "
+    "mayor"
+)
+"""Attributes whose value is a name."""
+_DEVICES = word_set(
+    "laptop phone car computer monitor editor browser tablet camera bike watch console provider carrier"
+)
+"""Attributes whose value is a product."""
+_SINGLE = _OPEN | _NAMED_ONLY | _DEVICES
+_OF_THINGS = word_set(
+    "status price cost version deadline owner manager lead maintainer budget priority limit port assignee "
+    "headcount ceo cto cfo contact number address fee schedule target"
+) | {"due date", "release date", "launch date", "start date", "end date", "rate limit", "phone number"}
+_SYNONYMS = {
+    "cost": "price",
+    "current version": "version",
+    "latest version": "version",
+    "due date": "deadline",
+    "wife": "spouse",
+    "husband": "spouse",
+    "girlfriend": "partner",
+    "boyfriend": "partner",
+    "fiance": "partner",
+    "fiancé": "partner",
+    "fiancée": "partner",
+    "mobile number": "phone number",
+    "cell number": "phone number",
+    "cell phone number": "phone number",
+    "telephone number": "phone number",
+    "mobile phone number": "phone number",
+    "number": "phone number",
+    "mobile": "phone number",
+    "email address": "email",
+    "manager": "boss",
+    "supervisor": "boss",
+    "job title": "job",
+    "role": "job",
+    "position": "job",
+    "occupation": "job",
+    "profession": "job",
+    "last name": "surname",
+    "full name": "name",
+    "first name": "name",
+    "real name": "name",
+    "headcount": "employees",
+}
+_WORDED = word_set("job color diet role status state goal target schedule shift level")
+_SKIPPED = re.compile(r"^(?:new|current|latest|own|old|all-time|present) ")
+_PLACED = re.compile(r" (?:on|in|at|with) ")
+_DIGITS = re.compile(r"\d{3}")
+
+_ATTRIBUTE = r"(?P<a>[A-Za-z][\w-]*(?: [A-Za-z][\w-]*){0,3}?(?: (?:on|in|at|with) [\w ]{2,20}?)?)"
+_HEAD = rf"(?P<a>{'|'.join(sorted(_OF_THINGS))})"
+_SET = "(?:set to|set at|raised to|reduced to|cut to)"
+_IS = rf"(?:(?:is|are) {NOW}(?:{_SET} |at |called |named )?|(?:was|has been) {NOW}{_SET} )"
+_CHANGED = (
+    rf"(?:has |have )?{NOW}(?:(?:been |was |is |were )?(?:changed|moved|switched|rose|risen|fell|fallen|"
+    r"dropped|went|gone|increased|decreased|raised|lowered|slipped|updated|pushed|postponed|extended|bumped|"
+    r"cut|reduced|delayed|rescheduled|shifted|brought forward))(?: (?:up|down|back|forward))?"
+    r"(?: from (?P<o>.+?))? to "
+)
+_ON = r"(?:(?:(?:planned|scheduled|set|due|booked) )?(?:for|on|in|at) |(?:scheduled|planned|set|due) )"
+
+
+def _head(attribute: str) -> str:
+    """Return the head noun of a phrase like `username on github`."""
+    return _PLACED.split(attribute, maxsplit=1)[0].split()[-1]
+
+
+def _attribute(name: str) -> str | None:
+    """Return the attribute that a phrase names, if it is single-valued."""
+    folded = normalize_phrase(_SKIPPED.sub("", name.casefold()))
+    head = _head(folded) if folded else ""
+    if folded == "favorite" or (head not in _SINGLE and not folded.startswith("favorite ")):
+        return None
+    if folded == "best friend" or folded.startswith("favorite "):
+        return folded
+    return _SYNONYMS.get(folded, folded)
+
+
+def _kind(attribute: str, value: str) -> ValueKind:
+    if attribute == "birthday" or attribute.endswith(("date", "deadline", "eta", "bedtime")):
+        return "time" if time_components(value) else "phrase"
+    head = attribute.rsplit(maxsplit=1)[-1]
+    if attribute.startswith("favorite ") or head in _WORDED | _NAMED_ONLY | _DEVICES:
+        return "phrase"
+    return "name" if attribute in ("name", "spouse", "partner", "boss", "best friend", "owner") else "exact"
+
+
+def _is_such(attribute: str, raw: str) -> bool:
+    """Return whether a value suits the attribute: `broken` is no phone, `tired` no boss."""
+    head = _head(attribute)
+    named = raw[:1].isupper() or raw[:1].isdigit()
+    if attribute == "phone number":
+        return _DIGITS.search(raw) is not None
+    if head in _NAMED_ONLY | {"spouse", "boss", "friend"} and not attribute.startswith("favorite "):
+        return named
+    if head in _DEVICES:
+        return named or raw.lower().startswith(("a ", "an ", "the "))
+    return True
+
+
+def _possessed(match: re.Match[str]) -> Iterable[Attribute | None]:
+    attribute = _attribute(match["a"])
+    raw = match["v"].strip()
+    if attribute == "phone" and _DIGITS.search(raw):
+        attribute = "phone number"
+    if attribute is None or not _is_such(attribute, raw):
+        return
+    yield _said_to_change(
+        match, build_attribute(match, attribute, raw, value_kind=_kind(attribute, normalize_phrase(raw)))
+    )
+
+
+def _said_to_change(match: re.Match[str], attribute: Attribute | None) -> Attribute | None:
+    """Return the attribute, marked as changed if the words say so (group `c`)."""
+    if attribute is None or match.groupdict().get("c") is None:
+        return attribute
+    return replace(attribute, is_explicit_change=True, detail=f"changed {attribute.detail}".strip())
+
+
+def _cancelled(match: re.Match[str]) -> Iterable[Attribute | None]:
+    attribute = build_attribute(match, "when", CANCELLED, value_kind="time")
+    yield replace(attribute, is_explicit_change=True) if attribute is not None else None
+
+
+def _when(match: re.Match[str]) -> Iterable[Attribute | None]:
+    value = parse_value(match["v"])
+    if value is None or not time_components(value):
+        return
+    yield _said_to_change(match, build_attribute(match, _moment_of(match), match["v"], value_kind="time"))
+
+
+_MOMENTS = {
+    "opens": "opens",
+    "closes": "closes",
+    "leaves": "leaves",
+    "departs": "leaves",
+    "arrives": "arrives",
+    "starts": "starts",
+    "begins": "starts",
+    "ends": "ends",
+    "finishes": "ends",
+}
+
+
+def _moment_of(match: re.Match[str]) -> str:
+    return _MOMENTS.get(match.groupdict().get("b") or "", "when")
+
+
+def _where(match: re.Match[str]) -> Iterable[Attribute | None]:
+    value = parse_value(match["v"])
+    if value is not None and not time_components(value):
+        yield build_attribute(match, "where", match["v"], value_kind="name")
+
+
+_GROUPS = (
+    ("open", "open closed shut resolved fixed done merged reopened"),
+    ("on", "on off enabled disabled"),
+    ("alive", "alive dead deceased"),
+    ("employed", "employed unemployed retired jobless"),
+    ("online", "online offline"),
+    ("active", "active inactive"),
+    ("available", "available unavailable"),
+    ("full-time", "full-time part-time"),
+    ("pass", "passing failing green red"),
+    ("healthy", "healthy sick ill"),
+    ("public", "public private"),
+    ("planned", "planned dropped cancelled"),
+    ("pregnant", "pregnant"),
+)
+_STATE = {state: group for group, states in _GROUPS for state in states.split()}
+
+
+_ENDS = word_set("resolved fixed merged dropped cancelled reopened")
+"""Verbs after which an earlier state has ended."""
+
+
+def _state(match: re.Match[str]) -> Iterable[Attribute | None]:
+    state = normalize_phrase(match["v"])
+    if state in (_ENDS if match["w"] == "was" else _STATE):
+        yield build_attribute(match, f"is {_STATE[state]}", state)
+
+
+def _died(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield build_attribute(match, "is alive", "dead")
+
+
+def _part_time(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield build_attribute(match, "is full-time", match["v"])
+
+
+def _inverse(match: re.Match[str]) -> Iterable[Attribute | None]:
+    """Rewrite `Samir is Ann's best friend` as `Ann's best friend is Samir`."""
+    attribute = _attribute(match["a"])
+    if attribute is not None and _is_such(attribute, match["v"]):
+        yield build_attribute(match, attribute, match["v"], value_kind=_kind(attribute, normalize_phrase(match["v"])))
+
+
+def _kept_by(match: re.Match[str]) -> Iterable[Attribute | None]:
+    role = {
+        "maintained": "maintainer",
+        "owned": "owner",
+        "led": "lead",
+        "managed": "boss",
+        "assigned to": "assignee",
+    }
+    yield build_attribute(match, role[match["r"]], match["v"], value_kind="name")
+
+
+def _keeps(match: re.Match[str]) -> Iterable[Attribute | None]:
+    role = {"maintains": "maintainer", "leads": "lead"}[match["r"]]
+    subject, value = parse_subject(match["t"]), parse_value(match["v"])
+    if subject is not None and value is not None:
+        yield Attribute(subject, role, value, value_kind="name")
+
+
+_TIME = r"(?P<v>[\w :.,']+?)"
+_IS_HINTS = "is are was has been"
+_CHANGED_HINTS = (
+    "changed moved switched rose risen fell fallen dropped went gone increased decreased raised lowered "
+    "slipped updated pushed postponed extended bumped cut reduced delayed rescheduled shifted brought"
+)
+PATTERNS: tuple[AttributePattern, ...] = (
+    attribute_pattern(
+        rf"{THING} (?:was|has been|is) {NOW}(?:cancelled|canceled|called off)",
+        _cancelled,
+        "cancelled canceled called",
+    ),
+    attribute_pattern(
+        rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS
+    ),
+    attribute_pattern(rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} {_IS}{FREE}", _possessed, _IS_HINTS),
+    attribute_pattern(rf"{THING}'s? {_ATTRIBUTE} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS),
+    attribute_pattern(rf"{THING}'s? {_ATTRIBUTE} {_IS}{FREE}", _possessed, _IS_HINTS),
+    attribute_pattern(rf"(?:The |Our )?{THING} {_HEAD} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS),
+    attribute_pattern(rf"(?:The |Our )?{THING} {_HEAD} {_IS}{FREE}", _possessed, _IS_HINTS),
+    attribute_pattern(rf"(?:The |Our )?{THING} (?P<c>{_CHANGED})(?:on |for |at )?{FREE}", _when, _CHANGED_HINTS),
+    attribute_pattern(
+        rf"{THING} (?:is {NOW}{_ON}|(?:takes|will take) place (?:on|in|at) |happens (?:on|in|at) ){_TIME}",
+        _when,
+        "is takes take happens",
+    ),
+    attribute_pattern(
+        rf"{THING} {NOW}(?P<b>{'|'.join(_MOMENTS)}) {NOW}(?:on|at|in) {_TIME}",
+        _when,
+        " ".join(_MOMENTS),
+    ),
+    attribute_pattern(rf"(?P<s>(?:The |Our ).{{2,60}}?) (?:takes|will take) place in {PLACE}", _where, "takes take"),
+    attribute_pattern(
+        rf"(?P<s>(?:The |Our ).{{2,60}}?) (?:is|will be) {NOW}(?:held |located )?in {PLACE}", _where, "is be"
+    ),
+    attribute_pattern(rf"{THING} (?P<w>is|has been|was|got|became) {NOW}(?P<v>[a-z-]+)", _state, " ".join(_STATE)),
+    attribute_pattern(rf"{WHO} (?:has )?(?:died|passed away)", _died, "died passed"),
+    attribute_pattern(rf"{WHO} {NOW}works (?P<v>part-time|full-time)", _part_time, "part-time full-time"),
+    attribute_pattern(rf"(?P<v>{NAME}|[A-Z]\w+) is {NOW}{THING}'s {_ATTRIBUTE}", _inverse, "is"),
+    attribute_pattern(
+        rf"{THING} is {NOW}(?P<r>maintained|owned|led|managed|assigned to)(?: by)? {NAMED}",
+        _kept_by,
+        "maintained owned led managed assigned",
+    ),
+    attribute_pattern(
+        rf"(?P<v>{NAME}) {NOW}(?P<r>maintains|leads) (?P<t>[\w][\w .+/-]{{1,40}}?)", _keeps, "maintains leads"
+    ),
+    attribute_pattern(
+        rf"(?:The )?{THING} {NOW}costs {NOW}(?P<v>[$€£]?\d[\w .,$€£/]*)",
+        lambda match: [build_attribute(match, "price", match["v"])],
+        "costs",
+    ),
+)

@@ -1,0 +1,230 @@
+"""Plain forms of what people say in other words, so that both are about the same attribute. Pure."""
+
+import re
+from collections.abc import Iterator
+
+from pipeline.memory.attributes.attribute_patterns import NAME, NOW, RELATIVE
+
+_WHO = rf"(?P<s>{NAME}(?:{RELATIVE})?)"
+_PLACE = r"(?P<v>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*)"
+_WHEN = (
+    r"(?P<t>(?: (?:now|since|for|as of|from|on|in|last|this|these|at the|right|with|again|by|around|"
+    r"yesterday|today|recently|lately)\b.*)?)"
+)
+_JOB = r"(?P<v>(?:[a-z-]+ ){0,3}?[a-z-]+)"
+_FORMS = tuple(
+    (re.compile(f"^{pattern}$"), forms)
+    for pattern, forms in (
+        (
+            (
+                rf"{_WHO} is {NOW}(?:living|based|settled|residing|staying put|stationed) (?:out of|in|at) "
+                rf"{_PLACE}{_WHEN}"
+            ),
+            ("{s} lives in {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has |have )?{NOW}(?:relocated|moved|settled(?: down)?|emigrated|headed|went|gone) "
+                rf"(?:back |over |down |up |out |home )?(?:to|in) {_PLACE}{_WHEN}"
+            ),
+            ("{s} moved to {v}",),
+        ),
+        (
+            rf"{_WHO} is {NOW}(?:back |over )?in {_PLACE} (?:now|since\b.*|these days|for good|permanently)",
+            ("{s} lives in {v}",),
+        ),
+        (
+            rf"{_WHO} (?:has )?{NOW}(?:swapped|traded|left) (?P<o>[A-Z][\w'-]*) for {_PLACE}{_WHEN}",
+            ("{s} moved to {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} {NOW}(?:got|landed|accepted|took|scored|started) (?:the|a|an|that|my|their)(?: new)? "
+                rf"{_JOB} (?:job|position|role|gig)(?: at [A-Z][\w ]+)?{_WHEN}"
+            ),
+            ("{s} works as a {v}",),
+        ),
+        (
+            rf"{_WHO} is {NOW}(?:working as )?an? {_JOB} (?:at|for|with) (?P<o>[A-Z][\w ]+?){_WHEN}",
+            (
+                "{s} works as a {v}",
+                "{s} works at {o}",
+            ),
+        ),
+        (
+            rf"{_WHO} (?:got|was|has been|is being) (?:promoted|made) (?:to )?(?:an? |the )?{_JOB}{_WHEN}",
+            ("{s} works as a {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has |have )?{NOW}(?:joined|started at|started working at|got hired (?:by|at)|was "
+                rf"hired by|signed with) {_PLACE}{_WHEN}"
+            ),
+            ("{s} works at {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has )?{NOW}(?:quit|resigned from|was fired from|got fired from|was laid off from|"
+                rf"got laid off from|left) (?:their job at )?{_PLACE}{_WHEN}"
+            ),
+            ("{s} no longer works at {v}",),
+        ),
+        (
+            rf"{_WHO} (?:has )?found (?:a|the|their)(?: new)? job{_WHEN}",
+            ("{s} is no longer looking for a job",),
+        ),
+        (
+            rf"{_WHO} is (?:still )?(?:looking|searching|hunting) for (?:a|new|another) (?:new )?job{_WHEN}",
+            ("{s} is looking for a job",),
+        ),
+        (
+            rf"(?P<v>{NAME}) and {_WHO} (?:have |has )?{NOW}(?:broke|broken|split) up{_WHEN}",
+            (
+                "{s} is no longer dating {v}",
+                "{s}'s relationship status is single",
+            ),
+        ),
+        (
+            rf"{_WHO} and (?P<v>{NAME}) (?:have |has )?{NOW}(?:broke|broken|split) up{_WHEN}",
+            (
+                "{s} is no longer dating {v}",
+                "{s}'s relationship status is single",
+            ),
+        ),
+        (
+            rf"{_WHO} (?:has )?{NOW}(?:broke|broken|split) up with (?P<v>{NAME}){_WHEN}",
+            (
+                "{s} is no longer dating {v}",
+                "{s}'s relationship status is single",
+            ),
+        ),
+        (
+            (
+                rf"{_WHO} is {NOW}(?:dating|seeing|going out with) (?:a (?:guy|girl|man|woman) (?:called|"
+                rf"named) )?(?P<v>{NAME}){_WHEN}"
+            ),
+            (
+                "{s} is dating {v}",
+                "{s}'s relationship status is taken",
+            ),
+        ),
+        (
+            rf"(?P<v>{NAME}) and {_WHO} (?:are|got) {NOW}(?:divorced|separated){_WHEN}",
+            (
+                "{s} is no longer married to {v}",
+                "{s}'s relationship status is divorced",
+            ),
+        ),
+        (
+            rf"{_WHO} is {NOW}married to (?P<v>{NAME}){_WHEN}",
+            ("{s}'s relationship status is married",),
+        ),
+        (
+            rf"{_WHO} is {NOW}single\b(?P<t>.*)",
+            ("{s}'s relationship status is single",),
+        ),
+        (
+            rf"{_WHO} (?:has|got) {NOW}an? (?:new )?(?P<v>boyfriend|girlfriend|partner){_WHEN}",
+            ("{s}'s relationship status is taken",),
+        ),
+        (
+            rf"{_WHO} (?:is|got) {NOW}(?P<v>engaged|married|divorced|separated){_WHEN}",
+            ("{s}'s relationship status is {v}",),
+        ),
+        (
+            rf"{_WHO} has got (?P<v>[^,;]+)",
+            ("{s} has {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has |have )?{NOW}(?:grown|grew|shrunk|shrank|expanded|is up|is down|went up|went "
+                rf"down) to (?P<v>\d+ [a-z]+){_WHEN}"
+            ),
+            ("{s} has {v}",),
+        ),
+        (
+            rf"{_WHO} (?:can't|cannot) (?:stand|bear) (?P<v>[^,;]+?)(?: any ?more)",
+            ("{s} no longer likes {v}",),
+        ),
+        (
+            rf"{_WHO} (?:has )?{NOW}(?:quit|stopped|gave up|given up) (?P<v>smoking|drinking)\b(?P<t>.*)",
+            ("{s} is no longer {v}",),
+        ),
+        (
+            rf"{_WHO} {NOW}smokes\b(?P<t>.*)",
+            ("{s} is smoking",),
+        ),
+        (
+            rf"{_WHO} is {NOW}(?P<v>vegan|vegetarian|pescatarian)\b(?P<t>.*)",
+            ("{s}'s diet is {v}",),
+        ),
+        (
+            rf"{_WHO} is {NOW}an? (?P<v>vegan|vegetarian|pescatarian|omnivore)\b(?P<t>.*)",
+            ("{s}'s diet is {v}",),
+        ),
+        (
+            rf"{_WHO} {NOW}(?:eats|is eating|started eating) (?P<v>meat) again{_WHEN}",
+            ("{s}'s diet is {v}",),
+        ),
+        (
+            rf"{_WHO} is {NOW}(?P<v>\d{{1,3}})(?: now)?",
+            ("{s} is {v} years old",),
+        ),
+        (
+            rf"{_WHO} (?:just )?turned (?P<v>\d{{1,3}}|thirty|forty|fifty|sixty|twenty){_WHEN}",
+            ("{s} is {v} years old",),
+        ),
+        (
+            (
+                r"The (?P<v>(?:wi-?fi |door |gate |alarm |netflix )?(?:password|passcode|pin|code)) is (?:now "
+                r")?(?P<o>\S+)"
+            ),
+            ("User's {v} is {o}",),
+        ),
+        (
+            rf"{_WHO}'s car is {NOW}in the (?:garage|shop){_WHEN}",
+            ("{s}'s car status is in repair",),
+        ),
+        (
+            rf"{_WHO} (?:got|has|picked up) their car back\b(?P<t>.*)",
+            ("{s}'s car status is back",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has )?{NOW}(?:sold|got rid of|traded in|gave away) (?:the|their) "
+                rf"(?P<v>[\w -]+?){_WHEN}"
+            ),
+            ("{s} sold the {v}",),
+        ),
+        (
+            rf"{_WHO} (?:has )?(?:finally )?passed their driving (?:test|exam)\b(?P<t>.*)",
+            ("{s} no longer wants to learn to drive",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has )?{NOW}(?:switched|changed|converted|moved over|migrated) to "
+                rf"(?P<v>[^,;]+?)(?: from (?P<o>[^,;]+?))?{_WHEN}"
+            ),
+            ("{s} now uses {v} instead",),
+        ),
+    )
+)
+_TAIL = re.compile(r"(?:,| because | so | but | though | [-\u2013\u2014] | \().*$")
+
+
+def plain_forms(text: str) -> Iterator[str]:
+    """Yield plain statements that say the same as a fact, without an aside after a comma.
+
+    >>> list(plain_forms("User relocated to Riga"))
+    ['User moved to Riga']
+    """
+    text = text.strip().rstrip(".!")
+    head = _TAIL.sub("", text)
+    if head != text and len(head.split()) > 2:
+        yield head
+    for pattern, forms in _FORMS:
+        match = pattern.match(head)
+        if match is not None:
+            values = {name: value or "" for name, value in match.groupdict().items()}
+            for form in forms:
+                yield form.format(**values)

@@ -1,0 +1,231 @@
+"""Attributes of people: residence, work, partners, contact details."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute
+from pipeline.memory.attributes.attribute_patterns import (
+    FREE,
+    NAME,
+    NAMED,
+    NOW,
+    PLACE,
+    WHO,
+    AttributeBuilder,
+    AttributePattern,
+    attribute_pattern,
+    build_attribute,
+    ended_attributes,
+    single_attribute,
+)
+from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
+
+_HIRED = (
+    r"(?:started (?:working|a (?:new )?job)|(?:got|found) (?:an? |the )?(?:new )?job|got hired|was hired|"
+    r"took a job)"
+)
+_NO_LONGER = r"(?:no longer|doesn't|does not|isn't|is not|is no longer)"
+_RANK = (
+    r"(?:junior|senior|lead|principal|staff|chief|head|assistant|associate|deputy|trainee|vice|full-time|"
+    r"part-time|freelance)"
+)
+_ORDINAL = (
+    r"(?P<v>first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|eleventh|twelfth|final|last|"
+    r"\d{1,2}(?:st|nd|rd|th)?)"
+)
+_WITH = rf"(?P<x>{NAME})"
+_STATES = (
+    ("single", rf"{WHO} is {NOW}single", "single"),
+    ("dating", rf"{WHO} is {NOW}(?:in a relationship|dating)(?: with)?(?: {_WITH})?", "relationship dating"),
+    ("dating", rf"{WHO} (?:has )?(?:started|began) (?:dating|seeing) {_WITH}", "started began"),
+    ("engaged", rf"{WHO} (?:is|got|has got|became) {NOW}engaged(?: to {_WITH})?", "engaged"),
+    ("married", rf"{WHO} (?:is|got|has been|was) {NOW}married(?: to {_WITH})?", "married"),
+    ("married", rf"{WHO} (?:has )?married {_WITH}", "married"),
+    ("divorced", rf"{WHO} (?:is|got) {NOW}divorced(?: from {_WITH})?", "divorced"),
+    ("divorced", rf"{WHO} (?:has )?divorced {_WITH}", "divorced"),
+    ("divorced", rf"{WHO} and {_WITH} (?:got|are|have) divorced", "divorced"),
+    ("separated", rf"{WHO} (?:is|and {_WITH} are|has) {NOW}separated", "separated"),
+    ("widowed", rf"{WHO} is {NOW}(?:widowed|a widow|a widower)", "widowed widow widower"),
+    ("single", rf"{WHO} and {_WITH} (?:have )?(?:broke|broken|split) up", "broke broken split"),
+    ("single", rf"{WHO} (?:has )?(?:broke|broken|split) up with {_WITH}", "broke broken split"),
+)
+
+
+def _partnership(state: str) -> AttributeBuilder:
+    def build(match: re.Match[str]) -> Iterable[Attribute | None]:
+        attribute = build_attribute(match, "partnership", state)
+        if attribute is None:
+            return
+        partner = match.groupdict().get("x")
+        yield (
+            replace(attribute, detail=f"{normalize_phrase(partner)} {attribute.detail}".strip())
+            if partner
+            else attribute
+        )
+        if partner and state == "single" and (gone := parse_value(partner)):
+            yield replace(
+                attribute,
+                name="partner",
+                value=f"{NEGATION_PREFIX}{gone}",
+                replaced_value=gone,
+                is_single_valued=False,
+            )
+        if partner and state == "married":
+            yield replace(
+                attribute,
+                name="spouse",
+                value=normalize_phrase(partner),
+                value_kind="name",
+                is_single_valued=True,
+            )
+
+    return build
+
+
+def _rank(match: re.Match[str]) -> Iterable[Attribute | None]:
+    """Distinguish junior and senior among equal jobs."""
+    yield build_attribute(match, f"rank of {normalize_phrase(match['x'])}", match["v"])
+
+
+def _moved(match: re.Match[str]) -> Iterable[Attribute | None]:
+    attribute = build_attribute(match, "residence", match["v"], value_kind="name")
+    yield (
+        replace(attribute, is_explicit_change=True, detail=f"moved {attribute.detail}".strip()) if attribute else None
+    )
+
+
+def _ordinal(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield build_attribute(match, f"in {match['a'].lower()}", match["v"])
+
+
+def _purpose(match: re.Match[str]) -> str | None:
+    purpose = parse_value(match["x"])
+    return None if purpose is None else f"uses for {purpose}"
+
+
+def _between(match: re.Match[str]) -> Iterable[Attribute | None]:
+    first, second, subject = parse_value(match["v"]), parse_value(match["x"]), parse_subject(match["s"])
+    if first and second and subject:
+        yield Attribute(subject, "prefers of " + " and ".join(sorted((first, second))), first)
+
+
+_PAIRS = (
+    {"dark", "light"},
+    {"window", "aisle"},
+    {"morning", "evening"},
+    {"red", "white"},
+    {"early", "late"},
+    {"hot", "cold"},
+    {"indoor", "outdoor"},
+    {"paper", "digital"},
+    {"vertical", "horizontal"},
+    {"tabs", "spaces"},
+)
+
+
+def _of_a_pair(match: re.Match[str]) -> Iterable[Attribute | None]:
+    """Distinguish the values of a pair: preferring dark mode is not preferring light mode."""
+    first = match["v"].casefold()
+    if any(first in pair for pair in _PAIRS):
+        attribute = build_attribute(match, f"prefers {normalize_phrase(match['x'])}", match["v"])
+        yield attribute
+
+
+def _age(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield build_attribute(match, "age", match["v"])
+
+
+PATTERNS: tuple[AttributePattern, ...] = (
+    attribute_pattern(
+        rf"{WHO} (?:{NOW}lives|is {NOW}living|is {NOW}based|{NOW}resides) in {PLACE}",
+        single_attribute("residence"),
+        "lives living based resides",
+    ),
+    attribute_pattern(rf"{WHO}'s home is {NOW}in {PLACE}", single_attribute("residence"), "home"),
+    attribute_pattern(
+        rf"{WHO} (?:has )?{NOW}(?:moved|relocated) (?:(?:away )?from (?P<o>[A-Z][\w ,.'-]+?) )?to {PLACE}",
+        _moved,
+        "moved relocated",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:no longer lives|doesn't live|does not live|is no longer (?:living|based)) in "
+        r"(?P<n>[A-Z][\w ,.'-]+?)",
+        ended_attributes("residence"),
+        "lives live living based",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:{NOW}works|is {NOW}working|is {NOW}employed|{NOW}{_HIRED}) (?:at|for|by) {NAMED}",
+        single_attribute("employer"),
+        "works working employed started got found hired took",
+    ),
+    attribute_pattern(
+        rf"{WHO} {_NO_LONGER} (?:works?|working|employed) (?:at|for|by) (?P<n>[A-Z][\w ,.&'-]+?)",
+        ended_attributes("employer"),
+        "works work working employed",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:has )?{NOW}(?:(?:left|quit)(?: (?:the|their|his|her) job at)?|resigned from|"
+        rf"was (?:fired|laid off) (?:from|by)) (?P<n>[A-Z][\w .&'-]+?)",
+        ended_attributes("employer"),
+        "left quit resigned fired laid",
+    ),
+    attribute_pattern(
+        rf"{WHO} {NOW}works as (?:an? |the )?{FREE}", single_attribute("job", value_kind="phrase"), "works"
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:was|has been|got) {NOW}(?:promoted to|made|appointed) (?:an? |the )?{FREE}",
+        single_attribute("job", value_kind="phrase", is_change=True),
+        "promoted made appointed",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:is {NOW}an?|(?:was|has been|got) {NOW}promoted to(?: an?)?) (?P<v>{_RANK}) "
+        r"(?P<x>[\w -]+?)",
+        _rank,
+        "is promoted",
+    ),
+    attribute_pattern(
+        rf"{WHO} {NOW}reports to {NAMED}",
+        single_attribute("boss"),
+        "reports",
+    ),
+    attribute_pattern(
+        rf"{WHO} is {NOW}in (?:the |their |his |her )?{_ORDINAL} (?P<a>grade|semester|year|trimester|form)",
+        _ordinal,
+        "is",
+    ),
+    attribute_pattern(rf"{WHO} is {NOW}(?P<v>\d{{1,3}})(?: years old| years of age)?", _age, "is"),
+    attribute_pattern(
+        rf"(?P<s>{NAME}) is {NOW}(?:called|named) {NAMED}",
+        single_attribute("name", is_single_valued=False),
+        "called named",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:was born|has (?:a |the |their )?birthday) on (?P<v>[\w .]+?)",
+        single_attribute("birthday", value_kind="time"),
+        "born birthday",
+    ),
+    attribute_pattern(
+        rf"{WHO} {NOW}(?:uses|prefers) {NAMED} for (?P<x>[\w -]{{2,40}}?)",
+        single_attribute(_purpose),
+        "uses prefers",
+    ),
+    attribute_pattern(
+        rf"{WHO} {NOW}prefers (?P<v>[\w -]{{2,30}}?) (?:to|over|rather than) (?P<x>[\w -]{{2,30}}?)",
+        _between,
+        "prefers",
+    ),
+    attribute_pattern(rf"{WHO} {NOW}prefers (?P<v>[a-z]+) (?P<x>[a-z]+)", _of_a_pair, "prefers"),
+    attribute_pattern(
+        rf"{WHO} {NOW}drives (?:an? |the )?{NAMED}",
+        single_attribute("drives", is_single_valued=False),
+        "drives",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:is {NOW}on|{NOW}has|(?:has )?{NOW}(?:upgraded|downgraded|switched|moved) to) the "
+        r"(?P<v>[\w-]+) plan",
+        single_attribute("plan", value_kind="phrase"),
+        "plan",
+    ),
+    *(attribute_pattern(pattern, _partnership(state), hints) for state, pattern, hints in _STATES),
+)

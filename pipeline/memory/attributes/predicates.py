@@ -1,0 +1,329 @@
+"""Predicates: activities, likes, possessions and states of somebody, affirmed or denied."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute
+from pipeline.memory.attributes.attribute_patterns import (
+    CALLED,
+    NAME,
+    NOW,
+    OLD,
+    WHO,
+    AttributePattern,
+    attribute_pattern,
+)
+from pipeline.memory.attributes.hypernyms import is_bare_hypernym
+from pipeline.memory.attributes.value_normalization import parse_predicate_object, parse_subject, parse_value
+from pipeline.text.english_verbs import third_person, word_set
+
+_VERBS = word_set(
+    "eat drink smoke speak play own have use study teach learn collect support attend watch read need want "
+    "wear take visit live work run drive ride keep practice date train prepare look plan intend subscribe go "
+    "travel fly write sing paint swim climb cook bake meet share rent volunteer follow know trust accept "
+    "offer"
+)
+_LIKING = {
+    **dict.fromkeys(("likes", "enjoys", "is fond of", "is into"), "like"),
+    **dict.fromkeys(("loves", "adores", "really likes", "is crazy about"), "love"),
+    **dict.fromkeys(("dislikes", "isn't fond of"), "not like"),
+    **{
+        f"{no} {likes}": "not like"
+        for no, liking in (("doesn't", "{}"), ("does not", "{}"), ("no longer", "{}s"))
+        for likes in (liking.format(verb) for verb in ("like", "enjoy", "love"))
+    },
+    **dict.fromkeys(("hates", "can't stand", "cannot stand", "detests", "can't bear", "despises"), "not love"),
+}
+_THIRD = {third_person(verb): verb for verb in _VERBS} | {"owns": "have"}
+_BASE = {verb: verb for verb in _VERBS} | {"own": "have"}
+
+
+def _gerund(verb: str) -> str:
+    if verb.endswith("e") and not verb.endswith("ee"):
+        return f"{verb[:-1]}ing"
+    return f"{verb}{verb[-1]}ing" if verb in {"run", "swim", "plan"} else f"{verb}ing"
+
+
+_GERUND = {_gerund(verb): verb for verb in _VERBS} | {"owning": "have"}
+
+
+def _any(of: Iterable[str]) -> str:
+    """Return a pattern of any of these words, the longest first."""
+    return "|".join(sorted(of, key=len, reverse=True))
+
+
+_OBJECT = r"(?P<v>[^,;:()]+?)"
+_NOTHING = "at all"
+_NO = re.compile(r"no (?:longer |more )?(?:any )?(?=\S)")
+_ANY = re.compile(r"^any (?:more )?(?=\S)")
+_THAT = re.compile(r"(?:the|my|their|our|his|her|its|this|that|these|those) ")
+_MEATLESS = ("vegetarian", "vegan")
+_IS_A = r"(?:an? |the )"
+_ADJECTIVES = "allergic|vegetarian|vegan|lactose|gluten|diabetic|pescatarian|colorblind|fluent|afraid|addicted"
+
+
+def _assertion(match: re.Match[str], verb: str, value: str, *, is_denied: bool) -> Attribute | None:
+    """Assert that somebody does something; the circumstances belong to the value."""
+    subject = parse_subject(match["s"])
+    value_phrase = parse_predicate_object(value) if value.strip() else _NOTHING
+    if subject is None or value_phrase is None:
+        return None
+    if is_denied:
+        return Attribute(
+            subject,
+            verb,
+            f"{NEGATION_PREFIX}{value_phrase}",
+            replaced_value=value_phrase,
+            is_single_valued=False,
+        )
+    return Attribute(subject, verb, value_phrase, is_single_valued=False)
+
+
+def _denial(match: re.Match[str], verb: str, value: str) -> Attribute | None:
+    """Deny an activity, and all of its kind unless the object is definite."""
+    value = _ANY.sub("", value)
+    attribute = _assertion(match, verb, value, is_denied=True)
+    if attribute is None or attribute.replaced_value is None:
+        return None
+    return replace(
+        attribute,
+        denies_whole_kind=_THAT.match(value) is None and is_bare_hypernym(verb, attribute.replaced_value),
+    )
+
+
+def _does(match: re.Match[str]) -> Iterable[Attribute | None]:
+    verb = _THIRD[match["b"]]
+    what = match["v"] or ""
+    if (no := _NO.match(what)) is not None:
+        yield _denial(match, verb, what[no.end() :])
+        return
+    yield _assertion(match, verb, what, is_denied=False)
+    if verb == "drive" and what.startswith(("a ", "an ")):
+        yield _assertion(match, "have", what, is_denied=False)
+
+
+def _can(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _assertion(match, match["b"], match["v"], is_denied=False)
+
+
+def _is_on(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _assertion(match, "is on", match["v"], is_denied=False)
+
+
+def _is_back(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _assertion(match, "is on", match["v"], is_denied=True)
+
+
+def _gave_birth(match: re.Match[str]) -> Iterable[Attribute | None]:
+    subject = parse_subject(match["s"])
+    if subject is not None:
+        yield Attribute(subject, "is pregnant", f"{NEGATION_PREFIX}pregnant", replaced_value="pregnant")
+
+
+def _does_not(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _denial(match, (_BASE | _THIRD)[match["b"]], match["v"] or "")
+
+
+def _is_doing(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _assertion(match, _GERUND[match["b"]], match["v"] or "", is_denied=False)
+
+
+def _stopped(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _denial(match, _GERUND[match["b"]], match["v"] or "")
+
+
+def _likes(match: re.Match[str]) -> Iterable[Attribute | None]:
+    how = _LIKING[" ".join(match["b"].split())]
+    denied = how.startswith(NEGATION_PREFIX)
+    attribute = _denial(match, "like", match["v"]) if denied else _assertion(match, "like", match["v"], is_denied=False)
+    yield (
+        None if attribute is None else replace(attribute, detail=how.removeprefix(NEGATION_PREFIX).replace("like", ""))
+    )
+
+
+def _is(match: re.Match[str]) -> Iterable[Attribute | None]:
+    attribute = _assertion(match, "is", match["v"], is_denied=False)
+    yield attribute
+    if attribute is not None and attribute.value in _MEATLESS:
+        yield Attribute(
+            attribute.subject,
+            "eat",
+            f"{NEGATION_PREFIX}meat",
+            replaced_value="meat",
+            is_single_valued=False,
+            detail="by diet",
+        )
+
+
+def _is_not(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _denial(match, "is", match["v"])
+
+
+def _lost(match: re.Match[str]) -> Iterable[Attribute | None]:
+    for verb in ("have", "drive", "ride"):
+        yield _assertion(match, verb, match["v"], is_denied=True)
+
+
+def _died(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield _assertion(match, "have", match["v"], is_denied=True)
+
+
+def _unsubscribed(match: re.Match[str]) -> Iterable[Attribute | None]:
+    attribute = _assertion(match, "subscribe", f"to {match['v']}", is_denied=True)
+    yield attribute
+    if attribute is not None:
+        yield _assertion(match, "have", match["v"], is_denied=True)
+
+
+def _trip_off(match: re.Match[str]) -> Iterable[Attribute | None]:
+    for verb in ("go", "travel", "fly"):
+        yield _assertion(match, verb, f"to {match['v']}", is_denied=True)
+
+
+def _achieved(match: re.Match[str]) -> Iterable[Attribute | None]:
+    for verb in {"found": ("look",), "passed": ("prepare", "study", "train"), "got": ("look",)}.get(
+        match["b"], ("write", "read")
+    ):
+        prefix = "" if verb in ("write", "read") else "for "
+        yield _assertion(match, verb, f"{prefix}{match['v']}", is_denied=True)
+
+
+_SWITCHED = (
+    "use",
+    "run",
+    "study",
+    "learn",
+    "play",
+    "take",
+    "eat",
+    "drink",
+    "drive",
+    "have",
+    "work",
+    "subscribe",
+)
+
+
+def _switched(match: re.Match[str]) -> Iterable[Attribute | None]:
+    """Replace one object by another: the former activity with the first has ended."""
+    subject, old, new = parse_subject(match["s"]), parse_value(match["o"]), parse_value(match["v"])
+    if subject and old and new:
+        for verb in _SWITCHED:
+            for form_of in (old, f"on {old}") if verb == "run" else (old,):
+                yield Attribute(subject, verb, new, replaced_value=form_of, is_single_valued=False, detail="changed")
+
+
+def _upgraded(match: re.Match[str]) -> Iterable[Attribute | None]:
+    subject, new = parse_subject(match["s"]), parse_value(match["v"])
+    if subject and new and re.search(r"\d", new):
+        product = re.sub(r"\s*\d.*$", "", new)
+        for verb in ("use", "run", "have") if product else ():
+            yield Attribute(subject, verb, new, replaced_value=product, is_single_valued=False, detail="changed")
+
+
+_NOT_ANY_MORE = r"(?:is no longer|isn't|is not|(?:has |have )?(?:stopped|quit|gave up|given up))"
+_PETS = "cat|dog|hamster|rabbit|horse|parrot|guinea pig|turtle|goldfish|bird|pet"
+_LEAVE = r"(?P<v>(?:[a-z]+ )?(?:vacation|holiday|leave|sabbatical|break)|a business trip|a trip)"
+PATTERNS: tuple[AttributePattern, ...] = (
+    attribute_pattern(
+        rf"{WHO} {NOW}(?P<b>{_any(_LIKING)}) {_OBJECT}(?: a lot)?",
+        _likes,
+        "likes like loves love enjoys enjoy dislikes hates stand detests adores despises fond into crazy bear",
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} {NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT}{CALLED})?",
+        _does,
+        " ".join(_THIRD),
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:can|is able to) (?P<b>speak|play|drive|swim) {_OBJECT}",
+        _can,
+        "can able",
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:no longer|never) (?P<b>{_any(_THIRD)})(?: {_OBJECT})?",
+        _does_not,
+        "longer never",
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:doesn't|does not) {NOW}(?P<b>{_any(_BASE)})(?: {_OBJECT})?",
+        _does_not,
+        "doesn't does",
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} is {NOW}(?P<b>{_any(_GERUND)})(?: {_OBJECT})?",
+        _is_doing,
+        " ".join(_GERUND),
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} {_NOT_ANY_MORE} (?P<b>{_any(_GERUND)})(?: {_OBJECT})?",
+        _stopped,
+        " ".join(_GERUND),
+        allow_circumstances=False,
+    ),
+    attribute_pattern(rf"{WHO} is {NOW}{_IS_A}(?P<v>[a-z][\w -]+?)", _is, "is", allow_circumstances=False),
+    attribute_pattern(
+        rf"{WHO} is {NOW}(?P<v>(?:{_ADJECTIVES})\b.*?)",
+        _is,
+        _ADJECTIVES.replace("|", " "),
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:is no longer|isn't|is not) {_IS_A}?(?P<v>[a-z][^,;:]*?)",
+        _is_not,
+        "is isn't",
+        allow_circumstances=False,
+    ),
+    attribute_pattern(rf"{WHO} {NOW}works as {_IS_A}(?P<v>[a-z][\w -]+?)", _is, "works", allow_circumstances=False),
+    attribute_pattern(rf"{WHO} is {NOW}on {_LEAVE}", _is_on, "vacation holiday leave sabbatical break trip"),
+    attribute_pattern(rf"{WHO} is {NOW}back from {_LEAVE}", _is_back, "back"),
+    attribute_pattern(
+        rf"{WHO} (?:had|gave birth to) (?:an? |the |their )?(?:baby|girl|boy|son|daughter)\b.*",
+        _gave_birth,
+        "had gave",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:has )?(?:sold|gave away|got rid of|returned|donated|traded(?: in)?) "
+        rf"(?:the|their|his|her) {_OBJECT}(?: (?:for|to|in) .+)?",
+        _lost,
+        "sold gave got returned donated traded",
+        allow_circumstances=False,
+    ),
+    attribute_pattern(rf"(?P<s>{NAME})'s (?P<v>{_PETS}) (?:has )?(?:died|passed away)", _died, "died passed"),
+    attribute_pattern(
+        rf"{WHO} (?:has )?(?:cancelled|canceled|called off) (?:the |their )?"
+        rf"(?:trip|flight|journey|holiday) to {_OBJECT}",
+        _trip_off,
+        "cancelled canceled called",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:has )?(?:cancelled|canceled|unsubscribed from) (?:the |their )?(?:subscription to )?"
+        rf"{_OBJECT}",
+        _unsubscribed,
+        "cancelled canceled unsubscribed",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:has )?(?P<b>passed|finished|submitted|completed|handed in|found|got) "
+        rf"(?=(?:an?|the|their|his|her) ){_OBJECT}",
+        _achieved,
+        "passed finished submitted completed handed found got",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:has |have |was |were )?{NOW}(?:switched|changed|migrated|moved|converted) from {OLD} to "
+        rf"{_OBJECT}",
+        _switched,
+        "switched changed migrated moved converted",
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:has |have |was |were )?{NOW}(?:upgraded|updated|migrated) to {_OBJECT}",
+        _upgraded,
+        "upgraded updated migrated",
+    ),
+)

@@ -1,0 +1,86 @@
+"""Quantities: counts, amounts and frequencies in otherwise equal sentences."""
+
+import re
+from collections.abc import Iterable
+
+from pipeline.memory.attributes.attribute import Attribute
+from pipeline.memory.attributes.attribute_patterns import (
+    CALLED,
+    INSTEAD,
+    NOW,
+    WHO,
+    AttributePattern,
+    attribute_pattern,
+)
+from pipeline.memory.attributes.value_normalization import (
+    normalize_phrase,
+    parse_subject,
+    strip_present_adverbs,
+)
+
+_COUNTED = (
+    "children child sons son daughters daughter siblings brothers sisters cats cat dogs dog pets employees "
+    "people members users customers subscribers followers rooms bedrooms cars bikes seats offices stores "
+    "branches grandchildren grandkids developers engineers students horses chickens houseplants"
+)
+_ONE = {"child": "children", "son": "sons", "daughter": "daughters", "cat": "cats", "dog": "dogs"}
+
+
+def _counts(match: re.Match[str]) -> Iterable[Attribute | None]:
+    subject, counted_words = parse_subject(match["s"]), normalize_phrase(f"{match['n']} {match['x']}").split()
+    if subject is not None and counted_words[0].isdigit():
+        yield Attribute(subject, f"number of {_ONE.get(counted_words[1], counted_words[1])}", counted_words[0])
+        if counted_words[0] == "1":
+            yield Attribute(subject, "have", counted_words[1], is_single_valued=False)
+
+
+_AMOUNT = r"(?P<n>[$€£]?\d[\d.,:]*)"
+_MEASURED = (
+    "weighs|earns|pays|runs|swims|cycles|walks|sleeps|works|takes|drinks|smokes|reads|saves|charges|costs|"
+    "lasts|measures|gets up|wakes up|goes to bed|goes to sleep|opens|closes|starts|ends|leaves"
+)
+
+
+def _measures(match: re.Match[str]) -> Iterable[Attribute | None]:
+    """Match the same sentence with another amount."""
+    subject, rest = parse_subject(match["s"]), normalize_phrase(strip_present_adverbs(f" {match['r'] or ''}"))
+    if subject is not None and len(rest.split()) <= 6:
+        before = f" {normalize_phrase(match['p'])}" if match["p"] else ""
+        yield Attribute(subject, f"{match['b']}{before} # {rest}".strip(), match["n"].rstrip(".,"))
+
+
+_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
+
+
+def _weekly(match: re.Match[str]) -> Iterable[Attribute | None]:
+    subject = parse_subject(match["s"])
+    what = normalize_phrase(match["x"])
+    if subject is not None and len(what.split()) <= 6:
+        marked = INSTEAD.search(match.string) is not None
+        yield Attribute(
+            subject,
+            f"days of {match['b']} {what}",
+            normalize_phrase(match["v"]),
+            is_single_valued=False,
+            is_explicit_change=marked,
+        )
+
+
+PATTERNS: tuple[AttributePattern, ...] = (
+    attribute_pattern(
+        rf"{WHO} (?:has|have) {NOW}(?P<n>no|an?|\w+) (?P<x>{_COUNTED.replace(' ', '|')}){CALLED}",
+        _counts,
+        "has have",
+    ),
+    attribute_pattern(
+        rf"{WHO} {NOW}(?P<b>{_MEASURED})(?: (?P<p>at|for|about))? {_AMOUNT}(?: ?(?P<r>.+?))?",
+        _measures,
+        _MEASURED.replace("|", " "),
+        allow_circumstances=False,
+    ),
+    attribute_pattern(
+        rf"{WHO} {NOW}(?P<b>[a-z]+s) (?P<x>.+?) on (?P<v>(?:{'|'.join(_DAYS)})days?)",
+        _weekly,
+        " ".join(f"{day}day {day}days" for day in _DAYS),
+    ),
+)

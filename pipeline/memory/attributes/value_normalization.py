@@ -1,0 +1,111 @@
+"""Normalization of phrases to values: folded case, no filler words, numbers as digits."""
+
+import re
+
+from pipeline.text.english_verbs import word_set
+
+MAX_VALUE_WORDS = 6
+"""Words of a value; longer phrases are descriptions."""
+MAX_PREDICATE_OBJECT_WORDS = 10
+_NUMBERS = {
+    name: str(number)
+    for number, name in enumerate(
+        (
+            "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+            "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen",
+            "twenty",
+        )
+    )
+}  # fmt: skip
+_SAME = {
+    "colour": "color",
+    "colours": "colors",
+    "favourite": "favorite",
+    "movie": "film",
+    "movies": "films",
+    "kids": "children",
+    "kid": "child",
+    "canceled": "cancelled",
+    "e-mail": "email",
+    "timezone": "time zone",
+}
+NEUTRAL = (
+    "now|currently|these days|nowadays|anymore|any more|already|instead|too|as well|again|right now|"
+    "at the moment|from now on|today|at present"
+)
+_TRAILING = re.compile(rf"(?:,? (?:{NEUTRAL}))+$")
+_ARTICLE = re.compile(r"^(?:an?|the|my|their|our|his|her|its|some)\s+")
+_SPACES = re.compile(r"\s+")
+_VAGUE = re.compile(
+    r"\b(?:and|or|but|because|which|who|that|when|where|while|if|although|not|so|very|really|too|good|"
+    r"great|to|"
+    r"awesome|about|like|it|this|unknown|unclear|important|different|same|one of|between|usually|often|"
+    r"sometimes|both|amazing|nice|something|anything|what|how|going|also|still|just|than|been|having)\b"
+)
+_CLAUSE = re.compile(
+    r"\b(?:and|or|but|because|which|who|that|when|where|while|if|although|it|this|them|those|these|what|"
+    r"how|something|anything|so|been|everything|nothing|one)\b"
+)
+_ARTICLES = re.compile(r" (?:an?|the|my|their|our|his|her|its|some)(?= )")
+_ONE_OF_SEVERAL = re.compile(
+    r"'s (?:[a-z-]+ )*?(?:son|daughter|child|kid|brother|sister|sibling|friend|colleague|coworker|co-worker|"
+    r"cousin|uncle|aunt|niece|nephew|neighbor|neighbour|cat|dog|pet|grandmother|grandfather|grandma|grandpa|"
+    r"student|client|customer|teammate|classmate|roommate|flatmate|grandchild|grandson|granddaughter|team|"
+    r"group)$"
+)
+_OF_ITS_TEXT = word_set(
+    "issue problem system file code function method class object value result results paper study book "
+    "story film movie song item page document section chapter number question answer door window light room "
+    "day week month man woman boy girl person patient customer client restaurant hotel author name thing "
+    "way idea point case example test data model table figure report text message email call task step "
+    "process program script command option setting field key image picture photo video link site "
+    "dog cat baby child kid kids car house place city town country bus train plane trip game match"
+)
+"""Nouns whose `the` refers within the text: another document's issue is another issue."""
+_NOBODY = word_set(
+    "the this that there it he she they we everyone everybody someone somebody nobody one people what which "
+    "here if when today yesterday tomorrow so and but also another each every some any no all most many "
+    "default current latest new old total initial main overall final first last other i you my your"
+)
+
+
+def normalize_phrase(text: str) -> str:
+    """Normalize a phrase: folded, without leading articles and trailing words like `now`.
+
+    >>> normalize_phrase("The Golf now"), normalize_phrase("two kids")
+    ('golf', '2 children')
+    """
+    folded = _SPACES.sub(" ", text.casefold().replace("\u2019", "'")).strip(" .,!'\"*`")
+    folded = _ARTICLE.sub("", _TRAILING.sub("", folded)).strip(" .,!'\"*`")
+    return " ".join(_SAME.get(word, _NUMBERS.get(word, word)) for word in folded.split())
+
+
+def strip_present_adverbs(text: str) -> str:
+    """Remove adverbs that merely say that the text is true now.
+
+    >>> strip_present_adverbs("User gets up at 7 now")
+    'User gets up at 7'
+    """
+    return _TRAILING.sub("", text)
+
+
+def parse_value(text: str, max_words: int = MAX_VALUE_WORDS) -> str | None:
+    """Normalize a phrase as a value; None if it is too long or too vague."""
+    value = normalize_phrase(text)
+    return None if not value or len(value.split()) > max_words or _VAGUE.search(value) else value
+
+
+def parse_subject(text: str) -> str | None:
+    """Normalize a phrase as a subject; None for pronouns, and for `my sister` where there may be two."""
+    subject = normalize_phrase(text)
+    if not subject or subject.split()[0] in _NOBODY or len(subject.split()) > MAX_VALUE_WORDS:
+        return None
+    if subject in _OF_ITS_TEXT or _ONE_OF_SEVERAL.search(subject):
+        return None
+    return None if _VAGUE.search(subject) else subject
+
+
+def parse_predicate_object(text: str) -> str | None:
+    """Normalize an object without articles; None if it continues with another clause."""
+    value = _ARTICLES.sub(" ", f" {normalize_phrase(text)}").strip()
+    return None if not value or len(value.split()) > MAX_PREDICATE_OBJECT_WORDS or _CLAUSE.search(value) else value

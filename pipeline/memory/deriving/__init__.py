@@ -1,1 +1,0 @@
-"""What follows from two memories together, by rules whose conclusions hold: pure."""

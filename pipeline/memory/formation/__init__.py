@@ -1,0 +1,1 @@
+"""Extraction of facts from documents and formation of memories."""

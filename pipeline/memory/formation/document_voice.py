@@ -1,0 +1,64 @@
+"""Attribution of a document's words: speech, which says something of its speaker, or a text about things. Pure."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from pipeline.memory.formation.pasted_material import blank_pasted
+from pipeline.text.speaker_attribution import parse_utterances
+from pipeline.text.utterance import Utterance
+
+SPOKEN_TYPES = frozenset({"text", "markdown", "chat", "email", "json"})
+"""Types of documents that may hold speech; files and pages are about things."""
+SHORT_TEXT_CHARS = 600
+"""A plain text up to this length is a note of its writer, unless it reads like an excerpt."""
+MIN_FIRST_PERSON_SHARE = 0.2
+"""Share of sentences with `I` or `my` from which a longer text is a note or a journal."""
+_SENTENCE = re.compile(r"[^.!?\n]{12,}")
+_FIRST = re.compile(
+    r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
+)
+_LEGAL = re.compile(
+    r"\b(?:shall|hereby|herein|hereof|hereunder|thereof|licensee|licensor|warrant(?:y|ies)|liabilit(?:y|ies)|indemnif\w+|pursuant|"
+    r"notwithstanding|terms and conditions|all rights reserved|redistribut\w+|sublicens\w+|governing law)\b",
+    re.IGNORECASE,
+)
+MAX_LEGAL_TERMS_PER_1000_CHARS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """An utterance, and whether its speaker speaks of themselves."""
+
+    utterance: Utterance
+    is_speech: bool
+
+
+def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
+    """Yield what a document says and who says it; nothing for boilerplate."""
+    utterances = parse_utterances(text)
+    is_attributed = len(utterances) > 1 or any(
+        utterance.speaker is not None or utterance.is_chat for utterance in utterances
+    )
+    for utterance in utterances:
+        is_speech = is_attributed if document_type not in SPOKEN_TYPES else is_attributed or is_note(utterance.text)
+        if document_type not in SPOKEN_TYPES and utterance.speaker is None:
+            is_speech = False
+        if not is_speech and is_legal(utterance.text):
+            continue
+        spoken = replace(utterance, text=blank_pasted(utterance.text)) if is_speech else utterance
+        yield Passage(spoken, is_speech)
+
+
+def is_note(text: str) -> bool:
+    """Return whether a plain text is its writer's own: a short message, or mostly in the first person."""
+    sentences = _SENTENCE.findall(text)
+    own = sum(_FIRST.search(sentence) is not None for sentence in sentences)
+    if len(text) <= SHORT_TEXT_CHARS:
+        return not is_legal(text)
+    return own >= MIN_FIRST_PERSON_SHARE * len(sentences) and not is_legal(text)
+
+
+def is_legal(text: str) -> bool:
+    """Return whether a text reads like a licence or a contract."""
+    return len(_LEGAL.findall(text)) * 1000 > MAX_LEGAL_TERMS_PER_1000_CHARS * max(len(text), 1000)

@@ -1,0 +1,79 @@
+"""Parts of a message that its writer does not say: quotations, texts to work on, role play, forwarded mail. Pure."""
+
+import re
+
+_TASK = (
+    r"proof-?read|translate|summari[sz]e|re-?write|re-?phrase|paraphrase|correct|fix|edit|improve|polish|review|"
+    r"explain|analy[sz]e|"
+    r"convert|classify|extract|grammar|spell-?check|check|shorten|simplify|tl;?dr|feedback|critique|comment on|"
+    r"turn|parse|"
+    r"make (?:this|it|the)|what (?:does|do) (?:this|the|you think)|thoughts on|look at|read|format|reply to|"
+    r"respond to|answer"
+)
+_GIVEN = (
+    r"(?:here(?:'s| is| are)|this is|below is|following is|(?:i|we) (?:got|received|found)|(?:he|she|they|\w+) "
+    r"(?:wrote|texted|sent|said|emailed|posted)(?: me)?)"
+    r"[^\n:.!?]{0,60}\b(?:email|e-mail|mail|letter|text|essay|article|paragraph|post|message|poem|lyrics|song|"
+    r"code|draft|bio|story|script|"
+    r"abstract|review|ad|listing|transcript|excerpt|passage|sentence|statement|paper|reads?|quote|error|log|"
+    r"speech|wrote|said|sent|posted)"
+)
+_ASKED = (
+    r"(?:^|(?<=[.!?:\n]))[ \t]*(?:[^\n:.!?]{0,60}\b(?:please|pls|(?:can|could|would|will) you|help me|"
+    r"need you to|want you to)\b[^\n:.!?]{0,20}|(?:ok|okay|hey|hi|now|just|so|quickly)?,? ?)\b"
+)
+_HANDED_OVER = re.compile(
+    rf"{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}:[ \t]*(?=\S|\n)|{_GIVEN}[^\n:.!?]{{0,60}}:[ \t]*(?=\S|\n)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TASK_ALONE = re.compile(
+    rf"{_ASKED}(?:{_TASK})\b[^\n]{{0,60}}\b(?:this|these|following|below|email|text|essay|paragraph|"
+    rf"letter|article|code|message|for me)\b[^\n]{{0,60}}\n\s*\n",
+    re.IGNORECASE | re.MULTILINE,
+)
+_FORWARDED = re.compile(
+    r"^[ \t]*(?:-{2,} ?(?:forwarded message|original message|begin forwarded)[^\n]*|begin forwarded message:?[^\n]*|"
+    r"(?:fwd?|weitergeleitet):[^\n]*)$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_ROLE_PLAY = re.compile(
+    r"\b(?:pretend (?:that )?(?:you|i|to be|we)|role[ -]?play|act (?:as|like)\b|let'?s play|imagine (?:that "
+    r")?(?:you|i|we)(?:'re|'m| are| am)|"
+    r"you are (?:now )?(?:an?|the) [a-z]+ (?:who|that|named|called|in|from)|you play (?:the|a)|in (?:this|the) "
+    r"(?:game|scenario|story)|stay in character|"
+    r"write (?:me )?(?:an?|the|some) [^\n.!?]{0,80}?(?:story|poem|song|dialogue|scene|monologue|essay|letter|"
+    r"bio|email|speech|cover letter|post|script)|"
+    r"first-person (?:story|narrat\w+|monologue)|say the following|repeat after me)\b",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(
+    r"\"[^\"\n]{8,2000}\"|\u201c[^\u201d]{8,4000}\u201d|\u00ab[^\u00bb]{8,4000}\u00bb|"
+    r"\u201e[^\u201c\u201d]{8,4000}[\u201c\u201d]|"
+    r"(?<![\w])['\u2018](?=[A-Z\u00c0-\u017fa-z])[^'\u2018\n]*?(?:['\u2019]\w{1,2}\b[^'\u2019\n]*?)*['\u2019](?!\w)"
+)
+_TITLE = re.compile(r"(?:[A-Z0-9][\w'&:-]*|of|the|and|a|an|in|to|on|for|[\"'\u2018\u2019\u201c\u201d\s,])+$")
+MIN_QUOTED_WORDS = 3
+MAX_TITLE_WORDS = 7
+
+
+def blank_pasted(text: str) -> str:
+    """Return the message with what it only shows replaced by spaces, so that offsets stay.
+
+    >>> blank_pasted('I live in Rome. Translate this: I live in Oslo.').rstrip()
+    'I live in Rome. Translate this:'
+    """
+    text = _QUOTED.sub(_blank_quotation, text)
+    ends = [match.end() for pattern in (_HANDED_OVER, _TASK_ALONE) if (match := pattern.search(text)) is not None]
+    ends += [match.start() for pattern in (_FORWARDED, _ROLE_PLAY) if (match := pattern.search(text)) is not None]
+    if not ends:
+        return text
+    cut = min(ends)
+    return text[:cut] + re.sub(r"[^\n]", " ", text[cut:])
+
+
+def _blank_quotation(match: re.Match[str]) -> str:
+    inner = match[0][1:-1]
+    words = inner.split()
+    if len(words) < MIN_QUOTED_WORDS or (len(words) <= MAX_TITLE_WORDS and _TITLE.match(inner)):
+        return match[0]
+    return "\u2026" + re.sub(r"[^\n]", " ", match[0][1:])

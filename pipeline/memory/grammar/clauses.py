@@ -1,0 +1,201 @@
+"""Clauses of a parsed sentence: each finite verb with a subject of its own, or the subject it shares."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "expl"})
+_ATTACHABLE = frozenset({"conj", "ccomp", "parataxis", "advcl", "dep"})
+_VERBS = frozenset({"VERB", "AUX"})
+_FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
+_SUBORDINATING = frozenset(
+    [
+        "if",
+        "unless",
+        "because",
+        "since",
+        "while",
+        "when",
+        "whenever",
+        "before",
+        "after",
+        "until",
+        "till",
+        "although",
+        "though",
+        "that",
+        "whether",
+        "as",
+        "once",
+        "like",
+        "how",
+        "what",
+        "where",
+        "why",
+        "who",
+        "which",
+        "than",
+    ]
+)
+_UNREAL = frozenset(
+    ["let", "make", "hope", "wish", "think", "guess", "bet", "suppose", "imagine", "glad", "hear", "say", "feel"]
+)
+"""Verbs without a subject whose clauses are not said to be true."""
+_EDGE = frozenset(["and", "but", "so", "plus", "also", "then", "well", "anyway", "or", "nor", "yet", "therefore"])
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A verb, its tokens in order, and its subject; `is_shared`: the subject belongs to an earlier clause."""
+
+    head: "Token"
+    tokens: "tuple[Token, ...]"
+    subject: "Token"
+    is_shared: bool = False
+
+
+def find_clauses(doc: "Doc") -> Iterator[Clause]:
+    """Yield the clauses that can stand alone, in order; subordinate ones stay within theirs."""
+    heads: dict[int, Token] = {}
+    for token in _top_down(doc):
+        if _begins_clause(token, heads):
+            heads[token.i] = token
+    for head in sorted(heads.values(), key=lambda token: token.i):
+        subject = own_subject(head)
+        shared = subject is None
+        source = head
+        while subject is None and (earlier := _coordinated_head(source, heads)) is not None:
+            source = earlier
+            subject = own_subject(source)
+        if subject is not None:
+            yield Clause(head, _tokens(head, heads), subject, shared)
+
+
+def own_subject(verb: "Token") -> "Token | None":
+    """Return the subject of a verb."""
+    subjects = [child for child in verb.children if child.dep_ in SUBJECTS]
+    named = [child for child in subjects if child.dep_ != "expl"]
+    before = [child for child in named if child.i < verb.i]
+    return before[-1] if before else next(iter(named or subjects), None)
+
+
+def auxiliaries(verb: "Token") -> "list[Token]":
+    """Return the auxiliaries of a verb."""
+    return [child for child in verb.children if child.dep_ in ("aux", "auxpass")]
+
+
+def _top_down(doc: "Doc") -> "Iterator[Token]":
+    waiting = [token for token in doc if token.dep_ == "ROOT"]
+    while waiting:
+        token = waiting.pop(0)
+        yield token
+        waiting += token.children
+
+
+def _begins_clause(token: "Token", heads: "dict[int, Token]") -> bool:
+    if token.dep_ == "ROOT":
+        return token.pos_ in _VERBS or own_subject(token) is not None
+    if token.dep_ not in _ATTACHABLE or _is_subordinate(token):
+        return False
+    subject = own_subject(token)
+    if token.dep_ == "conj":
+        first = _coordinated_head(token, heads)
+        return first is not None and (subject is not None or _shares_subject(token, first))
+    if subject is None or token.head.dep_ != "ROOT":
+        return False
+    return _is_run_on(token)
+
+
+def _is_subordinate(token: "Token") -> bool:
+    first = min(token.subtree, key=lambda part: part.i)
+    return any(child.dep_ == "mark" and child.lower_ != "so" for child in token.children) or (
+        first.lower_ in _SUBORDINATING and token.dep_ != "conj"
+    )
+
+
+def _is_run_on(token: "Token") -> bool:
+    """Return whether only punctuation or an interjection joins the clause: `I moved, I live in Rome`."""
+    head = token.head
+    main = own_subject(head)
+    if main is None:
+        return head.tag_ in ("VB", "UH", "NN", "NNS", "NNP", "JJ", "VBP", "VBN") and head.lemma_.lower() not in _UNREAL
+    if token.i < main.i:
+        return True
+    left = token.left_edge.i
+    return (token.dep_ != "ccomp" and left > 0 and token.doc[left - 1].text in ",;:-\u2013\u2014") or (
+        token.dep_ == "advcl" and token.left_edge.lower_ == "so"
+    )
+
+
+def _coordinated_head(token: "Token", heads: "dict[int, Token]") -> "Token | None":
+    """Return the clause's verb that a verb is coordinated with; `I am vegan and love hiking` by its complement."""
+    first = token.head if token.dep_ == "conj" else None
+    while first is not None and first.i not in heads:
+        finite = token.tag_ in ("VBP", "VBZ") or own_subject(token) is not None
+        first = first.head if finite and first.dep_ in ("conj", "acomp", "attr") else None
+    return first
+
+
+def _shares_subject(token: "Token", first: "Token") -> bool:
+    """Return whether a coordinated verb has the subject of the first, and not only its auxiliary."""
+    if token.pos_ not in _VERBS and not any(
+        child.dep_ in ("prep", "dobj") and child.i > token.i for child in token.children
+    ):
+        return False
+    own = auxiliaries(token)
+    if any(child.tag_ in _FINITE for child in own):
+        return True
+    if token.pos_ not in _VERBS:
+        return (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO) and not auxiliaries(first)
+    if token.tag_ in ("VBD", "VBZ"):
+        return not any(child.dep_ == "auxpass" for child in first.children)
+    if first.tag_ == "VBN" and any(child.lemma_ == "have" for child in auxiliaries(first)):
+        return token.tag_ in ("VBP", "VB")
+    is_finite = not any(child.tag_ == "MD" or child.lemma_ in ("do", "to") for child in auxiliaries(first))
+    passive = any(child.dep_ == "auxpass" for child in first.children)
+    return token.tag_ in ("VBP", "VB") and is_finite and (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO or passive)
+
+
+_LEADS_TO = frozenset(
+    ["move", "relocate", "return", "graduate", "marry", "divorce", "retire", "switch", "change", "join", "be"]
+)
+
+
+def _until_break(tokens: "list[Token]", head: "Token") -> "list[Token]":
+    """Return the tokens between the dashes around the verb, without an opening `since we last talked`."""
+    begin, end = 0, len(tokens)
+    for at, token in enumerate(tokens):
+        if token.text in ("-", "--", ";", ":", "\u2013", "\u2014") and (token.whitespace_ or token.text == "\u2014"):
+            if token.i < head.i:
+                begin = at + 1
+            else:
+                end = at
+                break
+    aside = {
+        part.i
+        for child in head.children
+        if child.dep_ == "advcl" and child.lemma_ in ("speak", "talk", "chat", "see") and child.i < head.i
+        for part in child.subtree
+    }
+    return [token for token in tokens[begin:end] if token.i not in aside]
+
+
+def _tokens(head: "Token", heads: "dict[int, Token]") -> "tuple[Token, ...]":
+    others = {
+        part.i for other in heads.values() if other is not head and head.is_ancestor(other) for part in other.subtree
+    }
+    kept = _until_break([token for token in head.subtree if token.i not in others], head)
+    while kept and (kept[0].is_punct or kept[0].is_space or kept[0].dep_ in ("intj", "cc") or kept[0].lower_ in _EDGE):
+        kept.pop(0)
+    while kept and (
+        kept[-1].is_space
+        or (kept[-1].is_punct and kept[-1].text not in (")", "%", '"'))
+        or kept[-1].dep_ in ("intj", "cc")
+        or kept[-1].tag_ in ("NFP", "UH")
+        or kept[-1].lower_ in ("and", "but", "so", "plus", "or")
+    ):
+        kept.pop()
+    return tuple(kept)

@@ -1,0 +1,224 @@
+"""Facts of sentences: their clauses, in the third person, with days, as far as they are worth keeping."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.memory.grammar.clauses import Clause, find_clauses
+from pipeline.memory.grammar.english_parser import parsed
+from pipeline.memory.grammar.language_profiles import detect_language, is_permanent, states_personal_fact
+from pipeline.memory.grammar.message_text import normalize_message
+from pipeline.memory.grammar.permanence import is_static
+from pipeline.memory.grammar.place_anaphora import resolve_there
+from pipeline.memory.grammar.refusals import refusal
+from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.grammar.third_person import FIRST, OTHERS, Referents, render_clause
+from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, PETS, Worth, worth
+from pipeline.text.temporal_expressions import DateRange, resolve_dates
+
+if TYPE_CHECKING:
+    from spacy.tokens import Doc, Token
+
+_TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
+_ANSWERING = (
+    r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
+    r"remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
+)
+_WANTED = re.compile(
+    r"^(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
+    rf"(?:(?P<address>(?:always |just |you can )*call me (?P<name>{_TITLE}[A-Z]\w+))|"
+    rf"(?P<order>(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*(?:{_ANSWERING})\b.*))$",
+    re.IGNORECASE,
+)
+_STANDING = re.compile(
+    r"\b(?:always|never|from now on|in (?:the )?future|going forward|don't|do not|stop|avoid|every|only|please)\b",
+    re.IGNORECASE,
+)
+_FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
+"""Fields of a form, of which several make no sentence."""
+_TASK = re.compile(r"\b(?:this|that|these|those|it|below|following|above|here)\b", re.IGNORECASE)
+_END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
+
+
+_ASKED = Worth(DEFAULT_MIN_WORTH, ("said as such",))
+
+
+@dataclass(frozen=True, slots=True)
+class DetectedFact:
+    """One statement with the dates it mentions; `is_static`: identity as opposed to events."""
+
+    text: str
+    is_static: bool
+    date_ranges: tuple[DateRange, ...] = ()
+    worth: Worth = field(default=_ASKED)
+
+
+@dataclass(slots=True)
+class Discourse:
+    """Referents of the next sentence: the person whom he or she means and the place that is `there`."""
+
+    person: str | None = None
+    place: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SaidSentence:
+    """A sentence with its speaker, in a discourse."""
+
+    text: str
+    context: SpeakerContext
+    discourse: Discourse
+
+
+def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_MIN_WORTH) -> list[list[DetectedFact]]:
+    """Return the facts of each sentence; none for questions, doubts, greetings and what names no subject.
+
+    >>> said = SaidSentence("I live in Rome.", SpeakerContext(), Discourse())
+    >>> [[fact.text for fact in facts] for facts in detect_facts([said])]
+    [['User lives in Rome']]
+    """
+    prepared = [_prepare(said) for said in sentences]
+    english = [text if _is_parsable(text) else "" for text in prepared]
+    if not any(english):
+        return [_unparsed_facts(said, text) for said, text in zip(sentences, prepared, strict=True)]
+    with parsed(english) as docs:
+        return [
+            _sentence_facts(said, text, doc, min_worth)
+            for said, text, doc in zip(sentences, prepared, docs, strict=True)
+        ]
+
+
+def _unparsed_facts(said: SaidSentence, text: str) -> list[DetectedFact]:
+    said.discourse.person = None
+    return _foreign_fact(text, said.context)
+
+
+def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float) -> list[DetectedFact]:
+    if not doc.text:
+        return _unparsed_facts(said, text)
+    if len(_FIELDS.findall(said.text)) > 1:
+        said.discourse.person = None
+        return []
+    is_users = said.context.is_speech and said.context.speaker is None
+    asked = _instruction(text) if is_users else None
+    if asked is not None:
+        return [asked]
+    is_question = said.text.rstrip().endswith("?")
+    return _facts_of(doc, said.context, said.discourse, min_worth, is_question=is_question)
+
+
+def _prepare(said: SaidSentence) -> str:
+    text, said.discourse.place = resolve_there(said.text, said.discourse.place)
+    return normalize_message(text, said.context, is_speech=said.context.is_speech)
+
+
+def _is_parsable(text: str) -> bool:
+    return bool(text) and " " in text and not text.endswith(":") and "://" not in text and detect_language(text) is None
+
+
+def _foreign_fact(text: str, context: SpeakerContext) -> list[DetectedFact]:
+    profile = detect_language(text)
+    if profile is None or not context.is_speech or not states_personal_fact(text, profile):
+        return []
+    return [DetectedFact(f"{context.speaker_name}: {text.rstrip(_END)}", is_permanent(text, profile))]
+
+
+def _instruction(text: str) -> DetectedFact | None:
+    """Return what the user wants of every answer: `Please always answer in bullet points`."""
+    match = _WANTED.match(text.strip(_END))
+    if match is None:
+        return None
+    if match["address"]:
+        return DetectedFact(f"User wants to be called {match['name']}", is_static=True)
+    if not _STANDING.search(text) or _TASK.search(text) or len(text.split()) < 3:
+        return None
+    order = match["order"]
+    lasting = re.search(
+        r"\b(?:always|never|from now on|don't|do not|stop|avoid|every|only|future)\b", text, re.IGNORECASE
+    )
+    return None if lasting is None else DetectedFact(f"User asks: {order[:1].lower()}{order[1:]}", is_static=True)
+
+
+def _facts_of(
+    doc: "Doc", context: SpeakerContext, discourse: Discourse, min_worth: float, *, is_question: bool
+) -> list[DetectedFact]:
+    """Return the facts of a parsed sentence; of a question what is said before it asks."""
+    facts: list[DetectedFact] = []
+    clauses = list(find_clauses(doc))
+    if is_question:
+        asking = max((clause.tokens[-1].i for clause in clauses if clause.tokens), default=0)
+        clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
+    for clause in clauses:
+        is_resolved = _needs_antecedent(clause)
+        person = discourse.person if is_resolved else None
+        if refusal(clause, context, has_antecedent=person is not None) is None:
+            value = worth(clause, context)
+            if value.score >= min_worth:
+                facts.append(_to_fact(clause, context, Referents(context.speaker_name, person), value))
+        _remember_person(clause, context, discourse, is_resolved=is_resolved)
+    if not clauses or is_question:
+        discourse.person = None
+    return facts
+
+
+def _to_fact(clause: Clause, context: SpeakerContext, referents: Referents, value: Worth) -> DetectedFact:
+    is_own = any(token.lower_ in FIRST for token in (clause.subject, *clause.tokens))
+    rendered = render_clause(clause, referents)
+    dates = resolve_dates(rendered, context.reference_date_for(is_first_person=is_own))
+    return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges, value)
+
+
+def _needs_antecedent(clause: Clause) -> bool:
+    """Return whether a pronoun means somebody of an earlier sentence."""
+    named = False
+    for token in (*clause.subject.subtree, *clause.tokens):
+        if token.lower_ in OTHERS and not named:
+            return True
+        named = named or token.pos_ in ("NOUN", "PROPN") or token.lower_ in FIRST
+    return False
+
+
+def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discourse, *, is_resolved: bool) -> None:
+    """Keep the only person that a clause names, if they are its subject; forget the earlier one if it names others."""
+    subject = clause.subject
+    own = {token.i for token in subject.subtree}
+    others = [
+        token
+        for token in clause.tokens
+        if token.i not in own and token.dep_ != "attr" and _is_person(token) and not _is_pets_name(token)
+    ]
+    if _is_person(subject) or subject.lemma_.lower() in PETS:
+        is_only = not others and not any(child.dep_ == "conj" for child in subject.children)
+        discourse.person = _phrase(subject, context) if is_only else None
+    elif others or not is_resolved:
+        discourse.person = None
+
+
+def _is_person(token: "Token") -> bool:
+    if token.pos_ == "NOUN":
+        return token.lemma_.lower() in HUMAN and token.dep_ != "compound"
+    is_name = token.ent_type_ == "PERSON" or (token.tag_ == "NNP" and token.dep_ == "nsubj" and not token.ent_type_)
+    return is_name and token.dep_ != "compound"
+
+
+def _is_pets_name(token: "Token") -> bool:
+    """Return whether a name belongs to an animal named before it: `two cats, Mimi and Tom`."""
+    head = token
+    while head.dep_ in ("conj", "appos") and head.head.i < head.i:
+        head = head.head
+    return head is not token and head.lemma_.lower() in PETS
+
+
+def _phrase(token: "Token", context: SpeakerContext) -> str:
+    """Return a person's name as it stands, `my sister Ana` as the speaker's."""
+    end = next(
+        (
+            child
+            for child in token.children
+            if child.dep_ == "appos" and child.i == token.i + 1 and child.pos_ == "PROPN"
+        ),
+        token,
+    )
+    words = [part for part in token.doc[token.left_edge.i : end.i + 1] if not part.is_punct]
+    return " ".join(f"{context.speaker_name}'s" if part.lower_ in ("my", "our") else part.text for part in words)

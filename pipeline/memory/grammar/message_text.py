@@ -1,0 +1,152 @@
+"""Normalization of messages before they are parsed: greetings, chat spelling, omitted subjects."""
+
+import re
+from collections.abc import Callable
+
+from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.text.english_verbs import PASTS, word_set
+
+_OPENING = re.compile(
+    r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|"
+    r"yes|yup|yay|no|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|"
+    r"well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|"
+    r"btw|by the "
+    r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|fyi|absolutely|definitely|exactly|totally|for sure|"
+    r"sounds good|congrats|congratulations|agreed|same here|me too|you know what|you know|i mean|guess what|wait|"
+    r"in fact|of course|unfortunately|luckily|thankfully|fortunately|sadly|finally|good (?:morning|evening|question)|"
+    r"no (?:worries|problem|way)|to be honest|long story short|fun fact|note that|please note that|remember that|"
+    r"just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|"
+    r"(?:(?:a|ok|okay|small|quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|"
+    r"status) )*"
+    r"(?:update|news|correction|edit|note|fact|reminder|heads up|ps|p\.s\.?)(?= ?[:,-])|good news|bad news)"
+    r"(?: (?:so much|a lot|a bunch|a ton|again|there|all|guys|everyone|everybody|"
+    r"team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(
+    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|y'?know|you know|btw|by "
+    r"the way|tbh|ngl|"
+    r"honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
+    r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])"
+    r"(?![\w']))+(?=[.!\u2026\s]*$)",
+    re.IGNORECASE,
+)
+_EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
+_LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe)(?=[ ,.!]|$)", re.IGNORECASE)
+_ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
+_WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
+
+
+def _weekday(match: re.Match[str]) -> str:
+    return f"{match[1]} {_WEEKDAYS[match[2][:3].lower()].capitalize()}"
+
+
+_SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
+    (hint, re.compile(pattern, re.IGNORECASE), written)
+    for hint, pattern, written in (
+        ("wanna", r"\bwanna\b", "want to"),
+        ("gonna", r"^gonna\b(?! be\b)", "I'm going to"),
+        ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
+        ("gonna", r"\bgonna\b", "going to"),
+        ("gotta", r"\bgotta\b", "have to"),
+        ("til", r"(?<=\s)(?:'?til|till)\b", "until"),
+        ("rn", r"\brn\b", "right now"),
+        ("atm", r"\batm\b", "at the moment"),
+        ("cuz", r"\b(?:cuz|cus|bc)\b", "because"),
+        ("bc", r"\b(?:cuz|cus|bc)\b", "because"),
+        ("bday", r"\bb-?day\b", "birthday"),
+        ("fave", r"\bfave\b", "favorite"),
+        ("im", r"(?<![\w'])im(?= )", "I'm"),
+        ("ive", r"(?<![\w'])ive(?= )", "I've"),
+        ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
+        ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),
+        ("hes", r"^(s?he)s\b", r"\1's"),
+        (" u ", r"\bu\b", "you"),
+        ("til", r"(?<=\s)(?:'?til|till)\b", "until"),
+    )
+)
+_SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
+_VOCATIVE_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
+_VOCATIVE_LAST = re.compile(r",\s*(?P<name>[A-Z][a-z]+)(?=[.!?\u2026]*$)")
+_SYMBOLS = re.compile(r"^[^\w(\[\"'$\u20ac\u00a3+#@]+|[^\w.!?)\]\"'%$\u20ac\u00a3:\u2026]+$")
+_BEGUN = re.compile(
+    r"^(?P<adverbs>(?:(?:just|finally|recently|already|also|actually|still|officially|currently|no longer) )*)"
+    r"(?P<verb>[A-Za-z']+)\b"
+)
+_SUBJECT = re.compile(r"(?:I|my|we|our|the|a|an|he|she|it|they|this|that|there)\b", re.IGNORECASE)
+_MOODS = word_set("excited interested allergic pregnant engaged married single divorced vegetarian vegan")
+_STATE = re.compile(
+    rf"(?!going to be an? )(?:not |still |finally |now |already )*(?:going to \w+|(?:{'|'.join(sorted(_MOODS))}) )"
+)
+_PARTICIPLES = word_set(
+    "based interested excited married divorced engaged retired turned looked sounded seemed agreed missed "
+    "needed red hundred "
+    "indeed said loved"
+)
+_GERUNDS = word_set(
+    "nothing something anything everything morning evening during according including following king spring"
+)
+_NO_MORE = re.compile(r";| [-\u2013\u2014]+ | (?:because|though|but|while|since) ")
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|helps?|makes?|made|has|have|keeps?|can|will|gives?|brings?|takes?|needs?|means?)\b|"
+    r"'s\b(?! \w+s?\b \w)"
+)
+
+
+def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool) -> str:
+    """Return a sentence without greetings and vocatives, in common spelling, its omitted subject restored.
+
+    >>> normalize_message("omg just moved back to Omaha lol!!", SpeakerContext(), is_speech=True)
+    'I just moved back to Omaha'
+    """
+    text = _SYMBOLS.sub("", _EMOTICONS.sub("", sentence).strip(" \t*_~\u2013\u2014-,;"))
+    if not is_speech:
+        return text
+    text = _SMALL_I.sub("I", _ASIDE.sub(" ", text).strip())
+    folded = text.lower()
+    for hint, pattern, written in _SPELLING:
+        if hint in folded:
+            text = pattern.sub(written, text)
+    text = _TRAILING.sub("", _LAUGHTER.sub("", text))
+    for _ in range(3):
+        shorter = _without_vocative(_OPENING.sub("", text), context)
+        if shorter == text:
+            break
+        text = shorter
+    text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
+    return restore_subject(text)
+
+
+def _without_vocative(text: str, context: SpeakerContext) -> str:
+    """Strip `, Mel`: the beginning of a participant's name."""
+
+    def called(match: re.Match[str]) -> str:
+        name = match["name"]
+        return "" if any(participant.startswith(name) for participant in context.participants) else match[0]
+
+    return _VOCATIVE_LAST.sub(called, _VOCATIVE_FIRST.sub(called, text)) if context.participants else text
+
+
+def restore_subject(text: str) -> str:
+    """Restore an omitted `I`: `Been working on a song` becomes `I've been working on a song`."""
+    match = _BEGUN.match(text[:1].lower() + text[1:] if not text[:2].isupper() else text)
+    if match is None or _SUBJECT.match(text) or " " not in text:
+        return text
+    verb, lower = match["verb"].lower(), text[:1].lower() + text[1:]
+    if verb == "been":
+        return (
+            f"I've {lower}"
+            if re.match(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b", lower)
+            else text
+        )
+    if re.match(r"(?:just )?turned \d", lower):
+        return f"I {lower}"
+    if verb in _MOODS or _STATE.match(lower):
+        return f"I'm {lower}"
+    if (
+        verb in PASTS and verb not in {"was", "were", "had", "did", "felt", "put", "let", "read", "set", "cut", "said"}
+    ) or (verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES):
+        return text if re.match(r"\s+(?:by|as|in)\b", text[match.end() :]) and verb.endswith("ed") else f"I {lower}"
+    if verb.endswith("ing") and len(verb) > 5 and verb not in _GERUNDS:
+        return text if _FINITE.search(_NO_MORE.split(text)[0]) else f"I'm {lower}"
+    return text

@@ -1,0 +1,158 @@
+"""Clauses that can be no memory: questions, doubts, opinions, and what leaves something unnamed."""
+
+from typing import TYPE_CHECKING
+
+from pipeline.memory.grammar.clauses import Clause, auxiliaries
+from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.grammar.third_person import FIRST, OTHERS
+from pipeline.memory.grammar.worth import HUMAN
+from pipeline.text.english_verbs import word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+MAX_WORDS = 40
+_DANGLING = word_set("it this that these those one ones here there them so such another both others same else either")
+_SECOND = word_set("you your yours yourself yourselves u ya ur y'all")
+_UNSURE = word_set(
+    "maybe perhaps probably possibly might could should would ought hopefully supposedly apparently if unless "
+    "imagine suppose"
+)
+_NOBODY = word_set(
+    "it this that these those what which who whoever there something someone somebody everything everyone "
+    "everybody anyone "
+    "anything nothing nobody one some others all both most such thing things people stuff life time part way "
+    "things none each"
+)
+_MODALS = word_set("would could should might may must shall ought 'd")
+_OPINIONS = word_set(
+    "think guess believe suppose imagine feel hope wish bet reckon assume say figure pray swear wonder hear "
+    "seem look sound"
+)
+
+
+def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) -> str | None:
+    """Return why a clause can be no memory; None if it can."""
+    words = {token.lower_ for token in clause.tokens}
+    spoken = sum(token.is_alpha or token.like_num for token in clause.tokens)
+    if not 1 <= spoken <= MAX_WORDS:
+        return "length"
+    if _is_about_everybody(clause) or not words.isdisjoint(_SECOND):
+        return "addresses somebody"
+    if _is_unsure(clause, words):
+        return "not said for sure"
+    if clause.tokens[0].tag_ in ("WRB", "WP", "WDT") or _is_inverted(clause):
+        return "a question"
+    if not _names_subject(clause, has_antecedent=has_antecedent):
+        return "subject not named"
+    if any(map(_lacks_object, clause.tokens[:-1])):
+        return "an object left out"
+    if dangling := _dangling(clause, has_antecedent=has_antecedent):
+        return f"{dangling!r} is not named"
+    return "its writer is not named" if not context.is_speech and not words.isdisjoint(FIRST) else None
+
+
+def _is_about_everybody(clause: Clause) -> bool:
+    """Return whether `we all` means everybody."""
+    return clause.subject.lower_ == "we" and any(
+        token.lower_ in ("all", "both", "together") and token.i < clause.head.i + 2 for token in clause.tokens
+    )
+
+
+def _names_subject(clause: Clause, *, has_antecedent: bool) -> bool:
+    subject = clause.subject
+    if _is_counted(clause):
+        return True
+    if subject.lower_ in _NOBODY or (subject.lower_ in OTHERS and not has_antecedent):
+        return False
+    return subject.tag_ not in ("DT", "WDT", "CD") and (subject.i < clause.head.i or subject.dep_ == "attr")
+
+
+def _lacks_object(token: "Token") -> bool:
+    """Return whether a preposition has no object: `has been working on for a while`."""
+    return token.dep_ == "prep" and token.tag_ == "IN" and not any(token.children) and token.head.dep_ != "relcl"
+
+
+def _is_opinion(clause: Clause) -> bool:
+    """Return whether a clause only tells what somebody thinks, wishes or heard of something."""
+    head = clause.head
+    return head.lemma_.lower() in _OPINIONS and any(child.dep_ in ("ccomp", "advcl") for child in head.children)
+
+
+def _is_unsure(clause: Clause, words: set[str]) -> bool:
+    if "would" in words or "'d" in words:
+        wish = clause.head.lemma_ in ("love", "like", "prefer", "rather")
+        is_past = any(token.lower_ == "'d" and clause.head.tag_ in ("VBN", "VBD") for token in auxiliaries(clause.head))
+        if (not wish or clause.subject.lower_ not in FIRST) and not is_past:
+            return True
+    if not words.isdisjoint(_UNSURE - {"would", "should", "could"}) or any(
+        token.tag_ == "MD" and token.lower_ == "may" for token in clause.tokens
+    ):
+        return True
+    return any(
+        token.lower_ in _MODALS and token.lower_ not in ("would", "'d", "may") for token in auxiliaries(clause.head)
+    ) or _is_opinion(clause)
+
+
+def _is_inverted(clause: Clause) -> bool:
+    """Return whether the verb comes before its subject."""
+    finite = next(iter(auxiliaries(clause.head)), clause.head)
+    return (
+        finite.i < clause.subject.left_edge.i
+        and not clause.is_shared
+        and clause.subject.dep_ != "expl"
+        and not _is_counted(clause)
+    )
+
+
+def _is_counted(clause: Clause) -> bool:
+    """Return whether `there are 11 people in our team` says how many of the speaker's."""
+    if clause.subject.lower_ != "there":
+        return False
+    return any(token.like_num for token in clause.tokens) and any(token.lower_ in FIRST for token in clause.tokens)
+
+
+def _dangling(clause: Clause, *, has_antecedent: bool) -> str | None:
+    """Return a word that stands for something the clause does not name."""
+    for token in clause.tokens:
+        word = token.lower_
+        if word in OTHERS:
+            if not has_antecedent and not _has_own_antecedent(token, clause):
+                return word
+        elif word in _DANGLING and _stands_alone(token) and not (word == "there" and _is_counted(clause)):
+            if word in ("it", "them") and token.i > clause.head.i and _has_own_antecedent(token, clause, thing=True):
+                continue
+            return word
+    return None
+
+
+def _stands_alone(token: "Token") -> bool:
+    word = token.lower_
+    if word in ("so", "else", "such", "another", "both", "same", "either"):
+        return (
+            word in ("so", "else", "same")
+            and token.dep_ in ("dobj", "pobj", "attr", "advmod")
+            and token.i + 1 == len(token.doc)
+        )
+    if word == "that":
+        return token.dep_ not in ("mark", "det", "nsubj") or (token.dep_ == "nsubj" and token.head.dep_ != "relcl")
+    if word in ("one", "ones"):
+        return token.dep_ in ("dobj", "pobj", "attr", "nsubj") and not any(
+            child.dep_ == "prep" for child in token.children
+        )
+    return token.dep_ not in ("det", "mark", "expl", "predet")
+
+
+def _has_own_antecedent(token: "Token", clause: Clause, *, thing: bool = False) -> bool:
+    """Return whether a noun earlier in the clause may be meant."""
+    before = [
+        part
+        for part in (*clause.subject.subtree, *clause.tokens)
+        if part.i < token.i and part.pos_ in ("NOUN", "PROPN")
+    ]
+    if thing:
+        return any(
+            part.lemma_.lower() not in HUMAN and part.dep_ in ("dobj", "nsubj", "pobj") and not part.ent_type_
+            for part in before
+        )
+    return bool(before)

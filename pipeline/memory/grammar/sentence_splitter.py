@@ -1,0 +1,101 @@
+"""Splitting of text into sentences with their spans, without code, headings, tables and addresses."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+MAX_SENTENCE_CHARS = 400
+"""Characters of a sentence; a longer one is a list, a table or a text without stops."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence without markup, and its span (`start`, `end`) in the original text."""
+
+    text: str
+    start: int
+    end: int
+
+
+_FENCE = re.compile(r"^[ ]{0,3}(```+|~~~+)")
+_SKIPPED = re.compile(
+    r"^(?:\s{0,3}#{1,6}\s|\s*\||\s*<[/!a-zA-Z]|(?: {4}|\t)\S|\s*[-=*_]{3,}\s*$|\s*\[[^\]]+\]:\s|"
+    r"\s*[$>]{1,3} |(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject):(?:\s|$))"
+)
+_ITEM = re.compile(r"^\s*(?:[-*+\u2022]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_STOP = re.compile(
+    r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s|$)|[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f]+(?=\s|$)|"
+    r"[\u3002\uff01\uff1f]+[\u300d\u300f\u201d]*"
+)
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|etc|e\.g|i\.e|cf|No|Inc|Ltd|Co|Corp|approx|Fig|Jan|"
+    r"Feb|Mar|Apr|"
+    r"Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|a\.m|p\.m|U\.S|U\.K)$",
+)
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
+_MARKS = re.compile(r"(\*\*|__|~~)(?=\S)(.+?)(?<=\S)\1|(?<!\w)[*_](?=\S)([^*_\n]+?)(?<=\S)[*_](?!\w)")
+_SPACE = re.compile(r"\s+")
+
+
+def split_sentences(text: str, *, split_on_newlines: bool = False) -> Iterator[Sentence]:
+    r"""Return the sentences of a text in order. `split_on_newlines`: each line ends one, as in a chat.
+
+    >>> [sentence.text for sentence in split_sentences("# Tea\nI like tea. **Ann** has\ntwo cups.")]
+    ['I like tea.', 'Ann has two cups.']
+    """
+    for start, end in _paragraphs(text, split_on_newlines=split_on_newlines):
+        yield from _split(text, start, end)
+
+
+def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, int]]:
+    """Yield spans of running text: soft-wrapped lines together, list items each alone."""
+    fence: str | None = None
+    begin = end = -1
+    position = 0
+    for line in text.splitlines(keepends=True):
+        start, position = position, position + len(line)
+        mark = _FENCE.match(line)
+        if fence is not None:
+            if mark and mark[1].startswith(fence):
+                fence = None
+            continue
+        item = _ITEM.match(line)
+        breaks = not line.strip() or mark or item or _SKIPPED.match(line) or split_on_newlines
+        if breaks and begin >= 0:
+            yield begin, end
+            begin = -1
+        if mark:
+            fence = mark[1]
+        elif item:
+            begin, end = start + item.end(), position
+        elif line.strip() and (not _SKIPPED.match(line) or (begin >= 0 and not breaks)):
+            begin, end = (start if begin < 0 else begin), position
+    if begin >= 0:
+        yield begin, end
+
+
+def _split(text: str, start: int, end: int) -> Iterator[Sentence]:
+    begin = start
+    for stop in _STOP.finditer(text, start, end):
+        if stop[0] == "." and _ABBREVIATION.search(text, max(0, stop.start() - 9), stop.start()):
+            continue
+        yield from _sentence(text, begin, stop.end())
+        begin = stop.end()
+    yield from _sentence(text, begin, end)
+
+
+def _sentence(text: str, start: int, end: int) -> Iterator[Sentence]:
+    raw = text[start:end]
+    stripped = raw.strip()
+    if not stripped or len(stripped) > MAX_SENTENCE_CHARS:
+        return
+    start += len(raw) - len(raw.lstrip())
+    yield Sentence(_plain_text(stripped), start, start + len(stripped))
+
+
+def _plain_text(text: str) -> str:
+    if "[" in text:
+        text = _LINK.sub(r"\1", text)
+    if "*" in text or "_" in text or "~" in text:
+        text = _MARKS.sub(lambda match: match[2] or match[3], text)
+    return _SPACE.sub(" ", text.replace("`", "").replace("\u2019", "'")).strip()

@@ -1,0 +1,37 @@
+"""Context of a sentence: its speaker and date."""
+
+from dataclasses import dataclass
+from datetime import date
+
+DEFAULT_SPEAKER = "User"
+"""Name of a document's unknown writer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakerContext:
+    """Speaker and date of an utterance.
+
+    `speaker`: None for the document's writer. `is_speech`: the speaker speaks of themselves; False for a
+    text about other things. `reference_date`: the day it was said or, if assumed, the day it arrived.
+    """
+
+    speaker: str | None = None
+    is_chat: bool = False
+    participants: frozenset[str] = frozenset()
+    reference_date: date | None = None
+    is_date_assumed: bool = False
+    is_speech: bool = True
+
+    @property
+    def speaker_name(self) -> str:
+        """The name that replaces `I`."""
+        return self.speaker or DEFAULT_SPEAKER
+
+    @property
+    def is_note(self) -> bool:
+        """True if the speaker tells the service itself, and not other people."""
+        return self.is_speech and (self.speaker is None or len(self.participants) < 2)
+
+    def reference_date_for(self, *, is_first_person: bool) -> date | None:
+        """Return the day that relative dates refer to. `is_first_person`: an assumed day applies."""
+        return self.reference_date if self.is_chat or is_first_person or not self.is_date_assumed else None

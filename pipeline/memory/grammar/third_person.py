@@ -1,0 +1,166 @@
+"""Clauses in the third person: `I live in Berlin` by Ann becomes `Ann lives in Berlin`. Pure."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.memory.grammar.clauses import SUBJECTS, Clause, auxiliaries
+from pipeline.text.english_verbs import third_person
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+FIRST = frozenset({"i", "we", "me", "us", "my", "our", "mine", "ours", "myself", "ourselves"})
+OTHERS = frozenset({"he", "she", "they", "him", "her", "them", "his", "their", "hers", "theirs"})
+_NOMINATIVE = frozenset({"i", "we"})
+_POSSESSIVE = frozenset({"my", "our"})
+_AGREED = {
+    "'m": "is",
+    "am": "is",
+    "'re": "is",
+    "are": "is",
+    "were": "was",
+    "'ve": "has",
+    "have": "has",
+    "do": "does",
+    "'ll": "will",
+    "\u2019m": "is",
+}
+_FILLERS = frozenset(
+    ["also", "even", "definitely", "totally", "actually", "honestly", "literally", "basically", "absolutely", "truly"]
+)
+_POINTING = frozenset({"this", "that", "these", "those"})
+_SPACES = re.compile(r"\s+")
+_BEFORE_MARK = re.compile(r" (?=[,;:!?])")
+
+
+@dataclass(frozen=True, slots=True)
+class Referents:
+    """Names that replace pronouns: the speaker's for the first person, `other` for he, she and they."""
+
+    speaker: str
+    other: str | None = None
+
+
+def render_clause(clause: Clause, referents: Referents) -> str:
+    """Return a clause as a statement that stands alone, a time that comes first moved to its end."""
+    replaced: dict[int, str] = {}
+    subject_tokens = list(clause.subject.subtree) if clause.is_shared else []
+    every = [*subject_tokens, *clause.tokens]
+    is_speaker = clause.subject.lower_ in FIRST
+    for token in every:
+        word = _replacement(token, clause, referents, is_speaker=is_speaker)
+        if word is not None:
+            replaced[token.i] = word
+        if word is not None and token.lower_ in ("he", "she", "they") and token.i + 1 < len(token.doc):
+            replaced.update(_expanded(token.nbor()))
+        if token.lower_ in _NOMINATIVE and token.dep_ in SUBJECTS:
+            replaced.update(_agreeing(token, clause))
+    fronted = [] if clause.is_shared else _fronted_time(clause)
+    rest = [token for token in clause.tokens if token.i not in {moved.i for moved in fronted}]
+    while rest and (rest[0].is_punct and rest[0].text not in ("(", '"', "'", "$")):
+        rest.pop(0)
+    text = _join([*subject_tokens, *rest], replaced)
+    if fronted:
+        time = _join(fronted, replaced).strip(" ,")
+        is_name = fronted[0].tag_ in ("NNP", "NNPS")
+        text = f"{text} {time if is_name else time[:1].lower() + time[1:]}"
+    text = _SPACES.sub(" ", text).strip(" ,;:-\u2013\u2014.!\u2026")
+    return text[:1].upper() + text[1:]
+
+
+def _join(tokens: "list[Token]", replaced: dict[int, str]) -> str:
+    parts: list[str] = []
+    for at, token in enumerate(tokens):
+        word = replaced.get(token.i, token.text)
+        attached = token.text.startswith(("'", "\u2019")) and token.i in replaced and not word.startswith("'")
+        if attached and parts and not parts[-1].endswith(" "):
+            parts.append(" ")
+        is_gap = at + 1 < len(tokens) and tokens[at + 1].i != token.i + 1
+        parts.append(word + (token.whitespace_ or (" " if is_gap else "")))
+    return _BEFORE_MARK.sub("", _SPACES.sub(" ", "".join(parts)))
+
+
+def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_speaker: bool) -> str | None:
+    word = token.lower_
+    if word in _FILLERS and token.dep_ == "advmod":
+        return ""
+    if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not token.head.ent_type_:
+        return _article(word, token)
+    if word in FIRST:
+        return _first_person(token, word, clause, referents.speaker, is_speaker=is_speaker)
+    if word in OTHERS and referents.other is not None:
+        if word in ("his", "their") or (word == "her" and token.tag_ == "PRP$"):
+            return f"{referents.other}'s"
+        return referents.other
+    return None
+
+
+def _article(word: str, token: "Token") -> str:
+    """Return the article for what the speaker points at: a reader sees nothing."""
+    if word in ("these", "those"):
+        return ""
+    following = token.nbor().lower_ if token.i + 1 < len(token.doc) else ""
+    return "the" if word == "that" else "an" if following[:1] in "aeiou" else "a"
+
+
+def _first_person(token: "Token", word: str, clause: Clause, name: str, *, is_speaker: bool) -> str:
+    is_mentioned = is_speaker and token is not clause.subject
+    if word in _POSSESSIVE:
+        follows_name = any(part.lower_ in ("i", "me", "we") for part in clause.subject.subtree if part.i < token.i)
+        return "their" if is_mentioned or follows_name else f"{name}'s"
+    if word in ("myself", "ourselves"):
+        return "themselves"
+    if word in ("mine", "ours"):
+        return "theirs"
+    if word in ("me", "us"):
+        return "them" if is_mentioned and token.dep_ not in SUBJECTS else name
+    return name
+
+
+def _expanded(clitic: "Token") -> dict[int, str]:
+    """Return the full form of a verb that leaned on a pronoun: `she's` becomes `Ana is`."""
+    word = clitic.lower_.replace("\u2019", "'")
+    if not word.startswith("'"):
+        return {}
+    verb = clitic.head if clitic.dep_ in ("aux", "auxpass") else clitic
+    if word == "'s":
+        is_perfect = clitic.nbor().lower_ == "been" or (verb.tag_ == "VBN" and clitic.dep_ == "aux")
+        return {clitic.i: "has" if is_perfect else "is"}
+    if word == "'d":
+        return {clitic.i: "had" if verb.tag_ == "VBN" else "would"}
+    return {clitic.i: {"'ll": "will", "'ve": "has", "'re": "is"}.get(word, word)}
+
+
+def _agreeing(subject: "Token", clause: Clause) -> dict[int, str]:
+    """Return the form of the verb that follows a name instead of `I`; a coordinated subject keeps its verb."""
+    verb = clause.head if subject is clause.subject else subject.head
+    if any(child.dep_ == "conj" for child in subject.children):
+        return {}
+    agreed: dict[int, str] = {}
+    finite = next(iter(auxiliaries(verb)), verb)
+    following = finite.nbor() if finite.i + 1 < len(finite.doc) else None
+    word = finite.lower_
+    if word in ("'d", "\u2019d"):
+        agreed[finite.i] = "had" if verb.tag_ in ("VBN", "VBD") else "would"
+    elif word in _AGREED:
+        agreed[finite.i] = _AGREED[word]
+    elif finite.tag_ in ("VBP", "VB", "NN") and word not in ("ca", "wo", "will", "can") and finite.dep_ != "xcomp":
+        agreed[finite.i] = third_person(finite.text)
+    if following is not None and following.lower_ in ("n't", "n\u2019t") and finite.i in agreed:
+        agreed[following.i] = "n't"
+    return agreed
+
+
+def _fronted_time(clause: Clause) -> "list[Token]":
+    """Return the words of a time that comes before the subject."""
+    for child in clause.head.children:
+        if child.i >= clause.subject.left_edge.i or child.dep_ not in ("npadvmod", "prep", "advmod"):
+            continue
+        words = list(child.subtree)
+        dated = [word for word in words if word.ent_type_ in ("DATE", "TIME")]
+        if words[0].i == clause.tokens[0].i and (
+            len(dated) * 2 >= len(words) or child.lower_ in ("now", "currently", "today")
+        ):
+            return [word for word in words if not word.is_punct]
+    return []

@@ -1,0 +1,252 @@
+"""Worth of a clause as a memory: a score with its reasons."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.memory.grammar.clauses import Clause, auxiliaries
+from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.grammar.third_person import FIRST, OTHERS
+from pipeline.text.english_verbs import word_set
+
+if TYPE_CHECKING:
+    from spacy.tokens import Token
+
+DEFAULT_MIN_WORTH = 3.5
+"""Score from which a clause becomes a memory."""
+PETS = word_set("dog cat puppy kitten horse rabbit hamster parrot pet pets dogs cats")
+KIN = PETS | word_set(
+    "wife husband partner girlfriend boyfriend fiance fiancé fiancée fiancee mother mom mum father dad brother "
+    "sister son "
+    "daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa granddaughter grandson "
+    "twin twins kid kids "
+    "child children baby parent parents family friend friends buddy bestie boss manager supervisor colleague "
+    "coworker mentor "
+    "neighbor neighbour roommate flatmate teacher coach tutor doctor dentist therapist landlord "
+    "team company stepson stepdaughter ex folks"
+)
+HUMAN = (KIN - PETS) | word_set("man woman boy girl guy lady person student nurse lawyer")
+_STRONG = word_set(
+    "live reside move relocate settle work study teach graduate marry divorce separate bear adopt retire quit "
+    "hire fire promote "
+    "resign own buy sell rent diagnose prefer hate dislike smoke speak name call book schedule cancel move enroll "
+    "volunteer publish inherit found launch migrate commute weigh earn cost die propose switch transfer upgrade "
+    "renew relocate "
+    "postpone win visit travel collect practise decide drive play like love enjoy dislike"
+)
+"""Verbs that say most about a life."""
+_WITH_OBJECT = frozenset({"keep", "see", "bring", "stand"})
+_LIGHT = frozenset({"have", "get", "make", "take", "give", "do", "spend"})
+_LIKING = frozenset({"like", "love", "enjoy"})
+_INTENDING = word_set(
+    "like love enjoy hate prefer go come want plan intend hope try start begin stop think look consider"
+)
+_NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LANGUAGE"})
+_QUANTITIES = frozenset({"DATE", "TIME", "CARDINAL", "MONEY", "QUANTITY", "ORDINAL", "PERCENT"})
+_POSSIBLE = frozenset({"can", "could", "'ll", "will"})
+_LONG = 25
+"""Words from which a clause is long."""
+_PHRASES = frozenset(
+    {
+        "look for",
+        "break up",
+        "split up",
+        "search for",
+        "sign up",
+        "give up",
+        "grow up",
+        "apply for",
+        "work on",
+        "take up",
+        "base out",
+        "base in",
+    }
+)
+"""Verbs with a particle that say more than the verb."""
+_EMPTY = word_set(
+    "think feel guess suppose hope wish mean look sound seem appear hear see wonder imagine bet thank "
+    "appreciate understand "
+    "remember forget notice realize realise believe say tell ask talk chat let keep wait check show happen "
+    "matter agree glad "
+    "inspire motivate scare remind cherish value deserve admire face try push deal handle relate imagine "
+    "capture express bring"
+)
+"""Verbs of thought, speech and courtesy."""
+_EVALUATIONS = word_set(
+    "great good nice amazing awesome cool fun wonderful beautiful lovely important hard tough difficult easy "
+    "crazy incredible "
+    "special happy glad proud excited thrilled grateful thankful sorry sure tired stoked pumped ready lucky "
+    "blessed sad bummed "
+    "nervous fine ok okay okey busy worth rewarding interesting inspiring exciting scary weird funny true right "
+    "wrong bad "
+    "impressed curious honored relieved overwhelmed stressed determined confident hopeful passionate fantastic "
+    "fab perfect best better help "
+    "cute sweet delicious touching powerful peaceful calming relaxing hooked down up alone keen eager able "
+    "afraid positive "
+    "blast joy honor pleasure treat experience feeling idea way thing moment time adventure reminder journey support "
+    "hungry thirsty bored cold hot sleepy here there back late early similar game rollercoaster relief"
+)
+_VAGUE_OBJECTS = word_set(
+    "time fun blast thing things lot stuff something anything everything nothing way ways idea idea moment "
+    "moments look feeling "
+    "feelings experience experiences point part memories words word support joy challenge challenges break care "
+    "love hope "
+    "photo pic picture photos pics pictures difference sense mind day luck progress touch step steps faith "
+    "impact courage kind "
+    "dream dreams goal goals destiny path paths voice rock rocks journey mix bummer hurdle passion success "
+    "happiness confidence "
+    "motivation strength energy best ton shot chance fan advantage ability life heart hope attention choice "
+    "word big deal people "
+    "everyone person place week year game food hunt lookout gig power one everything change doubt risk risks "
+    "roller coaster vibe vibes "
+    "connection connections inspiration encouragement kudos opportunity opportunities possibilities future hand "
+    "hands eye eyes"
+)
+_TRAITS = word_set(
+    "favourite favorite allergic intolerant vegetarian vegan diabetic always never anymore longer every usually "
+    "daily weekly"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """A score and its reasons: what added to it and what took from it. No score: it can be no memory."""
+
+    score: float
+    reasons: tuple[str, ...]
+
+    @property
+    def explanation(self) -> str:
+        """The reasons in one line."""
+        return f"{self.score:.1f}: {', '.join(self.reasons)}"
+
+
+def worth(clause: Clause, context: SpeakerContext) -> Worth:
+    """Score a clause; a note to the service itself is meant to be kept rather than a remark among people."""
+    found: list[tuple[float, str]] = [_predicate_score(clause), _subject_score(clause, context)]
+    found += _detail_scores(clause)
+    if context.is_note:
+        found.append((1.0, "a note"))
+    return Worth(sum(score for score, _ in found), tuple(f"{why} {score:+g}" for score, why in found if score))
+
+
+def _predicate_score(clause: Clause) -> tuple[float, str]:
+    head = clause.head
+    lemma = head.lemma_.lower()
+    particle = next((child.lower_ for child in head.children if child.dep_ in ("prt", "prep")), "")
+    objects = [child for child in head.children if child.dep_ == "dobj"]
+    if f"{lemma} {particle}" in _PHRASES:
+        return 2.0, f"{lemma} {particle}"
+    if lemma in _WITH_OBJECT and objects:
+        return 1.0, lemma
+    if _is_bare(clause):
+        return -1.0, f"{lemma} alone"
+    if lemma == "be":
+        return _copula_score(clause)
+    if lemma in _LIGHT:
+        return _light_verb_score(lemma, objects)
+    if lemma in _LIKING and objects and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
+        return 0.0, lemma
+    if (inner := _intended(clause)) is not None:
+        return (-1.0 if inner.lemma_ in _EMPTY else 1.5), f"{lemma} {inner.lemma_}"
+    return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _light_verb_score(lemma: str, objects: "list[Token]") -> tuple[float, str]:
+    """Score have, get, make and the like by what is had."""
+    if not objects:
+        return (1.0 if lemma == "get" else -1.0), lemma
+    is_counted = any(child.like_num for child in objects[0].children)
+    if not is_counted and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
+        return -1.0, f"{lemma} {objects[0].lemma_}"
+    return (2.0 if lemma in ("have", "get") else 1.0), lemma
+
+
+def _intended(clause: Clause) -> "Token | None":
+    """Return what somebody wants, likes or begins to do: `want to learn`, `is thinking about moving`."""
+    head = clause.head
+    if head.lemma_.lower() not in _INTENDING:
+        return None
+    inner = [child for child in head.children if child.dep_ in ("xcomp", "pcomp")]
+    inner += [
+        grand for child in head.children if child.dep_ == "prep" for grand in child.children if grand.dep_ == "pcomp"
+    ]
+    return next(iter(inner), None)
+
+
+def _is_bare(clause: Clause) -> bool:
+    """Return whether nothing follows the verb: `I've moved`."""
+    if any(child.dep_ == "conj" for child in clause.subject.children):
+        return False
+    return not any(token.i > clause.head.i and token.dep_ not in ("advmod", "punct", "neg") for token in clause.tokens)
+
+
+def _copula_score(clause: Clause) -> tuple[float, str]:
+    complement = next((child for child in clause.head.children if child.dep_ in ("attr", "acomp", "oprd")), None)
+    if complement is None:
+        placed = any(
+            child.dep_ == "prep" and child.lower_ in ("in", "from", "at", "on", "into")
+            for child in clause.head.children
+        )
+        return (1.5, "place or time") if placed or any(token.ent_type_ for token in clause.tokens) else (-1.0, "be")
+    lemma = complement.lemma_.lower()
+    if lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
+        return -2.0, f"judges ({lemma})"
+    return 2.0, f"is {lemma}"
+
+
+def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]:
+    subject = clause.subject
+    if subject.lower_ in FIRST or any(child.dep_ == "conj" and child.lower_ in FIRST for child in subject.children):
+        return 1.0, "about the speaker"
+    owned = [part for part in subject.subtree if part.lower_ in FIRST or part.dep_ == "poss"]
+    if owned:
+        return (1.0 if subject.lemma_.lower() in KIN else 0.5), "about somebody's own"
+    if subject.dep_ == "csubj" or subject.tag_ == "VBG" or (subject.i == 0 and subject.lower_.endswith("ing")):
+        return -3.0, "an activity in general"
+    if (
+        subject.pos_ == "PROPN"
+        or subject.ent_type_ in ("PERSON", "ORG", "GPE", "PRODUCT", "FAC")
+        or subject.lower_ in OTHERS
+    ):
+        return 1.0, "named"
+    if (
+        subject.text[:1].isupper()
+        and context.is_note
+        and clause.head.tag_ in ("VBZ", "VBD")
+        and not any(subject.children)
+    ):
+        return 1.0, "named"
+    if any(child.dep_ == "det" and child.lower_ in ("the", "this") for child in subject.children):
+        named = any(part.dep_ in ("compound", "amod", "prep", "nummod") for part in subject.children)
+        return (0.5 if named else 0.0) - (not context.is_note), "a thing"
+    return -2.0, "things in general"
+
+
+def _detail_scores(clause: Clause) -> list[tuple[float, str]]:
+    body = [token for token in clause.tokens if token.i >= clause.head.i]
+    kinds = {token.ent_type_ for token in clause.tokens if token.ent_type_}
+    modals = {token.lower_ for token in auxiliaries(clause.head)}
+    details = (
+        (1.0, "names", bool(kinds & _NAMES) or any(token.pos_ == "PROPN" for token in body)),
+        (0.5, "a time or number", bool(kinds & _QUANTITIES) or any(token.like_num for token in body)),
+        (0.5, "a person or animal of theirs", any(token.lemma_.lower() in KIN for token in body)),
+        (1.0, "a thing named", any(_is_concrete(token) for token in body)),
+        (1.0, "a lasting trait", any(token.lower_ in _TRAITS for token in clause.tokens)),
+        (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
+        (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"}),
+        (-0.5, "one of several acts", clause.is_shared and not kinds),
+        (-1.0, "points at something", any(_points(token) for token in body)),
+        (-0.5, "long", len(clause.tokens) > _LONG),
+    )
+    return [(score, why) for score, why, applies in details if applies]
+
+
+def _is_concrete(token: "Token") -> bool:
+    lemma = token.lemma_.lower()
+    return (
+        token.pos_ == "NOUN" and lemma not in _VAGUE_OBJECTS and lemma not in _EVALUATIONS and token.ent_type_ != "DATE"
+    )
+
+
+def _points(token: "Token") -> bool:
+    return token.dep_ == "det" and token.lower_ in ("this", "that", "these", "those") and not token.head.ent_type_

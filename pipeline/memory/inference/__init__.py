@@ -1,0 +1,1 @@
+"""Rule-based inference from pairs of memories. Pure."""

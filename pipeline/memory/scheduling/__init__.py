@@ -1,0 +1,1 @@
+"""Deferred extraction and expiration."""

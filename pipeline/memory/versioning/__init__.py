@@ -1,0 +1,1 @@
+"""Versions of memories: comparison, relations, history."""

@@ -1,0 +1,105 @@
+"""Embedders and language models, each behind a port."""
+
+from typing import Literal, Protocol
+
+from pipeline.models.null_embedder import NullEmbedder
+from pipeline.ports import Clock, Embedder, LanguageModel, Publisher, QueryRewriter, Reranker
+
+
+def open_embedder(
+    kind: Literal["e5", "wordllama", "openai", "none"],
+    *,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    model: str = "",
+    dimensions: int = 256,
+) -> Embedder:
+    """The configured embedder. Raises ValueError that names a missing setting.
+
+    An adapter is imported only when it is chosen: the others' libraries cost start-up time.
+    """
+    if kind == "e5":
+        from pipeline.models.e5.e5_embedder import E5Embedder  # noqa: PLC0415 - see above
+
+        return E5Embedder.from_package()
+    if kind == "wordllama":
+        from pipeline.models.wordllama_embedder import WordLlamaEmbedder  # noqa: PLC0415 - see above
+
+        return WordLlamaEmbedder.from_package()
+    if kind == "openai":
+        if not base_url:
+            raise ValueError(
+                "RECOLLECT_EMBEDDER is openai, but RECOLLECT_EMBEDDER_BASE_URL is not set. "
+                "Set it to the address of the endpoint, for example http://127.0.0.1:11434/v1."
+            )
+        from pipeline.models.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 - see above
+
+        return OpenAIEmbedder(base_url=base_url, model=model, dimensions=dimensions, api_key=api_key)
+    return NullEmbedder()
+
+
+class ClosableReranker(Reranker, Protocol):
+    """A reranker that its opener closes."""
+
+    async def aclose(self) -> None: ...
+
+
+def open_reranker(
+    *, base_url: str | None, model: str | None, api_key: str | None, timeout_seconds: float
+) -> ClosableReranker | None:
+    """The configured rerank endpoint; None without one: results are then reranked offline."""
+    if base_url is None:
+        return None
+    from pipeline.models.rerank_endpoint import RerankEndpoint  # noqa: PLC0415 - see above
+
+    return RerankEndpoint(base_url=base_url, model=model, api_key=api_key, timeout_seconds=timeout_seconds)
+
+
+class ClosableLanguageModel(LanguageModel, Protocol):
+    """A language model that its opener closes."""
+
+    async def aclose(self) -> None: ...
+
+
+def open_language_model(
+    *,
+    base_url: str | None,
+    model: str | None,
+    api_key: str | None = None,
+    timeout_seconds: float = 60.0,
+    max_output_tokens: int = 4000,
+    max_concurrency: int = 4,
+) -> ClosableLanguageModel | None:
+    """The configured language model, or None. Raises ValueError that names a missing setting."""
+    if base_url is None and model is None:
+        return None
+    if base_url is None or model is None:
+        missing = "RECOLLECT_LLM_MODEL" if model is None else "RECOLLECT_LLM_BASE_URL"
+        raise ValueError(
+            f"{missing} is not set: a language model needs its address and its name, for example "
+            "RECOLLECT_LLM_BASE_URL=http://127.0.0.1:11434/v1 and RECOLLECT_LLM_MODEL=qwen3:8b."
+        )
+    # The client's library takes a second to import, which nobody else need wait for.
+    from pipeline.models.chat_completions import ChatCompletionsModel  # noqa: PLC0415 - see above
+
+    return ChatCompletionsModel(
+        base_url=base_url,
+        model=model,
+        api_key=api_key,
+        timeout_seconds=timeout_seconds,
+        max_output_tokens=max_output_tokens,
+        max_concurrency=max_concurrency,
+    )
+
+
+class ClosableQueryRewriter(QueryRewriter, Protocol):
+    """A query rewriter that its opener closes."""
+
+    async def aclose(self) -> None: ...
+
+
+def open_query_rewriter(model: LanguageModel, publisher: Publisher, clock: Clock) -> ClosableQueryRewriter:
+    """A query rewriter backed by a language model; token usage is published to the log."""
+    from pipeline.models.llm_query_rewriter import LLMQueryRewriter  # noqa: PLC0415 - see above
+
+    return LLMQueryRewriter(model, publisher, clock)

@@ -1,0 +1,1 @@
+"""multilingual-e5-small: weights, network, tokenizer and embedder."""

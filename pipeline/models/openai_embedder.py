@@ -1,0 +1,112 @@
+"""An embedder behind any OpenAI-compatible endpoint: POST {base_url}/embeddings."""
+
+import base64
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import httpx2
+import numpy as np
+
+from pipeline.errors import RejectedError, RetryableError
+from pipeline.rows import Vector
+
+BATCH_SIZE = 64
+TIMEOUT_SECONDS = 30.0
+PERMANENT_ERROR_STATUSES = {
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+}
+"""Errors caused by the request itself. A wrong key or model affects all requests and is retried."""
+
+
+class OpenAIEmbedder:
+    """Unit vectors from an endpoint. RetryableError when it may work later, RejectedError when it won't."""
+
+    def __init__(
+        self,
+        *,
+        base_url: str,
+        model: str,
+        dimensions: int,
+        api_key: str | None = None,
+        transport: httpx2.AsyncBaseTransport | None = None,
+    ) -> None:
+        headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = httpx2.AsyncClient(timeout=TIMEOUT_SECONDS, headers=headers, transport=transport)
+        self._url = base_url.rstrip("/") + "/embeddings"
+        self._model = model
+        self._sends_dimensions = True
+        self.name = model
+        self.dimensions = dimensions
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector per text; empty texts are zero and never sent."""
+        filled = [at for at, text in enumerate(texts) if text.strip()]
+        vectors = [np.zeros(self.dimensions, np.float32) for _ in texts]
+        for start in range(0, len(filled), BATCH_SIZE):
+            places = filled[start : start + BATCH_SIZE]
+            for at, vector in zip(places, await self._embed([texts[at] for at in places]), strict=True):
+                vectors[at] = vector
+        return vectors
+
+    async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:  # noqa: ARG002 - a model of sentences weighs its words itself
+        """The query's vector."""
+        return (await self.embed_documents([text]))[0]
+
+    async def _embed(self, texts: list[str]) -> list[Vector]:
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        response = await self._post(body | {"dimensions": self.dimensions} if self._sends_dimensions else body)
+        if response.status_code == HTTPStatus.BAD_REQUEST and self._sends_dimensions:
+            # Many models have one size only, and their servers refuse the parameter.
+            response = await self._post(body)
+            self._sends_dimensions = not response.is_success
+        self._raise_for_status(response)
+        return self._parse_vectors(response, len(texts))
+
+    async def _post(self, body: dict[str, Any]) -> httpx2.Response:
+        try:
+            return await self._client.post(self._url, json=body)
+        except httpx2.TransportError as error:
+            raise RetryableError(f"The embedding endpoint {self._url} did not answer: {error!r}") from error
+
+    def _raise_for_status(self, response: httpx2.Response) -> None:
+        if response.is_success:
+            return
+        status = response.status_code
+        reason = f"The embedding endpoint {self._url} answered {status}: {response.text[:300]}"
+        if status in PERMANENT_ERROR_STATUSES:
+            raise RejectedError(reason)
+        raise RetryableError(reason)
+
+    def _parse_vectors(self, response: httpx2.Response, count: int) -> list[Vector]:
+        try:
+            data = sorted(response.json()["data"], key=lambda entry: entry["index"])
+            vectors = [_to_unit_vector(entry["embedding"]) for entry in data]
+        except (ValueError, KeyError, TypeError) as error:
+            raise RetryableError(f"The embedding endpoint {self._url} answered no embeddings: {error!r}") from error
+        if len(vectors) != count:
+            raise RetryableError(f"The embedding endpoint answered {len(vectors)} vectors for {count} texts.")
+        if not all(vector.ndim == 1 and np.isfinite(vector).all() for vector in vectors):
+            raise RetryableError(f"The embedding endpoint {self._url} answered no vectors of finite numbers.")
+        if any(len(vector) != self.dimensions for vector in vectors):
+            raise RejectedError(
+                f"The model {self._model} gives vectors of {len(vectors[0])} numbers, but this index holds "
+                f"{self.dimensions}: set RECOLLECT_EMBEDDER_DIMENSIONS to {len(vectors[0])} and replay."
+            )
+        return vectors
+
+
+def _to_unit_vector(numbers: Sequence[float] | str) -> Vector:
+    """Normalize a vector given as numbers, or as base64, which some servers always send."""
+    if isinstance(numbers, str):
+        vector = np.frombuffer(base64.b64decode(numbers), np.dtype("<f4")).astype(np.float32)
+    else:
+        vector = np.array(numbers, np.float32)
+    length = float(np.linalg.norm(vector))
+    return vector / np.float32(length) if length > 0 else vector

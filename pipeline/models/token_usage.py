@@ -1,0 +1,41 @@
+"""Token usage of language models, as events of the log."""
+
+from datetime import datetime
+from typing import Literal
+
+from pipeline.ports import Publisher, TokenUsage
+from schemas.events import ModelUsageRecorded, QueryRewriteOutcome
+from schemas.topics import USAGE_RECORDED
+
+Purpose = Literal["memories", "queries"]
+Outcome = Literal["formed", "unusable"] | QueryRewriteOutcome
+
+
+def usage_event(
+    incarnation: str,
+    at: datetime,
+    model: str,
+    token_usage: TokenUsage,
+    *,
+    purpose: Purpose,
+    outcome: Outcome,
+    documents: int = 0,
+) -> ModelUsageRecorded:
+    """The event for one question to a model; `documents`: how many it was about."""
+    return ModelUsageRecorded(
+        incarnation=incarnation,
+        at=at,
+        purpose=purpose,
+        model=model,
+        outcome=outcome,
+        documents=documents,
+        calls=token_usage.calls,
+        input_tokens=token_usage.input_tokens,
+        output_tokens=token_usage.output_tokens,
+        seconds=round(token_usage.seconds, 3),
+    )
+
+
+async def publish_usage(publisher: Publisher, event: ModelUsageRecorded) -> None:
+    """Publish a usage event to the log."""
+    await publisher.publish(USAGE_RECORDED, [(event.incarnation, event)])

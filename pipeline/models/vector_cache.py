@@ -1,0 +1,138 @@
+"""Vectors of texts that were embedded before, kept in a file: a replay or a moved document then runs no model."""
+
+import asyncio
+import logging
+import sqlite3
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
+
+from pipeline.ports import Embedder
+from pipeline.rows import Vector
+from pipeline.runtime.sqlite_connection import connect, transaction
+
+MAX_BYTES = 512 * 1024 * 1024
+"""Vectors kept on disk; the oldest go first."""
+MAX_QUERIES = 4096
+"""Vectors of questions kept in memory; those not asked for longest go first."""
+_SCHEMA = "CREATE TABLE IF NOT EXISTS vectors(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
+
+_log = logging.getLogger(__name__)
+
+
+class VectorCache:
+    """Vectors by key in a SQLite file. A cache: it may be deleted at any time, and its faults cost only time."""
+
+    def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
+        self._path = path
+        self._max_bytes = max_bytes
+        self._thread = ThreadPoolExecutor(1, "vector-cache")
+        self._db: sqlite3.Connection | None = None
+
+    async def get(self, keys: Collection[bytes]) -> dict[bytes, Vector]:
+        """The vectors that are there."""
+        return await self._run(lambda db: _select(db, keys)) or {}
+
+    async def put(self, vectors: Mapping[bytes, Vector]) -> None:
+        """Keep vectors, in place of the oldest ones if there is no room."""
+        await self._run(lambda db: _insert(db, vectors, self._max_bytes))
+
+    async def aclose(self) -> None:
+        """Close the file."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        self._thread.shutdown()
+
+    async def _run(
+        self, work: Callable[[sqlite3.Connection], dict[bytes, Vector] | None]
+    ) -> dict[bytes, Vector] | None:
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, lambda: work(self._open()))
+        except sqlite3.Error as error:
+            _log.warning("The cache of vectors %s can't be used (%s): texts are embedded again.", self._path, error)
+            return None
+
+    def _open(self) -> sqlite3.Connection:
+        if self._db is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                self._db = _connect(self._path)
+            except sqlite3.OperationalError:
+                raise  # a fault of the disk, not of the file
+            except sqlite3.DatabaseError as error:
+                _log.warning("The cache of vectors %s is damaged (%s): it starts anew.", self._path, error)
+                self._path.unlink()
+                self._db = _connect(self._path)
+        return self._db
+
+    def _close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+
+class CachingEmbedder:
+    """An embedder whose vectors are looked up before they are computed.
+
+    `model`: names everything that a vector depends on besides its text. Only for embedders that ignore the weights
+    of a query's words.
+    """
+
+    def __init__(self, embedder: Embedder, cache: VectorCache, model: str) -> None:
+        self._embedder = embedder
+        self._cache = cache
+        self._model = model.encode()
+        self._queries = OrderedDict[str, Vector]()
+        self.name = embedder.name
+        self.dimensions = embedder.dimensions
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector per text; equal texts are embedded once."""
+        keys = [self._key(text) for text in texts]
+        found = await self._cache.get(set(keys)) if keys else {}
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        if missing:
+            computed = await self._embedder.embed_documents(list(missing.values()))
+            new = dict(zip(missing, computed, strict=True))
+            await self._cache.put(new)
+            found |= new
+        return [found[key] for key in keys]
+
+    async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
+        """The query's vector."""
+        vector = self._queries.get(text)
+        if vector is None:
+            vector = await self._embedder.embed_query(text, term_weight)
+            vector.flags.writeable = False
+        self._queries[text] = vector
+        self._queries.move_to_end(text)
+        if len(self._queries) > MAX_QUERIES:
+            self._queries.popitem(last=False)
+        return vector
+
+    def _key(self, text: str) -> bytes:
+        return sha256(self._model + b"\0" + text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    db = connect(path)
+    # Losing the last vectors in a power cut costs less than waiting for the disk.
+    db.execute("PRAGMA synchronous = NORMAL")
+    db.execute(_SCHEMA)
+    return db
+
+
+def _select(db: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, Vector]:
+    rows = (db.execute("SELECT key, vector FROM vectors WHERE key = ?", (key,)).fetchone() for key in keys)
+    return {row[0]: np.frombuffer(row[1], np.float32) for row in rows if row is not None}
+
+
+def _insert(db: sqlite3.Connection, vectors: Mapping[bytes, Vector], max_bytes: int) -> None:
+    rows = [(key, vector.tobytes()) for key, vector in vectors.items()]
+    with transaction(db):
+        db.executemany("INSERT OR IGNORE INTO vectors(key, vector) VALUES (?, ?)", rows)
+        most = max(1, max_bytes // len(rows[0][1]))
+        db.execute("DELETE FROM vectors WHERE id <= (SELECT max(id) FROM vectors) - ?", (most,))

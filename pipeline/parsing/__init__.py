@@ -1,0 +1,1 @@
+"""Conversion of files and URLs to canonical text."""

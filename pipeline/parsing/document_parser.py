@@ -1,0 +1,226 @@
+"""`ports.DocumentParser`: texts in this process, files in worker processes, media through an endpoint."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from html import unescape
+from typing import Protocol, TypeVar
+
+from pipeline.errors import ParsingError
+from pipeline.parsing.calendar_text import calendar_to_text, is_calendar
+from pipeline.parsing.charset_detection import decode
+from pipeline.parsing.document_titles import document_title
+from pipeline.parsing.file_types import (
+    KIND_BY_MIME_TYPE,
+    MEDIA_KINDS,
+    TEXT_KINDS,
+    detect_file_kind,
+    kind_from_hints,
+)
+from pipeline.parsing.parser_pool import ParserPool, UnparsableFileError
+from pipeline.parsing.parser_process import NO_READER
+from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html
+from pipeline.ports import ParsedDocument
+from schemas.events import Upload
+from schemas.limits import MAX_TEXT_CHARS
+
+T = TypeVar("T")
+
+MAX_INLINE_SIZE = 65_536
+"""Longest text that is analyzed on the event loop; longer ones go to a thread."""
+PARSER_MIME_TYPES = {
+    kind: mime for mime, kind in reversed(KIND_BY_MIME_TYPE.items()) if kind not in TEXT_KINDS | MEDIA_KINDS
+} | {
+    "webpage": "text/html",
+    "csv": "text/csv",
+    "email": "message/rfc822",
+    "rtf": "application/rtf",
+}
+"""Kinds that a worker process parses, with the MIME type that it receives."""
+_PAGE_TITLE = re.compile(rb"<title[^>]*>([^<]*)</title", re.IGNORECASE)
+
+
+class MediaModel(Protocol):
+    """Model endpoint for images and audio. Raises ParsingError or RetryableError."""
+
+    async def describe(self, data: bytes, mime_type: str) -> str: ...
+
+    async def transcribe(self, data: bytes, filename: str) -> str: ...
+
+
+class FileParser:
+    """Parser of files and texts; returns Markdown for structured formats, else the text as sent."""
+
+    def __init__(self, pool: ParserPool, media_model: MediaModel | None = None) -> None:
+        self._pool = pool
+        self._media_model = media_model
+
+    async def parse_file(self, data: bytes, upload: Upload) -> ParsedDocument:
+        """Parse a file. ParsingError carries the reason and the kind of the file."""
+        kind = await _run_in_thread_if_large(len(data), lambda: detect_file_kind(data, upload))
+        try:
+            return await self._parse_by_kind(kind, data, upload)
+        except ParsingError as error:
+            error.document_type = kind_from_hints(upload) if kind is None or kind in _CONTAINER_REFUSALS else kind
+            raise
+
+    async def _parse_by_kind(self, kind: str | None, data: bytes, upload: Upload) -> ParsedDocument:
+        if not data or data.isspace():
+            raise ParsingError("The file is empty. Send a file with content.")
+        if kind in MEDIA_KINDS:
+            return await self._describe_media(kind, data, upload)
+        if kind in _CONTAINER_REFUSALS:
+            raise ParsingError(_CONTAINER_REFUSALS[kind])
+        if kind is not None and kind not in TEXT_KINDS:
+            return await self._parse_binary(kind, data, upload)
+        if kind == "email":
+            return await self._parse_in_worker(kind, data, upload.filename)  # its parts have charsets of their own
+        text = await _run_in_thread_if_large(len(data), lambda: decode(data, upload.mime_type))
+        if len(text) > MAX_TEXT_CHARS:
+            raise ParsingError(_too_long_message(len(text)))
+        if kind is None:
+            kind = await _run_in_thread_if_large(len(text), lambda: _detect_text_file_kind(text, upload))
+        return await self._parse_textual(kind, text, upload.filename)
+
+    async def parse_text(self, text: str) -> ParsedDocument:
+        """Parse a submitted text; markup, CSV and e-mail become readable text."""
+        kind = await _run_in_thread_if_large(len(text), lambda: detect_text_kind(text))
+        try:
+            return await self._parse_textual(kind, text, None)
+        except UnparsableFileError:
+            # The kind was only a guess, so a refusal by its parser leaves a plain text.
+            return ParsedDocument(text=text, type="text", title=document_title(text, "text", filename=None))
+
+    async def aclose(self) -> None:
+        """End the worker processes."""
+        await self._pool.aclose()
+
+    async def _parse_binary(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
+        try:
+            return await self._parse_in_worker(kind, data, upload.filename)
+        except UnparsableFileError as error:
+            if data[:1024].lstrip()[:5] == b"%PDF-" or data[:2] == b"PK":
+                raise
+            # A document by its name but without the signature: possibly a text with a wrong name.
+            return await self._parse_misnamed(data, upload, error)
+
+    async def _parse_misnamed(self, data: bytes, upload: Upload, error: UnparsableFileError) -> ParsedDocument:
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            raise error from None
+        return await self._parse_textual(detect_text_kind(text), text, upload.filename)
+
+    async def _parse_textual(self, kind: str, text: str, filename: str | None) -> ParsedDocument:
+        if len(text) > MAX_TEXT_CHARS:
+            raise ParsingError(_too_long_message(len(text)))
+        if kind in PARSER_MIME_TYPES:
+            return await self._parse_in_worker(kind, text.encode(errors="replace"), filename)
+        if is_calendar(text):
+            text, kind = calendar_to_text(text) or text, "markdown"
+        conversation = chat_json_to_text(text) if kind in {"json", "chat"} else None
+        text, kind = (conversation, "chat") if conversation is not None else (text, kind)
+        return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=filename))
+
+    async def _parse_in_worker(self, kind: str, data: bytes, filename: str | None) -> ParsedDocument:
+        output = "plain" if kind in {"email", "rtf"} else "markdown"
+        try:
+            parsed = await self._pool.parse(data, mime=PARSER_MIME_TYPES[kind], filename=filename, output=output)
+        except UnparsableFileError as error:
+            raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
+        text = parsed.text.replace("\x00", "").strip()
+        if not text:
+            raise UnparsableFileError(_EMPTY_REASONS.get(kind, f"No text was found in the {kind} file."))
+        if len(text) > MAX_TEXT_CHARS:
+            raise ParsingError(_too_long_message(len(text)))
+        own_title = parsed.subject if kind == "email" else parsed.title
+        metadata_title = page_title(data) if kind == "webpage" else own_title
+        return ParsedDocument(
+            text=text,
+            type=kind,
+            title=document_title(text, kind, metadata_title=metadata_title, filename=filename),
+        )
+
+    async def _describe_media(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
+        if self._media_model is None or kind == "video":
+            raise ParsingError(_MEDIA_REFUSALS[kind])
+        if kind == "image":
+            text = await self._media_model.describe(data, _image_mime_type(data, upload))
+        else:
+            text = await self._media_model.transcribe(data, upload.filename or "audio")
+        if not text.strip():
+            raise ParsingError(f"The configured model returned no text for the {kind}.")
+        title = document_title(text, kind, filename=upload.filename)
+        return ParsedDocument(text=text.strip(), type=kind, title=title)
+
+
+_MEDIA_REFUSALS = {
+    "image": "Images need a model that describes them: set RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL "
+    "to an endpoint with vision, or send the image's text.",
+    "audio": "Audio needs a model that transcribes it: set RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL "
+    "to an endpoint with transcriptions, or send a transcript.",
+    "video": "Videos are not supported. Send a transcript, or the sound track as an audio file "
+    "(which needs RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL).",
+}
+_CONTAINER_REFUSALS = {
+    "ole": "The file is an office document with a password, or of an old format. Remove the password or save "
+    "it as DOCX, PPTX, XLSX or PDF, and send it again.",
+    "zip": "The file is an archive. Unpack it and send what is inside.",
+}
+_EMPTY_REASONS = {
+    "pdf": "No text was found in the PDF: it is damaged, empty or made of scanned pages. Send its text.",
+    "webpage": "No text was found in the page: it may need a browser to build it. Send its text.",
+}
+_IMAGE_SIGNATURES = {
+    b"\x89PNG": "image/png",
+    b"GIF8": "image/gif",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"RIFF": "image/webp",
+}
+
+
+def _parser_error_message(kind: str, detail: str) -> str:
+    """Turn the parser's error into a message that says what to do."""
+    if detail == NO_READER:
+        return (
+            f"This installation can't read {kind} files: the library for it, xberg, does not exist for this system."
+            " Send the file's text, or run recollect on Linux or macOS."
+        )
+    lower = detail.lower()
+    if "password" in lower or "encrypted" in lower:
+        return f"The {kind} file is protected by a password. Remove the password and send it again."
+    if "os error 11" in lower or "os error 12" in lower or "memory" in lower:
+        return f"The {kind} file needs more memory than RECOLLECT_PARSE_MEMORY_MB allows. Send a part of it."
+    if "security limit" in lower or "exceeds limit" in lower:
+        return f"The {kind} file unpacks to far more than its size and was refused ({detail[:200]})."
+    return f"The {kind} file can't be read: it is damaged, or not a {kind} file ({detail[:200]})."
+
+
+def _too_long_message(characters: int) -> str:
+    return (
+        f"The text has {characters:,} characters; a document may have {MAX_TEXT_CHARS:,}. "
+        "Split it into several documents."
+    )
+
+
+def _detect_text_file_kind(text: str, upload: Upload) -> str:
+    detected = detect_text_kind(text)
+    named_plain = kind_from_hints(upload) == "text" and upload.filename is not None
+    # Trust the name of a .txt file, except for HTML and conversations, which gain from conversion.
+    return detected if not named_plain or is_html(text[:1024]) or detected == "chat" else "text"
+
+
+def page_title(data: bytes) -> str | None:
+    """Return the title element of a page. (The parser's own option would also add it to the text.)"""
+    match = _PAGE_TITLE.search(data[:65_536])
+    return unescape(match.group(1).decode(errors="replace")) if match else None
+
+
+def _image_mime_type(data: bytes, upload: Upload) -> str:
+    declared = (upload.mime_type or "").split(";")[0]
+    detected = next((mime for mark, mime in _IMAGE_SIGNATURES.items() if data.startswith(mark)), None)
+    return detected or (declared if declared.startswith("image/") else "image/png")
+
+
+async def _run_in_thread_if_large(size: int, work: Callable[[], T]) -> T:
+    return work() if size <= MAX_INLINE_SIZE else await asyncio.to_thread(work)

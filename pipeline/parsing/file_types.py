@@ -1,0 +1,156 @@
+"""Kinds of files: by signature, then by the caller's hints; the text itself decides the rest (text_types).
+
+The kinds are the values of a document's `type`: text, markdown, webpage, pdf, docx, pptx, xlsx, csv, email,
+json, chat, code, image, audio, video; and the older office formats doc, ppt, xls, odt, ods, rtf, epub.
+"""
+
+import zipfile
+from io import BytesIO
+from pathlib import PurePath
+
+from schemas.events import Upload
+
+TEXT_KINDS = frozenset({"text", "markdown", "webpage", "csv", "email", "json", "chat", "code", "rtf"})
+"""Kinds that are texts in some charset; all others are bytes with a signature."""
+MEDIA_KINDS = frozenset({"image", "audio", "video"})
+_OFFICE_MIME_PREFIX = "application/vnd.openxmlformats-officedocument."
+
+KIND_BY_MIME_TYPE = {
+    "text/plain": "text",
+    "text/calendar": "text",
+    "application/ics": "text",
+    "text/markdown": "markdown",
+    "text/x-markdown": "markdown",
+    "text/html": "webpage",
+    "application/xhtml+xml": "webpage",
+    "application/pdf": "pdf",
+    f"{_OFFICE_MIME_PREFIX}wordprocessingml.document": "docx",
+    f"{_OFFICE_MIME_PREFIX}presentationml.presentation": "pptx",
+    f"{_OFFICE_MIME_PREFIX}spreadsheetml.sheet": "xlsx",
+    "application/msword": "doc",
+    "application/vnd.ms-powerpoint": "ppt",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/epub+zip": "epub",
+    "application/rtf": "rtf",
+    "text/rtf": "rtf",
+    "text/csv": "csv",
+    "text/tab-separated-values": "csv",
+    "message/rfc822": "email",
+    "application/json": "json",
+    "application/x-ndjson": "json",
+    "application/jsonl": "json",
+    "text/javascript": "code",
+    "application/javascript": "code",
+    "text/x-python": "code",
+    "application/xml": "code",
+    "text/xml": "code",
+    "application/yaml": "code",
+    "text/css": "code",
+}
+
+_EXTENSIONS_BY_KIND = {
+    "text": "txt log text rst org ics",
+    "markdown": "md markdown mdx",
+    "webpage": "html htm xhtml",
+    "pdf": "pdf",
+    "docx": "docx",
+    "pptx": "pptx",
+    "xlsx": "xlsx",
+    "doc": "doc",
+    "ppt": "ppt",
+    "xls": "xls",
+    "odt": "odt",
+    "ods": "ods",
+    "epub": "epub",
+    "rtf": "rtf",
+    "csv": "csv tsv",
+    "email": "eml",
+    "json": "json jsonl ndjson",
+    "code": "py pyi js mjs cjs ts tsx jsx java kt kts scala c h cc cpp cxx hpp cs go rs rb php swift m mm "
+    "lua pl pm r jl dart ex exs erl hs clj sql sh bash zsh fish ps1 bat css scss less vue svelte xml yaml "
+    "yml toml ini cfg conf dockerfile makefile cmake gradle tf proto graphql ipynb",
+    "image": "png jpg jpeg gif webp bmp tif tiff heic heif avif svg",
+    "audio": "mp3 wav m4a ogg oga opus flac aac",
+    "video": "mp4 mov mkv webm avi mpeg mpg",
+}
+KIND_BY_EXTENSION = {extension: kind for kind, names in _EXTENSIONS_BY_KIND.items() for extension in names.split()}
+
+_SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
+    (0, b"%PDF-", "pdf"),
+    (0, b"\x89PNG\r\n", "image"),
+    (0, b"\xff\xd8\xff", "image"),
+    (0, b"GIF8", "image"),
+    (8, b"WEBP", "image"),
+    (0, b"II*\x00", "image"),
+    (0, b"MM\x00*", "image"),
+    (8, b"WAVE", "audio"),
+    (8, b"AVI ", "video"),
+    (0, b"ID3", "audio"),
+    (0, b"\xff\xfb", "audio"),
+    (0, b"\xff\xf3", "audio"),
+    (0, b"OggS", "audio"),
+    (0, b"fLaC", "audio"),
+    (4, b"ftypM4A", "audio"),
+    (4, b"ftyphei", "image"),
+    (4, b"ftypavif", "image"),
+    (4, b"ftyp", "video"),
+    (0, b"\x1aE\xdf\xa3", "video"),
+    (0, b"{\\rtf", "rtf"),
+    (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
+)
+_OFFICE_PACKAGES = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
+_LEGACY_OFFICE_KINDS = frozenset({"doc", "ppt", "xls"})
+
+
+def detect_file_kind(data: bytes, upload: Upload) -> str | None:
+    """Return the kind by signature, else by the caller's hints; None if only its text can tell.
+
+    `ole` is an old or a password-protected office file, `zip` an archive that is no document.
+    """
+    hint = kind_from_hints(upload)
+    signed = _kind_from_signature(data)
+    if signed == "ole":
+        return hint if hint in _LEGACY_OFFICE_KINDS else "ole"
+    return signed or (hint if hint != "text" else None)
+
+
+def kind_from_hints(upload: Upload) -> str | None:
+    """Return the kind that the caller declares: by MIME type, filename, then the coarse file type."""
+    mime = (upload.mime_type or "").split(";")[0].strip().lower()
+    family = mime.split("/")[0]
+    by_mime = KIND_BY_MIME_TYPE.get(mime) or (family if family in MEDIA_KINDS else None)
+    if by_mime not in {None, "text"}:
+        return by_mime
+    suffix = file_extension(upload.filename)
+    return KIND_BY_EXTENSION.get(suffix) or by_mime or upload.file_type
+
+
+def file_extension(filename: str | None) -> str:
+    """Return the extension in lower case without the dot; the whole name if there is none (`Makefile`)."""
+    path = PurePath(filename or "")
+    return (path.suffix[1:] or path.name).lower()
+
+
+def _kind_from_signature(data: bytes) -> str | None:
+    if data[:4] == b"PK\x03\x04":
+        return _kind_of_zip(data)
+    kind = next((kind for at, mark, kind in _SIGNATURES if data[at : at + len(mark)] == mark), None)
+    # A PDF may begin with junk; PDF readers look for its header in the first kilobyte.
+    return kind or ("pdf" if b"%PDF-" in data[:1024] and b"\x00" in data[:65536] else None)
+
+
+def _kind_of_zip(data: bytes) -> str:
+    """Return the office format of a ZIP by its member names; unpacks only a short `mimetype` member."""
+    try:
+        with zipfile.ZipFile(BytesIO(data)) as archive:
+            names = archive.namelist()
+            for folder, kind in _OFFICE_PACKAGES:
+                if any(name.startswith(folder) for name in names):
+                    return kind
+            if "mimetype" in names and archive.getinfo("mimetype").file_size < 256:
+                return KIND_BY_MIME_TYPE.get(archive.read("mimetype").decode("ascii", "replace").strip(), "zip")
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, ValueError):
+        return "zip"
+    return "zip"

@@ -1,0 +1,90 @@
+"""Parsing of mail files (RFC 5322) to the parts that `mail_text` reads."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email import message_from_bytes
+from email.message import Message
+from typing import cast
+
+from pipeline.parsing.mail_text import MailPart, attached_parts, decode_header_value, mail_text
+
+_MAX_DEPTH = 50
+"""Nesting limit of parts; deeper mails are attacks on the parser."""
+_SHOWN_HEADERS = ("subject", "from", "to", "cc", "date")
+
+
+@dataclass(frozen=True, slots=True)
+class MailFile:
+    """Parsed mail; `head` holds its headers as lines."""
+
+    subject: str
+    head: str
+    root: MailPart
+
+    @property
+    def text(self) -> str:
+        """Headers and text of the mail."""
+        return f"{self.head}\n\n{mail_text(self.root)}".strip()
+
+    @property
+    def attachments(self) -> list[MailPart]:
+        """Files of the mail."""
+        return list(attached_parts(self.root))
+
+
+def read_mail(data: bytes) -> MailFile:
+    """Parse a mail; one with broken headers or boundaries is read as far as possible."""
+    message = message_from_bytes(data.lstrip(b"\r\n"))
+    root = _part_of(message)
+    shown = [f"{name.capitalize()}: {root.headers[name]}" for name in _SHOWN_HEADERS if root.headers.get(name)]
+    return MailFile(root.headers.get("subject", ""), "\n".join(shown), root)
+
+
+def _part_of(message: Message, depth: int = 0) -> MailPart:
+    nested = message.get_payload() if message.is_multipart() and depth < _MAX_DEPTH else []
+    children = cast("list[Message]", nested)
+    media_type = message.get_content_type()
+    if media_type.startswith("multipart/") and not message.is_multipart():
+        media_type = "text/plain"  # its boundary never comes, so its text is all there is
+    return MailPart(
+        media_type=media_type,
+        data=None if message.is_multipart() else _content(message),
+        charset=_charset(message),
+        filename=_filename(message),
+        is_attachment=str(message.get("content-disposition", "")).strip().lower().startswith("attachment"),
+        headers=dict(_headers(message)),
+        children=tuple(_part_of(each, depth + 1) for each in children),
+    )
+
+
+def _content(message: Message) -> bytes:
+    payload = message.get_payload(decode=True)
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _charset(message: Message) -> str | None:
+    charset = message.get_param("charset")
+    return charset[2] if isinstance(charset, tuple) else charset
+
+
+def _filename(message: Message) -> str:
+    try:
+        name = message.get_filename()
+    except (LookupError, ValueError, TypeError):
+        name = None
+    return decode_header_value(_repaired(name or "")).replace("/", "_")
+
+
+def _headers(message: Message) -> Iterator[tuple[str, str]]:
+    """Yield decoded headers, the first of each name last, so that it wins."""
+    for name, value in reversed(list(message.raw_items())):
+        yield name.lower(), decode_header_value(_repaired(str(value)))
+
+
+def _repaired(value: str) -> str:
+    """Decode raw 8-bit characters, which the standard library keeps as surrogates."""
+    raw = value.encode(errors="surrogateescape")
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw.decode("cp1252", errors="replace")

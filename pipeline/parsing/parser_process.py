@@ -1,0 +1,143 @@
+"""The process that parses files: `python -m pipeline.parsing.parser_process <memory in MB>`.
+
+The worker reads requests from stdin and writes answers to stdout, one at a time, until stdin ends. A message
+is two lengths (4 and 8 bytes, big-endian), a JSON header and a body. The parent kills a worker that takes too
+long; a limit on the address space stops decompression bombs; the worker dies with its parent.
+"""
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+import struct
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+if TYPE_CHECKING:
+    from pipeline.parsing.mail_text import MailPart
+
+FRAME_LENGTHS = struct.Struct(">IQ")
+"""The lengths of header and body."""
+MAIL_MIME_TYPE: Final = "message/rfc822"
+_MAX_ATTACHMENTS: Final = 50
+NO_READER = "xberg is not installed"
+"""Error of every request where the library has no wheel, as on Windows."""
+_PR_SET_PDEATHSIG = 1
+
+
+def encode_frame(header: dict[str, Any], body: bytes) -> bytes:
+    """Encode a message."""
+    head = json.dumps(header).encode()
+    return FRAME_LENGTHS.pack(len(head), len(body)) + head + body
+
+
+def main() -> None:
+    """Serve until stdin ends."""
+    _die_with_parent()
+    # Keep the answer pipe for answers: send the prints of native libraries to stderr.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    xberg = _import_parser()
+    _limit_memory(int(sys.argv[1]) * 1024 * 1024)
+    with asyncio.Runner() as runner:
+        while (request := _read_frame(sys.stdin.buffer)) is not None:
+            no_reader = encode_frame({"ok": False, "error": NO_READER}, b"")
+            answers.write(no_reader if xberg is None else runner.run(_parse_request(xberg, *request)))
+            answers.flush()
+
+
+def _import_parser() -> Any:
+    """Return the library; None where it is not installed. The parent imports only the message format."""
+    try:
+        return import_module("xberg")
+    except ImportError:
+        return None
+
+
+async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> bytes:
+    """Parse a file; encode `{"ok": true, "title", "subject"}` with the text, or `{"ok": false, "error"}`."""
+    config = xberg.ExtractionConfig(
+        use_cache=False,
+        disable_ocr=True,
+        enable_quality_processing=False,
+        output_format=header["output"],
+        html_options=xberg.ConversionOptions(extract_metadata=False),
+    )
+    if header["mime"] == MAIL_MIME_TYPE:
+        return await _parse_mail(xberg, config, body)
+    source = xberg.ExtractInput(kind="bytes", bytes=body, mime_type=header["mime"], filename=header["filename"])
+    try:
+        result = await xberg.extract(source, config)
+    except (RuntimeError, ValueError, OSError, MemoryError) as error:
+        return encode_frame({"ok": False, "error": str(error)}, b"")
+    if result.errors or not result.results:
+        return encode_frame({"ok": False, "error": "; ".join(e.message for e in result.errors)}, b"")
+    document = result.results[0]
+    details = {"ok": True, "title": document.metadata.title, "subject": document.metadata.subject}
+    return encode_frame(details, document.content.encode(errors="replace"))
+
+
+async def _parse_mail(xberg: Any, config: Any, body: bytes) -> bytes:
+    """Parse a mail with the texts of its attachments; those that hold none are named."""
+    from pipeline.parsing.mail_file import read_mail  # noqa: PLC0415 - imports what only mails need
+
+    mail = read_mail(body)
+    names, texts = [], []
+    for number, attached in enumerate(mail.attachments):
+        found = await _attachment_text(xberg, config, attached) if number < _MAX_ATTACHMENTS else ""
+        names.append(attached.name if found else f"{attached.name} (not read)")
+        texts += [f"## {attached.name}\n\n{found}"] if found else []
+    listed = [f"Attachments: {', '.join(names)}"] if names else []
+    text = "\n\n".join([mail.text, *listed, *texts])
+    return encode_frame({"ok": True, "title": None, "subject": mail.subject or None}, text.encode(errors="replace"))
+
+
+async def _attachment_text(xberg: Any, config: Any, attached: "MailPart") -> str:
+    """Return the text of an attachment, "" if it has none or can't be read."""
+    from pipeline.parsing.mail_text import decode_text  # noqa: PLC0415 - see above
+
+    if attached.media_type.startswith("text/") and attached.media_type != "text/html":
+        return decode_text(attached.data or b"", attached.charset).strip()
+    if attached.media_type.startswith(("image/", "audio/", "video/")):
+        return ""
+    source = xberg.ExtractInput(
+        kind="bytes", bytes=attached.data or b"", mime_type=attached.media_type, filename=attached.name
+    )
+    try:
+        result = await xberg.extract(source, config)
+    except (RuntimeError, ValueError, OSError, MemoryError):
+        return ""
+    return str(result.results[0].content).strip() if result.results and not result.errors else ""
+
+
+def _read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    lengths = stream.read(FRAME_LENGTHS.size)
+    if len(lengths) < FRAME_LENGTHS.size:
+        return None
+    head, body = FRAME_LENGTHS.unpack(lengths)
+    return json.loads(stream.read(head)), stream.read(body)
+
+
+def _limit_memory(extra_bytes: int) -> None:
+    """Limit the address space to its present size plus `extra_bytes`."""
+    if sys.platform != "linux":
+        return
+    import resource  # noqa: PLC0415 - Windows has no such module
+
+    with open("/proc/self/statm") as statm:  # noqa: PTH123 - one line of a pseudo file
+        used = int(statm.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + extra_bytes, used + extra_bytes))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _die_with_parent() -> None:
+    """Ask the Linux kernel to kill the worker with its parent; elsewhere the end of stdin ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""Splitter of canonical text into chunks of bounded size at structural boundaries.
+
+Transcripts are cut between turns, into shorter chunks than prose: a turn says one thing, and the ranking
+counts its neighbourhood anyway (`pipeline/text/context_terms.py`). Markdown is cut at blocks and headings,
+other texts at paragraphs and sentences (semantic-text-splitter). Source code is cut at a blank line before an
+unindented line, else at a blank line, else at a line end. Grammars would cut a little better, but each
+language is one more native package.
+
+semantic-text-splitter is quadratic on long runs without structure (one line of 1 MB takes seconds), so long
+texts are first cut into segments, at headings if there are any: the total time is linear.
+"""
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from semantic_text_splitter import MarkdownSplitter, TextSplitter
+
+from pipeline.parsing.document_titles import strip_markdown, truncate
+from pipeline.text.speaker_attribution import transcript_turns
+from schemas.events import ChunkSpan
+
+MARKDOWN_KINDS = frozenset(
+    {"markdown", "webpage", "docx", "pptx", "xlsx", "pdf", "csv", "doc", "ppt", "xls", "odt", "ods"}
+)
+"""Kinds whose canonical text is Markdown, either as sent or as parsed."""
+SEGMENT_CHARACTERS = 16_384
+HEADING_SEPARATOR = " > "
+TRANSCRIPT_CHUNK_CHARACTERS = 300
+"""Length of a transcript's chunks, in whole turns. With 800, the first 720 tokens of an answer hold five
+percent less of LoCoMo's evidence (docs/benchmarks.md)."""
+_OUTLINE_LINE = re.compile(
+    r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})[^\n]*|(?P<level>#{1,6})[ \t]+(?P<title>[^\n]*))$", re.MULTILINE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """Start offsets of headings with their paths, and spans of fenced blocks."""
+
+    starts: list[int]
+    heading_paths: list[str]
+    fences: list[tuple[int, int]]
+
+    def heading_at(self, position: int) -> str | None:
+        """Return the heading path that applies at a position."""
+        at = bisect_right(self.starts, position)
+        return self.heading_paths[at - 1] if at else None
+
+
+class StructuredSplitter:
+    """`ports.TextSplitter`: every span's text is `text[start:end]`, without surrounding white space."""
+
+    def __init__(self, max_characters: int = 800, *, transcript_characters: int = TRANSCRIPT_CHUNK_CHARACTERS) -> None:
+        self._max_characters = max_characters
+        self._transcript_characters = min(transcript_characters, max_characters)
+        self._markdown = MarkdownSplitter(max_characters)
+        self._text = TextSplitter(max_characters)
+
+    def split(self, text: str, kind: str) -> list[ChunkSpan]:
+        """Split a text of a document's type; spans of Markdown carry their heading path."""
+        if kind == "code":
+            return list(self._split_code(text))
+        headings = parse_outline(text) if kind in MARKDOWN_KINDS else Outline([], [], [])
+        if turns := transcript_turns(text):
+            return list(self._split_transcript(text, turns, headings))
+        return list(_split_segments(self._markdown if kind in MARKDOWN_KINDS else self._text, text, headings))
+
+    def _split_transcript(
+        self, text: str, turn_spans: Sequence[tuple[int, int]], headings: Outline
+    ) -> Iterator[ChunkSpan]:
+        for start, end in _pack_turns(turn_spans, self._transcript_characters):
+            if end - start > self._max_characters:
+                yield from _split_segments(self._text, text, headings, start, end)
+            elif passage := text[start:end].strip():
+                at = text.index(passage, start)
+                yield ChunkSpan(start=at, end=at + len(passage), text=passage, heading=headings.heading_at(at))
+
+    def _split_code(self, text: str) -> Iterator[ChunkSpan]:
+        start = 0
+        while start < len(text):
+            end = _code_end(text, start, self._max_characters)
+            first, last = _trim_span(text, start, end)
+            if first < last:
+                yield ChunkSpan(start=first, end=last, text=text[first:last])
+            start = end
+
+
+def parse_outline(text: str) -> Outline:
+    """Find headings of a Markdown text, with paths like `Guide > Install > Linux`, and fenced blocks."""
+    outline = Outline([], [], [])
+    ancestors: list[tuple[int, str]] = []
+    fence: tuple[int, str] | None = None
+    for match in _OUTLINE_LINE.finditer(text):
+        mark = match["fence"]
+        if mark and fence is None:
+            fence = (match.start(), mark)
+        elif mark and fence is not None and mark.startswith(fence[1]):
+            outline.fences.append((fence[0], match.end()))
+            fence = None
+        elif not mark and fence is None and (title := strip_markdown(match["title"].rstrip("# \t\r"))):
+            level = len(match["level"])
+            ancestors = [
+                *((depth, name) for depth, name in ancestors if depth < level),
+                (level, truncate(title)),
+            ]
+            outline.starts.append(match.start())
+            outline.heading_paths.append(HEADING_SEPARATOR.join(name for _, name in ancestors))
+    return outline
+
+
+def _pack_turns(turn_spans: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:
+    """Join consecutive turns up to `size` characters; a longer turn stays alone."""
+    first, last = turn_spans[0]
+    for start, end in turn_spans[1:]:
+        if end - first > size:
+            yield first, last
+            first = start
+        last = end
+    yield first, last
+
+
+def _split_segments(
+    splitter: MarkdownSplitter | TextSplitter,
+    text: str,
+    headings: Outline,
+    first: int = 0,
+    last: int | None = None,
+) -> Iterator[ChunkSpan]:
+    for start, end in _segments(text, headings, first, len(text) if last is None else last):
+        for offset, passage in splitter.chunk_indices(text[start:end]):
+            at = start + offset
+            yield ChunkSpan(start=at, end=at + len(passage), text=passage, heading=headings.heading_at(at))
+
+
+def _segments(text: str, headings: Outline, start: int, last: int) -> Iterator[tuple[int, int]]:
+    while last - start > SEGMENT_CHARACTERS:
+        end = _segment_end(text, start, headings)
+        yield start, end
+        start = end
+    yield start, last
+
+
+def _segment_end(text: str, start: int, headings: Outline) -> int:
+    """Return the best cut in the second half of a segment: at a heading, paragraph, line or word."""
+    low, high = start + SEGMENT_CHARACTERS // 2, start + SEGMENT_CHARACTERS
+    heading = bisect_right(headings.starts, high) - 1
+    if heading >= 0 and headings.starts[heading] > low:
+        return headings.starts[heading]
+    cut = next(
+        (at + len(mark) for mark in ("\n\n", "\n", " ") if (at := text.rfind(mark, low, high)) >= 0),
+        high,
+    )
+    block = bisect_left(headings.fences, (cut, cut)) - 1
+    if block >= 0 and low < headings.fences[block][0] < cut < headings.fences[block][1]:
+        return headings.fences[block][0]
+    return cut
+
+
+def _code_end(text: str, start: int, size: int) -> int:
+    if len(text) - start <= size:
+        return len(text)
+    high = start + size
+    for mark, least in (("\n\n\n", size // 4), ("\n\n", size // 4), ("\n", 1)):
+        end = _last_break(text, mark, start + least, high)
+        if end is not None:
+            return end
+    return high
+
+
+def _last_break(text: str, mark: str, low: int, high: int) -> int | None:
+    """Return the end of the last `mark` in a range; prefers a blank line before an unindented line."""
+    at = last = text.rfind(mark, low, high)
+    while mark == "\n\n" and at >= 0 and text[at + 2 : at + 3].isspace():
+        at = text.rfind(mark, low, at)
+    best = at if at >= 0 else last
+    return best + len(mark) if best >= 0 else None
+
+
+def _trim_span(text: str, start: int, end: int) -> tuple[int, int]:
+    """Trim blank lines around a span; the first line keeps its indentation."""
+    piece = text[start:end]
+    end -= len(piece) - len(piece.rstrip())
+    indent = len(piece) - len(piece.lstrip())
+    newline = piece.rfind("\n", 0, indent)
+    return start + newline + 1, end

@@ -1,0 +1,170 @@
+"""Detection of a text's kind: markup, data, mail, conversation, source code or prose, in bounded time."""
+
+import json
+import re
+from itertools import islice
+from typing import Any
+
+_SAMPLE_CHARACTERS = 8192
+_MAX_PARSED_JSON = 1024 * 1024
+"""Longest JSON that is parsed; parsing holds the GIL."""
+_HTML_TAG = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_HTML_BLOCK = re.compile(r"\s*<(?:p|div|h[1-6]|ul|ol|table|article|section|main|span)\b[^>]*>", re.IGNORECASE)
+_EMAIL_HEADER = re.compile(r"[A-Z][A-Za-z-]{1,40}:(?: .*)?$")
+_SPEAKER_LINE = re.compile(
+    r"(?:[\[(]?[\d:./ ,TZAPMapm-]{4,30}[\])]?[ -]*)?(?:\*\*)?([^\W\d][\w .'-]{0,39}?)(?:\*\*)?:(?:\*\*)?\s+\S"
+)
+_CHAT_ROLES = frozenset({"user", "assistant", "system", "human", "ai", "agent", "bot", "customer", "tool"})
+_HEADING = re.compile(r"^#{1,6} \S", re.MULTILINE)
+_CODE_FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
+# Every repetition is bounded, because these run on untrusted text.
+_MARKDOWN_PATTERNS = (
+    re.compile(r"^[ \t]{0,12}(?:[-*+]|\d{1,3}[.)]) \S.*\n[ \t]{0,12}(?:[-*+]|\d{1,3}[.)]) \S", re.MULTILINE),
+    re.compile(r"\[[^\[\]\n]{1,200}\]\([^()\s]{1,500}\)"),
+    re.compile(r"\*\*[^*\n]{1,200}\*\*|__[^_\n]{1,200}__"),
+    re.compile(r"^\|[^\n]{1,500}\|[ \t]*\n\|[ :|-]{1,500}\|", re.MULTILINE),
+    re.compile(r"^> \S", re.MULTILINE),
+    re.compile(r"`[^`\n]{1,200}`"),
+)
+_CODE_LINE = re.compile(
+    r"\s*(?:import\s+[\w.]+(?:\s+as\s+\w+)?|from\s+[\w.]+\s+import\s.+|(?:package|using)\s+[\w.]+|"
+    r"(?:def|class|import|from|func|fn|function|const|let|var|public|private|protected|static|package|use|"
+    r"using|namespace|struct|enum|interface|impl|module|require|export|async|await|return|if|for|while|try|"
+    r"catch|except|elif|else|end|#include|#define|@\w+)\b.*[:;{}()=\]>]|.*[;{}]|[\w.]+\(.*\)|"
+    r"[\w.]+\s*[-+*/]?=\s*\S.*|//.*|\})\s*$"
+)
+_CODE_DEFINITION = re.compile(
+    r"^(?:from [\w.]+ import |import [\w.]+(?: as \w+)?(?:, ?[\w.]+)*;?$|import [{*\w].* from |"
+    r"(?:async )?def \w+\(|class \w+.*[:{]$|#include [<\"]|func .*\{$|(?:pub )?fn \w+.*\{$|"
+    r"(?:export |async )*function \w.*\{|(?:export )?(?:const|let|var) \w+ ?=|public .*[{;]$|"
+    r"package [\w.]+;?$|using [\w.]+;|@\w[\w.]*(?:\(|$)|(?:pub )?struct \w+|impl\b.*\{$)",
+    re.MULTILINE,
+)
+"""Unindented lines of code that prose and Markdown contain only in fenced blocks."""
+_MAX_CHAT_SPEAKERS = 12
+
+
+def detect_text_kind(text: str) -> str:
+    """Return webpage, json, chat, email, csv, code, markdown or text."""
+    sample = text[:_SAMPLE_CHARACTERS]
+    if is_html(sample):
+        return "webpage"
+    if text.lstrip()[:1] in {"{", "["} and (data := _parse_json(text)) is not None:
+        return "chat" if parse_chat_messages(data) is not None else "json"
+    lines = [line for line in islice(sample.splitlines(), 200) if line.strip()]
+    if _is_email(sample):
+        return "email"
+    if _is_chat(lines):
+        return "chat"
+    if _is_csv(lines):
+        return "csv"
+    if _is_code(sample, lines):
+        return "code"
+    return "markdown" if _is_markdown(sample) else "text"
+
+
+def is_html(sample: str) -> bool:
+    """Detect a page, or a fragment that begins and ends with tags."""
+    sample = sample.lstrip("\ufeff \t\r\n")
+    if not sample.startswith("<"):
+        return False
+    if _HTML_TAG.match(sample):
+        return True
+    if _HEADING.search(sample) or _CODE_FENCE.search(sample):
+        return False  # Markdown that begins with tags, as many READMEs do, or quotes tags in an example
+    if _HTML_TAG.search(sample):
+        return True
+    return bool(_HTML_BLOCK.match(sample)) and re.search(r"</\w+>\s*$|</\w+>\s*<", sample) is not None
+
+
+def parse_chat_messages(data: Any) -> list[tuple[str, str]] | None:
+    """Return (role, content) of each message in the JSON of a chat API; None for other JSON."""
+    turns = data.get("messages") if isinstance(data, dict) else data
+    if not isinstance(turns, list) or not turns:
+        return None
+    messages = [_parse_chat_message(turn) for turn in turns]
+    return [message for message in messages if message is not None] if None not in messages else None
+
+
+def chat_json_to_text(text: str) -> str | None:
+    """Convert the JSON of a conversation to readable lines; None for any other text."""
+    turns = parse_chat_messages(_parse_json(text)) if text.lstrip()[:1] in {"{", "["} else None
+    return "\n\n".join(f"{role}: {content}" for role, content in turns) if turns is not None else None
+
+
+def _parse_chat_message(turn: Any) -> tuple[str, str] | None:
+    if not isinstance(turn, dict):
+        return None
+    role, content = turn.get("role"), turn.get("content")
+    if isinstance(content, list):
+        content = "\n".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
+    if not isinstance(role, str) or not isinstance(content, str):
+        return None
+    name = turn.get("name")
+    return (name if isinstance(name, str) and name else role, content.strip())
+
+
+def _parse_json(text: str) -> Any:
+    """Return the parsed value, a placeholder for JSON lines and for large JSON, or None for no JSON."""
+    if len(text) > _MAX_PARSED_JSON:
+        return {"large": True} if text.rstrip()[-1:] in {"}", "]"} else None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        first, _, rest = text.strip().partition("\n")
+    if rest.strip()[:1] != first[:1]:
+        return None
+    try:
+        return json.loads(first) and {"lines": True}
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_email(sample: str) -> bool:
+    head = sample.lstrip().partition("\n\n" if "\n\n" in sample else "\r\n\r\n")[0].splitlines()
+    names = {line.partition(":")[0].lower() for line in head if _EMAIL_HEADER.match(line)}
+    folded = sum(1 for line in head if _EMAIL_HEADER.match(line) or line[:1] in {" ", "\t"})
+    return folded == len(head) and "from" in names and len(names & {"to", "subject", "date", "message-id"}) >= 2
+
+
+def _is_chat(lines: list[str]) -> bool:
+    speakers = [match.group(1).lower() for line in lines if (match := _SPEAKER_LINE.match(line))]
+    distinct = set(speakers)
+    if len(speakers) < 2 or len(speakers) * 3 < len(lines) or len(distinct) > _MAX_CHAT_SPEAKERS:
+        return False
+    return bool(distinct & _CHAT_ROLES) or (len(distinct) >= 2 and len(speakers) >= 2 * len(distinct))
+
+
+def _is_csv(lines: list[str]) -> bool:
+    rows = lines[:20]
+    if len(rows) < 3 or any(len(row) > 2000 for row in rows):
+        return False
+    return any(_is_table(rows, separator) for separator in ",;\t")
+
+
+def _is_table(rows: list[str], separator: str) -> bool:
+    counts = {re.sub(r'"[^"]*"', "", row).count(separator) for row in rows}
+    if len(counts) != 1 or counts == {0}:
+        return False
+    cells = [cell.strip() for cell in rows[0].split(separator)]
+    prose = sum(1 for row in rows if row.rstrip().endswith((".", "?", "!")))
+    return all(cells) and max(map(len, cells)) <= 40 and len(set(cells)) == len(cells) and not prose
+
+
+def _is_markdown(sample: str) -> bool:
+    if _HEADING.search(sample):
+        return True
+    return bool(_CODE_FENCE.search(sample)) or sum(1 for mark in _MARKDOWN_PATTERNS if mark.search(sample)) >= 2
+
+
+def _is_code(sample: str, lines: list[str]) -> bool:
+    if sample.startswith("#!"):
+        return True
+    if _CODE_FENCE.search(sample):
+        return False
+    if len(list(islice(_CODE_DEFINITION.finditer(sample), 2))) == 2:
+        return True
+    code_lines = sum(1 for line in lines if len(line) <= 500 and _CODE_LINE.match(line))
+    return code_lines >= 3 and code_lines * 2 >= len(lines)

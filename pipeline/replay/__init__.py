@@ -1,1 +1,0 @@
-"""Replay: tables made again from the log, beside those that are served."""

@@ -1,0 +1,1 @@
+"""Process-wide facilities: event loop, locks, logging, metrics, correlation ids."""

@@ -1,0 +1,28 @@
+"""Durable writes to local folders: atomic replacement and fsync."""
+
+import os
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+TEMPORARY_SUFFIX = ".part"
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Replace a file in one step. A killed writer leaves at most a file with `TEMPORARY_SUFFIX`."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=TEMPORARY_SUFFIX, delete=False) as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    Path(file.name).replace(path)
+
+
+def fsync(path: str | Path) -> None:
+    """Force a file, or the names in a folder, to disk. Windows has no such call for folders and writes them itself."""
+    windows = os.name == "nt"
+    if windows and os.path.isdir(path):  # noqa: PTH112 - called with strings too, for every new file
+        return
+    descriptor = os.open(path, os.O_RDWR if windows else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

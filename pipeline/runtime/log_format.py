@@ -1,0 +1,88 @@
+"""Log formats: plain text, or JSON lines; both with the request id."""
+
+import json
+import logging
+import time
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from pipeline.runtime import correlation
+
+Format = Literal["text", "json"]
+ACCESS_LOGGER = logging.getLogger("recollect.access")
+"""Logger with one line per request and per handled record. On in JSON, and in text at level `debug`."""
+
+
+def configure_logging(level: str, log_format: Format) -> None:
+    """Set up logging for the process; call once at its start."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLinesFormatter() if log_format == "json" else TextFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler])
+    for chatty in ("httpx2", "aiokafka", "mcp"):
+        # These log every embedder call, MCP message and rebalance step, which helps no operator.
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    ACCESS_LOGGER.setLevel(logging.INFO if log_format == "json" or level == "debug" else logging.WARNING)
+
+
+def access_log(message: str, **fields: Any) -> None:
+    """Log one step of a request or event. Fields are identifiers and figures, never contents."""
+    ACCESS_LOGGER.info(message, extra={"fields": fields})
+
+
+class TextFormatter(logging.Formatter):
+    """Formatter of plain text: level, logger, message, request id if known."""
+
+    def __init__(self) -> None:
+        super().__init__("%(levelname)s %(name)s: %(message)s")
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, with the traceback below it."""
+        request = _fields(record).get("request_id")
+        text = super().format(record)
+        return text if request is None else f"{text} [{request}]"
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        """Return the traceback without the input that a validation error quotes."""
+        return _redacted_traceback(self, ei)
+
+
+class JsonLinesFormatter(logging.Formatter):
+    """Formatter of JSON lines: time (UTC), level, logger, message, request_id, then the record's fields."""
+
+    @staticmethod
+    def converter(seconds: float | None) -> time.struct_time:
+        """Convert to UTC."""
+        return time.gmtime(seconds)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return one line, whatever the message contains."""
+        line = {
+            "time": f"{self.formatTime(record, '%Y-%m-%dT%H:%M:%S')}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_fields(record),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the name is logging's
+        """Return the traceback without the input that a validation error quotes."""
+        return _redacted_traceback(self, ei)
+
+
+def _fields(record: logging.LogRecord) -> dict[str, Any]:
+    fields: dict[str, Any] = dict(getattr(record, "fields", {}))
+    request = fields.pop("request_id", None) or correlation.current_request_id()
+    return fields if request is None else {"request_id": request, **fields}
+
+
+def _redacted_traceback(formatter: logging.Formatter, ei: Any) -> str:
+    """Format a traceback without the input that a validation error quotes, which may be private."""
+    _, error, trace = ei
+    if isinstance(error, ValidationError):
+        places = "; ".join(".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False))
+        ei = (ValueError, ValueError(f"{error.title}: {places}").with_traceback(trace), trace)
+    return logging.Formatter.formatException(formatter, ei)

@@ -1,0 +1,118 @@
+"""documents.chunked → the chunks table: embed passages, so that a document is found by its meaning too."""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.ports import Blobs, Catalog, ChunkTable, DocumentTable, Embedder
+from pipeline.rows import ChunkRow, DocumentRow, DocumentStatus, Terms
+from pipeline.stage import Record, Stage
+from pipeline.stages.chunk_rows import (
+    ChunkedDocument,
+    build_chunk_rows,
+    delete_chunks,
+    is_current,
+    load_passages,
+    newest_by_document,
+)
+from pipeline.stages.document_failure import mark_failed, reset_for_retry
+from schemas.events import DocumentChunked
+from schemas.topics import DOCUMENTS_CHUNKED
+
+BATCH_SIZE = 128
+PASSAGES_PER_WRITE = 64
+"""Passages after which vectors are written, so that the newest documents of a batch need not wait for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedStage:
+    """Embeds chunks that were split for its `generation`; a replay embeds from the texts instead.
+
+    It writes whole rows, and the index stage leaves them alone: both read the same records, in any order.
+    """
+
+    documents: DocumentTable
+    chunks: ChunkTable
+    blobs: Blobs
+    catalog: Catalog
+    embedder: Embedder
+    count_terms: Callable[[str], Terms]
+    generation: int = 0
+
+    @property
+    def definition(self) -> Stage[DocumentChunked]:
+        """The stage `embed` for a bus."""
+        return Stage(
+            name="embed",
+            source=DOCUMENTS_CHUNKED,
+            handle=self.handle,
+            batch_size=BATCH_SIZE,
+            on_dead_letter=self.on_dead_letter,
+        )
+
+    async def handle(self, records: Sequence[Record[DocumentChunked]]) -> None:
+        """Embed the newest text of each document, newest document first, and mark the documents as done."""
+        batch = [record for record in records if record.event.generation == self.generation]
+        newest = newest_by_document(batch, self.catalog)
+        await reset_for_retry(
+            self.documents, [(r.event.document, r.event.seq) for r in batch if r.redriven], "embedding"
+        )
+        rows = await self._set_status(newest, "indexing")
+        await delete_chunks(
+            self.chunks, {record.event.document for record in batch} - {key for key in rows if rows[key]}
+        )
+        work = [event for key, event in newest.items() if is_current(rows.get(key), event)]
+        for part in _parts(await load_passages(work[::-1], self.blobs)):
+            await self._embed(part)
+        if work:
+            await asyncio.gather(self.documents.wait_until_durable(), self.chunks.wait_until_durable())
+
+    async def on_dead_letter(self, record: Record[DocumentChunked], reason: str) -> None:
+        """Mark the document as failed with the reason."""
+        await mark_failed(self.documents, record.event.document, record.event.seq, reason)
+
+    async def _embed(self, passages: Sequence[ChunkedDocument]) -> None:
+        work = {event.document: event for event, _ in passages}
+        chunks = await build_chunk_rows(passages, self.embedder, self.count_terms)
+
+        def change(key: str, found: list[ChunkRow]) -> Sequence[ChunkRow] | None:
+            return None if found and found[0].seq > work[key].seq else chunks[key]
+
+        await self.chunks.update(list(work), change)
+        rows = await self._set_status(work, "done")
+        # A document may have been deleted or replaced meanwhile, its chunks erased before these were written.
+        await delete_chunks(self.chunks, {key for key in work if not rows.get(key)})
+        await self._delete_replaced_chunks(
+            {k: e for k, e in work.items() if rows.get(k) and not is_current(rows[k], e)}
+        )
+
+    async def _delete_replaced_chunks(self, replaced: Mapping[str, DocumentChunked]) -> None:
+        def change(key: str, found: list[ChunkRow]) -> Sequence[ChunkRow] | None:
+            return [] if found and found[0].seq == replaced[key].seq else None
+
+        if replaced:
+            await self.chunks.update(list(replaced), change)
+
+    async def _set_status(
+        self, events: Mapping[str, DocumentChunked], status: DocumentStatus
+    ) -> dict[str, list[DocumentRow]]:
+        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+            if not is_current(rows, events[key]) or rows[0].status in {status, "failed", "done"}:
+                return None
+            at = max(rows[0].updated_at, events[key].at)
+            return [replace(rows[0], status=status, updated_at=at)]
+
+        return await self.documents.update(list(events), change)
+
+
+def _parts(passages: Sequence[ChunkedDocument]) -> Iterator[list[ChunkedDocument]]:
+    """Documents in groups of about `PASSAGES_PER_WRITE` passages."""
+    part, count = list[ChunkedDocument](), 0
+    for event, spans in passages:
+        part.append((event, spans))
+        count += len(spans)
+        if count >= PASSAGES_PER_WRITE:
+            yield part
+            part, count = [], 0
+    if part:
+        yield part

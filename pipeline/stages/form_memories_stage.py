@@ -1,0 +1,128 @@
+"""documents.extracted → memories.formed: extract `instant` documents at once and defer `dynamic` ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.memory.formation.document_memory_builder import ExtractionJob
+from pipeline.memory.formation.memory_extractor import MemoryExtractor
+from pipeline.memory.scheduling.deferred_extraction_worker import DeferredExtraction, EnqueueDocument
+from pipeline.ports import Blobs, Catalog, DocumentTable, MemoryTable, Publisher
+from pipeline.rows import DocumentRow
+from pipeline.stage import Record, Stage
+from pipeline.stages.document_failure import mark_failed, reset_for_retry
+from schemas.events import DocumentExtracted, MemoriesFormed
+from schemas.topics import DOCUMENTS_EXTRACTED, MEMORIES_FORMED
+
+BATCH_SIZE = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FormMemoriesStage:
+    """Extracts memories; `deferred_extraction.run()` has to run beside the stage."""
+
+    documents: DocumentTable
+    memories: MemoryTable
+    catalog: Catalog
+    blobs: Blobs
+    publisher: Publisher
+    memory_extractor: MemoryExtractor
+    deferred_extraction: DeferredExtraction
+
+    @property
+    def definition(self) -> Stage[DocumentExtracted]:
+        """The stage `form_memories` for a bus."""
+        return Stage(
+            name="form_memories",
+            source=DOCUMENTS_EXTRACTED,
+            handle=self.handle,
+            batch_size=BATCH_SIZE,
+            on_dead_letter=self.on_dead_letter,
+        )
+
+    async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
+        """Extract instant documents, schedule dynamic ones, and clear the memories of `superrag` documents."""
+        newest = {record.event.document: record.event for record in batch if record.event.error is None}
+        again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
+        await reset_for_retry(self.documents, again, "done", extraction_pending=True)
+        events = await self._current_events(list(newest.values()))
+        await self._clear_memories([event for event in events if event.task_type == "superrag"])
+        with_memories = [event for event in events if event.task_type != "superrag"]
+        for event in with_memories:
+            if event.dreaming == "dynamic":
+                self.deferred_extraction.schedule(event.incarnation, event.document, event.seq)
+        jobs = [await self._to_job(event) for event in with_memories if event.dreaming == "instant"]
+        for failure in await self.memory_extractor.extract(jobs):
+            # The row holds the reason. The stage continues, so that no other document waits.
+            self.deferred_extraction.retry_later(
+                failure.job.incarnation, failure.job.document, failure.job.seq, failure.retry_after_seconds
+            )
+
+    async def on_dead_letter(self, record: Record[DocumentExtracted], reason: str) -> None:
+        """Mark the document as failed, without memories, with the reason."""
+        await mark_failed(self.documents, record.event.document, record.event.seq, reason, extraction_pending=False)
+
+    async def _current_events(self, events: Sequence[DocumentExtracted]) -> list[DocumentExtracted]:
+        rows = await self.documents.get([event.document for event in events])
+        return [
+            event
+            for event in events
+            if self.catalog.namespace_of(event.incarnation) is not None
+            and not event.memories_included
+            and (found := rows.get(event.document))
+            and found[0].searchable_seq <= event.seq
+        ]
+
+    async def _to_job(self, event: DocumentExtracted) -> ExtractionJob:
+        return ExtractionJob(
+            incarnation=event.incarnation,
+            document=event.document,
+            seq=event.seq,
+            at=event.at,
+            text=await self.blobs.load_text(event.text),
+            date=event.date,
+            group=event.group,
+            supporting_context=event.supporting_context,
+            type=event.type,
+        )
+
+    async def _clear_memories(self, events: Sequence[DocumentExtracted]) -> None:
+        """Clear memories of documents that became `superrag` after having some."""
+        if not events:
+            return
+        rows = await self.memories.find_by_documents([event.document for event in events])
+        documents_with_memories = {source for row in rows for source in row.sources}
+        cleared = [event for event in events if event.document in documents_with_memories]
+        await self.publisher.publish(
+            MEMORIES_FORMED,
+            [
+                (
+                    event.incarnation,
+                    MemoriesFormed(**event.model_dump(include={"incarnation", "document", "seq", "at"}), memories=()),
+                )
+                for event in cleared
+            ],
+        )
+
+
+def document_enqueuer(publisher: Publisher, blobs: Blobs) -> EnqueueDocument:
+    """Build the hook of deferred extraction: it publishes a document as extracted just now and `instant`."""
+
+    async def enqueue(row: DocumentRow) -> None:
+        event = DocumentExtracted(
+            incarnation=row.incarnation,
+            document=row.key,
+            id=row.id,
+            seq=row.searchable_seq,
+            at=row.updated_at,
+            text=await blobs.store_text(row.text or ""),
+            type=row.type,
+            title=row.title,
+            date=row.date,
+            group=row.group_metadata,
+            supporting_context=row.supporting_context,
+            task_type=row.task_type,
+            dreaming="instant",
+        )
+        await publisher.publish(DOCUMENTS_EXTRACTED, [(f"{row.incarnation}/{row.key}", event)])
+
+    return enqueue

@@ -1,0 +1,131 @@
+"""Pure projection of a document's submissions onto its row, for the stage `extract`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pipeline.projection import apply_submission, is_repetition, touches_content
+from pipeline.rows import DocumentRow
+from pipeline.stage import Record
+from schemas.events import DocumentSubmitted
+
+Submission = Record[DocumentSubmitted]
+SubmissionHistory = list[Submission]
+"""The submissions of one document in a batch, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedSubmission:
+    """The canonical text of a document after one submission."""
+
+    record: Submission
+    text: str
+    type: str
+    title: str | None
+    summary: str | None
+    url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedSubmission:
+    """A submission without usable text: the reason to show, and its type and URL if known."""
+
+    record: Submission
+    reason: str
+    type: str | None = None
+    url: str | None = None
+
+
+def apply_submissions(row: DocumentRow | None, history: SubmissionHistory) -> DocumentRow | None:
+    """The row after these submissions, as their publisher saw it."""
+    for record in history:
+        row = apply_submission(row, record.event, record.offset)
+    return row
+
+
+def begin_processing(row: DocumentRow | None, history: SubmissionHistory) -> DocumentRow | None:
+    """The row after these submissions, with status `extracting` if the newest one is among them."""
+    row = apply_submissions(row, history)
+    if row is None:
+        return None
+    if row.status == "queued" and any(record.offset == row.content_seq for record in history):
+        row = replace(row, status="extracting")
+    return row
+
+
+def with_text(row: DocumentRow, resolved: ResolvedSubmission) -> DocumentRow:
+    """The row with a resolved text."""
+    return replace(
+        row,
+        text=resolved.text,
+        text_seq=resolved.record.offset,
+        type=resolved.type,
+        title=resolved.title,
+        summary=resolved.summary,
+        url=resolved.url,
+    )
+
+
+def apply_outcomes(row: DocumentRow, outcomes: Sequence[ResolvedSubmission | FailedSubmission]) -> DocumentRow:
+    """The row after these outcomes; its status follows only the newest submission of content."""
+    for outcome in outcomes:
+        newest = row.content_seq == outcome.record.offset
+        if isinstance(outcome, FailedSubmission):
+            if newest:
+                row = _apply_failure(row, outcome)
+        elif row.text_seq < outcome.record.offset:
+            row = with_text(row, outcome)
+            if newest:
+                row = replace(row, status="chunking", error=None)
+    return row
+
+
+def _apply_failure(row: DocumentRow, failure: FailedSubmission) -> DocumentRow:
+    """Keep the previous text, if any, and its pending memories."""
+    row = replace(row, status="failed", error=failure.reason)
+    if row.text is not None:
+        return row
+    return replace(row, extraction_pending=False, type=failure.type or row.type, url=failure.url or row.url)
+
+
+def texts_to_publish(
+    row: DocumentRow, outcomes: Sequence[ResolvedSubmission | FailedSubmission]
+) -> list[tuple[Submission, DocumentRow]]:
+    """Texts for the next stages: new ones, and the text kept when a later submission failed.
+
+    The next stages may have dropped that one as outdated before the failure was known.
+    """
+    texts = [(one.record, with_text(row, one)) for one in outcomes if isinstance(one, ResolvedSubmission)]
+    if row.status == "failed" and row.text is not None and isinstance(outcomes[-1], FailedSubmission):
+        known = {record.offset for record, _ in texts}
+        return texts if row.text_seq in known else [*texts, (outcomes[-1].record, row)]
+    return texts
+
+
+def _last_deletion_offset(history: SubmissionHistory) -> int:
+    return max((record.offset for record in history if record.event.operation == "delete"), default=-1)
+
+
+def is_erased(row: DocumentRow | None, history: SubmissionHistory) -> bool:
+    """Return whether the document was deleted and not written again; newer text begins a new document."""
+    deleted = _last_deletion_offset(history)
+    return deleted >= 0 and (row is None or row.text is None or row.text_seq <= deleted)
+
+
+def pending_submissions(
+    histories: Mapping[str, SubmissionHistory], rows: Mapping[str, DocumentRow]
+) -> dict[str, SubmissionHistory]:
+    """Unprocessed submissions by document."""
+    pending = {key: [record for record in histories[key] if _is_pending(row, record)] for key, row in rows.items()}
+    return {key: history for key, history in pending.items() if history}
+
+
+def _is_pending(row: DocumentRow, record: Submission) -> bool:
+    """Return whether this submission's text is not stored yet.
+
+    The projection found that a submission newer than `content_seq` changes nothing.
+    """
+    if not row.text_seq < record.offset <= row.content_seq or record.event.operation == "delete":
+        return False
+    if is_repetition(row, record.offset):
+        return False
+    return touches_content(record.event) or record.offset == row.content_seq

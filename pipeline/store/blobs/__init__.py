@@ -1,0 +1,1 @@
+"""Content-addressed blobs in a folder or an object store."""

@@ -1,0 +1,127 @@
+"""Blob store: content addressed by SHA-256, durable before anything refers to it."""
+
+import asyncio
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from time import time
+
+from pipeline.errors import RejectedError
+from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_atomically
+from schemas.events import BlobRef, Content
+from schemas.limits import MAX_INLINE_BYTES
+
+_SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
+_STRAY_FILE_SECONDS = 3600
+
+
+class ContentAddressedBlobs(ABC):
+    """`ports.Blobs`, except for where the bytes are kept."""
+
+    @abstractmethod
+    async def put(self, data: bytes, media_type: str) -> BlobRef:
+        """Store the bytes; durable on return."""
+
+    @abstractmethod
+    async def get(self, ref: BlobRef) -> bytes:
+        """Read the bytes; RejectedError if they are missing or their hash differs."""
+
+    async def store_text(self, text: str) -> Content:
+        """Keep a text inline, or as a claim check above MAX_INLINE_BYTES of UTF-8."""
+        data = text.encode()
+        if len(data) <= MAX_INLINE_BYTES:
+            return Content(text=text)
+        return Content(blob=await self.put(data, BlobRef.model_fields["media_type"].default))
+
+    async def load_text(self, content: Content) -> str:
+        """Load a text, inline or not; RejectedError if its blob is missing, changed or not UTF-8."""
+        if content.text is not None:
+            return content.text
+        if content.blob is None:
+            raise RejectedError("The content has neither text nor blob.")
+        data = await self.get(content.blob)
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise RejectedError(f"Blob {content.blob.sha256} is not UTF-8 text: {error}") from error
+
+
+class FolderBlobs(ContentAddressedBlobs):
+    """Files named `ab/cdef…` after their SHA-256; equal bytes are stored once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def put(self, data: bytes, media_type: str) -> BlobRef:
+        """Store the bytes; durable on return. OSError if the folder cannot be written."""
+        return await asyncio.to_thread(self._put, data, media_type)
+
+    async def get(self, ref: BlobRef) -> bytes:
+        """Read the bytes; RejectedError if they are missing or their hash differs."""
+        return await asyncio.to_thread(self._get, ref)
+
+    async def delete_stray_files(self) -> int:
+        """Delete unfinished files of dead writers, older than an hour; returns their number."""
+        return await asyncio.to_thread(self._delete_stray_files)
+
+    def _put(self, data: bytes, media_type: str) -> BlobRef:
+        digest = sha256(data).hexdigest()
+        path = self._folder / blob_path(digest)
+        if not (path.exists() and path.read_bytes() == data):
+            self._write(path, data)
+        # Needed even if the file existed: its writer may have died before this step.
+        fsync(path.parent)
+        return BlobRef(sha256=digest, size=len(data), media_type=media_type)
+
+    def _write(self, path: Path, data: bytes) -> None:
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            fsync(self._folder)
+            fsync(self._folder.parent)
+        write_atomically(path, data)
+
+    def _get(self, ref: BlobRef) -> bytes:
+        path = self._folder / blob_path(ref.sha256)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError as error:
+            raise RejectedError(f"blob {ref.sha256} is missing from {self._folder}") from error
+        if sha256(data).hexdigest() != ref.sha256:
+            raise RejectedError(f"blob {path} has changed on disk: its SHA-256 is no longer its name")
+        return data
+
+    def _delete_stray_files(self) -> int:
+        before = time() - _STRAY_FILE_SECONDS
+        stray = [path for path in self._folder.glob(f"*/*{TEMPORARY_SUFFIX}") if _is_older(path, before)]
+        for path in stray:
+            path.unlink(missing_ok=True)
+        return len(stray)
+
+
+def blob_path(digest: str) -> str:
+    """Path of a blob below its store; RejectedError if `digest` is not a SHA-256."""
+    if not _SHA256_PATTERN.fullmatch(digest):
+        raise RejectedError(f"{digest!r} is not a SHA-256 in lower-case hex, so it cannot name a blob.")
+    return f"{digest[:2]}/{digest[2:]}"
+
+
+async def open_blobs(uri: str, storage: Mapping[str, str] | None = None) -> ContentAddressedBlobs:
+    """Open blobs in a folder, or at an object store (s3://, gs://, az://) with its options."""
+    if "://" in uri:
+        # A process with its blobs in a folder does not load an object store's client.
+        from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs  # noqa: PLC0415 - see above
+        from pipeline.store.blobs.object_store_client import open_object_store  # noqa: PLC0415 - see above
+
+        return ObjectStoreBlobs(open_object_store(uri, storage), uri)
+    blobs = FolderBlobs(Path(uri))
+    await blobs.delete_stray_files()
+    return blobs
+
+
+def _is_older(path: Path, limit: float) -> bool:
+    try:
+        return path.stat().st_mtime < limit
+    except FileNotFoundError:
+        return False  # deleted or completed by another process since it was listed

@@ -1,0 +1,45 @@
+"""Blobs at an object store: s3://, gs:// or az://."""
+
+from hashlib import sha256
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import ObjectStore
+
+from pipeline.errors import OutageError, RejectedError
+from pipeline.store.blobs.blob_store import ContentAddressedBlobs, blob_path
+from pipeline.store.blobs.object_store_client import error_summary
+from schemas.events import BlobRef
+
+
+class ObjectStoreBlobs(ContentAddressedBlobs):
+    """Objects named like the files of `FolderBlobs`. Writes are atomic, so nothing needs sweeping.
+
+    Equal bytes are written again each time: that repairs damaged objects, and checking first costs as much.
+    """
+
+    def __init__(self, store: ObjectStore, uri: str) -> None:
+        self._store = store
+        self._uri = uri
+
+    async def put(self, data: bytes, media_type: str) -> BlobRef:
+        """Store the bytes; durable on return. OutageError if the object store cannot be written."""
+        ref = BlobRef(sha256=sha256(data).hexdigest(), size=len(data), media_type=media_type)
+        try:
+            await obstore.put_async(self._store, blob_path(ref.sha256), data)
+        except BaseError as error:
+            raise OutageError(f"A blob could not be written to {self._uri}: {error_summary(error)}") from error
+        return ref
+
+    async def get(self, ref: BlobRef) -> bytes:
+        """Read the bytes; RejectedError if missing or changed, OutageError if the store is unreachable."""
+        name = blob_path(ref.sha256)
+        try:
+            data = bytes(await (await obstore.get_async(self._store, name)).bytes_async())
+        except FileNotFoundError as error:
+            raise RejectedError(f"blob {ref.sha256} is missing from {self._uri}") from error
+        except BaseError as error:
+            raise OutageError(f"A blob could not be read from {self._uri}: {error_summary(error)}") from error
+        if sha256(data).hexdigest() != ref.sha256:
+            raise RejectedError(f"blob {self._uri}/{name} has changed: its SHA-256 is no longer its name")
+        return data

@@ -1,0 +1,1 @@
+"""Generations of tables and the pointer to the active one."""

@@ -1,0 +1,1 @@
+"""LanceDB access: codecs, compaction, secondary indexes, sharded reads."""

@@ -1,0 +1,56 @@
+"""Open LanceDB tables by name, and read what compaction needs to know of them."""
+
+import numpy as np
+import pyarrow as pa
+from lancedb import AsyncConnection, AsyncTable
+
+ROW_ID_COLUMN = "_rowid"
+"""LanceDB's row address: valid until the row is changed or merged into another fragment."""
+
+
+async def open_if_exists(connection: AsyncConnection, name: str) -> AsyncTable | None:
+    """Open the table of this name; None if it does not exist."""
+    try:
+        return await connection.open_table(name)
+    except ValueError as error:
+        if "was not found" not in str(error):
+            raise
+        return None
+
+
+async def open_or_create(connection: AsyncConnection, name: str, schema: pa.Schema) -> AsyncTable:
+    """Open or create a table. (LanceDB's `exist_ok` refuses every schema with a JSON column.)
+
+    Columns that an existing table lacks are added, empty.
+    """
+    table = await open_if_exists(connection, name)
+    if table is None:
+        return await connection.create_table(name, schema=schema)
+    existing_columns = (await table.schema()).names
+    if missing := [field for field in schema if field.name not in existing_columns]:
+        await table.add_columns(pa.schema(missing))
+    return table
+
+
+async def delete_and_count(table: AsyncTable, where: str) -> int:
+    """Delete rows of a table that has no other writer, and return their number."""
+    before = await table.count_rows()
+    await table.delete(where)
+    return before - await table.count_rows()
+
+
+async def newest_rows(table: AsyncTable, count: int, *, with_row_ids: bool = False) -> pa.Table:
+    """Read the last `count` rows of a table: those added or rewritten last.
+
+    `with_row_ids` adds the column `ROW_ID_COLUMN`.
+    """
+    end = await table.count_rows()
+    query = table.take_offsets(list(range(max(0, end - count), end)))
+    return await (query.with_row_id() if with_row_ids else query).to_arrow()
+
+
+def fragment_sizes(row_ids: pa.ChunkedArray) -> list[int]:
+    """Count the rows of each fragment, oldest first, from the row ids of a table."""
+    _, counts = np.unique(row_ids.to_numpy() >> np.uint64(32), return_counts=True)
+    sizes: list[int] = counts.tolist()
+    return sizes

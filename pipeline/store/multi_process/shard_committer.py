@@ -1,0 +1,288 @@
+"""Shard committer: changes one shard of a shared table in batches, and follows other processes.
+
+Updates that arrive while a batch waits for the lock join it: one read and one commit for all.
+"""
+
+import asyncio
+import logging
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
+
+from pipeline.errors import OutageError, RetryableError
+from pipeline.ports import Lease, Locks
+from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
+from pipeline.store.lancedb.row_codec import RowCodec, in_condition
+from pipeline.store.lancedb.sharded_table import are_same_rows
+from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
+
+Row = TypeVar("Row")
+Row_contra = TypeVar("Row_contra", contravariant=True)
+RowChange = Callable[[str, list[Row]], Sequence[Row] | None]
+
+_RETRY_PAUSES = (0.05, 0.2, 1.0)
+_MIN_MERGE_FRAGMENTS = 16
+_BUSY_MERGE_FRAGMENTS = 64
+_BUSY_SECONDS = 2.0
+_MAINTENANCE_REST_FACTOR = 10
+"""Maintenance may take one part in this many of the time."""
+_TOMBSTONE_RETENTION_SECONDS = 3600.0
+_SHORT_LIVED_RETENTION_SECONDS = 24 * 3600.0
+_MAX_FOLLOW_GAP_SECONDS = 1800.0
+_MAX_INCARNATIONS_IN_FILTER = 500
+"""Maximum number of incarnations in one condition; to count more, all rows are counted."""
+
+_log = logging.getLogger(__name__)
+
+
+class StaleFollowerError(Exception):
+    """The process was cut off for so long that it may have missed deletions."""
+
+
+class ChangeListener(Protocol[Row_contra]):
+    """Receiver of changes, in the order in which they were made."""
+
+    def on_local_change(
+        self, before: Mapping[str, Sequence[Row_contra]], after: Mapping[str, Sequence[Row_contra]]
+    ) -> None:
+        """Handle a change by this process."""
+        ...
+
+    def on_remote_change(self, counts: Mapping[str, int], changes: Mapping[str, Sequence[Row_contra]]) -> None:
+        """Handle changes by others (and perhaps this process), and new row counts by incarnation."""
+        ...
+
+    def subscribed_incarnations(self, incarnations: Collection[str]) -> list[str]:
+        """Return the incarnations whose rows a listener wants."""
+        ...
+
+
+@dataclass(eq=False, slots=True)
+class _UpdateRequest(Generic[Row]):
+    entity_keys: Sequence[str]
+    change: RowChange[Row]
+    done: asyncio.Future[dict[str, list[Row]]]
+    after: dict[str, list[Row]] = field(default_factory=dict)
+
+    def succeed(self) -> None:
+        if not self.done.done():
+            self.done.set_result(self.after)
+
+    def fail(self, error: BaseException) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class ShardCommitter(Generic[Row]):
+    """One shard of a shared table as this process sees it."""
+
+    def __init__(
+        self,
+        name: str,
+        lance_table: SharedLanceTable[Row],
+        codec: RowCodec[Row],
+        locks: Locks,
+        listener: ChangeListener[Row],
+    ) -> None:
+        self.name = name
+        self._lance_table = lance_table
+        self._codec = codec
+        self._locks = locks
+        self._listener = listener
+        self.health_issue: str | None = None
+        """Why the last write failed; None if it succeeded."""
+        self._seen_version = -1
+        self._seen_at = time.monotonic()
+        self._committed_at = 0.0
+        self._maintained_at = 0.0
+        self._maintenance_seconds = 0.0
+        self._checked_version = 0
+        self._retention_seconds = _SHORT_LIVED_RETENTION_SECONDS if codec.short_lived else _TOMBSTONE_RETENTION_SECONDS
+        self._version_history: deque[tuple[float, int]] = deque([(self._seen_at, 0)])
+        self._queue: list[_UpdateRequest[Row]] = []
+        self._commit_task: asyncio.Task[None] | None = None
+        self._order_lock = asyncio.Lock()
+        """Orders commits and refreshes, so that listeners see changes in their order."""
+
+    async def update(self, entity_keys: Sequence[str], change: RowChange[Row]) -> dict[str, list[Row]]:
+        """Read, modify and write keys of this shard; OutageError if it cannot be written."""
+        request = _UpdateRequest(entity_keys, change, asyncio.get_running_loop().create_future())
+        self._queue.append(request)
+        if self._commit_task is None or self._commit_task.done():
+            self._commit_task = asyncio.create_task(self._commit_loop())
+        return await request.done
+
+    async def wait_until_idle(self) -> None:
+        """Wait until no update is in progress."""
+        while self._commit_task is not None and not self._commit_task.done():
+            await asyncio.wait([self._commit_task])
+
+    async def refresh(self) -> None:
+        """Catch up with changes by other processes."""
+        async with self._order_lock:
+            version = await self._lance_table.version()
+            now = time.monotonic()
+            if version != self._seen_version:
+                if now - self._seen_at > _MAX_FOLLOW_GAP_SECONDS:
+                    raise StaleFollowerError(
+                        f"Shard {self.name} could not be followed for {now - self._seen_at:.0f} s, and what "
+                        "was deleted meanwhile may still be in memory. Start this process again."
+                    )
+                await (self._load_counts() if self._seen_version < 0 else self._catch_up())
+                self._seen_version = version
+            self._seen_at = now
+
+    async def maintain(self) -> None:
+        """Merge fragments, update indices, drop old versions and old tombstones now."""
+        await self._maintain(0)
+
+    async def maintain_if_due(self) -> None:
+        """Maintain if enough fragments wait, and the last maintenance was long enough ago."""
+        now = time.monotonic()
+        self._record_version(now)
+        if (
+            now < self._maintained_at + _MAINTENANCE_REST_FACTOR * self._maintenance_seconds
+            or self._seen_version - self._checked_version < _MIN_MERGE_FRAGMENTS
+        ):
+            return
+        busy = now - self._committed_at < _BUSY_SECONDS
+        least = _BUSY_MERGE_FRAGMENTS if busy else _MIN_MERGE_FRAGMENTS
+        if await self._lance_table.small_fragment_count() >= least:
+            await self._maintain(least)
+        elif not busy:
+            self._checked_version = self._seen_version
+
+    async def _maintain(self, min_fragments: int) -> None:
+        async with self._locks.acquire(self.name):
+            if min_fragments and await self._lance_table.small_fragment_count() < min_fragments:
+                return  # another process was quicker
+            started = time.monotonic()
+            version = await self._lance_table.version()
+            after = await run_to_completion(self._lance_table.maintain(self._purgeable_version(started)))
+            if version == self._seen_version:
+                self._seen_version = after
+            self._checked_version = after
+            self._maintained_at = time.monotonic()
+            self._maintenance_seconds = self._maintained_at - started
+
+    def _record_version(self, now: float) -> None:
+        if now - self._version_history[-1][0] > self._retention_seconds / 8:
+            self._version_history.append((now, self._seen_version))
+
+    def _purgeable_version(self, now: float) -> int:
+        """Newest version that no process can lag behind any more; 0 if none."""
+        while len(self._version_history) > 1 and self._version_history[1][0] <= now - self._retention_seconds:
+            self._version_history.popleft()
+        at, version = self._version_history[0]
+        return version if at <= now - self._retention_seconds else 0
+
+    async def _load_counts(self) -> None:
+        self._listener.on_remote_change(await self._count_rows(None), {})
+
+    async def _catch_up(self) -> None:
+        changes = await self._lance_table.changes_since(self._seen_version)
+        if not changes.num_rows:
+            return
+        incarnations: list[str] = changes.column("incarnation").unique().to_pylist()
+        subscribed = self._listener.subscribed_incarnations(incarnations)
+        live = await self._lance_table.rows_changed_since(self._seen_version, subscribed) if subscribed else {}
+        heard = frozenset(subscribed)
+        pairs = zip(
+            *(changes.column(name).to_pylist() for name in (self._codec.entity_key_column, "incarnation")),
+            strict=True,
+        )
+        rows_by_key = {key: live.get(key, []) for key, incarnation in pairs if incarnation in heard}
+        self._listener.on_remote_change(await self._count_rows(incarnations), rows_by_key | live)
+
+    async def _count_rows(self, incarnations: Sequence[str] | None) -> dict[str, int]:
+        incarnation_filter = (
+            []
+            if incarnations is None or len(incarnations) > _MAX_INCARNATIONS_IN_FILTER
+            else [in_condition("incarnation", incarnations)]
+        )
+        where = " AND ".join([*incarnation_filter, self._codec.counted_filter or "true"])
+        found = (await self._lance_table.scan(where, ["incarnation"])).column(0).value_counts().to_pylist()
+        return dict.fromkeys(incarnations or (), 0) | {entry["values"]: entry["counts"] for entry in found}
+
+    async def _commit_loop(self) -> None:
+        batch: list[_UpdateRequest[Row]] = []
+        try:
+            while self._queue:
+                await self._commit_batch_with_retry(batch)
+                batch.clear()
+        finally:  # on cancellation or an unexpected error, no request may wait for ever
+            ended = sys.exception()
+            stopped = OutageError(f"Shard {self.name} was not written: this process is ending.")
+            for request in [*batch, *self._queue]:
+                request.fail(ended if isinstance(ended, Exception) else stopped)
+            self._queue.clear()
+
+    async def _commit_batch_with_retry(self, batch: list[_UpdateRequest[Row]]) -> None:
+        for pause in (*_RETRY_PAUSES, None):
+            try:
+                await self._commit_batch(batch)
+            except (*STORAGE_ERRORS, RetryableError) as error:
+                self.health_issue = f"shard {self.name} cannot be written ({type(error).__name__})"
+                if pause is None:
+                    for request in batch:
+                        request.fail(OutageError(f"Shard {self.name} could not be written: {error}"))
+                    return
+                _log.warning("Shard %s could not be written, next try in %.2f s: %s", self.name, pause, error)
+                await asyncio.sleep(pause)
+            else:
+                self.health_issue = None
+                return
+
+    async def _commit_batch(self, batch: list[_UpdateRequest[Row]]) -> None:
+        # The order lock is taken last, so that others are followed while this waits for the shard's lock.
+        async with self._locks.acquire(self.name) as lease, self._order_lock:
+            batch += self._queue
+            self._queue.clear()
+            requests = [request for request in batch if not request.done.done()]
+            version = await self._lance_table.version()
+            before = await self._lance_table.get_rows({key for request in requests for key in request.entity_keys})
+            after: dict[str, Sequence[Row]] = dict(before)
+            for request in requests:
+                await self._apply_request(request, after)
+            changed = {key: rows for key, rows in after.items() if rows is not before.get(key)}
+            if changed:
+                await self._commit(changed, before, version, lease)
+            for request in requests:
+                request.succeed()
+
+    async def _apply_request(self, request: _UpdateRequest[Row], after: dict[str, Sequence[Row]]) -> None:
+        # In a task of its own, so that an error of one change does not reach the others in the batch.
+        change = asyncio.ensure_future(self._compute_changes(request, after))
+        await asyncio.wait([change])
+        if (error := change.exception()) is not None:
+            request.fail(error)
+            return
+        after.update(change.result())
+        request.after = {key: list(after.get(key, ())) for key in request.entity_keys}
+
+    async def _compute_changes(
+        self, request: _UpdateRequest[Row], before: Mapping[str, Sequence[Row]]
+    ) -> dict[str, Sequence[Row]]:
+        changed: dict[str, Sequence[Row]] = {}
+        for key in request.entity_keys:
+            old = before.get(key, ())
+            new = request.change(key, list(old))
+            if new is not None and not are_same_rows(old, new):
+                changed[key] = list({self._codec.id_of(row): row for row in new}.values())
+        return changed
+
+    async def _commit(
+        self,
+        changed: Mapping[str, Sequence[Row]],
+        before: Mapping[str, Sequence[Row]],
+        version: int,
+        lease: Lease,
+    ) -> None:
+        after = await run_to_completion(self._lance_table.commit(changed, before, version, lease))
+        if version == self._seen_version:
+            self._seen_version = after
+        self._committed_at = time.monotonic()
+        self._listener.on_local_change(before, changed)

@@ -1,0 +1,173 @@
+"""LanceDB table that several processes change, one commit at a time, under a lock.
+
+Every commit is one merge of rows by id, stamped as `version_stamped_table` describes.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from lancedb import AsyncConnection
+
+from pipeline.errors import LockLostError
+from pipeline.ports import Lease
+from pipeline.store.lancedb.lance_table import release_unused_memory
+from pipeline.store.lancedb.row_codec import RowCodec, in_condition
+from pipeline.store.lancedb.table_access import open_or_create
+from pipeline.store.lancedb.table_directory import TableDirectory
+from pipeline.store.multi_process.version_stamped_table import (
+    VersionStampedTable,
+    schema,
+    with_version_columns,
+)
+
+Row = TypeVar("Row")
+
+_VERSION_RETENTION = timedelta(minutes=10)
+_BUSY_VERSION_RETENTION = timedelta(minutes=2)
+_BUSY_VERSIONS = 600
+"""Above this many versions a folder keeps fewer: looking for the newest lists them all.
+
+No read takes minutes.
+"""
+
+
+class SharedLanceTable(VersionStampedTable[Row]):
+    """LanceDB table shared by processes. Callers of methods that change it hold its lock."""
+
+    @classmethod
+    async def open(
+        cls, connection: AsyncConnection, folder: Path | None, name: str, codec: RowCodec[Row]
+    ) -> "SharedLanceTable[Row]":
+        """Open or create, under a lock. `folder` is the database's local folder, None at an object store."""
+        table = await open_or_create(connection, name, schema(codec))
+        disk = None if folder is None else await asyncio.to_thread(TableDirectory, folder / f"{name}.lance")
+        if disk is not None:
+            await asyncio.to_thread(disk.delete_stray_files)
+        base = cls(table, codec, disk)
+        await base.open_secondary_index(connection, folder, name)
+        return base
+
+    @property
+    def _has_json_column(self) -> bool:
+        return any(field.type == pa.json_() for field in self._codec.schema)
+
+    async def version(self) -> int:
+        """Return the version that the next read sees, or an older one."""
+        return int(await self._table.version())
+
+    async def changes_since(self, since: int) -> pa.Table:
+        """Read key and incarnation of every row written or deleted after a version."""
+        return await self._query_with_deleted(
+            f"row_version > {since}", [self._codec.entity_key_column, "incarnation"]
+        ).to_arrow()
+
+    async def rows_changed_since(self, since: int, incarnations: Collection[str] | None) -> dict[str, list[Row]]:
+        """Read the keys with a row written after a version, in these incarnations (None: all)."""
+        where = f"row_version > {since}" + (
+            "" if incarnations is None else f" AND {in_condition('incarnation', incarnations)}"
+        )
+        return self._codec.group_by_entity_key(await self.decode_rows(await self.scan(where)))
+
+    async def commit(
+        self,
+        changed: Mapping[str, Sequence[Row]],
+        before: Mapping[str, Sequence[Row]],
+        version: int,
+        lease: Lease,
+    ) -> int:
+        """Replace the rows of these keys, each key atomically; returns the new version.
+
+        `before`: their rows at `version`, the newest one. LockLostError if another process wrote meanwhile;
+        nothing of theirs was overwritten.
+        """
+        await self._add_to_index(changed, before)
+        for part in self._commit_batches(changed):
+            rows = self._deduplicate(part)
+            kept = {self._codec.id_of(row) for row in rows}
+            deleted = [row for key in part for row in before.get(key, ()) if self._codec.id_of(row) not in kept]
+            data = await asyncio.to_thread(self._encode_changes, rows, deleted, version + 1)
+            lease.ensure_valid()
+            version = await self._upsert(data, version + 1)
+        await self._fsync()
+        await self._remove_from_index({key: before.get(key, ()) for key, rows in changed.items() if not rows})
+        return version
+
+    async def small_fragment_count(self) -> int:
+        """Number of fragments that wait to be merged."""
+        stats: Any = await self._table.stats()  # a dictionary, whatever its annotation says
+        return int(stats["fragment_stats"]["num_small_fragments"])
+
+    async def maintain(self, purge_through_version: int) -> int:
+        """Merge fragments, update indices, drop old versions and old tombstones; returns the version.
+
+        `purge_through_version`: newest version of a tombstone that may go; 0: none.
+        """
+        if purge_through_version:
+            purgeable = "true" if self._codec.short_lived else "deleted"
+            await self._table.delete(f"{purgeable} AND row_version <= {purge_through_version}")
+        await self._table.optimize(cleanup_older_than=await self._version_retention())
+        await self._create_indexes()
+        if self._secondary_index is not None:
+            await self._secondary_index.maintain(await self._version_retention())
+        await asyncio.to_thread(release_unused_memory)
+        await self._fsync()
+        return await self.version()
+
+    async def _version_retention(self) -> timedelta:
+        return await self._retention(_VERSION_RETENTION, _BUSY_VERSION_RETENTION, _BUSY_VERSIONS)
+
+    async def _upsert(self, data: pa.Table, row_version: int) -> int:
+        # The condition keeps a holder that lost its lock unknowingly from overwriting newer rows.
+        merge = (
+            self._table.merge_insert(self._codec.id_column)
+            .when_matched_update_all(where=f"target.row_version < {row_version}")
+            .when_not_matched_insert_all()
+        )
+        # LanceDB 0.40 panics when it merges JSON on a condition with the help of an index.
+        merged = await merge.use_index(not self._has_json_column).execute(data)
+        if merged.version != row_version:
+            # Followers that saw the version in between would miss these rows.
+            ids = data.column(self._codec.id_column).to_pylist()
+            await self._table.update(
+                {"row_version": merged.version + 1},
+                where=f"row_version = {row_version} AND {in_condition(self._codec.id_column, ids)}",
+            )
+        if merged.version != row_version or merged.num_inserted_rows + merged.num_updated_rows != data.num_rows:
+            raise LockLostError(
+                f"Table {self._codec.table} was changed by another process while this one held its lock."
+            )
+        return row_version
+
+    def _encode_changes(self, rows: Sequence[Row], deleted: Sequence[Row], row_version: int) -> pa.Table:
+        tables = [with_version_columns(self._codec.encode(rows), row_version, deleted=False)] if rows else []
+        if deleted:
+            tables.append(
+                with_version_columns(self._blank_columns(self._codec.encode(deleted)), row_version, deleted=True)
+            )
+        return pa.concat_tables(tables)
+
+    def _blank_columns(self, rows: pa.Table) -> pa.Table:
+        kept_columns = {self._codec.id_column, self._codec.entity_key_column, "incarnation"}
+        columns = [
+            rows.column(field.name) if field.name in kept_columns else _empty_array(field, rows.num_rows)
+            for field in rows.schema
+        ]
+        return pa.table(columns, schema=rows.schema)
+
+
+def _empty_array(field: pa.Field, row_count: int) -> pa.Array:
+    """A column without content: null where allowed, else zero."""
+    kind = field.type
+    if field.nullable:
+        return pa.nulls(row_count, kind)
+    if pa.types.is_fixed_size_list(kind):
+        flat = pa.array(np.zeros(row_count * kind.list_size, kind.value_type.to_pandas_dtype()))
+        return pa.FixedSizeListArray.from_arrays(flat, kind.list_size)
+    if pa.types.is_list(kind):
+        return pa.array([[]] * row_count, kind)
+    return pa.array(["" if pa.types.is_string(kind) else 0] * row_count).cast(kind)

@@ -1,0 +1,250 @@
+"""Table shared by several processes: rows change under the lock of their shard and are read fresh.
+
+When `update` returns, its changes are on disk and visible to every process. Listeners hear of remote changes a
+moment later, or when `refresh` is awaited. Readers also see changes that are in the log and whose owner has
+not written them yet (`show_logged_changes`).
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from pipeline.errors import RetryableError
+from pipeline.ports import Locks
+from pipeline.runtime.timed_wait import is_set_within
+from pipeline.store.lancedb.lance_table import STORAGE_ERRORS
+from pipeline.store.lancedb.memtable import PendingChange
+from pipeline.store.lancedb.row_codec import RowCodec, in_condition
+from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.multi_process.row_overlay import LoggedChange, RowOverlay, fold_changes
+from pipeline.store.multi_process.shard_committer import RowChange, ShardCommitter
+from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
+
+Row = TypeVar("Row")
+
+_MAX_CACHED_SHARDS = 100_000
+_KEYS_PER_DELETE = 512
+_MAINTENANCE_INTERVAL_SECONDS = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SharingOptions:
+    """Locks and intervals of sharing; a process maintains one table at a time (`maintenance_lock`)."""
+
+    locks: Locks
+    poll_seconds: float
+    maintenance_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class SharedTable(ShardedTable[Row]):
+    """`pipeline.ports.EntityTable` for several processes. `run` follows the others and does maintenance."""
+
+    def __init__(
+        self,
+        codec: RowCodec[Row],
+        lance_tables: Sequence[SharedLanceTable[Row]],
+        sharing: SharingOptions,
+    ) -> None:
+        super().__init__(codec, lance_tables, {})
+        self._sharing = sharing
+        self._shard_by_entity_key: OrderedDict[str, int] = OrderedDict()
+        self._stopped = asyncio.Event()
+        self._overlay = RowOverlay(codec)
+        self._committers = [
+            ShardCommitter(f"tables/{codec.table}_{number}", lance_table, codec, sharing.locks, self)
+            for number, lance_table in enumerate(lance_tables)
+        ]
+
+    async def get(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
+        if not len(self._overlay):
+            found = await self._read_stored(dict.fromkeys(entity_keys))
+            if not len(self._overlay):
+                return found
+            return self._with_logged_changes(entity_keys, found, {})
+        # Taken before the read: a change that is dropped meanwhile is in no row that was read before.
+        changes = {key: changes for key in entity_keys if (changes := self._overlay.changes_of(key))}
+        return self._with_logged_changes(entity_keys, await self._read_stored(dict.fromkeys(entity_keys)), changes)
+
+    def _with_logged_changes(
+        self,
+        entity_keys: Collection[str],
+        stored: Mapping[str, list[Row]],
+        changes: Mapping[str, Sequence[LoggedChange[Row]]],
+    ) -> dict[str, list[Row]]:
+        found = {
+            key: fold_changes(stored.get(key, ()), [*changes.get(key, ()), *self._overlay.changes_of(key)])
+            for key in entity_keys
+        }
+        return {key: rows for key, rows in found.items() if rows}
+
+    async def show_logged_changes(self, changes: Mapping[str, Sequence[LoggedChange[Row]]]) -> None:
+        """Show changes of a partition of the log, by entity key, until their owner has written them.
+
+        Each key's changes come in log order, and a process shows all of them from some offset on.
+        """
+        marks = self._overlay.append(changes)
+        stored = await self._read_stored(list(changes))
+        self._notify_listeners(self._overlay.set_stored(stored, marks))
+        written = [key for key, rows in stored.items() if changes[key][0].apply(rows[0]) is rows[0]]
+        if written:
+            # These rows are newer than the counts.
+            await self.refresh({changes[key][0].incarnation for key in written})
+
+    async def drop_written_changes(self, next_offsets: Mapping[int, int]) -> None:
+        """Stop showing changes before these offsets (by partition): their owner has written them."""
+        if self._overlay.keys_before(next_offsets):
+            await self.refresh()
+            self._overlay.drop(self._overlay.keys_before(next_offsets))
+
+    def memtable_snapshot(self) -> Mapping[str, PendingChange[Row]]:
+        return self._overlay.snapshot()
+
+    def count_by_incarnation(self, incarnations: Iterable[str]) -> dict[str, int]:
+        return {
+            incarnation: self._counts[incarnation] + self._overlay.count_change(incarnation)
+            for incarnation in incarnations
+        }
+
+    def hint_incarnations(self, incarnations: Mapping[str, str]) -> None:
+        """Cache the shard of each key (see `ShardedTable.hint_incarnations`)."""
+        for key, incarnation in incarnations.items():
+            self._cache_shard(key, self._shard_of(incarnation))
+
+    async def update(self, entity_keys: Collection[str], change: RowChange[Row]) -> dict[str, list[Row]]:
+        """Read, modify and write; durable and visible to every process on return.
+
+        `change` may be called more than once. OutageError if the table cannot be written.
+        """
+        ordered_keys = list(dict.fromkeys(entity_keys))
+        shards = await self._locate_shards(ordered_keys, change)
+        by_shard: dict[int, list[str]] = {}
+        for key, shard in shards.items():
+            by_shard.setdefault(shard, []).append(key)
+        done = await asyncio.gather(
+            *(self._committers[shard].update(members, change) for shard, members in by_shard.items())
+        )
+        after = {key: rows for part in done for key, rows in part.items()}
+        return {key: after.get(key, []) for key in ordered_keys}
+
+    async def wait_until_durable(self) -> None:
+        """Do nothing: `update` returns when its changes are on disk."""
+
+    async def refresh(self, incarnations: Collection[str] | None = None) -> None:
+        """Notify listeners of changes by other processes in these incarnations (None: all)."""
+        await asyncio.gather(*(self._committers[shard].refresh() for shard in self._shards_of(incarnations)))
+
+    async def delete_incarnations(self, incarnations: Collection[str]) -> None:
+        for shard in self._shards_of(incarnations) if incarnations else ():
+            members = [incarnation for incarnation in incarnations if self._shard_of(incarnation) == shard]
+            while groups := await self._entity_keys_in(shard, members):
+                await self._committers[shard].update(groups, lambda _, rows: [] if rows else None)
+
+    async def run(self) -> None:
+        """Follow other processes and maintain the shards until `stop`."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._poll_remote_changes())
+            tasks.create_task(self._maintain_shards())
+
+    def stop(self) -> None:
+        self._stopped.set()
+
+    async def flush(self) -> None:
+        await asyncio.gather(*(committer.wait_until_idle() for committer in self._committers))
+
+    async def maintain(self) -> None:
+        for committer in self._committers:
+            await committer.maintain()
+
+    def health_issues(self) -> list[str]:
+        return [issue for committer in self._committers if (issue := committer.health_issue) is not None]
+
+    async def _poll_remote_changes(self) -> None:
+        while not await is_set_within(self._stopped, self._sharing.poll_seconds):
+            try:
+                await self.refresh()
+            except STORAGE_ERRORS:
+                _log.exception("Changes of table %s could not be followed; this will be retried.", self.codec.table)
+
+    async def _maintain_shards(self) -> None:
+        while not await is_set_within(self._stopped, _MAINTENANCE_INTERVAL_SECONDS):
+            for committer in self._committers:
+                try:
+                    # Two at a time would take twice the memory, and both cores.
+                    async with self._sharing.maintenance_lock:
+                        await committer.maintain_if_due()
+                except (*STORAGE_ERRORS, RetryableError):
+                    _log.exception("Maintenance of table %s failed; it will be retried.", committer.name)
+
+    async def _locate_shards(self, entity_keys: Sequence[str], change: RowChange[Row]) -> dict[str, int]:
+        """Find the shard of each key; keys that do not exist and are not created are left out.
+
+        An entity stays in one incarnation for ever, but only its rows tell in which.
+        """
+        if len(self._lance_tables) == 1:
+            return dict.fromkeys(entity_keys, 0)
+        shard_by_key = self._shard_by_entity_key
+        if unknown_keys := [key for key in entity_keys if key not in shard_by_key]:
+            await self._read_stored(unknown_keys)
+        for key in unknown_keys:
+            if key not in shard_by_key and (rows := change(key, [])):
+                self._cache_shard(key, self._shard_of(self.codec.incarnation_of(rows[0])))
+        return {key: shard_by_key[key] for key in entity_keys if key in shard_by_key}
+
+    async def _read_stored(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
+        shard_by_key = self._shard_by_entity_key
+        keys_by_shard = [
+            [key for key in entity_keys if shard_by_key.get(key, shard) == shard]
+            for shard in range(len(self._lance_tables))
+        ]
+        found = await asyncio.gather(
+            *(lance_table.get_rows(keys) for lance_table, keys in zip(self._lance_tables, keys_by_shard, strict=True))
+        )
+        for shard, part in enumerate(found):
+            for key in part:
+                self._cache_shard(key, shard)
+        return {key: rows for part in found for key, rows in part.items()}
+
+    def _cache_shard(self, entity_key: str, shard: int) -> None:
+        self._shard_by_entity_key[entity_key] = shard
+        while len(self._shard_by_entity_key) > _MAX_CACHED_SHARDS:
+            self._shard_by_entity_key.popitem(last=False)
+
+    async def _entity_keys_in(self, shard: int, incarnations: Sequence[str]) -> list[str]:
+        rows = await self._lance_tables[shard].scan(
+            in_condition("incarnation", incarnations), [self.codec.entity_key_column]
+        )
+        groups: list[str] = rows.column(0).unique().slice(0, _KEYS_PER_DELETE).to_pylist()
+        return groups
+
+    # `ChangeListener` of the shard committers.
+
+    def on_local_change(self, before: Mapping[str, Sequence[Row]], after: Mapping[str, Sequence[Row]]) -> None:
+        """Count and publish a change of this process."""
+        for key, rows in after.items():
+            self._adjust_counts(before.get(key, ()), -1)
+            self._adjust_counts(rows, 1)
+        self._notify_listeners(self._overlay.on_stored_change(after))
+
+    def on_remote_change(self, counts: Mapping[str, int], changes: Mapping[str, Sequence[Row]]) -> None:
+        """Take over counts and publish changes of other processes."""
+        for incarnation, count in counts.items():
+            self._counts[incarnation] = count
+        if changes:
+            self._notify_listeners(self._overlay.on_stored_change(changes))
+
+    def subscribed_incarnations(self, incarnations: Collection[str]) -> list[str]:
+        """Filter incarnations by what listeners want: rows of the others are not even read."""
+        if None in self._incarnation_filters:
+            return list(incarnations)
+        filters = [wants for wants in self._incarnation_filters if wants is not None]
+        overlaid = self._overlay.incarnations()
+        return [
+            incarnation
+            for incarnation in incarnations
+            if incarnation in overlaid or any(wants(incarnation) for wants in filters)
+        ]

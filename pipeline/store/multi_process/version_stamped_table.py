@@ -1,0 +1,56 @@
+"""Version columns, by which processes that share a table see what others did to its rows.
+
+A deleted row stays for a while as a tombstone: marked `deleted`, and blank but for its id, entity key and
+incarnation. `row_version` is the table version that a row was written with.
+"""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.store.lancedb.lance_table import LanceTable
+from pipeline.store.lancedb.row_codec import RowCodec
+
+Row = TypeVar("Row")
+
+_PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
+"""Makes two concurrent merges that insert the same id conflict, so that the later one sees the earlier row.
+"""
+_ROW_VERSION = pa.field("row_version", pa.int64(), nullable=False)
+_DELETED = pa.field("deleted", pa.bool_(), nullable=False)
+
+
+class VersionStampedTable(LanceTable[Row]):
+    """LanceDB table with version columns; reads leave out deleted rows."""
+
+    async def take_rows(self, row_ids: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
+        """Like `LanceTable.take_rows`, without deleted rows."""
+        found = await super().take_rows(row_ids, columns if columns is None else [*columns, _DELETED.name])
+        live = found.filter(pc.invert(found.column(_DELETED.name)))
+        return live if columns is None else live.drop_columns(_DELETED.name)
+
+    async def _create_indexes(self) -> None:
+        await self._create_missing_indexes([self._codec.entity_key_column, self._codec.id_column])
+
+    def _query(self, where: str | None, columns: Sequence[str] | None) -> Any:
+        return self._query_with_deleted("NOT deleted" if where is None else f"({where}) AND NOT deleted", columns)
+
+    def _query_with_deleted(self, where: str, columns: Sequence[str] | None) -> Any:
+        """Query with deleted rows included."""
+        return super()._query(where, columns)
+
+
+def schema(codec: RowCodec[Any]) -> pa.Schema:
+    """The codec's schema with the version columns."""
+    fields = [field.with_metadata(_PRIMARY_KEY) if field.name == codec.id_column else field for field in codec.schema]
+    return pa.schema([*fields, _ROW_VERSION, _DELETED])
+
+
+def with_version_columns(rows: pa.Table, row_version: int, *, deleted: bool) -> pa.Table:
+    """Append the same version and deletion mark to every encoded row."""
+    count = rows.num_rows
+    stamped = rows.append_column(_ROW_VERSION, pa.array(np.full(count, row_version, np.int64)))
+    return stamped.append_column(_DELETED, pa.array(np.full(count, deleted)))

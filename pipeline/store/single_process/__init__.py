@@ -1,0 +1,1 @@
+"""Tables of one process: memtable, write-ahead log, flusher."""

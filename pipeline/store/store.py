@@ -1,0 +1,112 @@
+"""The store: all tables of a generation, flushed, maintained and closed together."""
+
+import asyncio
+from collections.abc import Collection
+from typing import Any, TypeVar
+
+from pipeline.ports import Tombstones
+from pipeline.rows import SyncRunsRow
+from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.lancedb.table_size import TableSize
+from pipeline.store.single_process.write_ahead_log import WriteAheadLog
+from pipeline.store.tables.chunk_table import ShardedChunkTable
+from pipeline.store.tables.document_table import ShardedDocumentTable
+from pipeline.store.tables.memory_table import ShardedMemoryTable
+from pipeline.store.tables.operation_repository import OperationRepository
+from pipeline.store.tables.settings_catalog import SettingsCatalog
+
+Row = TypeVar("Row")
+
+
+class Store:
+    """All tables. `run` flushes in the background; without it `wait_until_durable` flushes."""
+
+    def __init__(
+        self,
+        *,
+        documents: ShardedDocumentTable,
+        chunks: ShardedChunkTable,
+        memories: ShardedMemoryTable,
+        catalog: SettingsCatalog,
+        operations: OperationRepository,
+        tombstones: Tombstones,
+        syncs: ShardedTable[SyncRunsRow],
+        tables: tuple[ShardedTable[Any], ...],
+        write_ahead_log: WriteAheadLog | None = None,
+    ) -> None:
+        self.documents = documents
+        self.chunks = chunks
+        self.memories = memories
+        self.catalog = catalog
+        self.operations = operations
+        self.tombstones = tombstones
+        self.syncs = syncs
+        self._tables = tables
+        self._write_ahead_log = write_ahead_log
+
+    async def run(self) -> None:
+        """Flush, follow and maintain every table until `close`."""
+        async with asyncio.TaskGroup() as tasks:
+            for table in self._tables:
+                tasks.create_task(table.run())
+
+    async def close(self) -> None:
+        """Stop `run`, then write all pending changes."""
+        for table in self._tables:
+            table.stop()
+        await asyncio.gather(*(table.flush() for table in self._tables))
+        if self._write_ahead_log is not None:
+            await self._write_ahead_log.close()
+
+    async def sizes(self) -> dict[str, TableSize]:
+        """Size of each table by its name."""
+        sizes = await asyncio.gather(*(table.size() for table in self._tables))
+        return {table.codec.table: size for table, size in zip(self._tables, sizes, strict=True)}
+
+    def health_issues(self) -> list[str]:
+        """Describe every shard that cannot be written now."""
+        return [issue for table in self._tables for issue in table.health_issues()]
+
+    @property
+    def bulk_loading(self) -> bool:
+        """True while one caller fills the tables and flushes them himself."""
+        return any(table.bulk_loading for table in self._tables)
+
+    @bulk_loading.setter
+    def bulk_loading(self, value: bool) -> None:
+        for table in self._tables:
+            table.bulk_loading = value
+
+    @property
+    def unflushed_count(self) -> int:
+        """Number of entity keys with unflushed changes."""
+        return sum(table.unflushed_count for table in self._tables)
+
+    async def flush(self) -> None:
+        """Write all pending changes to LanceDB now; raises if that fails."""
+        await asyncio.gather(*(table.flush() for table in self._tables))
+
+    async def maintain(self) -> None:
+        """Merge fragments, refresh indices and drop old versions of every table now."""
+        for table in self._tables:
+            await table.maintain()
+
+    async def copy_unlogged_state(self, other: "Store") -> None:
+        """Copy what the log cannot rebuild: results of operations, and runs of connectors."""
+        await _copy_all_rows(other.operations.table, self.operations.table)
+        await _copy_all_rows(other.syncs, self.syncs)
+
+    async def refresh(self, incarnations: Collection[str] | None = None) -> None:
+        """Notify listeners of changes by other processes in these incarnations (None: all)."""
+        await asyncio.gather(*(table.refresh(incarnations) for table in (self.documents, self.chunks, self.memories)))
+
+    async def delete_incarnations(self, incarnations: Collection[str]) -> None:
+        """Delete every row of these incarnations from every table; durable on return, idempotent."""
+        for table in (self.documents, self.chunks, self.memories):
+            await table.delete_incarnations(incarnations)
+
+
+async def _copy_all_rows(source: ShardedTable[Row], target: ShardedTable[Row]) -> None:
+    rows = target.codec.group_by_entity_key(await source.list_rows([""]))
+    await target.update(list(rows), lambda key, _: rows[key])
+    await target.wait_until_durable()

@@ -1,0 +1,194 @@
+"""Open the store, verify an existing one, and open the locks of its users."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import lancedb
+from lancedb import AsyncConnection
+
+from pipeline.ports import Locks, Tombstones
+from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.lancedb.store_properties import (
+    StoreProperties,
+    create_or_verify_properties,
+    verify_properties,
+)
+from pipeline.store.lancedb.table_directory import ensure_local_folder
+from pipeline.store.multi_process.bulk_load_table import BulkLoadTable
+from pipeline.store.multi_process.folder_locks import FolderLocks
+from pipeline.store.multi_process.shared_table import SharingOptions
+from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
+from pipeline.store.single_process.write_ahead_log import WriteAheadLog
+from pipeline.store.store import Store
+from pipeline.store.table_factory import ExclusiveTableFactory, SharedTableFactory, TableFactory
+from pipeline.store.tables import chunk_table, document_table, memory_table, settings_tables
+from pipeline.store.tables.operation_repository import OperationRepository
+from pipeline.store.tables.settings_catalog import SettingsCatalog
+from pipeline.store.tables.tombstones_table import SharedTombstones
+from pipeline.tombstones import LocalTombstones
+
+_INDEX_CACHE_BYTES = 16 * 1024 * 1024
+_METADATA_CACHE_BYTES = 8 * 1024 * 1024
+_FOLDER_POLL_SECONDS = 0.2
+_OBJECT_STORE_POLL_SECONDS = 1.0
+"""Looking for changes of a table costs 0.1 ms in a folder, and a request at an object store."""
+
+
+async def open_store(
+    uri: str,
+    *,
+    dimensions: int,
+    shards: int,
+    embedder: str | None = None,
+    locks: Locks | None = None,
+    storage: Mapping[str, str] | None = None,
+    poll_seconds: float | None = None,
+    tombstones: Tombstones | None = None,
+    catalog: SettingsCatalog | None = None,
+    bulk_load: bool = False,
+) -> Store:
+    """Open or create the store in a folder or at an object store's URI (s3://, gs://, az://).
+
+    With `locks` any number of processes may open it at a time, each with locks that the others see, and with
+    a `catalog` that it feeds from the log. Without `locks` only one process may open it.
+    `storage`: options of the object store. `poll_seconds`: how often to look for changes of other processes.
+    `tombstones`: those of this process if it opens the store alone; shared tombstones are a table.
+    `bulk_load`: fill shared tables from this process before any other knows of them; no `locks` needed.
+    StoreMismatchError if it was created with another embedder, layout or format; OutageError if leases do
+    not work at the object store.
+    """
+    shared = locks is not None and not bulk_load
+    folder = await asyncio.to_thread(ensure_local_folder, uri)
+    if folder is None and locks is not None:
+        await _probe_leases(uri, storage)
+    connection = await _connect(uri, folder, storage, read_newest=shared)
+    expected = StoreProperties(dimensions, shards, embedder, shared=bulk_load or shared)
+    if locks is not None and not bulk_load:
+        default_seconds = _FOLDER_POLL_SECONDS if folder is not None else _OBJECT_STORE_POLL_SECONDS
+        sharing = SharingOptions(locks, default_seconds if poll_seconds is None else poll_seconds)
+        async with locks.acquire("tables/open"):
+            properties = await create_or_verify_properties(connection, expected)
+            factory = SharedTableFactory(connection, folder, sharing)
+            return await _open_shared(factory, properties, catalog or SettingsCatalog())
+    properties = await create_or_verify_properties(connection, expected)
+    if bulk_load:
+        bulk_factory = ExclusiveTableFactory(connection, folder, BulkLoadTable, asyncio.Lock())
+        # With tombstones of its own, as requests need none of deletions that the log holds from long ago.
+        return await _open_tables(bulk_factory, properties, catalog or SettingsCatalog(), LocalTombstones())
+    log = None if folder is None else await asyncio.to_thread(WriteAheadLog, folder)
+    exclusive_factory = ExclusiveTableFactory(connection, folder, ExclusiveLanceTable, asyncio.Lock(), log)
+    return await _open_exclusive(exclusive_factory, properties, tombstones or LocalTombstones())
+
+
+async def verify_store(
+    uri: str,
+    *,
+    dimensions: int,
+    shards: int,
+    embedder: str | None = None,
+    shared: bool = False,
+    storage: Mapping[str, str] | None = None,
+) -> bool:
+    """Return whether a store exists at this URI; StoreMismatchError if its properties differ."""
+    folder = None if "://" in uri else Path(uri)
+    if folder is not None and not folder.exists():
+        return False
+    connection = await lancedb.connect_async(
+        uri if folder is None else str(folder.resolve()),
+        storage_options=None if storage is None else dict(storage),
+    )
+    expected = StoreProperties(dimensions, shards, embedder, shared)
+    return await verify_properties(connection, expected) is not None
+
+
+def open_locks(uri: str, storage: Mapping[str, str] | None = None) -> Locks:
+    """Open the locks of the store at this URI: files in its folder, or leases at an object store."""
+    if "://" not in uri:
+        return FolderLocks(Path(uri).resolve() / "locks")
+    # A process with its tables in a folder does not load an object store's client.
+    from pipeline.store.blobs.object_store_client import SHORT_TIMEOUT, open_object_store  # noqa: PLC0415 - see above
+    from pipeline.store.multi_process.object_store_leases import ObjectLeaseLocks  # noqa: PLC0415 - see above
+
+    return ObjectLeaseLocks(open_object_store(uri, storage, timeout=SHORT_TIMEOUT))
+
+
+async def _probe_leases(uri: str, storage: Mapping[str, str] | None) -> None:
+    """Write to the object store once: a first write may take longer than the timeout of a lease."""
+    from pipeline.store.blobs.object_store_client import probe_object_store  # noqa: PLC0415 - see open_locks
+
+    await probe_object_store(uri, storage)
+
+
+async def _connect(
+    uri: str, folder: Path | None, storage: Mapping[str, str] | None, *, read_newest: bool
+) -> AsyncConnection:
+    session = lancedb.Session(
+        index_cache_size_bytes=_INDEX_CACHE_BYTES, metadata_cache_size_bytes=_METADATA_CACHE_BYTES
+    )
+    # LanceDB would take a relative path for the name of a hosted database.
+    return await lancedb.connect_async(
+        uri if folder is None else str(folder),
+        session=session,
+        storage_options=None if storage is None else dict(storage),
+        read_consistency_interval=timedelta(0) if read_newest else None,
+    )
+
+
+async def _open_exclusive(factory: ExclusiveTableFactory, properties: StoreProperties, tombstones: Tombstones) -> Store:
+    settings = (
+        await factory.open_small(settings_tables.namespaces_codec()),
+        await factory.open_small(settings_tables.organization_codec()),
+        await factory.open_small(settings_tables.api_keys_codec()),
+        await factory.open_small(settings_tables.connectors_codec()),
+    )
+    catalog = SettingsCatalog(settings)
+    await catalog.load()
+    return await _open_tables(
+        factory,
+        properties,
+        catalog,
+        tombstones,
+        further_tables=settings,
+        write_ahead_log=factory.write_ahead_log,
+    )
+
+
+async def _open_shared(factory: SharedTableFactory, properties: StoreProperties, catalog: SettingsCatalog) -> Store:
+    tombstones = await factory.open_small(settings_tables.tombstones_codec())
+    store = await _open_tables(factory, properties, catalog, SharedTombstones(tombstones), further_tables=(tombstones,))
+    await store.refresh()
+    for table in (store.operations.table, tombstones, store.syncs):
+        await table.refresh()
+    return store
+
+
+async def _open_tables(
+    factory: TableFactory,
+    properties: StoreProperties,
+    catalog: SettingsCatalog,
+    tombstones: Tombstones,
+    *,
+    further_tables: tuple[ShardedTable[Any], ...] = (),
+    write_ahead_log: WriteAheadLog | None = None,
+) -> Store:
+    """Open the tables of every store; shared documents have as many shards as chunks and memories."""
+    document_shards = properties.shards if properties.shared else 1
+    documents = await factory.open_documents(document_table.codec(), document_shards)
+    chunks = await factory.open_chunks(chunk_table.codec(properties.dimensions), properties.shards)
+    memories = await factory.open_memories(memory_table.codec(properties.dimensions), properties.shards)
+    operations = await factory.open_small(settings_tables.operations_codec())
+    syncs = await factory.open_small(settings_tables.sync_runs_codec())
+    return Store(
+        documents=documents,
+        chunks=chunks,
+        memories=memories,
+        catalog=catalog,
+        operations=OperationRepository(operations),
+        tombstones=tombstones,
+        syncs=syncs,
+        tables=(documents, chunks, memories, *further_tables, operations, syncs),
+        write_ahead_log=write_ahead_log,
+    )

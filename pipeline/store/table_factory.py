@@ -1,0 +1,145 @@
+"""Table factories: one for each kind of use, tables of a single process and tables shared by several."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from lancedb import AsyncConnection
+
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
+from pipeline.store.lancedb.row_codec import RowCodec
+from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
+from pipeline.store.multi_process.shared_table import SharedTable, SharingOptions
+from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
+from pipeline.store.single_process.exclusive_table import ExclusiveTable, shard_name
+from pipeline.store.single_process.write_ahead_log import WriteAheadLog
+from pipeline.store.tables.chunk_table import ShardedChunkTable
+from pipeline.store.tables.document_table import ShardedDocumentTable
+from pipeline.store.tables.memory_table import ShardedMemoryTable
+
+Row = TypeVar("Row")
+
+
+class TableFactory(Protocol):
+    """Opens tables, creating what is missing."""
+
+    async def open_documents(self, codec: RowCodec[DocumentRow], shards: int) -> ShardedDocumentTable: ...
+
+    async def open_chunks(self, codec: RowCodec[ChunkRow], shards: int) -> ShardedChunkTable: ...
+
+    async def open_memories(self, codec: RowCodec[MemoryRow], shards: int) -> ShardedMemoryTable: ...
+
+    async def open_small(self, codec: RowCodec[Row]) -> ShardedTable[Row]:
+        """Open a table of one shard."""
+        ...
+
+
+class _ExclusiveDocumentTable(ShardedDocumentTable, ExclusiveTable[DocumentRow]): ...
+
+
+class _ExclusiveChunkTable(ShardedChunkTable, ExclusiveTable[ChunkRow]): ...
+
+
+class _ExclusiveMemoryTable(ShardedMemoryTable, ExclusiveTable[MemoryRow]): ...
+
+
+@dataclass(frozen=True, slots=True)
+class ExclusiveTableFactory:
+    """`TableFactory` of a single process. `folder` is None at an object store."""
+
+    connection: AsyncConnection
+    folder: Path | None
+    lance_table_class: type[ExclusiveLanceTable[Any]]
+    maintenance_lock: asyncio.Lock
+    write_ahead_log: WriteAheadLog | None = None
+
+    async def open_documents(self, codec: RowCodec[DocumentRow], shards: int) -> ShardedDocumentTable:
+        return _ExclusiveDocumentTable(codec, *await self._open_shards(codec, shards), self.write_ahead_log)
+
+    async def open_chunks(self, codec: RowCodec[ChunkRow], shards: int) -> ShardedChunkTable:
+        return _ExclusiveChunkTable(codec, *await self._open_shards(codec, shards), self.write_ahead_log)
+
+    async def open_memories(self, codec: RowCodec[MemoryRow], shards: int) -> ShardedMemoryTable:
+        return _ExclusiveMemoryTable(codec, *await self._open_shards(codec, shards), self.write_ahead_log)
+
+    async def open_small(self, codec: RowCodec[Row]) -> ExclusiveTable[Row]:
+        return ExclusiveTable(codec, *await self._open_shards(codec, 1), self.write_ahead_log)
+
+    async def _open_shards(
+        self, codec: RowCodec[Row], shards: int
+    ) -> tuple[list[ExclusiveLanceTable[Row]], Counter[str]]:
+        """The LanceDB tables of one kind of row, and the number of counted rows by incarnation."""
+        lance_tables = [
+            await self.lance_table_class.open(self.connection, self.folder, name, codec, self.maintenance_lock)
+            for name in _lance_table_names(codec, shards)
+        ]
+        if self.write_ahead_log is not None:
+            await _recover_write_ahead_log(self.write_ahead_log, codec, lance_tables)
+        return lance_tables, await _count_rows_by_incarnation(codec, lance_tables)
+
+
+class _SharedDocumentTable(ShardedDocumentTable, SharedTable[DocumentRow]): ...
+
+
+class _SharedChunkTable(ShardedChunkTable, SharedTable[ChunkRow]): ...
+
+
+class _SharedMemoryTable(ShardedMemoryTable, SharedTable[MemoryRow]): ...
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTableFactory:
+    """`TableFactory` of several processes. `folder` is None at an object store."""
+
+    connection: AsyncConnection
+    folder: Path | None
+    sharing: SharingOptions
+
+    async def open_documents(self, codec: RowCodec[DocumentRow], shards: int) -> ShardedDocumentTable:
+        return _SharedDocumentTable(codec, await self._open_shards(codec, shards), self.sharing)
+
+    async def open_chunks(self, codec: RowCodec[ChunkRow], shards: int) -> ShardedChunkTable:
+        return _SharedChunkTable(codec, await self._open_shards(codec, shards), self.sharing)
+
+    async def open_memories(self, codec: RowCodec[MemoryRow], shards: int) -> ShardedMemoryTable:
+        return _SharedMemoryTable(codec, await self._open_shards(codec, shards), self.sharing)
+
+    async def open_small(self, codec: RowCodec[Row]) -> SharedTable[Row]:
+        return SharedTable(codec, await self._open_shards(codec, 1), self.sharing)
+
+    async def _open_shards(self, codec: RowCodec[Row], shards: int) -> list[SharedLanceTable[Row]]:
+        return [
+            await SharedLanceTable.open(self.connection, self.folder, name, codec)
+            for name in _lance_table_names(codec, shards)
+        ]
+
+
+async def _recover_write_ahead_log(
+    write_ahead_log: WriteAheadLog, codec: RowCodec[Row], lance_tables: Sequence[ExclusiveLanceTable[Row]]
+) -> None:
+    """Commit to LanceDB what a killed process left in the write-ahead log."""
+    for shard, lance_table in enumerate(lance_tables):
+        name = shard_name(codec, shard)
+        recovered = await write_ahead_log.recover(name, codec)
+        if recovered.sequence:
+            await lance_table.commit(recovered.changed)
+            await write_ahead_log.truncate(name, recovered.sequence)
+
+
+def _lance_table_names(codec: RowCodec[Any], shards: int) -> list[str]:
+    return [codec.table] if shards == 1 else [f"{codec.table}_{shard}" for shard in range(shards)]
+
+
+async def _count_rows_by_incarnation(
+    codec: RowCodec[Any], lance_tables: Sequence[ExclusiveLanceTable[Any]]
+) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for lance_table in lance_tables:
+        incarnations = await lance_table.scan(codec.counted_filter, ["incarnation"])
+        for entry in incarnations.column(0).value_counts().to_pylist():
+            counts[entry["values"]] += entry["counts"]
+    return counts

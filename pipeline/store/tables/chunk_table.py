@@ -1,0 +1,156 @@
+"""Chunks table: the passages of documents; the entity key is the document's key."""
+
+from collections.abc import AsyncIterator, Collection, Sequence
+from functools import cache
+from operator import attrgetter
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pipeline.columns import chunk_columns
+from pipeline.rows import ChunkColumns, ChunkRow
+from pipeline.store.lancedb.row_codec import (
+    TIMESTAMP,
+    RowCodec,
+    in_condition,
+    in_incarnations,
+    term_list_array,
+    timestamp_array,
+    to_numpy,
+    to_python_values,
+    to_string_column,
+    to_term_lists,
+    to_terms_and_offsets,
+    to_vector_matrix,
+    to_vectors,
+    typed_arrays,
+    vector_array,
+)
+from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
+
+ChunkSort = Literal["createdAt", "updatedAt", "position"]
+
+_SORT_COLUMNS = {"createdAt": "created_at", "updatedAt": "created_at", "position": "position"}
+_NOT_NULL_STRING_COLUMNS = ("id", "incarnation", "document", "text", "type")
+_INTEGER_COLUMNS = ("position", "start", "end", "seq")
+_SCALAR_COLUMNS = (*_NOT_NULL_STRING_COLUMNS, "heading", *_INTEGER_COLUMNS, "created_at")
+_MAX_DOCUMENTS_IN_FILTER = 100
+"""Up to this many documents are part of the SQL condition; more are filtered afterwards."""
+
+
+@cache
+def schema(dimensions: int) -> pa.Schema:
+    return pa.schema(
+        [
+            *(pa.field(name, pa.string(), nullable=False) for name in _NOT_NULL_STRING_COLUMNS),
+            pa.field("heading", pa.string()),
+            *(pa.field(name, pa.int64(), nullable=False) for name in _INTEGER_COLUMNS),
+            pa.field("created_at", TIMESTAMP, nullable=False),
+            pa.field("vector", pa.list_(pa.float32(), dimensions), nullable=False),
+            pa.field("terms", pa.list_(pa.uint32()), nullable=False),
+        ]
+    )
+
+
+def codec(dimensions: int) -> RowCodec[ChunkRow]:
+
+    def encode(rows: Sequence[ChunkRow]) -> pa.Table:
+        arrays = [
+            *typed_arrays(
+                pa.string(), (map(attrgetter(name), rows) for name in (*_NOT_NULL_STRING_COLUMNS, "heading"))
+            ),
+            *typed_arrays(pa.int64(), (map(attrgetter(name), rows) for name in _INTEGER_COLUMNS)),
+            timestamp_array(row.created_at for row in rows),
+            vector_array([row.vector for row in rows], dimensions),
+            term_list_array([row.terms for row in rows]),
+        ]
+        return pa.table(arrays, schema=schema(dimensions))
+
+    return RowCodec(
+        table="chunks",
+        schema=schema(dimensions),
+        entity_key_column="document",
+        id_column="id",
+        entity_key_of=attrgetter("document"),
+        id_of=attrgetter("id"),
+        incarnation_of=attrgetter("incarnation"),
+        encode=encode,
+        decode=decode,
+        size_bytes=lambda row: len(row.text) + row.vector.nbytes + row.terms.nbytes + 256,
+        sort_key=attrgetter("position"),
+        row_cache_bytes=4 * 1024 * 1024,
+    )
+
+
+def decode(table: pa.Table) -> list[ChunkRow]:
+    columns = zip(*(to_python_values(table, name) for name in _SCALAR_COLUMNS), strict=True)
+    return [
+        ChunkRow(**dict(zip(_SCALAR_COLUMNS, values, strict=True)), vector=vector, terms=term)
+        for values, vector, term in zip(columns, to_vectors(table), to_term_lists(table), strict=True)
+    ]
+
+
+class ShardedChunkTable(ShardedTable[ChunkRow]):
+    """`ports.ChunkTable`, with the lists that the API shows."""
+
+    async def stream(self, incarnations: Sequence[str]) -> AsyncIterator[ChunkColumns]:
+        """Stream every chunk of these incarnations, newest state, in batches without duplicates."""
+        hidden = {"incarnation", "seq", "type", "heading"}
+        names = [name for name in self.codec.schema.names if name not in hidden]
+        snapshot = self.memtable_snapshot()
+        async for batch in self.stream_stored(incarnations, names, snapshot):
+            yield _to_columns(batch)
+        if fresh := self.unflushed_rows(snapshot, incarnations):
+            yield chunk_columns(fresh)
+
+    async def find(self, incarnations: Sequence[str], id: str) -> ChunkRow | None:  # noqa: A002 - a chunk's own word
+        """Find a chunk by its id in any of these incarnations."""
+        where = in_incarnations(incarnations, in_condition("id", [id]))
+        rows = await self.find_rows(incarnations, where, lambda row: row.id == id)
+        return rows[0] if rows else None
+
+    async def page(
+        self,
+        incarnations: Sequence[str],
+        *,
+        documents: Collection[str] | None = None,
+        sort: ChunkSort = "createdAt",
+        descending: bool = True,
+        offset: int = 0,
+        limit: int = 10,
+    ) -> Page[ChunkRow]:
+        """Read a page of chunks, of these documents (keys) or of all."""
+        document_keys = None if documents is None else frozenset(documents)
+        in_sql = document_keys is not None and len(document_keys) <= _MAX_DOCUMENTS_IN_FILTER
+        query: PageQuery[ChunkRow] = PageQuery(
+            incarnations=incarnations,
+            where=in_condition("document", sorted(document_keys)) if document_keys is not None and in_sql else "true",
+            row_matches=lambda row: document_keys is None or row.document in document_keys,
+            filter_table=lambda table: (
+                table if document_keys is None or in_sql else _filter_by_documents(table, document_keys)
+            ),
+        )
+        return await read_page(self, query, sort=_SORT_COLUMNS[sort], descending=descending, offset=offset, limit=limit)
+
+
+def _filter_by_documents(table: pa.Table, documents: Collection[str]) -> pa.Table:
+    return table.filter(pc.is_in(table.column("document"), value_set=pa.array(list(documents), pa.string())))
+
+
+def _to_columns(table: pa.Table) -> ChunkColumns:
+    terms, offsets = to_terms_and_offsets(table.column("terms"))
+    return ChunkColumns(
+        ids=to_string_column(table.column("id")),
+        documents=to_string_column(table.column("document")),
+        texts=to_string_column(table.column("text")),
+        positions=to_numpy(table.column("position"), np.int32),
+        starts=to_numpy(table.column("start"), np.int64),
+        ends=to_numpy(table.column("end"), np.int64),
+        created_at=to_numpy(table.column("created_at"), np.int64),
+        vectors=to_vector_matrix(table.column("vector")),
+        terms=terms,
+        term_offsets=offsets,
+    )

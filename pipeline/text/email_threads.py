@@ -1,0 +1,119 @@
+"""E-mails and comments to utterances: who wrote what, when, and without what they quote again or sign "
+"with."""
+
+import re
+from collections.abc import Iterator
+from datetime import date
+from email.utils import parsedate_to_datetime
+
+from pipeline.text.utterance import Utterance, parse_calendar_day
+
+_SECTION = re.compile(
+    r"^## (?P<who>[^\n]{1,200}?), (?P<on>\d{4}-\d{2}-\d{2})(?: \d{2}:\d{2} UTC)?[ \t]*$", re.MULTILINE
+)
+_FIELD = r"(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject|Attachments)"
+_LINE = rf"[ \t>*]*{_FIELD}:[^\n]*\n"
+_HEADER = re.compile(
+    rf"^(?:(?:{_LINE})+[ \t>*]*From:[^\n]+\n(?:{_LINE})*|[ \t>*]*From:[^\n]+\n(?:{_LINE})+)", re.MULTILINE
+)
+"""Mail programs begin with the sender, what is extracted from a file with its subject."""
+_NAMED = re.compile(rf"^[ \t>*]*(?P<name>{_FIELD}):[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
+_PERSON = r"(?:[^\W\d_][^\n,\d]{1,79}?|[^\s<>]+@[^\s<>]+)"
+_WROTE = re.compile(
+    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?)(?:,| at| um| \u00e0)? (?:"
+    rf"schrieb (?P<then>{_PERSON})(?: <[^>\n]+>)?|"
+    rf"(?P<who>{_PERSON})(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a \u00e9crit|escribi\u00f3)) ?:[ \t]*$",
+    re.MULTILINE,
+)
+_QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+_QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
+_ADDRESSED = re.compile(rf"^(?:{_FIELD}: [^\n]*\n?)+", re.MULTILINE)
+_SIGNED = re.compile(
+    r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|"
+    r"sincerely,?|"
+    r"yours,?|sent from my [^\n]{1,40}|mit freundlichen gr\u00fc\u00dfen,?|viele gr\u00fc\u00dfe,?|"
+    r"cordialement,?|saludos,?)[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"\s*<[^>]*>\s*")
+
+
+def parse_thread(text: str) -> list[Utterance]:
+    """Utterances of each person of a thread; empty for other texts.
+
+    >>> [(u.speaker, u.text) for u in parse_thread("From: Ann <a@b.c>\\nTo: Bob\\n\\nI moved.\\n")]
+    [('Ann', '\\nI moved.\\n')]
+    """
+    found = list(_parse_sections(text))
+    return found or list(_parse_mails(text))
+
+
+def _parse_sections(text: str) -> Iterator[Utterance]:
+    """Threads as connectors write them: a heading with the sender and the time, then the text."""
+    heads = list(_SECTION.finditer(text))
+    if heads and text[: heads[0].start()].strip():
+        yield Utterance(None, text[: heads[0].start()], 0)
+    for head, end in _with_ends(heads, text):
+        yield from _mail_utterances(text, head.end(), end, _name(head["who"]), parse_calendar_day(head["on"]))
+
+
+def _parse_mails(text: str) -> Iterator[Utterance]:
+    """Mails below each other, each with its header."""
+    if _HEADER.match(text, _skip_whitespace(text, 0)) is None:
+        return
+    for head, end in _with_ends(list(_HEADER.finditer(text)), text):
+        fields = {match["name"]: match["value"].strip() for match in _NAMED.finditer(head[0])}
+        on = _parse_mail_date(fields.get("Date") or fields.get("Sent") or "")
+        yield from _mail_utterances(text, head.end(), end, _name(fields.get("From", "")), on)
+
+
+def _with_ends(heads: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
+    """Each heading, and where its part ends."""
+    for at, head in enumerate(heads, 1):
+        yield head, heads[at].start() if at < len(heads) else len(text)
+
+
+def _mail_utterances(text: str, start: int, end: int, who: str | None, on: date | None) -> Iterator[Utterance]:
+    """The new part of a mail, and what it quotes as said by whoever is named for it."""
+    wrote = _WROTE.search(text, start, end)
+    quoted = _QUOTED.search(text, start, end)
+    stop = min([end, *(match.start() for match in (wrote, quoted) if match)])
+    addressed = _ADDRESSED.match(text, _skip_whitespace(text, start), stop)
+    start = addressed.end() if addressed else start
+    signed = _SIGNED.search(text, start, stop)
+    own = signed.start() if signed else stop
+    yield Utterance(who, text[start:own], start, said_on=on)
+    if wrote:
+        said = "".join(_QUOTE.sub("", block[0]) for block in _QUOTED.finditer(text, wrote.end(), end))
+        if said.strip():
+            cut = _SIGNED.search(said)
+            yield Utterance(
+                _name(wrote["who"] or wrote["then"]),
+                said[: cut.start()] if cut else said,
+                None,
+                said_on=_parse_mail_date(wrote["on"]),
+            )
+    elif quoted:
+        # Answers between quotations: what stands after each is the writer's own.
+        for block in _QUOTED.finditer(text, stop, end):
+            upto = _QUOTED.search(text, block.end(), end)
+            yield Utterance(who, text[block.end() : upto.start() if upto else end], block.end(), said_on=on)
+
+
+def _skip_whitespace(text: str, start: int) -> int:
+    while start < len(text) and text[start].isspace():
+        start += 1
+    return start
+
+
+def _name(sender: str) -> str | None:
+    name = _ADDRESS.sub("", sender).strip(" \t\"'*")
+    return name or sender.strip(" <>") or None
+
+
+def _parse_mail_date(written: str) -> date | None:
+    """The day of a header in the forms that mail programs write; None where it is unclear."""
+    try:
+        return parsedate_to_datetime(written).date()
+    except ValueError:
+        return parse_calendar_day(written)

@@ -1,0 +1,173 @@
+"""Speaker attribution: prose, transcripts (`Name: text`), JSON chats and e-mail threads to utterances."""
+
+import json
+import re
+from collections import Counter
+from datetime import date
+from typing import Any
+
+from pipeline.text.email_threads import parse_thread
+from pipeline.text.english_verbs import word_set
+from pipeline.text.utterance import Utterance, parse_calendar_day
+
+_NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}"
+_STAMP = (
+    r"(?P<stamp>[\[(][^\])\n]{1,40}[\])]\s*|"
+    r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"
+)
+_TURN = re.compile(
+    rf"^[ \t]*[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*(?::[*_]*[ \t]+|"
+    rf"\uff1a[ \t]*)"
+    r"(?P<said>\S.*)$"
+)
+_PERSONAL = re.compile(
+    r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your|ich|mein\w{0,2}|wir|du|je|j['\u2019]\w+|mon|ma|mes|nous|"
+    r"yo|mi|mis|soy|vivo|"
+    r"tengo)\b|[\u3040-\u30ff\u6211]",
+    re.IGNORECASE,
+)
+_WRITER = frozenset({"user", "human", "me", "customer", "client"})
+_MACHINE = frozenset(
+    {"assistant", "ai", "bot", "system", "tool", "chatgpt", "claude", "model", "developer", "function"}
+)
+_NOT_NAMES = word_set(
+    "note notes status title date summary todo warning example price name email phone address tip info "
+    "important "
+    "subject from to cc bcc sent re fw fwd question answer q a ps p.s step version author owner deadline "
+    "update correction news reminder edit "
+    "agenda attendees location time type result output input returns args usage see default goal context "
+    "problem "
+    "solution reason decision action http https fact facts hint caution error fix"
+)
+_SAID = ("content", "text", "message", "said")
+_WHEN = ("timestamp", "date", "created_at", "createdAt", "time")
+_WHO = ("name", "speaker", "author", "sender", "from", "role")
+
+_Turn = tuple[str, int, int, date | None]
+"""Name, start, end, and the day where it is stamped."""
+
+
+def parse_utterances(text: str) -> list[Utterance]:
+    """A document's text by who says it; assistants and tools are left out.
+
+    >>> [(u.speaker, u.text) for u in parse_utterances("Ann: I like tea.\\nBob: I prefer milk.")]
+    [('Ann', 'I like tea.\\n'), ('Bob', 'I prefer milk.')]
+    """
+    return _json_chat(text) or parse_thread(text) or _transcript(text) or [Utterance(None, text, 0)]
+
+
+def transcript_turns(text: str) -> list[tuple[int, int]]:
+    """Start and end of each turn of a transcript, name included; empty for any other text.
+
+    Turns are contiguous: text before the first name belongs to the first turn.
+
+    >>> transcript_turns("Ann: I like tea.\\nBob: I prefer milk.")
+    [(0, 17), (17, 36)]
+    """
+    found = _turns(text)
+    if not found or not _is_transcript(text, found):
+        return []
+    ends = [end for _, _, end, _ in found]
+    return list(zip([0, *ends], ends, strict=False))
+
+
+def _json_chat(text: str) -> list[Utterance]:
+    if text.lstrip()[:1] not in ("[", "{"):
+        return []
+    try:
+        messages = _messages(json.loads(text))
+    except (ValueError, RecursionError):
+        return []
+    found: list[Utterance] = []
+    position = 0
+    for who, said, on in messages:
+        start = text.find(said, position)
+        position = max(position, start)
+        if who.casefold() not in _MACHINE:
+            speaker = None if who.casefold() in _WRITER else who
+            found.append(Utterance(speaker, said, start if start >= 0 else None, is_chat=True, said_on=on))
+    return found
+
+
+def _messages(value: Any) -> list[tuple[str, str, date | None]]:
+    if isinstance(value, dict):
+        value = value.get("messages") or value.get("conversation") or value.get("turns")
+    if not isinstance(value, list):
+        return []
+    pairs = [_message(item) for item in value]
+    return [pair for pair in pairs if pair is not None] if all(pairs) else []
+
+
+def _message(item: Any) -> tuple[str, str, date | None] | None:
+    if not isinstance(item, dict):
+        return None
+    role = item.get("role")
+    if isinstance(role, str) and role.casefold() in _MACHINE:
+        return role, "", None
+    who = next((item[key] for key in _WHO if isinstance(item.get(key), str)), None)
+    said = next((_plain(item[key]) for key in _SAID if key in item), None)
+    when = next((item[key] for key in _WHEN if isinstance(item.get(key), str)), "")
+    return (who, said, parse_calendar_day(when)) if who and said is not None else None
+
+
+def _plain(content: Any) -> str:
+    """Content as a string, or as a list of parts of which the text ones count."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(
+            part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)
+        )
+    return ""
+
+
+def _transcript(text: str) -> list[Utterance]:
+    turns = _turns(text)
+    if not turns or not _is_transcript(text, turns):
+        return []
+    found = []
+    for name, start, end, on in turns:
+        if name.casefold() not in _MACHINE:
+            speaker = None if name.casefold() in _WRITER else name
+            found.append(Utterance(speaker, text[start:end], start, is_chat=True, said_on=on))
+    return found
+
+
+def _turns(text: str) -> list[_Turn]:
+    """Lines without a name belong to the turn before them."""
+    turns: list[_Turn] = []
+    position = 0
+    for line in text.splitlines(keepends=True):
+        match = _TURN.match(line.rstrip("\r\n"))
+        if match and _is_speaker_name(match["name"]):
+            on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
+            turns.append((match["name"], position + match.start("said"), position + len(line), on))
+        elif turns:
+            name, start, _, on = turns[-1]
+            turns[-1] = (name, start, position + len(line), on)
+        position += len(line)
+    return turns
+
+
+def _is_speaker_name(name: str) -> bool:
+    folded = name.casefold()
+    if folded in _NOT_NAMES or folded.split()[0] in _NOT_NAMES:
+        return False
+    return (
+        folded in _WRITER
+        or folded in _MACHINE
+        or all(word[0].isupper() or not word[0].isascii() for word in name.split())
+    )
+
+
+def _is_transcript(text: str, turns: list[_Turn]) -> bool:
+    """Names that come back, or a single turn in the first person; and the document begins with one."""
+    if text[: turns[0][1]].strip().count("\n") > 3:
+        return False
+    personal = sum(1 for _, start, end, _ in turns if _PERSONAL.search(text, start, end))
+    if not personal:
+        return False
+    names = Counter(name for name, *_ in turns)
+    if len(turns) == 1:
+        return True
+    return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)

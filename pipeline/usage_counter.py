@@ -1,0 +1,159 @@
+"""Monthly usage of API keys: each process counts its own, and the bus spreads the counts.
+
+A grow-only counter (G-counter): a record that is read twice, late or out of order changes nothing.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from uuid import uuid4
+
+from pipeline.bus.port import Bus
+from pipeline.errors import RetryableError
+from pipeline.ports import Clock, Publisher
+from pipeline.stage import Record
+from schemas.events import ApiUsageCounted
+from schemas.topics import USAGE_COUNTED
+
+PUBLISH_INTERVAL_SECONDS: Final = 1.0
+"""Interval of publishing; a killed process loses what it counted since."""
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCounts:
+    """Accepted documents and answered searches."""
+
+    documents: int = 0
+    searches: int = 0
+
+    def __add__(self, other: "UsageCounts") -> "UsageCounts":
+        return UsageCounts(self.documents + other.documents, self.searches + other.searches)
+
+    def elementwise_max(self, other: "UsageCounts") -> "UsageCounts":
+        """Return the larger of each count."""
+        return UsageCounts(max(self.documents, other.documents), max(self.searches, other.searches))
+
+    def minus(self, other: "UsageCounts") -> "UsageCounts":
+        """Return the difference of each count."""
+        return UsageCounts(self.documents - other.documents, self.searches - other.searches)
+
+
+def month_of(now: datetime) -> str:
+    """Return the month in UTC, e.g. `2026-01`."""
+    return now.astimezone(UTC).strftime("%Y-%m")
+
+
+class UsageCounter:
+    """Counts of this process and of all others that it has read."""
+
+    def __init__(self, replica_id: str | None = None) -> None:
+        self._replica_id = replica_id or uuid4().hex
+        self._counts_by_replica: dict[tuple[str, str, str], UsageCounts] = {}
+        self._counts_by_key: defaultdict[str, dict[str, UsageCounts]] = defaultdict(dict)
+        self._totals_by_month: dict[str, UsageCounts] = {}
+        self._unpublished: set[tuple[str, str]] = set()
+
+    def count(self, key: str, now: datetime, counts: UsageCounts) -> None:
+        """Add to a key's usage."""
+        month = month_of(now)
+        before = self._counts_by_replica.get((month, self._replica_id, key), UsageCounts())
+        self._merge_counts(month, self._replica_id, key, before + counts)
+        self._unpublished.add((month, key))
+
+    def merge(self, event: ApiUsageCounted) -> None:
+        """Merge the published counts of a process, also of this one."""
+        self._merge_counts(event.month, event.instance, event.key, UsageCounts(event.documents, event.searches))
+
+    def for_key(self, key: str, month: str) -> UsageCounts:
+        """Return a key's usage in a month."""
+        return self._counts_by_key.get(month, {}).get(key, UsageCounts())
+
+    def total(self, month: str) -> UsageCounts:
+        """Return the usage of all keys in a month."""
+        return self._totals_by_month.get(month, UsageCounts())
+
+    def by_key(self, month: str) -> Mapping[str, UsageCounts]:
+        """Return the usage of each key in a month."""
+        return dict(self._counts_by_key.get(month, {}))
+
+    def drain_unpublished(self, now: datetime) -> list[ApiUsageCounted]:
+        """Return the unpublished counts and clear them; `requeue` them if publishing fails."""
+        told = []
+        for month, key in sorted(self._unpublished):
+            counts = self._counts_by_replica[month, self._replica_id, key]
+            told.append(
+                ApiUsageCounted(
+                    month=month,
+                    instance=self._replica_id,
+                    key=key,
+                    documents=counts.documents,
+                    searches=counts.searches,
+                    at=now,
+                )
+            )
+        self._unpublished.clear()
+        return told
+
+    def requeue(self, events: Sequence[ApiUsageCounted]) -> None:
+        """Mark counts as unpublished after a failed publish."""
+        self._unpublished.update((event.month, event.key) for event in events)
+
+    def _merge_counts(self, month: str, replica_id: str, key: str, counts: UsageCounts) -> None:
+        before = self._counts_by_replica.get((month, replica_id, key), UsageCounts())
+        after = before.elementwise_max(counts)
+        more = after.minus(before)
+        self._counts_by_replica[month, replica_id, key] = after
+        keys = self._counts_by_key[month]
+        keys[key] = keys.get(key, UsageCounts()) + more
+        self._totals_by_month[month] = self._totals_by_month.get(month, UsageCounts()) + more
+
+
+@asynccontextmanager
+async def replicate_usage(counter: UsageCounter, bus: Bus, clock: Clock) -> AsyncIterator[None]:
+    """Know what was counted before, and keep the others and this process informed until the block ends."""
+
+    async def handle(batch: Sequence[Record[ApiUsageCounted]]) -> None:
+        for record in batch:
+            counter.merge(record.event)
+
+    async with bus.follow(USAGE_COUNTED, handle) as follower:
+        await follower.catch_up()
+        telling = asyncio.create_task(_publish_periodically(counter, bus, clock), name="tell usage")
+        try:
+            yield
+        finally:
+            telling.cancel()
+            with suppress(asyncio.CancelledError):
+                await telling
+            await publish_usage(counter, bus, clock)
+
+
+async def publish_usage(counter: UsageCounter, publisher: Publisher, clock: Clock) -> None:
+    """Publish what the others do not know yet; while the log is away it waits."""
+    events = counter.drain_unpublished(clock.now())
+    if not events:
+        return
+    try:
+        await publisher.publish(USAGE_COUNTED, [(_record_key(event), event) for event in events])
+    except RetryableError as error:
+        counter.requeue(events)
+        log.warning("What %d keys used can't be told now, and is told later: %s", len(events), error)
+    except asyncio.CancelledError:
+        counter.requeue(events)
+        raise
+
+
+async def _publish_periodically(counter: UsageCounter, bus: Bus, clock: Clock) -> None:
+    while True:
+        await asyncio.sleep(PUBLISH_INTERVAL_SECONDS)
+        await publish_usage(counter, bus, clock)
+
+
+def _record_key(event: ApiUsageCounted) -> str:
+    return f"{event.month}/{event.instance}/{event.key}"

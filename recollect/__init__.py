@@ -1,0 +1,1 @@
+"""The installed package: a wheel holds app, api, connectors, pipeline and schemas inside it."""

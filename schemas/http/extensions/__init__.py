@@ -1,0 +1,1 @@
+"""Bodies of the routes beyond the v5 contract."""

@@ -1,0 +1,113 @@
+"""Bodies of API key administration (extension of the contract)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, StrictInt, model_validator
+
+from schemas.base import RequestBody, ResponseBody
+from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, Text, Timestamp
+from schemas.limits import MAX_MONTHLY_QUOTA, MAX_NAMESPACE_LENGTH, MAX_REQUESTS_PER_MINUTE
+
+Role = Literal["admin", "write", "read"]
+KeyName = Annotated[Text, Field(min_length=1, max_length=200)]
+ExpiryDays = Annotated[StrictInt, Field(ge=1, le=3650), COERCE_WHOLE_FLOAT]
+RequestsPerMinute = Annotated[StrictInt, Field(ge=1, le=MAX_REQUESTS_PER_MINUTE), COERCE_WHOLE_FLOAT]
+QuotaLimit = Annotated[StrictInt, Field(ge=0, le=MAX_MONTHLY_QUOTA), COERCE_WHOLE_FLOAT]
+NamespaceScopePattern = Annotated[
+    str, Field(pattern=r"^[a-zA-Z0-9_:-]*\*?$", min_length=1, max_length=MAX_NAMESPACE_LENGTH + 1)
+]
+"""Namespace, or a prefix of namespaces: `team-a:*`."""
+
+
+class KeyCreateBody(RequestBody):
+    """Key to issue. Without `namespaces` it opens all of them."""
+
+    name: KeyName
+    role: Role = "write"
+    namespaces: Omittable[Annotated[list[NamespaceScopePattern], Field(min_length=1, max_length=1000)]] = None
+    expires_in_days: Omittable[ExpiryDays] = None
+    rate_limit: Omittable[RequestsPerMinute] = None
+    """Requests per minute; default: the settings, also for the next two limits."""
+    monthly_documents: Omittable[QuotaLimit] = None
+    monthly_searches: Omittable[QuotaLimit] = None
+
+
+class KeyPatch(RequestBody):
+    """Changes of a key. null: the default of the settings; for `expiresInDays`: no expiry."""
+
+    name: Omittable[KeyName] = None
+    expires_in_days: ExpiryDays | None = None
+    rate_limit: RequestsPerMinute | None = None
+    monthly_documents: QuotaLimit | None = None
+    monthly_searches: QuotaLimit | None = None
+
+    @classmethod
+    def nullable_fields(cls) -> frozenset[str]:
+        """Return the fields that null resets."""
+        return frozenset({"expiresInDays", "rateLimit", "monthlyDocuments", "monthlySearches"})
+
+    @model_validator(mode="after")
+    def _require_a_change(self) -> "KeyPatch":
+        if not self.model_fields_set:
+            raise ValueError(
+                "give at least one of name, expiresInDays, rateLimit, monthlyDocuments and monthlySearches: "
+                "there is nothing to change"
+            )
+        return self
+
+
+class KeyRotationBody(RequestBody):
+    """Rotation of a key. `overlap_hours`: how long the previous secret stays valid; 0: not at all."""
+
+    overlap_hours: Annotated[StrictInt, Field(ge=0, le=24 * 90), COERCE_WHOLE_FLOAT] = 24
+    expires_in_days: Omittable[ExpiryDays] = None
+    """Days from now; default: unchanged."""
+
+
+class KeyResponse(ResponseBody):
+    """Key without its secret."""
+
+    id: str
+    name: str
+    role: Role
+    namespaces: list[str] | None
+    created_at: Timestamp
+    expires_at: Timestamp | None
+    revoked_at: Timestamp | None
+    previous_until: Timestamp | None
+    """End of the previous secret's validity."""
+    rate_limit: int | None
+    monthly_documents: int | None
+    monthly_searches: int | None
+    issuer: str | None
+    """Id of the key that issued this one; null: not recorded."""
+
+
+class CallerResponse(ResponseBody):
+    """Caller's key. `namespaces` null: all; `operator`: it may administer the service."""
+
+    id: str
+    name: str
+    role: Role
+    namespaces: list[str] | None
+    operator: bool
+    expires_at: Timestamp | None
+
+
+class KeyIssued(KeyResponse):
+    """New key or secret; the secret is shown only here."""
+
+    key: str
+
+
+class KeysResponse(ResponseBody):
+    """Keys, newest first."""
+
+    keys: list[KeyResponse]
+
+
+class KeyRevoked(ResponseBody):
+    """Revoked key."""
+
+    id: str
+    revoked: Literal[True]

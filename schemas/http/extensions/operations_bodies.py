@@ -1,0 +1,120 @@
+"""Bodies of status, failures and dead letters (extension of the contract)."""
+
+from typing import Literal
+
+from schemas.base import ResponseBody
+from schemas.http.extensions.replay_bodies import ReplayProgressResponse
+from schemas.http.field_types import Count, Timestamp
+
+
+class StageLag(ResponseBody):
+    """Records of a topic that a stage has not processed yet."""
+
+    stage: str
+    topic: str
+    lag: Count
+
+
+class HealthIssueResponse(ResponseBody):
+    """Component that does not work, and why."""
+
+    part: str
+    reason: str
+
+
+class DiskUsage(ResponseBody):
+    """Disk usage in bytes; null if the data is not on a local disk."""
+
+    tables: Count | None
+    log: Count | None
+    free: Count | None
+
+
+class FailedDocument(ResponseBody):
+    """Document that could not be parsed; `error` is for people."""
+
+    namespace: str
+    id: str
+    error: str
+    updated_at: Timestamp
+
+
+class DelayedDocument(ResponseBody):
+    """Document whose extraction failed and is retried; `error` is for people."""
+
+    namespace: str
+    id: str
+    error: str
+
+
+class StatusResponse(ResponseBody):
+    """Documents by status, lag by consumer group and by stage, dead letters by topic, the newest failures.
+
+    `delayed`: some of the documents with delayed extraction; `delayed_count`: their number. Chunks and
+    memories are counted as far as they are flushed.
+    """
+
+    version: str
+    bus: str
+    health_issues: list[HealthIssueResponse]
+    namespaces: Count
+    documents: dict[str, Count]
+    chunks: Count
+    memories: Count
+    lag: dict[str, Count]
+    stages: list[StageLag]
+    dead_letters: dict[str, Count]
+    failures: list[FailedDocument]
+    delayed: list[DelayedDocument]
+    delayed_count: Count
+    disk: DiskUsage
+    replay: ReplayProgressResponse | None = None
+    """Running replay, if any."""
+
+
+class FailedDocumentsResponse(ResponseBody):
+    """Failed documents, newest first."""
+
+    documents: list[FailedDocument]
+
+
+class DeadLetterSummary(ResponseBody):
+    """Dead letter: its original position and the error."""
+
+    id: str
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    stage: str
+    error: str
+    error_type: str
+    attempts: Count
+    dead_lettered_at: str
+
+
+class DeadLettersResponse(ResponseBody):
+    """Dead letters, oldest first per topic."""
+
+    dead_letters: list[DeadLetterSummary]
+
+
+class RedriveResponse(ResponseBody):
+    """Number of records returned to their topics."""
+
+    redriven: Count
+
+
+class DeadLetterResponse(DeadLetterSummary):
+    """Dead letter with headers and payload; a payload that is not UTF-8 is base64."""
+
+    headers: dict[str, str]
+    size: Count
+    encoding: Literal["utf-8", "base64"]
+    payload: str
+
+
+class DropResponse(ResponseBody):
+    """Number of dropped records."""
+
+    dropped: Count

@@ -1,0 +1,118 @@
+"""Bodies of v3 container tags and settings, and of v4 buckets."""
+
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+
+from schemas.base import ResponseBody
+from schemas.http.field_types import BucketName, SupportingContext, Text
+from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody
+from schemas.limits import MAX_BUCKET_DESCRIPTION_LENGTH, MAX_BUCKETS
+
+
+class BucketDefinition(LenientBody):
+    """A bucket of profiles, in a request."""
+
+    key: BucketName
+    description: Annotated[Text, Field(max_length=MAX_BUCKET_DESCRIPTION_LENGTH)] = ""
+
+
+Buckets = Annotated[list[BucketDefinition], Field(max_length=MAX_BUCKETS)]
+
+
+class UpdateContainerTagBody(LenientBody):
+    """Changes to a container; `entity_context` null or empty clears it."""
+
+    entity_context: SupportingContext | None = None
+    profile_buckets: Buckets | None = None
+    name: Text | None = None
+    memory_filesystem_paths: list[Text] | None = None
+
+
+class MergeBody(LenientBody):
+    """Containers to move into another one."""
+
+    container_tags: Annotated[list[ContainerTag], Field(min_length=1)]
+    target_container_tag: ContainerTag
+
+
+class UpdateSettingsBody(LenientBody):
+    """Changes to the organization's settings; the fields not named here are refused by name."""
+
+    model_config = ConfigDict(extra="allow")
+
+    filter_prompt: SupportingContext | None = None
+    profile_buckets: Buckets | None = None
+
+    @property
+    def unsupported_fields(self) -> dict[str, Any]:
+        """Fields with a value that this service has no setting for."""
+        return {name: value for name, value in (self.model_extra or {}).items() if value not in (None, False, [], {})}
+
+
+class BucketResponse(ResponseBody):
+    """A bucket of profiles."""
+
+    key: str
+    description: str
+
+
+class BucketsResponse(ResponseBody):
+    """The buckets in effect."""
+
+    buckets: list[BucketResponse]
+
+
+class ContainerTagResponse(ResponseBody):
+    """A container's settings."""
+
+    container_tag: str
+    name: str | None
+    entity_context: str | None
+    memory_filesystem_paths: list[str] | None
+    profile_buckets: list[BucketResponse]
+    created_at: str
+    updated_at: str
+
+
+class ContainerTagDeleted(ResponseBody):
+    """A deleted container, with the number of its documents and memories."""
+
+    success: bool
+    container_tag: str
+    deleted_documents_count: int
+    deleted_memories_count: int
+
+
+class MergeQueued(ResponseBody):
+    """A merge that goes on in the background."""
+
+    success: bool
+    status: str
+    merge_id: str
+    target_tag: str
+    source_tags: list[str]
+
+
+class MergeState(ResponseBody):
+    """State of a merge."""
+
+    id: str
+    status: str
+    target_tag: str | None
+    source_tags: list[str]
+
+
+class SettingsResponse(ResponseBody):
+    """The organization's settings."""
+
+    filter_prompt: str | None
+    profile_buckets: list[BucketResponse]
+
+
+class SettingsUpdated(ResponseBody):
+    """The settings that were changed."""
+
+    org_id: str
+    org_slug: str
+    updated: SettingsResponse

@@ -1,0 +1,229 @@
+"""Bodies of v3 documents and v4 conversations."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from schemas.base import ResponseBody
+from schemas.events import Dreaming, TaskType
+from schemas.http.field_types import MetadataBody, NewDocumentId, ResponseMetadata, SupportingContext, Text
+from schemas.http.v3_v4.lenient_body import LenientBody, TaggedBody
+from schemas.limits import MAX_BATCH_DOCUMENTS
+
+MAX_LISTED_DOCUMENTS = 1100
+"""Largest page of the v3 interface."""
+
+
+class DocumentFields(TaggedBody):
+    """Fields of a document beside its content. `filter_by_metadata` is `group` in v5."""
+
+    custom_id: NewDocumentId | None = None
+    metadata: MetadataBody | None = None
+    filter_by_metadata: MetadataBody | None = None
+    entity_context: SupportingContext | None = None
+    document_date: Text | None = None
+    filepath: Text | None = None
+    task_type: TaskType | None = None
+    dreaming: Dreaming | None = None
+
+
+class AddDocumentBody(DocumentFields):
+    """A document to add: text or a URL."""
+
+    content: Text
+
+
+class AddDocumentsBody(DocumentFields):
+    """Documents to add together; the other fields are their defaults."""
+
+    documents: Annotated[list[AddDocumentBody | Text], Field(min_length=1, max_length=MAX_BATCH_DOCUMENTS)]
+
+
+class UpdateDocumentBody(DocumentFields):
+    """Changes to a document."""
+
+    content: Text | None = None
+
+
+class ListDocumentsBody(TaggedBody):
+    """Page, order and filter of a list of documents."""
+
+    filters: dict[str, Any] | str | None = None
+    filepath: Text | None = None
+    include_content: bool = False
+    limit: Annotated[int, Field(ge=1, le=MAX_LISTED_DOCUMENTS)] = 10
+    page: Annotated[int, Field(ge=1)] = 1
+    order: Literal["asc", "desc"] = "desc"
+    sort: Literal["createdAt", "updatedAt"] = "createdAt"
+
+
+class DeleteDocumentsBody(TaggedBody):
+    """Documents to delete: by id, or all of the containers named."""
+
+    ids: Annotated[list[Text], Field(max_length=100)] | None = None
+    filepath: Text | None = None
+
+
+class TextPart(LenientBody):
+    """Text within a message."""
+
+    type: Literal["text"]
+    text: Text
+
+
+class ImageAddress(LenientBody):
+    """Address of an image."""
+
+    url: Text
+
+
+class ImagePart(LenientBody):
+    """Image within a message, by its address."""
+
+    type: Literal["image_url"]
+    image_url: ImageAddress
+
+
+class Message(LenientBody):
+    """Message of a conversation."""
+
+    role: Literal["user", "assistant", "system", "tool"]
+    content: Text | list[TextPart | ImagePart] = ""
+    name: Text | None = None
+
+
+class ConversationBody(TaggedBody):
+    """A conversation so far; sent again with more messages it is extended."""
+
+    conversation_id: NewDocumentId
+    messages: Annotated[list[Message], Field(min_length=1)]
+    metadata: MetadataBody | None = None
+
+
+class Accepted(ResponseBody):
+    """A document's id and its state after the request."""
+
+    id: str
+    status: str
+
+
+class ConversationAccepted(Accepted):
+    """A conversation's document."""
+
+    conversation_id: str
+
+
+class AddResult(Accepted):
+    """Outcome of a document in a batch; `error` instead of a status: it was refused."""
+
+    error: str | None = None
+    details: str | None = None
+
+
+class AddDocumentsResponse(ResponseBody):
+    """Outcomes in the order of the request."""
+
+    results: list[AddResult]
+    failed: int
+    success: int
+
+
+class ListedDocument(ResponseBody):
+    """A document in a list. `content` only where it was asked for."""
+
+    id: str
+    custom_id: str | None
+    connection_id: str | None
+    container_tags: list[str]
+    title: str | None
+    summary: str | None
+    type: str
+    status: str
+    metadata: ResponseMetadata
+    url: str | None
+    filepath: str | None
+    created_at: str
+    updated_at: str
+    content: str | None = None
+
+
+class Document(ListedDocument):
+    """A document with its text."""
+
+    og_image: None
+    raw: None
+    source: str | None
+    task_type: str
+    dreaming_status: str
+
+
+class PageNumbers(ResponseBody):
+    """Place of a page in a list."""
+
+    current_page: int
+    limit: int
+    total_items: int
+    total_pages: int
+
+
+class ListDocumentsResponse(ResponseBody):
+    """A page of documents, which v3 calls memories."""
+
+    memories: list[ListedDocument]
+    pagination: PageNumbers
+
+
+class ProcessingDocument(ResponseBody):
+    """A document that is still processed."""
+
+    id: str
+    custom_id: str | None
+    container_tags: list[str]
+    title: str | None
+    type: str
+    status: str
+    metadata: ResponseMetadata
+    created_at: str
+    updated_at: str
+
+
+class ProcessingResponse(ResponseBody):
+    """Documents that are still processed, newest first."""
+
+    documents: list[ProcessingDocument]
+    total_count: int
+
+
+class DocumentChunk(ResponseBody):
+    """A passage of a document."""
+
+    id: str
+    position: int
+    content: str
+    type: str
+    metadata: ResponseMetadata
+    created_at: str
+
+
+class DocumentChunksResponse(ResponseBody):
+    """The passages of a document, in order."""
+
+    document_id: str
+    chunks: list[DocumentChunk]
+    total: int
+
+
+class DeletionError(ResponseBody):
+    """A document that could not be deleted."""
+
+    id: str
+    error: str
+
+
+class DeleteDocumentsResponse(ResponseBody):
+    """Number of deleted documents, and the failures."""
+
+    success: bool
+    deleted_count: int
+    errors: list[DeletionError] | None = None
+    container_tags: list[str] | None = None

@@ -1,0 +1,39 @@
+"""Base of v3 and v4 request bodies."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+from schemas.limits import MAX_NAMESPACE_LENGTH, NAMESPACE_PATTERN
+
+ContainerTag = Annotated[str, Field(min_length=1, max_length=MAX_NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
+
+
+class LenientBody(BaseModel):
+    """Request body: camelCase, null counts as absent, unknown fields are ignored.
+
+    The clients send fields that their published interface does not name, so unknown fields are no error.
+    """
+
+    model_config = ConfigDict(
+        extra="ignore", alias_generator=to_camel, validate_by_name=False, validate_by_alias=True, frozen=True
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, data: Any) -> Any:
+        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+
+
+class TaggedBody(LenientBody):
+    """Request body that names containers: one, or the deprecated list."""
+
+    container_tag: ContainerTag | None = None
+    container_tags: list[ContainerTag] | None = None
+
+    @property
+    def tags(self) -> list[str]:
+        """The named containers without repetitions; empty: none was named."""
+        named = [*([self.container_tag] if self.container_tag else []), *(self.container_tags or [])]
+        return list(dict.fromkeys(named))

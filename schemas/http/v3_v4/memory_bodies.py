@@ -1,0 +1,180 @@
+"""Bodies of v4 memories."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from schemas.base import ResponseBody
+from schemas.http.field_types import MetadataBody, ResponseMetadata, Text
+from schemas.http.v3_v4.document_bodies import MAX_LISTED_DOCUMENTS, PageNumbers
+from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody, TaggedBody
+from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
+
+MemoryText = Annotated[Text, Field(min_length=1, max_length=10_000)]
+
+
+class TemporalContext(LenientBody):
+    """Date of the source and dates of the described event, ISO 8601."""
+
+    document_date: Text | None = None
+    event_date: list[Text] | None = None
+
+
+class NewMemory(LenientBody):
+    """A memory to store as it is."""
+
+    content: MemoryText
+    is_static: bool = False
+    metadata: MetadataBody | None = None
+    forget_after: Text | None = None
+    forget_reason: Text | None = None
+    temporal_context: TemporalContext = TemporalContext()
+
+
+class CreateMemoriesBody(LenientBody):
+    """Memories to store as they are, without extraction."""
+
+    container_tag: ContainerTag
+    memories: Annotated[list[NewMemory], Field(min_length=1, max_length=100)]
+
+
+class MemoryReference(LenientBody):
+    """A memory, by its id or its exact text."""
+
+    container_tag: ContainerTag
+    id: Text | None = None
+    content: Text | None = None
+
+
+class ForgetMemoryBody(MemoryReference):
+    """A memory to forget."""
+
+    reason: Text | None = None
+
+
+class UpdateMemoryBody(MemoryReference):
+    """A memory and the text that replaces it."""
+
+    new_content: MemoryText
+    metadata: MetadataBody | None = None
+    forget_after: Text | None = None
+    forget_reason: Text | None = None
+    temporal_context: TemporalContext = TemporalContext()
+
+
+class ForgetMatchingBody(LenientBody):
+    """Memories to forget by meaning."""
+
+    container_tag: ContainerTag
+    query: Annotated[Text, Field(min_length=1, max_length=MAX_FORGET_QUERY_LENGTH)]
+    dry_run: bool = False
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
+    max_forget: Annotated[int, Field(ge=1, le=MAX_FORGET_IDS)] = 100
+    reason: Text | None = None
+
+
+class ListMemoriesBody(TaggedBody):
+    """Page, order and filter of a list of memories."""
+
+    filters: dict[str, Any] | str | None = None
+    limit: Annotated[int, Field(ge=1, le=MAX_LISTED_DOCUMENTS)] = 10
+    page: Annotated[int, Field(ge=1)] = 1
+    order: Literal["asc", "desc"] = "desc"
+    sort: Literal["createdAt", "updatedAt"] = "createdAt"
+
+
+class CreatedMemory(ResponseBody):
+    """A stored memory."""
+
+    id: str
+    memory: str
+    is_static: bool
+    created_at: str
+    forget_after: str | None
+    forget_reason: str | None
+    metadata: ResponseMetadata | None
+
+
+class CreateMemoriesResponse(ResponseBody):
+    """Stored memories, and the document that holds them; None: more than one does."""
+
+    document_id: str | None
+    memories: list[CreatedMemory]
+
+
+class ForgetMemoryResponse(ResponseBody):
+    """The forgotten memory."""
+
+    id: str
+    forgotten: bool
+
+
+class UpdatedMemory(ResponseBody):
+    """The new version of a memory."""
+
+    id: str
+    memory: str
+    version: int
+    parent_memory_id: str | None
+    root_memory_id: str | None
+    created_at: str
+    forget_after: str | None
+    forget_reason: str | None
+    metadata: ResponseMetadata | None
+
+
+class ScoredMemory(ResponseBody):
+    """A memory that a description matches."""
+
+    id: str
+    memory: str
+    score: float
+
+
+class ForgetMatchingResponse(ResponseBody):
+    """`candidates` of a dry run, else what was `forgotten`."""
+
+    dry_run: bool
+    count: int
+    forget_batch_id: str | None
+    summary: str
+    candidates: list[ScoredMemory] | None = None
+    forgotten: list[ScoredMemory] | None = None
+
+
+class MemoryVersion(ResponseBody):
+    """An earlier version of a memory."""
+
+    id: str
+    memory: str
+    version: int
+    created_at: str
+    updated_at: str
+    parent_memory_id: str | None
+    root_memory_id: str | None
+    is_latest: bool
+    is_forgotten: bool
+
+
+class MemoryEntry(MemoryVersion):
+    """A memory with its history."""
+
+    is_static: bool
+    is_inference: bool
+    space_id: str
+    org_id: str
+    source_count: int
+    forget_after: str | None
+    forget_reason: str | None
+    metadata: ResponseMetadata | None
+    memory_relations: dict[str, str] | None
+    temporal_context: dict[str, Any] | None
+    history: list[MemoryVersion]
+    document_ids: list[str]
+
+
+class ListMemoriesResponse(ResponseBody):
+    """A page of memories."""
+
+    memory_entries: list[MemoryEntry]
+    pagination: PageNumbers

@@ -1,0 +1,286 @@
+"""Bodies of connectors."""
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, StrictInt
+
+from schemas.base import RequestBody, ResponseBody
+from schemas.http.field_types import (
+    COERCE_WHOLE_FLOAT,
+    NumberTypedInt,
+    Omittable,
+    ResourceId,
+    Text,
+    Timestamp,
+    Uri,
+)
+from schemas.http.pagination import Pagination
+from schemas.limits import MAX_CONNECTOR_DOCUMENTS
+
+Provider = Literal["notion", "google-drive", "onedrive", "gmail", "github", "web-crawler", "s3", "granola"]
+SyncErrorCode = Literal["auth_expired", "rate_limited", "plan_required", "provider_unavailable", "internal"]
+DocumentLimit = Annotated[StrictInt, Field(ge=1, le=MAX_CONNECTOR_DOCUMENTS), COERCE_WHOLE_FLOAT]
+NonEmptyText = Annotated[Text, Field(min_length=1)]
+SelectedIds = Annotated[list[ResourceId], Field(max_length=500)]
+
+
+class _ConnectorCreateBody(RequestBody):
+    document_limit: Omittable[DocumentLimit] = None
+
+
+class _OAuthConnectorBody(_ConnectorCreateBody):
+    redirect_url: Omittable[Uri] = None
+
+
+class NotionConnectorBody(_OAuthConnectorBody):
+    """Pages of a Notion workspace."""
+
+    provider: Literal["notion"]
+
+
+class GmailConnectorBody(_OAuthConnectorBody):
+    """Mail."""
+
+    provider: Literal["gmail"]
+
+
+class GitHubConnectorBody(_OAuthConnectorBody):
+    """Documentation in repositories."""
+
+    provider: Literal["github"]
+
+
+class DriveConfig(RequestBody):
+    """Sync scope: everything, or the selection."""
+
+    sync_scope: Omittable[Literal["selected", "full"]] = None
+
+
+class OneDriveConnectorBody(_OAuthConnectorBody):
+    """Files in OneDrive."""
+
+    provider: Literal["onedrive"]
+    config: Omittable[DriveConfig] = None
+
+
+class GoogleDriveConnectorBody(_OAuthConnectorBody):
+    """Files in Google Drive."""
+
+    provider: Literal["google-drive"]
+    config: Omittable[DriveConfig] = None
+
+
+_BUCKET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+"""Names that some S3 service allows; Amazon's own rules are narrower."""
+
+
+def _validate_bucket(name: str) -> str:
+    if not _BUCKET_NAME.fullmatch(name):
+        raise ValueError("is not a bucket's name: give the name alone, without s3:// and without a path")
+    return name
+
+
+def _validate_web_address(address: str) -> str:
+    if not address.lower().startswith(("http://", "https://")):
+        raise ValueError("must be an http or https address")
+    return address
+
+
+WebAddress = Annotated[Uri, AfterValidator(_validate_web_address)]
+
+
+class S3Config(RequestBody):
+    """Bucket and its access keys."""
+
+    bucket: Annotated[NonEmptyText, AfterValidator(_validate_bucket)]
+    region: NonEmptyText
+    access_key_id: NonEmptyText
+    secret_access_key: NonEmptyText
+    endpoint: Omittable[WebAddress] = None
+    prefix: Omittable[Text] = None
+
+
+class S3ConnectorBody(_ConnectorCreateBody):
+    """Objects in a bucket."""
+
+    provider: Literal["s3"]
+    config: S3Config
+
+
+class CrawlerConfig(RequestBody):
+    """Start page and crawl depth in links."""
+
+    start_url: WebAddress
+    crawl_depth: Omittable[Annotated[StrictInt, Field(ge=1, le=5), COERCE_WHOLE_FLOAT]] = None
+
+
+class WebCrawlerConnectorBody(_ConnectorCreateBody):
+    """Pages of one site."""
+
+    provider: Literal["web-crawler"]
+    config: CrawlerConfig
+
+
+class GranolaConfig(RequestBody):
+    """API key of the notes."""
+
+    api_key: NonEmptyText
+
+
+class GranolaConnectorBody(_ConnectorCreateBody):
+    """Meeting notes."""
+
+    provider: Literal["granola"]
+    config: GranolaConfig
+
+
+SECRET_FIELDS = frozenset({"accessKeyId", "secretAccessKey", "apiKey"})
+"""Config fields that are credentials: encrypted at rest and never returned."""
+
+ConnectorBody = Annotated[
+    NotionConnectorBody
+    | GmailConnectorBody
+    | OneDriveConnectorBody
+    | GitHubConnectorBody
+    | GoogleDriveConnectorBody
+    | S3ConnectorBody
+    | WebCrawlerConnectorBody
+    | GranolaConnectorBody,
+    Field(discriminator="provider"),
+]
+
+
+class SelectionBody(RequestBody):
+    """Selection of items to synchronise, by the provider's kinds."""
+
+    repos: Omittable[SelectedIds] = None
+    labels: Omittable[SelectedIds] = None
+    files: Omittable[SelectedIds] = None
+    folders: Omittable[SelectedIds] = None
+
+
+class ConnectorPatch(RequestBody):
+    """A change of a connector; a new selection replaces the old one."""
+
+    selection: Omittable[SelectionBody] = None
+    document_limit: Omittable[DocumentLimit] = None
+
+
+class Authorization(ResponseBody):
+    """Link to authorize the connector, and its expiry."""
+
+    url: str
+    expires_at: Timestamp
+
+
+class Capabilities(ResponseBody):
+    """Capabilities of the provider."""
+
+    selectable: bool
+    webhooks: bool
+
+
+class SelectedItemResponse(ResponseBody):
+    """A selected item."""
+
+    id: str
+    name: str
+
+
+class SyncRunSystem(ResponseBody):
+    """The state of a run."""
+
+    status: Literal["running", "completed", "failed"]
+    started_at: Timestamp
+    completed_at: Timestamp | None
+
+
+class SyncRunSummary(ResponseBody):
+    """A synchronisation in short."""
+
+    error_code: SyncErrorCode | None
+    error: str | None
+    system: SyncRunSystem
+
+
+class SyncItemFailureResponse(ResponseBody):
+    """A document that could not be synchronised."""
+
+    document_id: str
+    title: str | None
+    error_code: str
+    error_message: str
+    failed_at: str
+
+
+class SyncRun(SyncRunSummary):
+    """A synchronisation in full; `items_failed` is the true count, `failures` a capped list."""
+
+    id: str
+    trigger: Literal["event", "cron", "manual"]
+    items_processed: NumberTypedInt
+    items_failed: NumberTypedInt
+    failures: list[SyncItemFailureResponse]
+
+
+class PickerLink(ResponseBody):
+    """Single-use link to a page for selecting content."""
+
+    url: str
+    expires_at: Timestamp
+
+
+class ConnectorSystem(ResponseBody):
+    """The state of a connector."""
+
+    status: Literal["pending_authorization", "active"]
+    created_at: Timestamp
+    last_successful_sync_at: Timestamp | None
+
+
+class ConnectorResponse(ResponseBody):
+    """A connector."""
+
+    id: str
+    provider: Provider
+    authorization: Omittable[Authorization] = None
+    namespace: str | None
+    account: str | None
+    capabilities: Capabilities
+    config: dict[str, str | int | float | bool] | None
+    selection: dict[str, list[SelectedItemResponse]] | None
+    document_limit: NumberTypedInt
+    document_count: NumberTypedInt
+    latest_run: SyncRunSummary | None
+    system: ConnectorSystem
+    syncs: Omittable[list[SyncRun]] = None
+    picker: PickerLink | None = None
+
+
+class ConnectorsResponse(ResponseBody):
+    """A page of connectors."""
+
+    connectors: list[ConnectorResponse]
+    pagination: Pagination
+
+
+class ConnectorCreated(ResponseBody):
+    """New connector; `authorization` is null if none is needed."""
+
+    id: str
+    authorization: Authorization | None
+
+
+class ConnectorDeleted(ResponseBody):
+    """Removed connector."""
+
+    id: str
+    deleted: Literal[True]
+
+
+class SyncQueued(ResponseBody):
+    """Queued sync run."""
+
+    id: str
+    status: Literal["queued"]

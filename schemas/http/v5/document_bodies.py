@@ -1,0 +1,200 @@
+"""Bodies of documents."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+
+from schemas.base import RequestBody, ResponseBody
+from schemas.events import Dreaming, TaskType
+from schemas.http.field_types import (
+    REJECT_NUL,
+    Count,
+    DocumentId,
+    DreamingStatus,
+    MetadataBody,
+    NewDocumentId,
+    Omittable,
+    ResponseMetadata,
+    SafeInteger,
+    Status,
+    SupportingContext,
+    Text,
+    Timestamp,
+)
+from schemas.http.v5.memory_bodies import MemoryResponse
+from schemas.limits import MAX_BATCH_DOCUMENTS, MAX_CONTENT_BYTES, MAX_DOCUMENT_IDS
+
+FileType = Literal["text", "pdf", "image", "video", "audio"]
+
+
+class BatchItem(RequestBody):
+    """A document of a batch. `content` is text or a URL."""
+
+    content: Text
+    id: Omittable[NewDocumentId] = None
+    supporting_context: Omittable[SupportingContext] = None
+    metadata: Omittable[MetadataBody] = None
+    group: Omittable[MetadataBody] = None
+    date: Omittable[Text] = None
+
+
+class DocumentBody(BatchItem):
+    """A document to add."""
+
+    task_type: Omittable[TaskType] = None
+    dreaming: Omittable[Dreaming] = None
+
+
+class BatchBody(RequestBody):
+    """Documents to add together."""
+
+    documents: Annotated[list[BatchItem], Field(min_length=1, max_length=MAX_BATCH_DOCUMENTS)]
+    task_type: Omittable[TaskType] = None
+    dreaming: Omittable[Dreaming] = None
+
+
+class DocumentPatch(RequestBody):
+    """Changes to a document: at least one of the first five."""
+
+    content: Omittable[Text] = None
+    supporting_context: Omittable[SupportingContext] = None
+    metadata: Omittable[MetadataBody] = None
+    group: Omittable[MetadataBody] = None
+    date: Omittable[Text] = None
+    task_type: Omittable[TaskType] = None
+    dreaming: Omittable[Dreaming] = None
+
+    @model_validator(mode="after")
+    def _require_a_change(self) -> "DocumentPatch":
+        if not self.model_fields_set - {"task_type", "dreaming"}:
+            raise ValueError(
+                "give at least one of content, supportingContext, metadata, group and date: there is nothing to change"
+            )
+        return self
+
+
+class FileFormFields(RequestBody):
+    """The fields of a multipart form beside `file`; metadata and group are JSON in a string."""
+
+    supporting_context: Omittable[SupportingContext] = None
+    metadata: Omittable[str] = None
+    group: Omittable[str] = None
+    date: Omittable[Text] = None
+    task_type: Omittable[TaskType] = None
+    dreaming: Omittable[Dreaming] = None
+    file_type: Omittable[FileType] = None
+    mime_type: Omittable[Annotated[str, Field(pattern=r"^[^\s/]+\/[^\s/]+$"), REJECT_NUL]] = None
+
+
+class DeleteDocumentsBody(RequestBody):
+    """Documents to delete, each on its own."""
+
+    ids: Annotated[list[DocumentId], Field(min_length=1, max_length=MAX_DOCUMENT_IDS)]
+
+
+class DocumentAccepted(ResponseBody):
+    """The document's id and its state after the request."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: Annotated[str, Field(min_length=1)]
+    status: Status
+
+
+class BatchResult(ResponseBody):
+    """Outcome of a document in a batch."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    status: Literal["unknown", "queued", "extracting", "chunking", "embedding", "indexing", "done", "failed", "error"]
+    error: Omittable[str] = None
+    details: Omittable[str] = None
+    url: Omittable[str] = None
+
+
+class BatchResponse(ResponseBody):
+    """Accepted documents first, in the order of the request, then those that failed."""
+
+    model_config = ConfigDict(extra="forbid")
+    results: list[BatchResult]
+    count: Count
+    failed: Count
+
+
+class DeleteDocumentError(ResponseBody):
+    """A document that could not be deleted."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: DocumentId
+    error: Annotated[str, Field(min_length=1)]
+
+
+class DeleteDocumentsResponse(ResponseBody):
+    """Number of deleted documents, and the failures."""
+
+    model_config = ConfigDict(extra="forbid")
+    count: Count
+    errors: list[DeleteDocumentError]
+
+
+class ChunkSystem(ResponseBody):
+    """Creation time of a chunk."""
+
+    created_at: Timestamp
+
+
+class ChunkResponse(ResponseBody):
+    """A passage of a document; `position` counts from 0."""
+
+    id: str
+    position: SafeInteger
+    content: str
+    type: str
+    metadata: ResponseMetadata
+    system: ChunkSystem
+
+
+class DocumentSystem(ResponseBody):
+    """State of a document. `dreaming_status`: state of its extraction.
+
+    Extension of the contract: a failed document has an `error`, in words for people.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    status: Status
+    dreaming_status: DreamingStatus
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class DocumentResponse(ResponseBody):
+    """Document; `chunks` and `memories` only on request."""
+
+    id: str
+    title: str | None
+    type: str
+    summary: str | None
+    content: str | None
+    metadata: ResponseMetadata
+    system: DocumentSystem
+    chunks: Omittable[list[ChunkResponse]] = None
+    memories: Omittable[list[MemoryResponse]] = None
+
+
+def validate_content(content: str) -> str | None:
+    """Return why content is rejected, in words for its sender; None if it is accepted."""
+    if not content.strip():
+        return "content is empty: send some text or a URL"
+    if len(content) > MAX_CONTENT_BYTES or len(content.encode()) > MAX_CONTENT_BYTES:
+        return f"content is larger than {MAX_CONTENT_BYTES // 2**20} MB: split it, or upload it as a file"
+    return None
+
+
+def multipart_schema(*, file_required: bool) -> dict[str, Any]:
+    """Build the JSON schema of the multipart form with its file."""
+    schema = FileFormFields.model_json_schema(by_alias=True)
+    schema["properties"] = {"file": {"type": "string", "format": "binary"}, **schema["properties"]}
+    for field in schema["properties"].values():
+        field.pop("default", None)
+    if file_required:
+        schema["required"] = ["file"]
+    return schema

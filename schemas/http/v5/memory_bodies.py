@@ -1,0 +1,141 @@
+"""Bodies of memories."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from schemas.base import RequestBody, ResponseBody
+from schemas.http.field_types import (
+    Count,
+    NumberTypedInt,
+    Omittable,
+    RelationKind,
+    ResourceId,
+    ResponseMetadata,
+    SafeInteger,
+    StrictFlag,
+    Text,
+    Timestamp,
+)
+from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
+
+
+class MemorySystem(ResponseBody):
+    """Times of a memory's creation and last change."""
+
+    created_at: Timestamp
+    updated_at: Timestamp
+
+
+class MemoryResponse(ResponseBody):
+    """One atomic fact."""
+
+    id: str
+    memory: str
+    metadata: ResponseMetadata
+    is_static: bool
+    is_inference: bool
+    is_latest: bool
+    is_forgotten: bool
+    version: SafeInteger
+    system: MemorySystem
+
+
+class DocumentRefSystem(ResponseBody):
+    """Times of a source's creation and last change."""
+
+    created_at: str
+    updated_at: str
+
+
+class DocumentRef(ResponseBody):
+    """The document that a result comes from."""
+
+    id: str
+    title: str | None
+    type: str | None
+    metadata: ResponseMetadata
+    summary: str | None
+    system: DocumentRefSystem
+
+
+class RelatedSystem(ResponseBody):
+    """Time of a related memory's last change."""
+
+    updated_at: str
+
+
+class RelatedMemory(ResponseBody):
+    """A memory that another one is related to, and how."""
+
+    id: str
+    relation: RelationKind
+    version: NumberTypedInt | None = None
+    memory: str
+    metadata: ResponseMetadata
+    system: RelatedSystem
+
+
+class RelatedMemoryWithDocument(RelatedMemory):
+    """Related memory; with its document if both includes were requested."""
+
+    document: Omittable[DocumentRef] = None
+
+
+class RelatedMemories(ResponseBody):
+    """Earlier versions, later versions, and direct extends or derives links."""
+
+    parents: list[RelatedMemoryWithDocument]
+    children: list[RelatedMemoryWithDocument]
+    siblings: list[RelatedMemoryWithDocument]
+
+
+class MemoryIncluded(ResponseBody):
+    """Parts requested with `include`."""
+
+    related: Omittable[RelatedMemories] = None
+    document: Omittable[DocumentRef] = None
+
+
+class MemoryDetails(MemoryResponse):
+    """Memory with the requested parts."""
+
+    included: Omittable[MemoryIncluded] = None
+
+
+class ForgetBody(RequestBody):
+    """Memories to forget, each on its own."""
+
+    ids: Annotated[list[ResourceId], Field(min_length=1, max_length=MAX_FORGET_IDS)]
+
+
+class SemanticForgetBody(RequestBody):
+    """Description of memories to forget. `dry_run`: only preview the matches."""
+
+    query: Annotated[Text, Field(min_length=1, max_length=MAX_FORGET_QUERY_LENGTH)]
+    dry_run: StrictFlag
+
+
+class ForgetError(ResponseBody):
+    """A memory that could not be forgotten."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    error: str
+
+
+class ForgetMatch(ResponseBody):
+    """A memory that is (or in a dry run would be) forgotten."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str
+    memory: str
+
+
+class ForgetResponse(ResponseBody):
+    """`count` equals the number of `matches`."""
+
+    model_config = ConfigDict(extra="forbid")
+    count: Count
+    errors: list[ForgetError]
+    matches: list[ForgetMatch]

@@ -1,0 +1,77 @@
+"""Bodies of namespaces."""
+
+from typing import Literal
+
+from pydantic import model_validator
+
+from schemas.base import RequestBody, ResponseBody
+from schemas.http.field_types import Count, DateTime, SupportingContext
+from schemas.http.pagination import Pagination
+
+
+class NamespaceSystem(ResponseBody):
+    """Times of a namespace's creation and last change of settings."""
+
+    created_at: DateTime
+    updated_at: DateTime
+
+
+class ListedNamespace(ResponseBody):
+    """A namespace in a list, with its current documents and recallable memories."""
+
+    id: str
+    namespace: str
+    document_count: Count
+    memory_count: Count
+    description: str | None
+    system: NamespaceSystem
+
+
+class NamespacesResponse(ResponseBody):
+    """A page of the namespaces that the key may read, newest first."""
+
+    namespaces: list[ListedNamespace]
+    pagination: Pagination
+
+
+class NamespaceDetails(ResponseBody):
+    """A namespace's settings."""
+
+    namespace: str
+    supporting_context: str | None
+    system: NamespaceSystem
+
+
+class NamespacePatch(RequestBody):
+    """A change of settings; null clears."""
+
+    supporting_context: SupportingContext | None = None
+
+    @classmethod
+    def nullable_fields(cls) -> frozenset[str]:
+        """Return the field that null clears."""
+        return frozenset({"supportingContext"})
+
+    @model_validator(mode="after")
+    def _require_a_change(self) -> "NamespacePatch":
+        if not self.model_fields_set:
+            raise ValueError("give supportingContext (a text, or null to clear it): there is nothing to change")
+        return self
+
+
+class NamespaceDeleted(ResponseBody):
+    """Deleted namespace, with the number of its documents and memories."""
+
+    status: Literal["deleted"]
+    namespace: str
+    deleted_documents_count: Count
+    deleted_memories_count: Count
+
+
+class NamespaceMoveQueued(ResponseBody):
+    """Queued move of the content to another namespace."""
+
+    status: Literal["queued"]
+    operation_id: str
+    namespace: str
+    move_to: str

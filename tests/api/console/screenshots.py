@@ -1,0 +1,86 @@
+"""`make pictures`: the screenshots of docs/guides/console.md, made anew."""
+
+import asyncio
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from pipeline.bus.records import ProducerRecord
+from tests.support.console_user import ConsoleUser, console_session
+
+FOLDER = Path(__file__).parents[3] / "docs" / "images"
+SIZE = (1120, 760)
+CONVERSATION = {
+    "2026-03-02": "My name is Alice Moreira. I live in Lisbon and I work as a marine biologist.",
+    "2026-04-11": "I have a sister called Inês. My favourite food is grilled sardines. I play the cello.",
+    "2026-06-20": "I moved to Porto last week. I now live in Porto, close to the river.",
+    "2026-09-05": "I now live in Bergen. I work for the aquarium in Bergen. I am learning Norwegian.",
+}
+NOTES = {
+    "kelp": "# Kelp survey\n\nThe kelp beds north of the harbour grew by a fifth since spring. Divers counted"
+    " forty urchins per square metre at the outer reef, fewer. The next count is due in October.",
+    "budget": "# Budget\n\nThe boat costs 1,200 euros a day. Two days in October are paid for.",
+}
+
+
+async def _fill_namespace(visitor: ConsoleUser) -> None:
+    for day, text in CONVERSATION.items():
+        body = {"content": text, "date": day, "dreaming": "instant", "metadata": {"kind": "chat"}}
+        await visitor.ok("POST", "/ns/alice/document", body)
+        await visitor.service.wait_until_idle()
+    for name, text in NOTES.items():
+        body = {"content": text, "id": name, "dreaming": "instant", "metadata": {"kind": "note"}}
+        await visitor.ok("POST", "/ns/alice/document", body)
+    await visitor.service.wait_until_idle()
+
+
+async def _save_screenshot(visitor: ConsoleUser, name: str) -> None:
+    (FOLDER / f"console-{name}.png").write_bytes(await visitor.browser.screenshot())
+
+
+async def _take_screenshots(visitor: ConsoleUser) -> None:
+    await _fill_namespace(visitor)
+    await visitor.browser.set_viewport(*SIZE)
+    await visitor.sign_in()
+    await visitor.navigate("#/ns/alice/search?q=Where does Alice live?")
+    await visitor.wait_for_text("results in")
+    await _save_screenshot(visitor, "search")
+    await visitor.navigate("#/ns/alice/documents")
+    await _save_screenshot(visitor, "documents")
+    await visitor.navigate("#/ns/alice/memories")
+    await visitor.browser.set_color_scheme("dark")
+    await visitor.press("User now lives in Bergen")
+    await visitor.wait_for_text("Earlier versions")
+    await visitor.click("a.node")
+    await visitor.wait_until_loaded()
+    await visitor.wait_for_text("version 2")
+    await _save_screenshot(visitor, "memory")
+    await visitor.browser.set_color_scheme("light")
+    await visitor.ok("POST", "/admin/keys", {"name": "dashboard", "role": "read", "expiresInDays": 90})
+    limits = {"rateLimit": 600, "monthlyDocuments": 20_000, "monthlySearches": 100_000}
+    key = await visitor.ok("POST", "/admin/keys", {"name": "web app", "namespaces": ["team-a:*"], **limits})
+    await visitor.ok("POST", f"/admin/keys/{key['id']}/rotate", {"overlapHours": 48})
+    await visitor.navigate("#/keys")
+    await _save_screenshot(visitor, "keys")
+    visitor.source.put("tides", "High water is at noon.", title="Tides of October")
+    visitor.source.put("crew", "Who sails when.", title="Crew list")
+    visitor.source.unreadable.add("crew")
+    connector = await visitor.service.create("alice", "github")
+    await visitor.service.wait_for_run(connector)
+    await visitor.navigate(f"#/ns/alice/connectors/{connector}")
+    await _save_screenshot(visitor, "connector")
+    entry = ProducerRecord(key=b"note", value=b'{"content": 7}', headers={})
+    await visitor.service.live.pipeline.bus.append("documents.submitted.v1", [entry])
+    await visitor.navigate("#/pipeline")
+    await visitor.wait_for_text("1 record in the dead-letter queue")
+    await _save_screenshot(visitor, "pipeline")
+
+
+async def _main() -> None:
+    FOLDER.mkdir(exist_ok=True)
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        async with console_session(Path(folder)) as visitor:
+            await _take_screenshots(visitor)
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())

@@ -1,0 +1,64 @@
+"""The endpoint of MCP: whom it lets in, and what it costs those who do not use it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.api.conftest import Service
+from tests.support.contract_client import ContractClient
+
+pytestmark = pytest.mark.anyio
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+ACCEPT = {"accept": "application/json, text/event-stream"}
+
+
+async def test_a_message_is_answered_in_json_without_a_session(client: ContractClient) -> None:
+    response = await client("POST", "/mcp", PING, headers=ACCEPT)
+    assert response.json() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    assert "mcp-session-id" not in response.headers
+
+
+@pytest.mark.parametrize("key", [None, "wrong"])
+async def test_without_a_valid_key_nobody_gets_in(client: ContractClient, key: str | None) -> None:
+    response = await client.as_key(key)("POST", "/mcp", PING, headers=ACCEPT)
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_there_are_no_streams_or_sessions_to_open_or_end(client: ContractClient, method: str) -> None:
+    response = await client(method, "/mcp", headers=ACCEPT)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1.evil.example"])
+async def test_pages_of_other_sites_are_refused(client: ContractClient, origin: str) -> None:
+    answer = await client.fails(403, "POST", "/mcp", PING, headers={**ACCEPT, "origin": origin})
+    assert "RECOLLECT_CORS_ORIGINS" in answer["details"]
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:6274", "http://127.0.0.1:8787", "http://[::1]:3000"])
+async def test_pages_of_this_machine_are_let_in(client: ContractClient, origin: str) -> None:
+    await client.ok("POST", "/mcp", PING, headers={**ACCEPT, "origin": origin})
+
+
+async def test_what_is_no_message_is_refused_with_an_error_of_the_protocol(client: ContractClient) -> None:
+    answer = await client.fails(400, "POST", "/mcp", {"method": "ping"}, headers=ACCEPT)
+    assert answer["error"]["code"] < 0
+
+
+async def test_a_request_is_counted_as_what_it_is(client: ContractClient, service: Service) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "whoami", "arguments": {}}}
+    await client.ok("POST", "/mcp", call, headers=ACCEPT)
+    counted = (await client("GET", "/metrics")).text
+    assert 'route="/mcp"' in counted
+    assert 'route="/admin/whoami"' in counted
+
+
+def test_a_service_that_nobody_asks_over_mcp_does_not_load_it() -> None:
+    modules = "api.mcp.streamable_http_transport, app.cli.commands.mcp_command"
+    loaded = f"import sys, {modules}; print({{'mcp', 'mcp_types'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", loaded], check=True, capture_output=True, text=True)  # noqa: S603 - this interpreter
+    assert done.stdout.strip() == "set()"

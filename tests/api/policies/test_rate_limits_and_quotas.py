@@ -1,0 +1,118 @@
+"""Rate limits and quotas of keys over HTTP."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from api.dependencies.app_state import CurrentAppState
+from api.policies.monthly_quotas import MonthlyQuota, MonthlyQuotas
+from api.policies.request_policies import RequestPolicies
+from api.policies.token_bucket import RateLimiter
+from tests.api.conftest import Service
+from tests.api.policies.test_api_keys import issued
+from tests.support.contract_client import ContractClient
+
+pytestmark = pytest.mark.anyio
+NOTE = {"content": "Ada plays the cello."}
+
+
+def set_policies(service: Service, **policies: Any) -> None:
+    """Replace the policies of a service."""
+    serving: CurrentAppState = service.app.state.recollect
+    serving.state = replace(serving.state, policies=RequestPolicies(**policies))
+
+
+async def test_a_key_that_asks_too_fast_is_told_when_to_come_back(service: Service, client: ContractClient) -> None:
+    now = [0.0]
+    set_policies(service, rate_limiter=RateLimiter(clock=lambda: now[0]))
+    _, slow = await issued(client, rateLimit=2)
+    _, other = await issued(client)
+    first = await slow("GET", "/ns")
+    assert first.headers["ratelimit-policy"] == '"key";q=2;w=60'
+    assert first.headers["ratelimit"] == '"key";r=1;t=30'
+    assert (await slow("GET", "/ns")).status_code == 200
+    refused = await slow("GET", "/ns")
+    assert refused.status_code == 429
+    assert refused.headers["ratelimit"] == '"key";r=0;t=30'
+    assert refused.headers["retry-after"] == "30"
+    assert set(refused.json()) == {"error", "details"}
+    assert "ratelimit" not in (await other("GET", "/ns")).headers, "a key without a limit hears of none"
+    now[0] = 30.0
+    assert (await slow("GET", "/ns")).status_code == 200
+
+
+async def test_the_limit_of_the_settings_holds_for_keys_without_one(service: Service, client: ContractClient) -> None:
+    _, plain = await issued(client)
+    _, own = await issued(client, rateLimit=100)
+    set_policies(service, rate_limiter=RateLimiter(1, clock=lambda: 0.0))
+    assert [(await plain("GET", "/ns")).status_code for _ in range(2)] == [200, 429]
+    assert [(await own("GET", "/ns")).status_code for _ in range(2)] == [200, 200]
+
+
+async def test_a_key_adds_no_more_documents_than_its_quota(client: ContractClient) -> None:
+    _, limited = await issued(client, monthlyDocuments=2)
+    await limited.ok("POST", "/ns/alice/document", {**NOTE, "id": "a"})
+    await limited.ok("POST", "/ns/alice/document", {**NOTE, "id": "b"})
+    refused = await limited.fails(402, "POST", "/ns/alice/document", {**NOTE, "id": "c"})
+    assert "2 of 2" in refused["details"]
+    await limited.fails(402, "PATCH", "/ns/alice/document/a", {"content": "Bob does."})
+    await limited.ok("PATCH", "/ns/alice/document/a", {"metadata": {"seen": True}})
+    await limited.ok("DELETE", "/ns/alice/document", {"ids": ["a"]})
+
+
+async def test_a_batch_is_taken_as_a_whole_or_not_at_all(client: ContractClient) -> None:
+    _, limited = await issued(client, monthlyDocuments=3)
+    path = "/ns/alice/document/batch"
+    two = {"documents": [{**NOTE, "id": "a"}, {**NOTE, "id": "b"}]}
+    await limited.ok("POST", path, two)
+    await limited.fails(402, "POST", path, {"documents": [{**NOTE, "id": "c"}, {**NOTE, "id": "d"}]})
+    await limited.fails(404, "GET", "/ns/alice/document/c")
+
+
+async def test_what_says_nothing_new_uses_nothing(client: ContractClient) -> None:
+    key, writer = await issued(client)
+    for _ in range(3):
+        await writer.ok("POST", "/ns/alice/document", {**NOTE, "id": "a"})
+    used = await client.ok("GET", "/admin/usage")
+    assert next(usage for usage in used["keys"] if usage["id"] == key)["documents"] == {
+        "used": 1,
+        "limit": None,
+    }
+
+
+async def test_searches_have_a_quota_of_their_own(client: ContractClient) -> None:
+    _, limited = await issued(client, monthlySearches=1)
+    await limited.ok("POST", "/ns/alice/search", {"query": "cello"})
+    await limited.fails(402, "POST", "/ns/alice/search", {"query": "cello"})
+    await limited.ok("POST", "/ns/alice/document", NOTE)
+
+
+async def test_the_organization_has_quotas_that_all_keys_share(service: Service, client: ContractClient) -> None:
+    set_policies(
+        service,
+        quotas=MonthlyQuotas(organization_quota=MonthlyQuota(documents=2), default_key_quota=MonthlyQuota(searches=1)),
+    )
+    _, first = await issued(client)
+    _, other = await issued(client)
+    await first.ok("POST", "/ns/alice/document", {**NOTE, "id": "a"})
+    await other.ok("POST", "/ns/alice/document", {**NOTE, "id": "b"})
+    refused = await first.fails(402, "POST", "/ns/alice/document", {**NOTE, "id": "c"})
+    assert refused["error"].startswith("The organization's monthly quota of documents")
+    await other.ok("POST", "/ns/alice/search", {"query": "x"})
+    await other.fails(402, "POST", "/ns/alice/search", {"query": "x"})
+    usage = await client.ok("GET", "/admin/usage")
+    assert usage["documents"] == {"used": 2, "limit": 2}
+    assert usage["searches"] == {"used": 1, "limit": None}
+
+
+async def test_usage_is_shown_to_those_who_issue_the_keys(client: ContractClient) -> None:
+    key, team = await issued(client, role="admin", namespaces=["team:*"])
+    await issued(client)
+    _, plain = await issued(client, role="write")
+    shown = await team.ok("GET", "/admin/usage")
+    assert [usage["id"] for usage in shown["keys"]] == [key]
+    assert shown["documents"] is None
+    await plain.fails(403, "GET", "/admin/usage")
+    assert (await client.ok("GET", "/admin/usage?month=2020-01"))["documents"]["used"] == 0
+    await client.fails(400, "GET", "/admin/usage?month=2020-13")

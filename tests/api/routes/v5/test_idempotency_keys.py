@@ -1,0 +1,73 @@
+"""Writes with an Idempotency-Key: a repeated request changes nothing, however late it is repeated."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from tests.api.conftest import Service
+from tests.support.contract_client import ContractClient
+
+pytestmark = pytest.mark.anyio
+
+PATH = "/ns/alice/document"
+
+
+async def read(client: ContractClient) -> Any:
+    return await client.ok("GET", f"{PATH}/note")
+
+
+async def write(client: ContractClient, method: str, path: str, body: Any, key: str) -> Any:
+    return await client.ok(method, path, body, headers={"Idempotency-Key": key})
+
+
+async def log_ends(service: Service) -> int:
+    return sum((await service.bus.end_offsets("documents.submitted.v1")).values())
+
+
+async def test_a_repeated_patch_does_not_undo_what_came_between(client: ContractClient, service: Service) -> None:
+    await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
+    first = await write(client, "PATCH", f"{PATH}/note", {"metadata": {"n": 1}}, "k1")
+    await client.ok("PATCH", f"{PATH}/note", {"metadata": {"n": 2}})
+    service.clock.moment += timedelta(hours=23)
+    assert await write(client, "PATCH", f"{PATH}/note", {"metadata": {"n": 1}}, "k1") == first
+    assert (await read(client))["metadata"] == {"n": 2}
+
+
+async def test_an_addition_is_repeated_without_a_new_submission(client: ContractClient, service: Service) -> None:
+    body = {"id": "note", "content": "Tea."}
+    first = await write(client, "POST", PATH, body, "k1")
+    await client.ok("POST", PATH, {"id": "note", "content": "Coffee."})
+    service.clock.moment += timedelta(hours=1)
+    before = await log_ends(service)
+    assert await write(client, "POST", PATH, body, "k1") == first
+    assert await log_ends(service) == before
+
+
+async def test_requests_with_one_key_at_once_change_a_document_once(client: ContractClient) -> None:
+    await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
+    body = {"id": "note", "content": "Coffee."}
+    answers = await asyncio.gather(*(write(client, "POST", PATH, body, "k1") for _ in range(8)))
+    assert all(answer == answers[0] for answer in answers)
+
+
+async def test_a_key_of_another_request_is_refused(client: ContractClient) -> None:
+    await write(client, "POST", PATH, {"id": "note", "content": "Tea."}, "k1")
+    answer = await client("POST", PATH, {"id": "note", "content": "Coffee."}, headers={"Idempotency-Key": "k1"})
+    assert answer.status_code == 409
+    assert answer.json()["error"] == "The idempotency key was used before"
+
+
+async def test_after_a_day_a_key_is_free_again(client: ContractClient, service: Service) -> None:
+    await client.ok("POST", PATH, {"id": "note", "content": "Tea."})
+    await write(client, "PATCH", f"{PATH}/note", {"metadata": {"n": 1}}, "k1")
+    service.clock.moment += timedelta(hours=25)
+    await write(client, "PATCH", f"{PATH}/note", {"metadata": {"n": 2}}, "k1")
+    assert (await read(client))["metadata"] == {"n": 2}
+
+
+async def test_an_empty_or_long_key_is_refused(client: ContractClient) -> None:
+    for key in ("", "k" * 256):
+        body = {"id": "note", "content": "Tea."}
+        await client.fails(400, "POST", PATH, body, headers={"Idempotency-Key": key})

@@ -1,0 +1,61 @@
+"""Forgetting by meaning: `tests/data/forgetting` lists the memories that each description means.
+
+The locked half was written before the present rule, and evaluated twice.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.search.search_query import semantic_delete_candidates
+from tests.support.index_harness import IndexHarness
+
+pytestmark = pytest.mark.anyio
+LABELED_QUERIES: Mapping[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "data" / "forgetting" / "queries.json").read_text(encoding="utf-8")
+)
+
+
+async def _add_memories(world: IndexHarness, memories: Iterable[str]) -> None:
+    await world.add_document("d", "Notes about many things.")
+    for at, text in enumerate(memories):
+        await world.add_memory(f"m{at}", text, "d")
+
+
+async def _matching_texts(world: IndexHarness, query: str) -> Sequence[str]:
+    rows = await semantic_delete_candidates(world.cache, world.embedder, world.store.memories, world.namespace(), query)
+    return [row.text for row in rows]
+
+
+@pytest.mark.parametrize(("half", "right", "wrong"), [("open", 43, 1), ("locked", 14, 1)])
+async def test_what_is_meant_is_found_and_hardly_anything_else(
+    world: IndexHarness, half: str, right: int, wrong: int
+) -> None:
+    await _add_memories(world, LABELED_QUERIES["memories"])
+    found, others = 0, 0
+    for query in LABELED_QUERIES[half]:
+        meant = set(await _matching_texts(world, query["query"]))
+        found += len(meant & set(query["forgets"]))
+        others += len(meant - set(query["forgets"]))
+    assert found >= right
+    assert others <= wrong
+
+
+async def test_in_scripts_without_incarnations_what_only_ends_alike_stays(world: IndexHarness) -> None:
+    await _add_memories(world, ["User: 東京に住んでいます", "User: 犬を飼っています", "User: コーヒーが好きです"])
+    assert await _matching_texts(world, "東京に住んでいます") == ["User: 東京に住んでいます"]
+    assert await _matching_texts(world, "猫が好きです") == []
+
+
+async def test_what_is_mine_may_be_spelled_otherwise(world: IndexHarness) -> None:
+    await _add_memories(world, ["User's favorite color is now green"])
+    assert await _matching_texts(world, "my favourite colour") == ["User's favorite color is now green"]
+
+
+async def test_what_is_mine_is_not_my_sisters(world: IndexHarness) -> None:
+    await _add_memories(world, ["User lives in Lisbon", "User's sister Clara lives in Rome"])
+    assert await _matching_texts(world, "where I live") == ["User lives in Lisbon"]
+    assert await _matching_texts(world, "where my sister lives") == ["User's sister Clara lives in Rome"]

@@ -1,0 +1,79 @@
+"""The main text of a page: the article with its lead, whatever surrounds it."""
+
+import pytest
+
+from connectors.providers.web_crawler.content import parse_page
+
+SENTENCES = [
+    f"Keeper number {number} of the lighthouse writes down every ship that passes the rocks." for number in range(9)
+]
+BODY = "".join(f"<p>{sentence}</p>" for sentence in SENTENCES)
+LEAD = "The lamp was lit for the first time in a winter that nobody on the island has forgotten."
+
+
+def text_of(body: str, head: str = "") -> str:
+    return parse_page(
+        f"<html><head><title>Lamp</title>{head}</head><body>{body}</body></html>", "https://e.test/a"
+    ).text
+
+
+@pytest.mark.parametrize(
+    "lead",
+    [
+        f"<p class='article__teaser'>{LEAD}</p>",
+        f"<div class='contentHeader__abstract'>{LEAD}</div>",
+        f"<header><p>{LEAD}</p></header>",
+        f"<hgroup><h2>{LEAD}</h2></hgroup>",
+    ],
+)
+def test_the_lead_between_heading_and_article_is_kept_once(lead: str) -> None:
+    text = text_of(f"<main><h1>The lamp</h1>{lead}<article>{BODY}</article></main>")
+    assert text.count(LEAD) == 1
+    assert all(sentence in text for sentence in SENTENCES)
+
+
+def test_a_lead_is_recognized_by_the_description_of_the_page() -> None:
+    head = f"<meta property='og:description' content='{LEAD}'>"
+    text = text_of(f"<div class='teaser-box'><p>{LEAD}</p></div><h1>The lamp</h1><article>{BODY}</article>", head)
+    assert text.count(LEAD) == 1
+
+
+def test_an_article_inside_an_aside_is_the_article() -> None:
+    surroundings = "<p>Your most important contact in the world of lighthouses and everything around them.</p>"
+    text = text_of(f"{surroundings}<aside class='sidebar'><article><h1>The lamp</h1>{BODY}</article></aside>")
+    assert all(sentence in text for sentence in SENTENCES)
+
+
+@pytest.mark.parametrize("wrapper", ["<form action='/' method='post'>{}</form>", "<div aria-hidden='true'>{}</div>"])
+def test_pages_inside_a_form_or_behind_a_dialog_are_read(wrapper: str) -> None:
+    text = text_of(wrapper.format(f"<main><h1>The lamp</h1>{BODY}</main>"))
+    assert all(sentence in text for sentence in SENTENCES)
+
+
+@pytest.mark.parametrize("wrapper", ["<form action='/' method='post'>{}</form>", "<div aria-hidden='true'>{}</div>"])
+def test_short_pages_inside_a_form_or_behind_a_dialog_are_read(wrapper: str) -> None:
+    assert (
+        text_of(wrapper.format("<h1>Hours</h1><p>Open from nine to five.</p>")) == "# Hours\n\nOpen from nine to five."
+    )
+
+
+@pytest.mark.parametrize("name", ["newsletter-box", "paywall", "jp-relatedposts", "social-links", "article-cta"])
+def test_offers_of_the_site_are_left_out(name: str) -> None:
+    offer = "Never miss what happens on the coast and sign up for our letter today, it costs nothing."
+    text = text_of(f"<article><h1>The lamp</h1>{BODY}<div class='{name}'><p>{offer}</p></div></article>")
+    assert offer not in text
+    assert all(sentence in text for sentence in SENTENCES)
+
+
+def test_an_article_that_is_named_as_an_offer_is_kept() -> None:
+    text = text_of(f"<div class='paywall'><h2>The lamp</h2>{BODY}</div>")
+    assert all(sentence in text for sentence in SENTENCES)
+
+
+def test_comments_of_readers_do_not_decide_what_the_article_is() -> None:
+    comments = "".join(f"<p>Reader {number} once met a keeper and never forgot the light.</p>" for number in range(40))
+    text = text_of(
+        f"<article><h1>The lamp</h1>{BODY}</article><div id='comments' class='comment-list'>{comments}</div>"
+    )
+    assert all(sentence in text for sentence in SENTENCES)
+    assert "Reader 3" not in text

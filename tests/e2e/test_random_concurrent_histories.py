@@ -1,0 +1,18 @@
+"""Short form of `make jepsen`: clients that change and read a few documents at once, judged against the log."""
+
+from pathlib import Path
+
+from bench.history_checker.__main__ import check_histories
+from bench.history_checker.deployment import embedded_deployment
+from bench.history_checker.workload import Size
+
+LONG = Size(operations=20)
+"""Long enough for a process to be killed and to come back meanwhile."""
+
+
+def test_on_the_embedded_log_nothing_is_lost_doubled_stuck_or_seen_going_back(tmp_path: Path) -> None:
+    with embedded_deployment(tmp_path) as service:
+        assert check_histories(service, range(4)).verdict.problems == []
+        killed = check_histories(service, range(4, 8), with_kills=True, size=LONG, kill_interval=0.5)
+        assert killed.kills
+        assert killed.verdict.problems == []

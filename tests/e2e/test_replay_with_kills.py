@@ -1,0 +1,163 @@
+"""`recollect replay` as one types it, and kill -9 in the middle of it."""
+
+import json
+import random
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from bench.processes import start_deployment
+from bench.service_process import PROGRAM, Server, unconfigured
+from tests.support.polling import poll_until
+from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
+from tools.kafka_installation import KafkaUnavailableHereError
+
+
+class ReplayClient:
+    """A server with some documents, asked over HTTP."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        headers = {"authorization": f"Bearer {server.key}"}
+        self._http = httpx2.Client(base_url=server.url, headers=headers, timeout=WAIT_TIMEOUT_SECONDS)
+
+    def close(self) -> None:
+        self._http.close()
+
+    def request_ok(self, method: str, path: str, body: object | None = None) -> dict[str, object]:
+        response = self._http.request(method, path, json=body)
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text}"
+        answer: dict[str, object] = response.json()
+        return answer
+
+    def fill(self, documents: int) -> None:
+        texts = [{"content": f"The note {n} says word{n}. " * 20, "id": f"d{n}"} for n in range(documents)]
+        for begin in range(0, documents, 100):
+            body = {"documents": texts[begin : begin + 100], "taskType": "superrag"}
+            self.request_ok("POST", "/ns/home/document/batch", body)
+        poll_until(self.consumer_lag, lambda lag: lag == 0, "everything handled")
+
+    def consumer_lag(self) -> int:
+        lag = self.request_ok("GET", "/admin/status")["lag"]
+        assert isinstance(lag, dict)
+        return sum(lag.values())
+
+    def wait_replay(self) -> str:
+        """Run a replay; its final state."""
+        self.request_ok("POST", "/admin/replay", {})
+        return poll_until(
+            lambda: str(self.request_ok("GET", "/admin/replay")["state"]),
+            lambda state: state != "running",
+            "the replay's end",
+        )
+
+    def search_results(self) -> list[tuple[str, float]]:
+        body = {"query": "word7", "threshold": 0, "limit": 100, "searchMode": "chunks"}
+        results = self.request_ok("POST", "/ns/home/search", body)["results"]
+        assert isinstance(results, list)
+        return [(result["id"], result["similarity"]) for result in results]
+
+
+@pytest.fixture
+def asked(own_server: Server) -> Iterator[ReplayClient]:
+    """The server, started."""
+    own_server.start()
+    client = ReplayClient(own_server)
+    yield client
+    client.close()
+
+
+def _replay_command(data_dir: Path, *words: str, extra: Mapping[str, str] | None = None) -> str:
+    variables = unconfigured() | {"RECOLLECT_DATA_DIR": str(data_dir), **(extra or {})}
+    done = subprocess.run(  # noqa: S603 - our own command
+        [PROGRAM, "replay", *words],
+        env=variables,
+        cwd=data_dir.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _generations(data_dir: Path) -> set[str]:
+    return {path.name for path in (data_dir / "tables").glob("g*")}
+
+
+def test_a_running_service_replays_when_it_is_asked_and_a_stopped_one_is_replayed_without_it(
+    own_server: Server, asked: ReplayClient
+) -> None:
+    asked.fill(20)
+    found = asked.search_results()
+    key = {"RECOLLECT_API_KEY": own_server.key}
+    assert "generation 0" in _replay_command(own_server.data_dir, "--dry-run", extra=key)
+    assert "Generation 1 is served" in _replay_command(own_server.data_dir, extra=key)
+    assert asked.search_results() == found
+    own_server.stop()
+    assert "Generation 2 is served" in _replay_command(own_server.data_dir, "--chunk-size", "200")
+    own_server.start()
+    assert asked.search_results() != found
+    assert "Generation 1 is served" in _replay_command(own_server.data_dir, "--rollback", extra=key)
+    assert asked.search_results() == found
+    assert "Removed generation 2" in _replay_command(own_server.data_dir, "--clean-up", extra=key)
+
+
+@pytest.mark.slow
+def test_kill_9_in_the_middle_of_a_replay_leaves_what_was_served_and_nothing_else(
+    own_server: Server, asked: ReplayClient
+) -> None:
+    asked.fill(600)
+    found = asked.search_results()
+    chance = random.Random(8)  # noqa: S311 - when to kill is no secret
+    for _ in range(3):
+        asked.request_ok("POST", "/admin/replay", {"chunkSize": 800})
+        time.sleep(chance.uniform(0.0, 1.0))
+        own_server.kill()
+        own_server.start()
+        pointer = own_server.data_dir / "tables" / "current"
+        served = json.loads(pointer.read_text()) if pointer.exists() else None
+        named = {f"g{version['number']}" for version in (served or {}).values() if version and version["number"]}
+        assert _generations(own_server.data_dir) == named
+        assert asked.search_results() == found
+    assert asked.wait_replay() == "done"
+    assert asked.search_results() == found
+
+
+@pytest.mark.kafka
+def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(tmp_path: Path) -> None:
+    """The interface does it and is killed; then a command by itself, while a worker works."""
+    with ExitStack() as stack:
+        try:
+            deployment = stack.enter_context(start_deployment(tmp_path, 1))
+        except KafkaUnavailableHereError as error:
+            pytest.skip(f"needs a real Apache Kafka: {error}")
+        api = deployment.api
+        asked = ReplayClient(api)
+        stack.callback(asked.close)
+        asked.fill(80)
+        found = poll_until(asked.search_results, lambda now: len(now) == 80, "everything found")
+        asked.request_ok("POST", "/admin/replay", {"chunkSize": 800})
+        poll_until(lambda: _generations(api.data_dir), bool, "the new tables begun")
+        api.kill()
+        unserved = _generations(api.data_dir)
+        api.start()
+        assert asked.search_results() == found
+        assert asked.wait_replay() == "done"
+        assert asked.search_results() == found
+        assert _generations(api.data_dir) == unserved == {"g1"}
+        api.stop()
+        assert "Generation 2 is served" in _replay_command(api.data_dir, extra=deployment.settings)
+        api.start()
+        assert asked.search_results() == found
+        asked.request_ok("POST", "/ns/home/document", {"content": "word7 once more", "taskType": "superrag"})
+        poll_until(
+            asked.search_results,
+            lambda now: now != found,
+            "the document found, made by who works on the new tables",
+        )

@@ -1,0 +1,1 @@
+"""What is installed: wheel, sdist, environments without optional modules."""

@@ -1,0 +1,120 @@
+"""Outages of Kafka: publishing fails within a bounded time, and consumers resume by themselves."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import pytest
+
+from pipeline.bus.kafka import cluster
+from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
+from pipeline.errors import OutageError
+from pipeline.ports import Position
+from pipeline.stage import Stage
+from tests.pipeline.bus.bus_contract import RecordingHandler, events_across_keys, numbered_events
+from tests.pipeline.bus.kafka_harness import KafkaHarness
+from tools.kafka_broker import DockerBroker, LocalBroker
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kafka]
+T = TypeVar("T")
+
+
+async def retry_through_outages(call: Callable[[], Awaitable[T]]) -> T:
+    """Repeat a call until it succeeds; the short timeouts of these tests also expire on a busy machine."""
+    while True:
+        try:
+            return await call()
+        except OutageError:
+            continue
+
+
+async def test_after_the_broker_was_killed_nothing_is_lost(
+    kafka: LocalBroker | DockerBroker, kafka_harness: KafkaHarness
+) -> None:
+    kafka_harness.options = replace(kafka_harness.options, call_timeout=2.0)
+    bus, topic, handler, followed = (
+        await kafka_harness.open(), kafka_harness.topic("killed"), RecordingHandler(), RecordingHandler()
+    )  # fmt: skip
+    stage = Stage(kafka_harness.stage("killed"), topic, handler.handle)
+    running = asyncio.create_task(bus.run([stage]))
+    async with bus.follow(topic, followed.handle) as follower:
+
+        async def wait_until_current(positions: Sequence[Position]) -> None:
+            for position in positions:
+                await bus.wait_until_consumed(stage.group, topic.name, position.partition, position.offset)
+            await follower.catch_up()
+
+        positions = await retry_through_outages(lambda: bus.publish(topic, events_across_keys(20)))
+        await retry_through_outages(lambda: wait_until_current(positions))
+
+        await asyncio.to_thread(kafka.stop, signal.SIGKILL)
+        with pytest.raises(OutageError, match=kafka_harness.options.bootstrap):
+            await bus.publish(topic, numbered_events([100]))
+        with pytest.raises(OutageError):
+            await follower.catch_up()
+        assert bus.health_issue
+
+        await asyncio.to_thread(kafka.start)
+        positions = await retry_through_outages(lambda: bus.publish(topic, numbered_events([101])))
+        assert bus.health_issue is None
+        await retry_through_outages(lambda: wait_until_current(positions))
+    assert not running.done()
+    running.cancel()
+    await asyncio.wait([running])
+    acknowledged = {*range(20), 101}
+    # A record whose publish failed may have been written all the same.
+    assert acknowledged <= set(handler.numbers) <= acknowledged | {100}
+    assert acknowledged <= set(followed.numbers) <= acknowledged | {100}
+
+
+async def test_a_bus_closes_while_the_broker_is_down(
+    kafka: LocalBroker | DockerBroker, kafka_harness: KafkaHarness
+) -> None:
+    original_options = kafka_harness.options
+    kafka_harness.options = replace(original_options, call_timeout=2.0)
+    bus, topic, handler = await kafka_harness.open(), kafka_harness.topic("ending"), RecordingHandler()
+    stage = Stage(kafka_harness.stage("ending"), topic, handler.handle)
+    running = asyncio.create_task(bus.run([stage]))
+    (position,) = await retry_through_outages(lambda: bus.publish(topic, numbered_events([1])))
+    await retry_through_outages(
+        lambda: bus.wait_until_consumed(stage.group, topic.name, position.partition, position.offset)
+    )
+    await asyncio.to_thread(kafka.stop, signal.SIGKILL)
+    try:
+        with pytest.raises(OutageError):
+            await bus.publish(topic, numbered_events([2]))
+        running.cancel()
+        await asyncio.wait([running])
+        await kafka_harness.close()
+    finally:
+        await asyncio.to_thread(kafka.start)
+    # A killed broker leads its partitions again only some seconds after its start.
+    kafka_harness.options = original_options
+    await (await kafka_harness.open()).run([stage], until_idle=True)
+    assert handler.numbers[0] == 1
+
+
+async def test_the_timeout_is_short_after_another_call_timed_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cluster, "OUTAGE_CALL_TIMEOUT", 0.01)
+    unreachable = Cluster(KafkaOptions(bootstrap="127.0.0.1:1", call_timeout=0.05))
+    timeouts = [unreachable.current_timeout]
+    for _ in range(2):
+        with pytest.raises(OutageError):
+            await unreachable.call_with_retries("answer", asyncio.Event().wait)
+        timeouts.append(unreachable.current_timeout)
+
+    async def answer() -> int:
+        return 1
+
+    await unreachable.call_with_retries("answer", answer)
+    assert [*timeouts, unreachable.current_timeout] == [0.05, 0.01, 0.01, 0.05]
+
+
+async def test_the_error_without_a_broker_names_its_address(kafka_harness: KafkaHarness) -> None:
+    kafka_harness.options = replace(kafka_harness.options, bootstrap="127.0.0.1:1", call_timeout=1.0)
+    with pytest.raises(ValueError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
+        await kafka_harness.open()

@@ -1,0 +1,39 @@
+"""Vectors are compared without what they have in common."""
+
+import numpy as np
+import pytest
+
+from pipeline.index.segments.common_part import CommonPart, LengthCache, e5_common_part
+
+MEAN = np.array([0.9, 0.1, 0.0, 0.0], np.float32)
+COMMON = CommonPart(MEAN, MEAN, np.array([[0.0, 0.0, 0.0, 1.0]], np.float32))
+
+
+def test_what_differs_only_in_language_is_alike() -> None:
+    one = MEAN + np.array([0.0, 0.0, 0.2, 0.3], np.float32)
+    other = MEAN + np.array([0.0, 0.0, 0.2, -0.3], np.float32)
+    assert COMMON.cosine(one, other) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_the_direction_of_a_query_has_no_part_in_a_languages_direction() -> None:
+    direction = COMMON.query_direction(np.array([0.5, 0.5, 0.5, 0.5], np.float32))
+    assert direction[3] == pytest.approx(0.0, abs=1e-6)
+    assert np.linalg.norm(direction) == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_row_without_a_vector_is_like_nothing() -> None:
+    assert np.isinf(COMMON.lengths(np.zeros((1, 4), np.float32)))[0]
+
+
+def test_lengths_are_those_of_the_rest_and_are_kept() -> None:
+    vectors = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
+    rest = vectors - MEAN
+    rest[:, 3] = 0.0
+    cache = LengthCache()
+    assert np.allclose(cache.lengths(COMMON, vectors), np.linalg.norm(rest, axis=1), atol=1e-4)
+    assert cache.lengths(COMMON, vectors) is cache.lengths(COMMON, vectors)
+
+
+def test_the_shipped_directions_are_orthonormal() -> None:
+    directions = e5_common_part().directions
+    assert np.allclose(directions @ directions.T, np.eye(len(directions)), atol=1e-4)

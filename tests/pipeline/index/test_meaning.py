@@ -1,0 +1,69 @@
+"""What the default embedder finds by meaning: paraphrases, other languages, and what holds now."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from bench.recall import build_text_index
+from pipeline.index.query_analysis import analyze_query
+from pipeline.index.ranking.search_request_and_hits import SearchRequest
+from pipeline.models.e5.e5_embedder import E5Embedder
+
+pytestmark = pytest.mark.anyio
+FACTS = (
+    "Paul eats neither meat nor fish.",
+    "Sam bought a Pixel last week.",
+    "User used to play tennis.",
+    "Internal note of the fleet committee: two vans need new tyres.",
+    "My sister lives in Rome.",
+    "I live in Hamburg.",
+)
+
+
+@pytest.fixture(scope="module")
+def model() -> E5Embedder:
+    return E5Embedder.from_package()
+
+
+async def _found(model: E5Embedder, question: str, texts: Sequence[str], dates: Sequence[str] = ()) -> list[str]:
+    """The texts that a search with all defaults finds, best first."""
+    documents = [(str(at), day) for at, day in enumerate(dates)] if dates else None
+    index = await build_text_index(texts, model, documents)
+    hits = await index.search(await analyze_query(index, model, question), SearchRequest())
+    return [hit.text for hit in hits]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who is a vegetarian?", FACTS[0]),
+        ("Wer ist Vegetarier?", FACTS[0]),
+        ("What phone does Sam use?", FACTS[1]),
+        ("Which cars need repair?", FACTS[3]),
+        ("where do I live?", FACTS[5]),
+    ],
+)
+async def test_what_is_meant_comes_first_whatever_its_words(model: E5Embedder, question: str, answer: str) -> None:
+    assert (await _found(model, question, FACTS))[0] == answer
+
+
+async def test_the_only_document_of_a_namespace_is_found_by_what_it_means(model: E5Embedder) -> None:
+    assert await _found(model, "Who is a vegetarian?", FACTS[:1]) == [FACTS[0]]
+
+
+async def test_the_only_document_is_silent_about_something_else(model: E5Embedder) -> None:
+    assert await _found(model, "How do I compile a Linux kernel?", FACTS[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "before", "after"),
+    [
+        ("Wo wohne ich?", "Ich wohne in Hamburg.", "Ich bin nach Wien gezogen."),
+        ("¿Dónde vivo?", "Vivo en Hamburgo.", "Me mudé a Viena."),
+        ("Where do I live?", "I live in Hamburg.", "I moved to Vienna."),
+    ],
+)
+async def test_what_was_said_later_comes_first_and_the_older_stays(
+    model: E5Embedder, question: str, before: str, after: str
+) -> None:
+    assert await _found(model, question, (before, after), ("2025-01-01", "2026-01-01")) == [after, before]

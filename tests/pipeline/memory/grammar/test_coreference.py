@@ -1,0 +1,58 @@
+"""Resolution of he and she: only with a single possible antecedent."""
+
+import pytest
+
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+
+
+def texts(document: str) -> list[str]:
+    return [draft.text for draft in extract_facts(document)]
+
+
+def test_the_antecedent_stays_until_somebody_else_is_named() -> None:
+    assert texts("My sister Ana works in Rome. She's a nurse. Her dog is called Rex. He barks.") == [
+        "User's sister Ana works in Rome",
+        "User's sister Ana is a nurse",
+        "User's sister Ana's dog is called Rex",
+    ]
+    assert texts("Alice works at Google. She lives in Rome.") == [
+        "Alice works at Google",
+        "Alice lives in Rome",
+    ]
+    assert texts("Maria works at the LKH Hospital and has two cats, Mimi and Tom. She eats no meat.")[2:] == [
+        "Maria eats no meat"
+    ]
+    assert texts("Ana works at Acme. In 2020 she moved to Rome.")[1:] == ["Ana moved to Rome in 2020"]
+    assert texts("Ann: My dog Max turned five. He loves the beach.") == [
+        "Ann's dog Max turned five",
+        "Ann's dog Max loves the beach",
+    ]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "Alice met Barbara.",
+        "My sister called my mother.",
+        "The weather is nice.",
+        "Alice works with a woman from Rome.",
+        "Alice has a son, Ben.",
+        "Alice met Barbara and Carla.",
+        "Alice?",
+    ],
+)
+def test_an_ambiguous_pronoun_states_nothing(before: str) -> None:
+    assert not any("Oslo" in text for text in texts(f"{before} She lives in Oslo."))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "text"),
+    [
+        ("She's been working on a book.", "Ana has been working on a book"),
+        ("She'll move to Oslo in June 2030.", "Ana will move to Oslo in June 2030"),
+        ("His car broke down in Graz.", "Ana's car broke down in Graz"),
+        ("Last year she moved to Graz.", "Ana moved to Graz last year"),
+    ],
+)
+def test_a_pronoun_is_replaced_by_the_name(sentence: str, text: str) -> None:
+    assert texts(f"Ana works at Acme. {sentence}")[1:] == [text]

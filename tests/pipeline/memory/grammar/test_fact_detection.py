@@ -1,0 +1,138 @@
+"""Sentences of chats: what states a fact, and how it reads on its own."""
+
+from datetime import date
+
+import pytest
+
+from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
+from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH
+
+ANN = SpeakerContext("Ann", is_chat=True, participants=frozenset({"Ann", "Robert"}), reference_date=date(2023, 5, 8))
+NOTE = SpeakerContext(reference_date=date(2023, 5, 8))
+PAGE = SpeakerContext(is_speech=False)
+
+
+def stated(sentence: str, context: SpeakerContext = ANN, min_worth: float = DEFAULT_MIN_WORTH) -> list[str]:
+    (facts,) = detect_facts([SaidSentence(sentence, context, Discourse())], min_worth)
+    return [fact.text for fact in facts]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("Been working on a song.", "Ann has been working on a song"),
+        ("Just got back from a road trip to Texas!", "Ann just got back from a road trip to Texas"),
+        ("Gonna open a studio in June.", "Ann is going to open a studio in June"),
+        ("i wanna learn spanish", "Ann wants to learn spanish"),
+        ("Thanks, Rob! I live in Rome, Rob.", "Ann lives in Rome"),
+        ("Hey Robert, I live in Rome \U0001f600", "Ann lives in Rome"),
+        ("Yesterday I took the kids to the museum.", "Ann took the kids to the museum on 7 May 2023"),
+        ("Last Sunday we had our first call-out.", "Ann had their first call-out on 7 May 2023"),
+        ("Last Fri I finally took my kids to a pottery workshop.",
+         "Ann finally took their kids to a pottery workshop on 5 May 2023"),
+        ("I'd love to visit Japan.", "Ann would love to visit Japan"),
+        ("Our team won the cup.", "Ann's team won the cup"),
+        ("They're good- we got another cat named Bailey too.", "Ann got another cat named Bailey too"),
+        ("Please call me Annie.", "User wants to be called Annie"),
+        ("Me and my wife moved to Oslo.", "Ann and their wife moved to Oslo"),
+        ("I no longer live in Rome.", "Ann no longer lives in Rome"),
+        ("After losing my job, I opened a bakery in Oslo.", "After losing their job, Ann opened a bakery in Oslo"),
+    ],
+)  # fmt: skip
+def test_a_fact_names_its_subject_and_its_day(sentence: str, fact: str) -> None:
+    assert stated(sentence, NOTE if fact.startswith("User") else ANN) == [fact]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("I'm 29", "User is 29"),
+        ("I'm Priya", "User is Priya"),
+        ("i relocated to Riga last week lol", "User relocated to Riga in the week of 1 May 2023"),
+        ("Rasmus and I broke up :(", "Rasmus and User broke up"),
+        ("ok small life update: i relocated to Riga", "User relocated to Riga"),
+        ("Got the paralegal job!!!", "User got the paralegal job"),
+        ("oh wait the wifi password is bluebird77", "The wifi password is bluebird77"),
+        ("Actually no, my flight is on the 15th, I misread it", "User's flight is on the 15th"),
+        ("Please always answer in bullet points", "User asks: always answer in bullet points"),
+        ("Don't use emojis in your answers.", "User asks: don't use emojis in your answers"),
+        ("Our team now has 11 people.", "User's team now has 11 people"),
+    ],
+)
+def test_messy_messages_make_plain_memories(sentence: str, fact: str) -> None:
+    assert stated(sentence, NOTE) == [fact]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I'm so excited!",
+        "Glad you like it.",
+        "I love how easy it is.",
+        "I can't wait to see it.",
+        "Keep pushing, we can do anything together!",
+        "I won't give up.",
+        "I'll let you know.",
+        "I'm off to bed.",
+        "We love it.",
+        "I painted it after the trip.",
+        "That would be fun for me.",
+        "I hope it goes well.",
+        "What a great day for us!",
+        "I had a similar experience.",
+        "For me, it was a big step.",
+        "Talking and working together helps.",
+        "[a photo of my dog]",
+        "Just something nice for a change.",
+        "Here's a photo of my dog at the beach.",
+        "Looks like we need a break.",
+        "Here's a pic!",
+        "That way I can rest.",
+        "I have to say, it was hard.",
+        "They really like that Tim likes it.",
+        "It was stormy last week.",
+        "If I drove a Porsche I'd be broke.",
+        "At work I feel like I'm 80.",
+        "Maybe I should move to Paris.",
+        "Do I live in Madrid?",
+        "Been a busy week since we talked.",
+        "We all have our different paths.",
+        "I'm going for my dreams!",
+    ],
+)
+def test_moods_courtesies_doubts_and_references_state_nothing(sentence: str) -> None:
+    assert stated(sentence) == []
+
+
+def test_a_sentence_is_split_where_each_part_has_a_subject() -> None:
+    assert stated("I adopted two cats, so I need a sitter in June, but it's hard.") == [
+        "Ann adopted two cats",
+        "Ann needs a sitter in June",
+    ]
+    assert stated("Yesterday I took my kids swimming - it was so cool.") == [
+        "Ann took their kids swimming on 7 May 2023"
+    ]
+    assert stated("I like tea, but maybe I prefer milk.") == ["Ann likes tea"]
+    assert stated("I used to drive a Golf, now I drive a Tesla", NOTE) == [
+        "User used to drive a Golf",
+        "User drives a Tesla now",
+    ]
+
+
+def test_relative_dates_are_resolved_in_messages_only() -> None:
+    came_in = SpeakerContext(reference_date=date(2023, 5, 8), is_date_assumed=True)
+    assert stated("I moved to Rome yesterday.", came_in) == ["User moved to Rome on 7 May 2023"]
+    assert stated("Ann moved to Rome yesterday.", came_in) == ["Ann moved to Rome yesterday"]
+
+
+def test_a_text_about_things_says_nothing_of_its_reader() -> None:
+    assert stated("Acme's CEO is Jane Smith.", PAGE) == ["Acme's CEO is Jane Smith"]
+    assert stated("I live in Rome.", PAGE) == []
+    assert stated("My CEO is Jane Smith.", PAGE) == []
+
+
+def test_a_score_is_explained_and_the_threshold_decides() -> None:
+    ((fact,),) = detect_facts([SaidSentence("I live in Rome.", ANN, Discourse())])
+    assert fact.worth.explanation == "4.0: live +2, about the speaker +1, names +1"
+    assert stated("I live in Rome.", min_worth=4.5) == []

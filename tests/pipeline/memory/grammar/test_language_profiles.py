@@ -1,0 +1,90 @@
+"""Sentences in other languages are kept verbatim or dropped."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+
+
+def texts(document: str) -> list[str]:
+    return [draft.text for draft in extract_facts(document)]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "kept", "static"),
+    [
+        ("Ich wohne in Berlin.", "User: Ich wohne in Berlin", True),
+        ("Wir haben gestern ein Boot gekauft.", "User: Wir haben gestern ein Boot gekauft", False),
+        ("Je n'aime pas le café.", "User: Je n'aime pas le café", True),
+        ("Nous sommes allés à Paris.", "User: Nous sommes allés à Paris", False),
+        ("Mi hermana trabaja en Google.", "User: Mi hermana trabaja en Google", True),
+        ("En 2019 me mudé a Madrid.", "User: En 2019 me mudé a Madrid", False),
+        ("私は猫を二匹飼っています。", "User: 私は猫を二匹飼っています", True),
+        ("昨日、京都へ行きました。", "User: 昨日、京都へ行きました", False),
+        ("我住在北京。", "User: 我住在北京", True),
+    ],
+)
+def test_personal_statements_are_kept_verbatim(sentence: str, kept: str, static: bool) -> None:
+    assert [(draft.text, draft.is_static) for draft in extract_facts(sentence)] == [(kept, static)]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Wie geht es dir?",
+        "Vielleicht ziehe ich um.",
+        "Danke, das ist sehr nett von dir!",
+        "Das Auto ist rot.",
+        "Je pense que oui, c'est possible.",
+        "Merci beaucoup pour tout!",
+        "Si tengo tiempo, voy.",
+        "Creo que me gusta.",
+        "お元気ですか\uff1f",
+        "ありがとうございます。",
+        "たぶん行きます。",
+        "座ってください。",
+        "你好吗\uff1f",
+    ],
+)
+def test_questions_doubts_and_impersonal_sentences_state_nothing(sentence: str) -> None:
+    assert texts(sentence) == []
+
+
+def test_a_chat_in_another_language_names_the_speaker() -> None:
+    assert texts("Ann: Ich wohne in Berlin.\nBob: Ich mag Tee.") == [
+        "Ann: Ich wohne in Berlin",
+        "Bob: Ich mag Tee",
+    ]
+    assert texts("田中\uff1a私は東京に住んでいます。\n鈴木\uff1a猫が好きです。\n") == [
+        "田中: 私は東京に住んでいます",
+        "鈴木: 猫が好きです",
+    ]
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "I love Rio de Janeiro.",
+        "Many people die in war.",
+        "I had an El Salvador coffee.",
+        "I met Le Corbusier.",
+        "Maria drinks no alcohol.",
+        "Bob owns no car.",
+    ],
+)
+def test_english_with_foreign_words_stays_english(sentence: str) -> None:
+    assert not any(": " in text for text in texts(sentence))
+
+
+FOREIGN = st.text(
+    alphabet=st.sampled_from("ich mein je mon yo mi 私は住んで。我\uff1fñéß'\u2019.?! \n:\uff1a"), max_size=80
+)
+
+
+@settings(max_examples=60)
+@given(FOREIGN)
+def test_any_text_is_accepted_and_spans_match_the_sentences(document: str) -> None:
+    for draft in extract_facts(document):
+        assert draft.start is not None
+        assert document[draft.start : draft.end].strip()

@@ -1,0 +1,111 @@
+"""What was embedded once is not embedded again."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipeline.models.vector_cache import MAX_QUERIES, CachingEmbedder, VectorCache
+from pipeline.rows import Vector
+from tests.support.fakes import HashingEmbedder
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def cache(tmp_path: Path) -> AsyncIterator[VectorCache]:
+    cache = VectorCache(tmp_path / "cache" / "vectors.sqlite")
+    yield cache
+    await cache.aclose()
+
+
+async def test_equal_texts_are_embedded_once_and_have_the_same_vector(cache: VectorCache) -> None:
+    model = HashingEmbedder()
+    embedder = CachingEmbedder(model, cache, "hashing")
+    first = await embedder.embed_documents(["a cat", "a dog", "a cat"])
+    second = await embedder.embed_documents(["a dog", "a bird", "a cat"])
+    assert model.calls == [["a cat", "a dog"], ["a bird"]]
+    np.testing.assert_array_equal(first, await model.embed_documents(["a cat", "a dog", "a cat"]))
+    np.testing.assert_array_equal(second, await model.embed_documents(["a dog", "a bird", "a cat"]))
+
+
+async def test_vectors_outlive_the_process(tmp_path: Path) -> None:
+    model = HashingEmbedder()
+    for _ in range(2):
+        cache = VectorCache(tmp_path / "vectors.sqlite")
+        await CachingEmbedder(model, cache, "hashing").embed_documents(["a cat"])
+        await cache.aclose()
+    assert model.calls == [["a cat"]]
+
+
+async def test_another_model_has_vectors_of_its_own(cache: VectorCache) -> None:
+    small, large = HashingEmbedder(8), HashingEmbedder(16)
+    await CachingEmbedder(small, cache, "small").embed_documents(["a cat"])
+    (vector,) = await CachingEmbedder(large, cache, "large").embed_documents(["a cat"])
+    assert vector.shape == (16,)
+
+
+async def test_the_oldest_vectors_go_when_there_is_no_room(tmp_path: Path) -> None:
+    model = HashingEmbedder(4)
+    cache = VectorCache(tmp_path / "vectors.sqlite", max_bytes=3 * 4 * 4)
+    embedder = CachingEmbedder(model, cache, "hashing")
+    for text in ("one", "two", "three", "four"):
+        await embedder.embed_documents([text])
+    model.calls.clear()
+    await embedder.embed_documents(["four", "three", "two", "one"])
+    assert model.calls == [["one"]]
+    await cache.aclose()
+
+
+async def test_a_damaged_file_costs_only_time(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    cache, model = VectorCache(path), HashingEmbedder()
+    embedder = CachingEmbedder(model, cache, "hashing")
+    await embedder.embed_documents(["a cat"])
+    await embedder.embed_documents(["a cat"])
+    assert model.calls == [["a cat"]]
+    await cache.aclose()
+
+
+async def test_a_file_that_cannot_be_opened_costs_only_time(tmp_path: Path) -> None:
+    (tmp_path / "vectors.sqlite").mkdir()
+    cache, model = VectorCache(tmp_path / "vectors.sqlite"), HashingEmbedder()
+    np.testing.assert_array_equal(
+        await CachingEmbedder(model, cache, "hashing").embed_documents(["a cat"]),
+        await model.embed_documents(["a cat"]),
+    )
+    await cache.aclose()
+
+
+class CountingQueries(HashingEmbedder):
+    """Counts the questions that reach the model."""
+
+    asked = 0
+
+    async def embed_query(self, text: str, term_weight: object = None) -> Vector:
+        self.asked += 1
+        return self._vector(text)
+
+
+async def test_a_question_asked_again_does_not_reach_the_model(cache: VectorCache) -> None:
+    model = CountingQueries()
+    embedder = CachingEmbedder(model, cache, "hashing")
+    first, second = await embedder.embed_query("who?"), await embedder.embed_query("who?")
+    assert (first == second).all()
+    assert model.asked == 1
+
+
+async def test_questions_not_asked_for_longest_are_forgotten(cache: VectorCache) -> None:
+    model = CountingQueries()
+    embedder = CachingEmbedder(model, cache, "hashing")
+    for number in range(MAX_QUERIES):
+        await embedder.embed_query(f"question {number}")
+    await embedder.embed_query("question 0")
+    await embedder.embed_query("one more")
+    before = model.asked
+    await embedder.embed_query("question 0")
+    assert model.asked == before
+    await embedder.embed_query("question 1")
+    assert model.asked == before + 1

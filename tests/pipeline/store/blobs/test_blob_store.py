@@ -1,0 +1,141 @@
+"""Claim checks, in a folder and at a real S3 server."""
+
+import asyncio
+import os
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import obstore
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import OutageError, RejectedError
+from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, blob_path, open_blobs
+from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs
+from pipeline.store.blobs.object_store_client import SHORT_TIMEOUT, open_object_store
+from schemas.events import BlobRef, Content
+from schemas.limits import MAX_INLINE_BYTES
+from tools.s3_server import S3Server
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture(params=["folder", "object store"])
+async def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> ContentAddressedBlobs:
+    """The contract of both kinds."""
+    if request.param == "folder":
+        return await open_blobs(str(tmp_path / "blobs"))
+    s3: S3Server = request.getfixturevalue("s3")
+    return await open_blobs(s3.unused_uri(), s3.options)
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path) -> FolderBlobs:
+    return FolderBlobs(tmp_path / "blobs")
+
+
+async def damage(blobs: ContentAddressedBlobs, ref: BlobRef, data: bytes) -> None:
+    """Other bytes under a blob's name."""
+    if isinstance(blobs, ObjectStoreBlobs):
+        await obstore.put_async(blobs._store, blob_path(ref.sha256), data)
+    elif isinstance(blobs, FolderBlobs):
+        (blobs._folder / blob_path(ref.sha256)).write_bytes(data)
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.binary(max_size=2000))
+def test_put_bytes_are_read_back(data: bytes) -> None:
+    async def there_and_back() -> bytes:
+        with TemporaryDirectory() as folder:
+            blobs = FolderBlobs(Path(folder))
+            return await blobs.get(await blobs.put(data, "application/pdf"))
+
+    assert asyncio.run(there_and_back()) == data
+
+
+async def test_a_file_is_named_after_its_hash(in_folder: FolderBlobs, tmp_path: Path) -> None:
+    ref = await in_folder.put(b"some bytes", "text/css")
+    digest = sha256(b"some bytes").hexdigest()
+    assert ref == BlobRef(sha256=digest, size=10, media_type="text/css")
+    assert files(tmp_path) == [tmp_path / "blobs" / digest[:2] / digest[2:]]
+
+
+async def test_the_same_bytes_are_one_blob(blobs: ContentAddressedBlobs) -> None:
+    refs = await asyncio.gather(*(blobs.put(b"same", "text/plain") for _ in range(8)))
+    assert len(set(refs)) == 1
+    assert await blobs.get(refs[0]) == b"same"
+
+
+async def test_the_same_bytes_are_stored_once(in_folder: FolderBlobs, tmp_path: Path) -> None:
+    await asyncio.gather(*(in_folder.put(b"same", "text/plain") for _ in range(8)))
+    assert len(files(tmp_path)) == 1
+
+
+@pytest.mark.parametrize("size", [0, 1, 6 * 1024 * 1024])
+async def test_blobs_of_any_size_are_read_back(blobs: ContentAddressedBlobs, size: int) -> None:
+    data = os.urandom(size)
+    assert await blobs.get(await blobs.put(data, "application/octet-stream")) == data
+
+
+async def test_a_missing_blob_is_rejected(blobs: ContentAddressedBlobs) -> None:
+    with pytest.raises(RejectedError, match="missing"):
+        await blobs.get(BlobRef(sha256="0" * 64, size=1))
+
+
+async def test_a_changed_blob_is_rejected_and_repaired_by_the_next_put(blobs: ContentAddressedBlobs) -> None:
+    ref = await blobs.put(b"right", "text/plain")
+    await damage(blobs, ref, b"wrong")
+    with pytest.raises(RejectedError, match="changed"):
+        await blobs.get(ref)
+    await blobs.put(b"right", "text/plain")
+    assert await blobs.get(ref) == b"right"
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "", "A" * 64, "0" * 63])
+async def test_a_name_that_is_not_a_hash_is_rejected(blobs: ContentAddressedBlobs, name: str) -> None:
+    with pytest.raises(RejectedError, match="not a SHA-256"):
+        await blobs.get(BlobRef(sha256=name, size=1))
+
+
+@pytest.mark.parametrize("text", ["", "short", "ü" * (MAX_INLINE_BYTES // 2), "x" * (MAX_INLINE_BYTES + 1)])
+async def test_a_text_is_read_back_from_inline_or_blob(blobs: ContentAddressedBlobs, text: str) -> None:
+    content = await blobs.store_text(text)
+    assert (content.blob is not None) == (len(text.encode()) > MAX_INLINE_BYTES)
+    assert await blobs.load_text(content) == text
+
+
+async def test_bytes_that_are_not_utf8_are_rejected_as_text(blobs: ContentAddressedBlobs) -> None:
+    with pytest.raises(RejectedError, match="UTF-8"):
+        await blobs.load_text(Content(blob=await blobs.put(b"\xff", "text/plain")))
+
+
+async def test_content_without_text_and_blob_is_rejected(blobs: ContentAddressedBlobs) -> None:
+    with pytest.raises(RejectedError, match="neither"):
+        await blobs.load_text(Content())
+
+
+async def test_unfinished_files_of_dead_writers_are_deleted(in_folder: FolderBlobs, tmp_path: Path) -> None:
+    ref = await in_folder.put(b"kept", "text/plain")
+    old, young = (files(tmp_path)[0].with_name(name) for name in ("old.part", "young.part"))
+    old.write_bytes(b"")
+    young.write_bytes(b"")
+    os.utime(old, (0, 0))
+    assert await in_folder.delete_stray_files() == 1
+    assert young.exists()
+    assert await in_folder.get(ref) == b"kept"
+
+
+async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
+    nowhere = {"endpoint": "http://127.0.0.1:9", "region": "a", "allow_http": "true"}
+    options = {**nowhere, "access_key_id": "key", "secret_access_key": "secret"}
+    blobs = ObjectStoreBlobs(open_object_store("s3://bucket", options, timeout=SHORT_TIMEOUT), "s3://bucket")
+    with pytest.raises(OutageError, match="could not be written to s3://bucket"):
+        await blobs.put(b"data", "text/plain")
+    with pytest.raises(OutageError, match="could not be read from s3://bucket"):
+        await blobs.get(BlobRef(sha256="0" * 64, size=1))

@@ -1,0 +1,391 @@
+"""Shared tables: changes of several processes are neither lost nor doubled, and reach every process."""
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.errors import LockLostError, OutageError
+from pipeline.rows import ChunkRow, DocumentRow
+from pipeline.runtime.local_locks import LocalLease
+from pipeline.store import Store, StoreMismatchError
+from pipeline.store.multi_process.shard_committer import ShardCommitter, StaleFollowerError
+from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
+from pipeline.store.multi_process.shared_table import SharedTable
+from tests.support.shared_table_writer import NAMES, count_once_more
+from tests.support.store_rows import chunk, document, open_test_store, store_chunks, store_documents
+
+pytestmark = pytest.mark.anyio
+
+_CHECKOUT = Path(__file__).parents[4]
+_SPACES = ["alice#0", "bob#0", "carol#1"]
+_GROUPS = [f"group{number}" for number in range(6)]
+
+
+async def _writer(folder: Path, number: int, turns: int) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.support.shared_table_writer", str(folder), str(number), str(turns),
+        stdout=asyncio.subprocess.PIPE, cwd=_CHECKOUT,
+    )  # fmt: skip
+
+
+async def _lines(process: asyncio.subprocess.Process) -> int:
+    """Number of turns that a writer reported, once it ended."""
+    assert process.stdout is not None
+    text = (await process.stdout.read()).decode()
+    await process.wait()
+    return text.split().count("counted")
+
+
+async def _assert_consistent(store: Store) -> None:
+    """Assert that there are no duplicates and no partial row sets."""
+    for table in (store.documents, store.chunks):
+        ids = Counter(row.id for row in await table.list_rows(["alice#0"]))
+        assert max(ids.values(), default=1) == 1
+    for rows in (await store.chunks.get(NAMES)).values():
+        assert [row.text for row in rows] == [f"{rows[0].seq} {place}" for place in range(len(rows))]
+        assert len(rows) == rows[0].seq % 7 + 1
+
+
+async def _counts(store: Store) -> int:
+    rows = await store.documents.get([document(name).key for name in NAMES])
+    return sum(row.seq for members in rows.values() for row in members)
+
+
+async def test_processes_that_change_the_same_rows_lose_nothing(tmp_path: Path) -> None:
+    turns = 15
+    writers = await asyncio.gather(*(_writer(tmp_path, number, turns) for number in range(3)))
+    assert await asyncio.gather(*map(_lines, writers)) == [turns] * 3
+    store = await open_test_store(tmp_path, shared=True)
+    assert await _counts(store) == 3 * turns * 2
+    assert sum(rows[0].seq for rows in (await store.chunks.get(NAMES)).values()) == 3 * turns
+    await _assert_consistent(store)
+
+
+async def test_a_killed_process_loses_nothing_of_the_others(tmp_path: Path) -> None:
+    turns = 12
+    victim, other = await asyncio.gather(_writer(tmp_path, 1, 10_000), _writer(tmp_path, 2, turns))
+    assert victim.stdout is not None
+    for _ in range(6):
+        assert await victim.stdout.readline()
+    os.kill(victim.pid, signal.SIGKILL)
+    counted = 5 + await _lines(victim)
+    assert await _lines(other) == turns
+    store = await open_test_store(tmp_path, shared=True)
+    assert 0 <= await _counts(store) - 2 * (turns + counted) <= 2  # its unfinished turn may have been committed
+    await _assert_consistent(store)
+
+
+async def test_waiting_updates_share_a_commit(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    key = document(NAMES[0]).key
+    (base,) = {id(base): base for base in _bases(store) if base is _home(store, "alice#0")}.values()
+    before = await base.version()
+    await asyncio.gather(*(store.documents.update([key], count_once_more) for _ in range(50)))
+    assert await _counts(store) == 50
+    assert await base.version() - before <= 2
+
+
+async def test_a_new_document_is_read_from_the_shard_of_its_incarnation_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    asked: list[SharedLanceTable[Any]] = []
+    fetch = SharedLanceTable.get_rows
+
+    async def noted(self: SharedLanceTable[Any], entity_keys: Collection[str]) -> dict[str, list[Any]]:
+        asked.extend([self] if entity_keys else [])
+        return await fetch(self, entity_keys)
+
+    monkeypatch.setattr(SharedLanceTable, "get_rows", noted)
+    row = document("new")
+    assert await store.documents.find_by_public_id([row.incarnation], [row.id]) == {}
+    await store.documents.update([row.key], lambda _, rows: rows or [row])
+    assert set(asked) == {_home(store, row.incarnation)}
+
+
+async def test_an_error_of_one_change_does_not_reach_others_in_its_batch(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True, shards=1)
+
+    def broken(key: str, rows: list[DocumentRow]) -> list[DocumentRow]:
+        raise LookupError(key)
+
+    good, bad = document(NAMES[0]).key, document(NAMES[1]).key
+    done = await asyncio.gather(
+        store.documents.update([good], count_once_more),
+        store.documents.update([good, bad], broken),
+        store.documents.update([good], count_once_more),
+        return_exceptions=True,
+    )
+    assert isinstance(done[1], LookupError)
+    assert await _counts(store) == 2
+
+
+async def test_a_holder_that_lost_its_lock_overwrites_nothing_newer(tmp_path: Path) -> None:
+    late, quick = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    row = document("a", seq=1)
+    await store_documents(late, row)
+    base = _home(late, row.incarnation)
+    version = await base.version()
+    before = await base.get_rows([row.key])
+    await quick.documents.update([row.key], lambda _, rows: [replace(rows[0], seq=2)])
+    with pytest.raises(LockLostError):
+        await base.commit({row.key: [replace(row, seq=9)]}, before, version, LocalLease())
+    assert (await late.documents.get([row.key]))[row.key][0].seq == 2
+
+
+async def test_rows_written_after_a_lost_lock_reach_followers(tmp_path: Path) -> None:
+    late, quick = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    heard = _mirror(quick)
+    base = _home(late, "alice#0")
+    version = await base.version()
+    await store_documents(quick, document("quick"))
+    with pytest.raises(LockLostError):
+        await base.commit({document("late").key: [document("late")]}, {}, version, LocalLease())
+    await quick.refresh()
+    assert sorted(rows[0].id for rows in heard["documents"].values() if rows) == ["late", "quick"]
+
+
+async def test_a_lock_lost_before_the_commit_only_costs_a_retry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    lost = [LockLostError("somebody has it"), LockLostError("once more")]
+
+    def check(_: LocalLease) -> None:
+        if lost:
+            raise lost.pop()
+
+    monkeypatch.setattr(LocalLease, "ensure_valid", check)
+    await store.documents.update([document(NAMES[0]).key], count_once_more)
+    assert await _counts(store) == 1
+    assert store.health_issues() == []
+
+
+async def test_a_table_that_cannot_be_written_says_so_and_is_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+
+    async def full(*_: object) -> int:
+        raise OSError("No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SharedLanceTable, "commit", full)
+        patch.setattr("pipeline.store.multi_process.shard_committer._RETRY_PAUSES", (0.0,))
+        with pytest.raises(OutageError, match="No space left"):
+            await store.documents.update([document(NAMES[0]).key], count_once_more)
+        assert store.health_issues() != []
+    assert await _counts(store) == 0
+    await store.documents.update([document(NAMES[0]).key], count_once_more)
+    assert store.health_issues() == []
+
+
+changes = st.lists(
+    st.one_of(
+        st.tuples(st.just("write"), st.booleans(), st.sampled_from(_GROUPS), st.integers(0, 3)),
+        st.tuples(st.just("purge"), st.booleans(), st.sampled_from(_SPACES)),
+        st.tuples(st.sampled_from(["refresh", "maintain"]), st.booleans()),
+    ),
+    max_size=15,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(changes)
+def test_all_processes_end_with_the_same_rows(
+    history: list[tuple[object, ...]],
+) -> None:
+    async def live() -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            stores = [await open_test_store(folder, shared=True) for _ in range(2)]
+            mirrors = [_mirror(store) for store in stores]
+            for turn, step in enumerate(history):
+                await _play(stores[bool(step[1])], step, turn)
+            for store, mirror in zip(stores, mirrors, strict=True):
+                await store.refresh()
+                await _agrees(store, mirror)
+
+    asyncio.run(live())
+
+
+async def _play(store: Store, step: tuple[object, ...], turn: int) -> None:
+    match step:
+        case ("write", _, str(group), int(size)):
+            incarnation = _SPACES[_GROUPS.index(group) % len(_SPACES)]
+            await store_chunks(store, group, [chunk(group, place, incarnation, seq=turn) for place in range(size)])
+            row = document(group, incarnation, seq=turn)
+            await store.documents.update([row.key], lambda _, __: [row] if size else [])
+        case ("purge", _, str(incarnation)):
+            await store.delete_incarnations([incarnation])
+        case ("refresh", _):
+            await store.refresh()
+        case _:
+            await store.chunks.maintain()
+
+
+def _mirror(store: Store) -> dict[str, dict[str, Sequence[DocumentRow] | Sequence[ChunkRow]]]:
+    """Collect the rows that a listener hears of."""
+    held: dict[str, dict[str, Sequence[DocumentRow] | Sequence[ChunkRow]]] = {"documents": {}, "chunks": {}}
+
+    def documents(news: Mapping[str, list[DocumentRow]]) -> None:
+        held["documents"].update(news)
+
+    def chunks(news: Mapping[str, list[ChunkRow]]) -> None:
+        held["chunks"].update(news)
+
+    store.documents.subscribe(documents)
+    store.chunks.subscribe(chunks)
+    return held
+
+
+async def _agrees(store: Store, mirror: Mapping[str, Mapping[str, Sequence[DocumentRow] | Sequence[ChunkRow]]]) -> None:
+    for name, table in (("documents", store.documents), ("chunks", store.chunks)):
+        rows = [row for incarnation in _SPACES for row in await table.list_rows([incarnation])]
+        heard = [row for members in mirror[name].values() for row in members]
+        assert sorted((row.id, row.seq) for row in heard) == sorted((row.id, row.seq) for row in rows)
+        incarnations = Counter(row.incarnation for row in rows)
+        assert table.count_by_incarnation(_SPACES) == {
+            incarnation: incarnations[incarnation] for incarnation in _SPACES
+        }
+
+
+async def test_a_running_store_follows_another_process(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    heard = asyncio.Event()
+    store.documents.subscribe(lambda _: heard.set())
+    running = asyncio.create_task(store.run())
+    await store_documents(other, document("a"))
+    await heard.wait()
+    await store.close()
+    await running
+
+
+async def test_maintenance_by_one_process_fails_no_other(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
+    finished = asyncio.Event()
+
+    async def read() -> None:
+        while not finished.is_set():
+            for rows in (await other.chunks.get(_GROUPS)).values():
+                assert [row.position for row in rows] == list(range(len(rows)))
+            page = await other.chunks.page(["alice#0"], sort="position", limit=100)
+            assert len({row.id for row in page.rows}) == len(page.rows)
+
+    async def write() -> None:
+        for turn in range(20):
+            await store_chunks(
+                (store, other)[turn % 2],
+                _GROUPS[turn % 6],
+                [chunk(_GROUPS[turn % 6], place) for place in range(turn % 4 + 1)],
+            )
+            if turn % 5 == 4:
+                await asyncio.gather(store.chunks.maintain(), other.chunks.maintain())
+        finished.set()
+
+    await asyncio.gather(write(), read())
+
+
+async def test_large_indexed_tables_change_like_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.store.lancedb.lance_table._INDEX_ROWS", 1)
+    store = await open_test_store(tmp_path, shared=True, shards=1)
+    rows = [document(str(number), metadata={"n": number}) for number in range(20)]
+    await store_documents(store, *rows)
+    await store_chunks(store, "parent", [chunk("parent", place) for place in range(20)])
+    await store.documents.maintain()
+    await store.chunks.maintain()
+    assert await _home(store, "alice#0")._table.list_indices()
+    await store_documents(store, *(replace(row, seq=5) for row in rows[:10]), document("new", seq=5))
+    await store_chunks(store, "parent", [chunk("parent", place, seq=5) for place in range(10)])
+    await store.documents.update([rows[0].key], lambda _, __: [])
+    found = await store.documents.list_rows(["alice#0"])
+    assert Counter(row.seq for row in found) == {1: 10, 5: 10}
+    assert [row.seq for row in (await store.chunks.get(["parent"]))["parent"]] == [5] * 10
+
+
+async def test_tombstones_are_purged_once_no_process_can_lag_behind(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True, shards=1)
+    row = document("a")
+    await store_documents(store, row)
+    await store.documents.update([row.key], lambda _, __: [])
+    base = _home(store, row.incarnation)
+    assert await base._table.count_rows() == 1
+    part = _part(store)
+    await store.documents.maintain()
+    assert await base._table.count_rows() == 1
+    part._version_history[0] = (part._version_history[0][0] - 10_000, await base.version())
+    await store.documents.maintain()
+    assert await base._table.count_rows() == 0
+
+
+async def test_a_process_that_was_cut_off_for_too_long_raises(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
+    _part(store)._seen_at -= 10_000
+    await store.refresh()  # nothing happened meanwhile
+    await store_documents(other, document("a"))
+    _part(store)._seen_at -= 10_000
+    with pytest.raises(StaleFollowerError, match="Start this process again"):
+        await store.refresh()
+
+
+async def test_a_store_is_for_one_process_or_for_several(tmp_path: Path) -> None:
+    await open_test_store(tmp_path / "one")
+    await open_test_store(tmp_path / "several", shared=True)
+    with pytest.raises(StoreMismatchError, match="made for exclusive use"):
+        await open_test_store(tmp_path / "one", shared=True)
+    with pytest.raises(StoreMismatchError, match="made for shared use"):
+        await open_test_store(tmp_path / "several")
+
+
+async def test_deletions_ahead_of_the_log_are_visible_to_every_process(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    await store.tombstones.record({"a": 5, "b": 1})
+    await other.tombstones.record({"a": 3, "c": 7})
+    assert await store.tombstones.latest_deletions(["a", "c", "d"]) == {"a": 5, "c": 7}
+    await store.tombstones.record({})
+    assert await other.tombstones.latest_deletions([]) == {}
+
+
+def _part(store: Store) -> ShardCommitter[DocumentRow]:
+    assert isinstance(store.documents, SharedTable)
+    return store.documents._committers[0]
+
+
+def _bases(store: Store) -> list[SharedLanceTable[DocumentRow]]:
+    return [base for base in store.documents._lance_tables if isinstance(base, SharedLanceTable)]
+
+
+def _home(store: Store, incarnation: str) -> SharedLanceTable[DocumentRow]:
+    return _bases(store)[store.documents._shard_of(incarnation)]
+
+
+async def test_rows_without_a_listener_are_counted_and_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
+    heard: dict[str, list[DocumentRow]] = {}
+    asked: list[object] = []
+    fresh = SharedLanceTable.rows_changed_since
+    store.documents.subscribe(heard.update, lambda incarnation: incarnation == "alice#0")
+
+    async def noted(self: SharedLanceTable[DocumentRow], since: int, incarnations: Sequence[str]) -> object:
+        asked.append(list(incarnations))
+        return await fresh(self, since, incarnations)
+
+    monkeypatch.setattr(SharedLanceTable, "rows_changed_since", noted)
+    await store_documents(other, document("a", "bob#0"))
+    await store.refresh()
+    assert (heard, asked, store.documents.count_by_incarnation(["bob#0"])) == ({}, [], {"bob#0": 1})
+    await store_documents(other, document("b", "bob#0"), document("c", "alice#0"))
+    await store.refresh()
+    assert (list(heard), asked) == ([document("c", "alice#0").key], [["alice#0"]])

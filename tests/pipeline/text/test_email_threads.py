@@ -1,0 +1,143 @@
+"""Mails and comments: who wrote what, and when."""
+
+from datetime import date
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+from pipeline.text.utterance import parse_calendar_day
+
+MAIL = """From: Ann Lee <ann@example.org>
+To: Bob <bob@example.org>
+Date: Mon, 8 May 2023 10:00:00 +0000
+Subject: Moving
+
+Hi Bob,
+
+I moved to Rome yesterday.
+
+Best regards,
+Ann
+I am the head of Nothing.
+
+On Sun, 7 May 2023 at 12:01, Bob Ray <bob@example.org> wrote:
+> I bought a boat last week.
+> Will you visit?
+"""
+THREAD = """# Boats
+
+I keep boats.
+
+## Ann Lee <ann@example.org>, 2023-05-08 12:00 UTC
+
+To: Bob Ray
+
+I sold my boat yesterday.
+
+## octocat, 2023-05-09
+
+I live in Oslo.
+"""
+
+
+def texts(document: str, today: date | None = None) -> list[str]:
+    return [draft.text for draft in extract_facts(document, today)]
+
+
+def test_a_mail_is_said_by_its_sender_on_its_day_and_what_it_quotes_by_whom_it_quotes() -> None:
+    assert texts(MAIL) == [
+        "Ann Lee moved to Rome on 7 May 2023",
+        "Bob Ray bought a boat in the week of 24 April 2023",
+    ]
+    first, quoted = extract_facts(MAIL)
+    assert MAIL[first.start : first.end] == "I moved to Rome yesterday."
+    assert quoted.start is None, "the document has it with marks of quotation"
+
+
+def test_a_mail_may_begin_with_its_subject_as_what_is_extracted_from_a_file_does() -> None:
+    sender, *fields, subject = MAIL[: MAIL.index("\n\n")].split("\n")
+    extracted = MAIL.replace("\n".join([sender, *fields, subject]), "\n".join([subject, sender, *fields]))
+    assert extracted != MAIL
+    assert texts(extracted) == texts(MAIL)
+
+
+@pytest.mark.parametrize(
+    "wrote",
+    [
+        "On Sun, 7 May 2023 at 12:01, Bob Ray wrote:",
+        "On Sun, 7 May 2023 Bob Ray wrote:",
+        "On 7 May 2023 at 12:01 Bob Ray <bob1@example.org> wrote:",
+        "Am 7.5.2023 um 12:01 schrieb Bob Ray:",
+    ],
+)
+def test_who_is_quoted_is_told_from_the_day(wrote: str) -> None:
+    assert texts(f"{MAIL[: MAIL.index('On Sun')]}{wrote}\n> I like tea.\n")[-1] == "Bob Ray likes tea"
+
+
+def test_each_part_of_a_thread_has_its_writer_and_its_day() -> None:
+    assert texts(THREAD, date(2024, 1, 1)) == [
+        "User keeps boats",
+        "Ann Lee sold their boat on 7 May 2023",
+        "Octocat lives in Oslo",
+    ]
+
+
+def test_mails_below_each_other_are_each_said_by_their_sender() -> None:
+    document = "From: Ann\nTo: Bob\n\nI like tea.\n\n----\nFrom: Bob\nSent: 8 May 2023\nTo: Ann\n\nI like milk.\n"
+    assert texts(document) == ["Ann likes tea", "Bob likes milk"]
+
+
+def test_what_is_answered_between_quotations_is_the_writers_own() -> None:
+    document = "From: Ann\nTo: Bob\n\n> Where?\nI live in Rome.\n> Do you like it?\nI like my street.\n"
+    assert texts(document) == ["Ann lives in Rome", "Ann likes their street"]
+
+
+@pytest.mark.parametrize(
+    "stamped",
+    [
+        "[2023-05-08 13:56] Ann: I saw a whale yesterday.\n",
+        "08.05.2023, 13:56 - Ann: I saw a whale yesterday.\n",
+        "[8 May 2023, 13:56] Ann: I saw a whale yesterday.\n",
+    ],
+)
+def test_a_stamped_turn_is_said_on_its_day(stamped: str) -> None:
+    assert texts(stamped, date(2024, 1, 1)) == ["Ann saw a whale on 7 May 2023"]
+
+
+def test_a_message_of_a_json_chat_is_said_when_it_was_stamped() -> None:
+    said = '[{"role": "user", "content": "I saw a whale yesterday.", "timestamp": "2023-05-08T10:00:00Z"}]'
+    assert texts(said, date(2024, 1, 1)) == ["User saw a whale on 7 May 2023"]
+
+
+@pytest.mark.parametrize(
+    ("written", "day"),
+    [
+        ("8.5.2023", date(2023, 5, 8)),
+        ("31/12/23", date(2023, 12, 31)),
+        ("12/31/2023", date(2023, 12, 31)),
+        ("5/8/2023", None),
+        ("May 8, 2023", date(2023, 5, 8)),
+        ("2023-02-31", None),
+        ("Monday", None),
+    ],
+)
+def test_a_day_is_read_only_where_it_is_clear(written: str, day: date | None) -> None:
+    assert parse_calendar_day(written) == day
+
+
+LINES = st.sampled_from(
+    ["From: Ann", "To: Bob", "Date: x", "", "> I like tea.", "I like milk.", "On 8 May 2023, Bob wrote:",
+     "-- ", "## Ann, 2023-05-08", "## Ann, 2023-99-99", "Thanks,", "From: "]
+)  # fmt: skip
+
+
+@settings(max_examples=60)
+@example(["Date: x", "On 8 May 2023, Bob wrote:", "From: Ann"])
+@given(st.lists(LINES, max_size=12))
+def test_any_thread_is_read_and_its_spans_are_what_was_said(lines: list[str]) -> None:
+    document = "\n".join(lines)
+    for draft in extract_facts(document):
+        if draft.start is not None:
+            assert "I like" in document[draft.start : draft.end]

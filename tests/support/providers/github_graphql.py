@@ -1,0 +1,62 @@
+"""GitHub's GraphQL endpoint: its schema says what may be asked, and makes the answers."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from graphql import ExecutionResult, GraphQLSchema, build_schema, execute_sync, parse, validate
+
+from tests.support.providers.api_description import DATA, DescriptionViolationError
+from tests.support.providers.github_repository import Issue, RepositoryDouble
+from tests.support.providers.github_responses import format_time
+
+
+@cache
+def schema() -> GraphQLSchema:
+    """The published schema."""
+    return build_schema((DATA / "github.graphql").read_text("utf-8"))
+
+
+def answer_query(body: Mapping[str, Any], repos: Iterable[RepositoryDouble]) -> dict[str, Any]:
+    """The body of the answer to a question about these repositories. ViolationError for one that is none."""
+    document = parse(body["query"])
+    if wrong := validate(schema(), document):
+        raise DescriptionViolationError(f"GraphQL: {wrong[0].message}")
+    nodes = {repo.node: _repository(repo) for repo in repos}
+    root = {"nodes": lambda _, ids: [nodes.get(id_) for id_ in ids]}
+    result = execute_sync(schema(), document, root, variable_values=dict(body["variables"]))
+    if result.errors and result.data is None:
+        raise DescriptionViolationError(f"GraphQL: {result.errors[0].message}")
+    return _with_not_found_errors(result, body["variables"]["ids"], nodes.keys())
+
+
+def _with_not_found_errors(result: ExecutionResult, asked: Sequence[str], types: Iterable[str]) -> dict[str, Any]:
+    """Add an error for each node that cannot be seen and is null in the data."""
+    expected = set(types)
+    errors = [
+        {"type": "NOT_FOUND", "path": ["nodes", at], "message": f"Could not resolve to a node: {id_!r}."}
+        for at, id_ in enumerate(asked)
+        if id_ not in expected
+    ]
+    return {"data": result.data} | ({"errors": errors} if errors else {})
+
+
+def _repository(repo: RepositoryDouble) -> dict[str, Any]:
+    head = {"__typename": "Commit", "id": repo.node, "oid": repo.head.sha} if repo.commits else None
+    return {
+        "__typename": "Repository",
+        "id": repo.node,
+        "nameWithOwner": repo.full_name,
+        "defaultBranchRef": None if head is None else {"id": "", "name": repo.branch, "target": head},
+        "issues": _newest_connection([issue for issue in repo.issues.values() if not issue.pull]),
+        "pullRequests": _newest_connection([issue for issue in repo.issues.values() if issue.pull]),
+    }
+
+
+def _newest_connection(issues: Sequence[Issue]) -> Callable[..., dict[str, Any]]:
+    def connection(_: Any, *, first: int, orderBy: Mapping[str, str]) -> dict[str, Any]:  # noqa: N803 - theirs
+        assert orderBy == {"field": "UPDATED_AT", "direction": "DESC"}
+        ordered = sorted(issues, key=lambda issue: issue.updated_at, reverse=True)
+        return {"nodes": [{"id": "", "updatedAt": format_time(issue.updated_at)} for issue in ordered[:first]]}
+
+    return connection

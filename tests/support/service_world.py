@@ -1,0 +1,158 @@
+"""The whole service in one process: pipeline, tables and interface, asked as its users ask."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+import httpx2
+from fastapi import FastAPI
+from supermemory import AsyncSupermemory
+
+from api.application import create_app
+from api.dependencies.app_state import CurrentAppState
+from app.container import open_container
+from app.generation_pipeline import Pipeline
+from app.pipeline_supervisor import PipelineSupervisor
+from app.replay.replay_service import ReplayService
+from pipeline.settings import Settings
+from tests.support.contract_client import ContractClient
+from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
+
+ADMIN = "rk_the_admin_key_of_the_tests"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RunningService:
+    """A service that runs, and what a test may look into."""
+
+    client: ContractClient
+    official: AsyncSupermemory
+    supervisor: PipelineSupervisor
+    app: FastAPI
+    replays: ReplayService
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The one that serves now."""
+        return self.supervisor.pipeline
+
+    async def wait_idle(self, *, include_extraction: bool = True) -> None:
+        """Wait until all is processed; without `include_extraction`, memories may still wait for a quiet moment."""
+
+        async def rest() -> bool:
+            if any((await self.pipeline.health.lag()).values()):
+                return False
+            return not include_extraction or not await self.pipeline.store.documents.pending_extraction()
+
+        await wait_until(rest, "rest")
+
+    async def add_document(self, namespace: str, content: str, **fields: Any) -> str:
+        """The id of a document that was added."""
+        body = {"content": content, "dreaming": "instant", **fields}
+        added: str = (await self.client.ok("POST", f"/ns/{namespace}/document", body))["id"]
+        return added
+
+    async def patch_document(self, namespace: str, document: str, **fields: Any) -> Any:
+        return await self.client.ok("PATCH", f"/ns/{namespace}/document/{document}", fields)
+
+    async def read_document(self, namespace: str, document: str) -> Any:
+        """The document with its chunks and memories."""
+        path = f"/ns/{namespace}/document/{document}?include=chunks,memories"
+        return await self.client.ok("GET", path)
+
+    async def delete_documents(self, namespace: str, *documents: str) -> Any:
+        return await self.client.ok("DELETE", f"/ns/{namespace}/document", {"ids": list(documents)})
+
+    async def list_items(self, namespace: str, kind: str, **body: Any) -> list[Any]:
+        """Every item, oldest first; the count of the pagination must agree."""
+        path = f"/ns/{namespace}/list/{kind}?limit=100&order=asc"
+        answer = await self.client.ok("POST", path, body)
+        items: list[Any] = answer[kind]
+        assert answer["pagination"]["totalItems"] == len(items), f"{kind} of {namespace}: {answer}"
+        return items
+
+    async def search(self, namespace: str, query: str, **body: Any) -> list[Any]:
+        """Every result with its document, however unlike the query."""
+        asked = {"query": query, "threshold": 0, "limit": 100, "include": {"documents": True}, **body}
+        results: list[Any] = (await self.client.ok("POST", f"/ns/{namespace}/search", asked))["results"]
+        return results
+
+
+async def wait_until(condition: Callable[[], Awaitable[T]], description: str) -> T:
+    """Asked again and again, within a bound, until the answer is true: the one place that polls.
+
+    Ever less often: what it asks for is made by the same loop, which answers each question first.
+    """
+    pause = 0.005
+    try:
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+            while not (answer := await condition()):
+                await asyncio.sleep(pause)
+                pause = min(1.5 * pause, 0.05)
+    except TimeoutError:
+        raise AssertionError(f"{description} did not happen within {WAIT_TIMEOUT_SECONDS:.0f} s") from None
+    return answer
+
+
+def service_settings(folder: Path, **fields: Any) -> Settings:
+    """Settings for tests: nothing from the environment, small, no debounce of extraction."""
+    values = {
+        "data_dir": folder,
+        "log_partitions": 2,
+        "shards": 1,
+        "embedder": "wordllama",
+        "dreaming_debounce_seconds": 0.0,
+        **fields,
+    }
+    return Settings(_env_file=None, **values)
+
+
+@asynccontextmanager
+async def running_service(
+    folder: Path, *, run_stages_here: bool = True, runs_stages: bool = True, **fields: Any
+) -> AsyncIterator[RunningService]:
+    """Run the service on this folder.
+
+    `run_stages_here=False`: requests are answered, and nothing processes what they submit. `runs_stages=False`:
+    other processes run the stages.
+    """
+    chosen = service_settings(folder, **fields)
+    async with open_container(chosen, admin_key=ADMIN, runs_stages=runs_stages) as container:
+        live, replays, serving = container.supervisor, container.replays, container.serving
+
+        @asynccontextmanager
+        async def opening() -> AsyncIterator[CurrentAppState]:
+            yield serving
+
+        app = create_app(opening)
+        async with (
+            _running_supervisor(live, running=run_stages_here),
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http,
+        ):
+            official = AsyncSupermemory(api_key=ADMIN, base_url="http://test", http_client=http, max_retries=0)
+            try:
+                yield RunningService(ContractClient(httpx2.ASGITransport(app), ADMIN), official, live, app, replays)
+            finally:
+                await replays.stop()
+
+
+@asynccontextmanager
+async def _running_supervisor(live: PipelineSupervisor, *, running: bool) -> AsyncIterator[None]:
+    """The pipeline beside the test; what breaks it fails the test."""
+    task = asyncio.create_task(live.run() if running else _do_nothing())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _do_nothing() -> None:
+    return None
