@@ -16,7 +16,7 @@ from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.memory.scheduling.deferred_extraction_worker import DeferredExtraction
 from pipeline.memory.scheduling.expiration_worker import ExpirationWorker
 from pipeline.memory.versioning.memory_repository import MemoryRepository
-from pipeline.ports import Blobs, Clock, Embedder, Position, Tombstones
+from pipeline.ports import Blobs, Clock, Embedder, Position
 from pipeline.profile.profile_cache import ProfileCache
 from pipeline.runtime.outage_retry import run_through_outages
 from pipeline.runtime.settings_lock import SettingsLock
@@ -91,11 +91,6 @@ class Pipeline:
     @property
     def settings_lock(self) -> SettingsLock:
         return self.resources.settings_lock
-
-    @property
-    def tombstones(self) -> Tombstones:
-        """Deletions that the stages have not yet read from the log."""
-        return self.store.tombstones
 
     @property
     def health(self) -> HealthService:

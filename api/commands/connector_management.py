@@ -88,14 +88,26 @@ async def list_connectors(
     rows = [
         row
         for row in state.connectors.registry.catalog.connectors()
-        if row.status == "active"
+        if _is_listed(state, principal, row)
         and provider in {None, row.provider}
         and (owner := state.catalog.namespace_of(row.incarnation)) is not None
         and namespace in {None, owner.name}
-        and principal.may_read(owner.name)
     ]
     shown = rows[(page - 1) * limit : page * limit]
     return [await _connector_response(state, row) for row in shown], paginate(page, limit, len(rows))
+
+
+async def find_active(state: AppState, principal: Principal, id: str) -> ConnectorResponse | None:  # noqa: A002
+    """Return an active connector that a key may read, whatever its namespace."""
+    row = None if state.connectors is None else state.connectors.registry.catalog.connector(id)
+    if row is None or not _is_listed(state, principal, row):
+        return None
+    return await _connector_response(state, row)
+
+
+def _is_listed(state: AppState, principal: Principal, row: ConnectorChanged) -> bool:
+    owner = state.catalog.namespace_of(row.incarnation)
+    return row.status == "active" and owner is not None and principal.may_read(owner.name)
 
 
 async def get(

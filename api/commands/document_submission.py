@@ -12,7 +12,7 @@ from typing import Literal
 
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
-from api.dependencies.idempotency import is_known, submission_key
+from api.dependencies.idempotency import is_known, require_unused_key, submission_key
 from api.errors.http_errors import BadRequestError, NotFoundError
 from pipeline.ports import Position
 from pipeline.projection import apply_submission
@@ -48,12 +48,13 @@ class DocumentDraft:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionOutcome:
-    """Public id of a document and its status after the write; `error`: why it was rejected.
+    """Public id of a document, its row key, and its status after the write; `error`: why it was rejected.
 
     `has_new_content`: the write submitted content for processing; unchanged content is skipped.
     """
 
     id: str
+    key: str
     status: DocumentStatus
     error: str | None = None
     has_new_content: bool = False
@@ -90,9 +91,9 @@ async def add_documents(
         rows[row.id] = row
     for public, key in zip(ids, keys, strict=True):
         # Of two requests with one key at the same time, the first in the log stands.
-        is_known(rows.get(public), key, state.clock.now())
+        require_unused_key(rows.get(public), key, state.clock.now())
     return [
-        SubmissionOutcome(public, rows[public].status, problem, is_new)
+        SubmissionOutcome(public, rows[public].key, rows[public].status, problem, is_new)
         for public, problem, is_new in zip(ids, problems, has_new_content, strict=True)
     ]
 
@@ -160,20 +161,20 @@ async def _change_document(
 ) -> SubmissionOutcome:
     key = submission_key(row.incarnation, 0, (operation, draft))
     if is_known(row, key, state.clock.now()):
-        return SubmissionOutcome(row.id, row.status)
+        return SubmissionOutcome(row.id, row.key, row.status)
     if operation == "patch":
         if problem := _metadata_error(row, draft):
             raise BadRequestError("The metadata can't be accepted", problem)
         draft = _patch_changes(row, draft)
         if draft.is_empty():
-            return SubmissionOutcome(row.id, row.status)
+            return SubmissionOutcome(row.id, row.key, row.status)
     packed = None if draft.content is None else await state.blobs.store_text(draft.content)
     event = _submission_event(state, operation, row, draft, packed)
     after = await submit(state, [_with_key(event, key)])
     if not after:
         raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted at the same time.")
-    is_known(after[0], key, state.clock.now())
-    return SubmissionOutcome(row.id, after[0].status, has_new_content=_has_content(event))
+    require_unused_key(after[0], key, state.clock.now())
+    return SubmissionOutcome(row.id, row.key, after[0].status, has_new_content=_has_content(event))
 
 
 def _has_content(event: DocumentSubmitted) -> bool:

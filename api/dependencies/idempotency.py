@@ -33,16 +33,26 @@ def submission_key(namespace: str, item: int, request: object) -> str | None:
 
 def is_known(row: DocumentRow | None, key: str | None, now: datetime) -> bool:
     """Return whether the document has had this request; ConflictError if the key was used for another one."""
-    if row is None or key is None:
-        return False
-    known = [value for value, at in row.recent.keys if has_same_key(value, key) and abs(now - at) <= IDEMPOTENCY_WINDOW]
-    if known and key not in known:
+    require_unused_key(row, key, now)
+    return key in _recent_keys(row, key, now)
+
+
+def require_unused_key(row: DocumentRow | None, key: str | None, now: datetime) -> None:
+    """Raise ConflictError if another request changed the document with this key."""
+    known = _recent_keys(row, key, now)
+    if row is not None and known and key not in known:
         raise ConflictError(
             "The idempotency key was used before",
             f"Another request changed document {row.id[:100]!r} with this key within a day. Use a new key for each"
             " request, and repeat a request with the very body it had.",
         )
-    return bool(known)
+
+
+def _recent_keys(row: DocumentRow | None, key: str | None, now: datetime) -> list[str]:
+    """Return what the document's latest events carry of this request key."""
+    if row is None or key is None:
+        return []
+    return [value for value, at in row.recent.keys if has_same_key(value, key) and abs(now - at) <= IDEMPOTENCY_WINDOW]
 
 
 def _hash(text: str) -> str:

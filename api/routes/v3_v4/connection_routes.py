@@ -144,10 +144,10 @@ async def _connectors(caller: AuthenticatedCaller, tags: list[str], provider: st
 
 
 async def _connector_by_id(caller: AuthenticatedCaller, connection_id: str) -> ConnectorResponse:
-    for connector in await _connectors(caller, [], None):
-        if connector.id == connection_id:
-            return connector
-    raise _not_found(connection_id)
+    connector = await connector_management.find_active(caller.state, caller.principal, connection_id)
+    if connector is None:
+        raise _not_found(connection_id)
+    return connector
 
 
 async def _only_connector(caller: AuthenticatedCaller, provider: str, tags: list[str]) -> ConnectorResponse:

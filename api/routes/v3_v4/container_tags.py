@@ -42,6 +42,11 @@ def readable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> lis
     return [row for row in rows if row is not None]
 
 
+def readable_incarnations(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[str]:
+    """Return the incarnations of the existing namespaces that a read covers."""
+    return [incarnation for row in readable_containers(caller, tags) for incarnation in row.incarnations]
+
+
 def searchable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[NamespaceRow]:
     """Return the namespaces that a search covers; BadRequestError if there are too many to search at once."""
     rows = readable_containers(caller, tags)

@@ -5,6 +5,7 @@ without a lookup table. The custom id that a client chose is accepted in its pla
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from api.commands.namespace_settings import readable_namespaces
@@ -41,14 +42,13 @@ def custom_id_of(row: DocumentRow) -> str | None:
 
 async def find_document(caller: AuthenticatedCaller, id_or_custom_id: str) -> FoundDocument:
     """Find a document by its v3 id or its custom id; NotFoundError if the key may read none."""
-    keys = _candidate_keys(caller, id_or_custom_id)
-    caller.state.documents.hint_incarnations({key: incarnation for key, incarnation in keys.items() if incarnation})
-    found = await caller.state.documents.get(keys)
-    for key in keys:
-        for row in found.get(key, ()):
-            namespace = caller.state.catalog.namespace_of(row.incarnation)
-            if namespace is not None and caller.principal.may_read(namespace.name):
-                return FoundDocument(open_for_reading(caller, namespace.name), row)
+    key = decode_document_id(id_or_custom_id)
+    if key is not None and (found := await _find_readable(caller, [key])):
+        return found
+    keys = _keys_of_custom_id(caller, id_or_custom_id)
+    caller.state.documents.hint_incarnations(keys)
+    if found := await _find_readable(caller, keys):
+        return found
     raise NotFoundError("Document not found", f"There is no document {id_or_custom_id[:100]!r}.")
 
 
@@ -59,14 +59,21 @@ async def find_document_to_change(caller: AuthenticatedCaller, id_or_custom_id: 
     return found
 
 
-def _candidate_keys(caller: AuthenticatedCaller, id_or_custom_id: str) -> dict[str, str | None]:
-    """Return row keys that the id may stand for, in order, with their incarnations if known."""
-    key = decode_document_id(id_or_custom_id)
-    candidates: dict[str, str | None] = {} if key is None else {key: None}
-    for namespace in readable_namespaces(caller.state, caller.principal):
-        for incarnation in namespace.incarnations:
-            candidates.setdefault(document_key(incarnation, id_or_custom_id), incarnation)
-    return candidates
+async def _find_readable(caller: AuthenticatedCaller, keys: Collection[str]) -> FoundDocument | None:
+    """Return the first document with one of these keys that the caller may read."""
+    rows = await caller.state.documents.get(keys)
+    for row in (row for key in keys for row in rows.get(key, ())):
+        namespace = caller.state.catalog.namespace_of(row.incarnation)
+        if namespace is not None and caller.principal.may_read(namespace.name):
+            return FoundDocument(open_for_reading(caller, namespace.name), row)
+    return None
+
+
+def _keys_of_custom_id(caller: AuthenticatedCaller, custom_id: str) -> dict[str, str]:
+    """Return the row keys that the id has in each namespace of the caller, with their incarnations."""
+    namespaces = readable_namespaces(caller.state, caller.principal)
+    incarnations = [incarnation for namespace in namespaces for incarnation in namespace.incarnations]
+    return {document_key(incarnation, custom_id): incarnation for incarnation in incarnations}
 
 
 def decode_document_id(text: str) -> str | None:

@@ -9,12 +9,12 @@ from fastapi import APIRouter, Path, Request, Response
 from starlette.datastructures import FormData
 
 from api.commands import document_submission
-from api.commands.document_submission import DocumentDraft, SubmissionOutcome
+from api.commands.document_submission import DocumentDraft
 from api.dependencies.authentication import AnyKey, AuthenticatedCaller, NamespaceAccess
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4 import document_presenter
-from api.routes.v3_v4.container_tags import open_for_reading, open_for_writing, readable_containers
+from api.routes.v3_v4.container_tags import open_for_writing, readable_incarnations
 from api.routes.v3_v4.document_ids import encode_document_id, find_document, find_document_to_change
 from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD, parse_filters
 from api.routes.v5 import multipart_upload
@@ -106,7 +106,7 @@ async def upload_file(request: Request, caller: AnyKey) -> Accepted:
 async def list_documents(caller: AnyKey, body: ListDocumentsBody | None = None) -> ListDocumentsResponse:
     """List a page of documents of the named containers, or of all that the key may read."""
     state, body = caller.state, body or ListDocumentsBody()
-    incarnations = _incarnations(caller, body.tags)
+    incarnations = readable_incarnations(caller, body.tags)
     if not incarnations:
         return ListDocumentsResponse(memories=[], pagination=document_presenter.page_numbers(body.page, body.limit, 0))
     page = await state.documents.page(
@@ -127,7 +127,7 @@ async def list_documents(caller: AnyKey, body: ListDocumentsBody | None = None) 
 @router.get("/v3/documents/processing")
 async def list_processing(caller: AnyKey) -> ProcessingResponse:
     """List the documents that are still processed, newest first."""
-    rows = await caller.state.documents.unfinished(_incarnations(caller, []), _MAX_PROCESSING_SHOWN)
+    rows = await caller.state.documents.unfinished(readable_incarnations(caller, []), _MAX_PROCESSING_SHOWN)
     shown = [document_presenter.processing_document(caller.state, row) for row in rows]
     return ProcessingResponse(documents=shown, total_count=len(shown))
 
@@ -229,7 +229,7 @@ async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDr
     results = {}
     for position, outcome in zip(drafts, outcomes, strict=True):
         results[position] = (
-            AddResult(id=await _v3_id(access, outcome), status=outcome.status)
+            AddResult(id=encode_document_id(outcome.key), status=outcome.status)
             if outcome.error is None
             else _refused("The metadata can't be accepted", outcome.error)
         )
@@ -251,15 +251,7 @@ async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
     access.count_usage(documents=int(outcome.has_new_content))
     if outcome.error is not None:
         raise BadRequestError("The metadata can't be accepted", outcome.error)
-    return Accepted(id=await _v3_id(access, outcome), status=outcome.status)
-
-
-async def _v3_id(access: NamespaceAccess, outcome: SubmissionOutcome) -> str:
-    namespace = access.state.catalog.namespace(access.namespace)
-    rows = await access.state.documents.find_by_public_id(namespace.incarnations, [outcome.id]) if namespace else {}
-    if outcome.id not in rows:
-        raise NotFoundError("Document not found", f"{outcome.id[:100]!r} was deleted at the same time.")
-    return encode_document_id(rows[outcome.id].key)
+    return Accepted(id=encode_document_id(outcome.key), status=outcome.status)
 
 
 def _require_valid_content(content: str) -> None:
@@ -306,10 +298,6 @@ def _listed_tags(raw: str | None) -> list[str]:
     return [str(tag).strip() for tag in parsed] if isinstance(parsed, list) else [raw]
 
 
-def _incarnations(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[str]:
-    return [incarnation for row in readable_containers(caller, tags) for incarnation in row.incarnations]
-
-
 async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[int, list[DeletionError]]:
     by_namespace: dict[str, list[DocumentRow]] = {}
     errors = []
@@ -329,7 +317,7 @@ async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[
 
 async def _delete_contents(caller: AuthenticatedCaller, tag: str, filepath: str | None) -> int:
     access = await open_for_writing(caller, [tag])
-    namespace = caller.state.catalog.namespace(open_for_reading(caller, tag).namespace)
+    namespace = caller.state.catalog.namespace(access.namespace)
     if namespace is None:
         return 0
     selected = parse_filters(None, filepath)

@@ -28,14 +28,15 @@ def created_memory(stored: StoredMemory) -> CreatedMemory:
     )
 
 
-def updated_memory(stored: StoredMemory, before: MemoryRow, root: str) -> UpdatedMemory:
+def updated_memory(stored: StoredMemory, before: MemoryRow, history: Mapping[str, MemoryRow]) -> UpdatedMemory:
     """Present the new version of a memory."""
+    chain = [before, *earlier_versions(before, history)]
     return UpdatedMemory(
         id=stored.id,
         memory=stored.text,
         version=before.version + 1,
         parent_memory_id=before.id,
-        root_memory_id=root,
+        root_memory_id=chain[-1].id,
         created_at=format_timestamp(stored.at),
         forget_after=None,
         forget_reason=None,
@@ -49,7 +50,7 @@ def memory_entry(
     """Present a memory with its earlier versions, the newest first."""
     namespace = state.catalog.namespace_of(row.incarnation)
     present = [key for key in row.sources if key in sources]
-    chain = _chain(row, history)
+    chain = earlier_versions(row, history)
     return MemoryEntry(
         **_version_fields(row, chain[-1] if chain else row),
         is_static=row.is_static,
@@ -67,18 +68,19 @@ def memory_entry(
     )
 
 
-def _chain(row: MemoryRow, history: Mapping[str, MemoryRow]) -> list[MemoryRow]:
+def earlier_versions(row: MemoryRow, history: Mapping[str, MemoryRow]) -> list[MemoryRow]:
     """Return the earlier versions of a memory, the newest first."""
     chain: list[MemoryRow] = []
     seen = {row.id}
-    while (target := _parent_id(row)) is not None and target in history and target not in seen:
+    while (target := parent_id(row)) is not None and target in history and target not in seen:
         row = history[target]
         seen.add(target)
         chain.append(row)
     return chain
 
 
-def _parent_id(row: MemoryRow) -> str | None:
+def parent_id(row: MemoryRow) -> str | None:
+    """Return the id of the memory that this memory updates."""
     return next((relation.target for relation in row.relations if relation.kind == "updates"), None)
 
 
@@ -89,7 +91,7 @@ def _version_fields(row: MemoryRow, root: MemoryRow) -> dict[str, Any]:
         "version": row.version,
         "created_at": format_timestamp(row.created_at),
         "updated_at": format_timestamp(row.updated_at),
-        "parent_memory_id": _parent_id(row),
+        "parent_memory_id": parent_id(row),
         "root_memory_id": None if root.id == row.id else root.id,
         "is_latest": row.is_latest,
         "is_forgotten": row.forgotten_at is not None,

@@ -6,13 +6,14 @@ from fastapi import APIRouter
 
 from api.commands import memory_forgetting, memory_storage
 from api.commands.memory_storage import StatedMemory
-from api.dependencies.authentication import AnyKey, AuthenticatedCaller, NamespaceAccess
+from api.dependencies.app_state import AppState
+from api.dependencies.authentication import AnyKey, NamespaceAccess
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
-from api.routes.v3_v4.container_tags import open_for_writing, readable_containers
+from api.routes.v3_v4.container_tags import open_for_writing, readable_incarnations
 from api.routes.v3_v4.document_ids import encode_document_id
 from api.routes.v3_v4.document_presenter import page_numbers
-from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, updated_memory
+from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, parent_id, updated_memory
 from api.routes.v3_v4.metadata_filters import parse_filters
 from pipeline.rows import DocumentRow, MemoryRow
 from schemas.http.v3_v4.memory_bodies import (
@@ -71,7 +72,7 @@ async def update(caller: AnyKey, body: UpdateMemoryBody) -> UpdatedMemory:
         replaces=before.id,
     )
     (stored,) = await memory_storage.store_memories(access.state, access.namespace, [stated])
-    return updated_memory(stored, before, await _root_of(access, before))
+    return updated_memory(stored, before, await _read_history(access.state, [before]))
 
 
 @router.delete("")
@@ -108,8 +109,7 @@ async def forget_matching(caller: AnyKey, body: ForgetMatchingBody) -> ForgetMat
 async def list_memories(caller: AnyKey, body: ListMemoriesBody) -> ListMemoriesResponse:
     """List a page of current memories, each with its earlier versions."""
     state = caller.state
-    namespaces = readable_containers(caller, body.tags)
-    incarnations = [incarnation for row in namespaces for incarnation in row.incarnations]
+    incarnations = readable_incarnations(caller, body.tags)
     selected = parse_filters(body.filters)
     if not incarnations:
         return ListMemoriesResponse(memory_entries=[], pagination=page_numbers(body.page, body.limit, 0))
@@ -121,8 +121,8 @@ async def list_memories(caller: AnyKey, body: ListMemoriesBody) -> ListMemoriesR
         offset=(body.page - 1) * body.limit,
         limit=body.limit,
     )
-    history = await _earlier_versions(caller, page.rows)
-    sources = await _documents(caller, {key for row in page.rows for key in row.sources})
+    history = await _read_history(state, page.rows)
+    sources = await _read_documents(state, {key for row in page.rows for key in row.sources})
     entries = [memory_entry(state, row, history, sources) for row in page.rows]
     return ListMemoriesResponse(memory_entries=entries, pagination=page_numbers(body.page, body.limit, page.total))
 
@@ -158,22 +158,6 @@ async def _require_memory(access: NamespaceAccess, body: MemoryReference) -> Mem
     raise NotFoundError("Memory not found", f"There is no such memory in {access.namespace}.")
 
 
-async def _root_of(access: NamespaceAccess, row: MemoryRow) -> str:
-    """Return the id of the first version of a memory."""
-    seen = {row.id}
-    while (earlier := _replaced_id(row)) is not None and earlier not in seen:
-        seen.add(earlier)
-        rows = (await access.state.memories.get([earlier])).get(earlier)
-        if not rows:
-            break
-        row = rows[0]
-    return row.id
-
-
-def _replaced_id(row: MemoryRow) -> str | None:
-    return next((relation.target for relation in row.relations if relation.kind == "updates"), None)
-
-
 async def _matching_memories(access: NamespaceAccess, body: ForgetMatchingBody) -> list[ScoredMemory]:
     """Return what a semantic delete would forget, as far as it is similar enough, best first."""
     namespace = access.state.catalog.namespace(access.namespace)
@@ -188,17 +172,17 @@ async def _matching_memories(access: NamespaceAccess, body: ForgetMatchingBody) 
     return matches[: body.max_forget]
 
 
-async def _earlier_versions(caller: AuthenticatedCaller, rows: Sequence[MemoryRow]) -> dict[str, MemoryRow]:
+async def _read_history(state: AppState, rows: Sequence[MemoryRow]) -> dict[str, MemoryRow]:
     """Read the memories that these replace, and those that these replace in turn."""
     found: dict[str, MemoryRow] = {}
-    wanted = {target for row in rows if (target := _replaced_id(row)) is not None}
+    wanted = {target for row in rows if (target := parent_id(row)) is not None}
     while wanted:
-        read = {id_: versions[0] for id_, versions in (await caller.state.memories.get(wanted)).items() if versions}
+        read = {id_: versions[0] for id_, versions in (await state.memories.get(wanted)).items() if versions}
         found |= read
-        wanted = {target for row in read.values() if (target := _replaced_id(row)) is not None} - found.keys()
+        wanted = {target for row in read.values() if (target := parent_id(row)) is not None} - found.keys()
     return found
 
 
-async def _documents(caller: AuthenticatedCaller, keys: set[str]) -> Mapping[str, DocumentRow]:
-    rows = await caller.state.documents.get(keys) if keys else {}
+async def _read_documents(state: AppState, keys: set[str]) -> Mapping[str, DocumentRow]:
+    rows = await state.documents.get(keys) if keys else {}
     return {key: found[0] for key, found in rows.items() if found}

@@ -128,11 +128,12 @@ async def _search(
     """Search each namespace; returns all results, the most similar first."""
     if not query.query.strip():
         raise BadRequestError("The question is empty", "Send some words in q.")
-    for namespace in namespaces[:1]:
-        open_for_reading(caller, namespace.name).require_quota("searches")
+    if not namespaces:
+        return []
+    access = open_for_reading(caller, namespaces[0].name)
+    access.require_quota("searches")
     answers = await asyncio.gather(*(caller.state.queries.search(namespace, query) for namespace in namespaces))
-    if namespaces:
-        open_for_reading(caller, namespaces[0].name).count_usage(searches=1)
+    access.count_usage(searches=1)
     found = [
         ContainerResult(namespace, result)
         for namespace, answer in zip(namespaces, answers, strict=True)
