@@ -1,19 +1,30 @@
 """Issues and pull requests, each with its discussion as one document."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import json_or_raise
-from connectors.providers.common.disk_buffer import open_disk_buffer
+from connectors.errors import ConnectorError
+from connectors.providers.common.disk_buffer import DiskBuffer, open_disk_buffer
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.github.client import GitHubClient, Repository
+from connectors.providers.github.reviews import (
+    PullDiscussion,
+    discussion_sections,
+    fetch_discussion,
+    fetch_review_page,
+    heading,
+    line_comment,
+    pull_number,
+)
 from connectors.sync_messages import FailedItem, RemovedItem, SourceItem, SyncState
 from schemas.base import Metadata
 
 _CONCURRENCY: Final = 8
+_ListName = Literal["comments", "reviews", "line_comments"]
 _COMMENT_FIELDS: Final = ("id", "body", "created_at", "updated_at", "user")
 
 
@@ -37,13 +48,47 @@ class Watermark:
         """Return whether an entry was read already."""
         return time == self.updated_at and id_ in self.ids
 
+    def precedes(self, entry: Mapping[str, Any]) -> bool:
+        """Return whether an entry of a list that is not ordered by change was not read yet."""
+        return entry["updated_at"] >= self.updated_at and not self.covers(entry["id"], entry["updated_at"])
+
 
 @dataclass(frozen=True, slots=True)
 class IssueWatermarks:
-    """Watermarks of a repository's issues and comments."""
+    """Watermarks of a repository's lists; of a repository without pull requests, their lists are not read."""
 
     issues: Watermark = Watermark()
     comments: Watermark = Watermark()
+    reviews: Watermark = Watermark()
+    line_comments: Watermark = Watermark()
+    has_pull_requests: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Discussed:
+    """Issue or pull request with its comments; `discussion` None has to be fetched by itself."""
+
+    issue: dict[str, Any]
+    comments: Sequence[dict[str, Any]]
+    discussion: PullDiscussion | None
+
+    @classmethod
+    def from_buffer(cls, issue: dict[str, Any], buffer: DiskBuffer, unlisted: set[int] | None) -> "Discussed":
+        """Find what was listed; `unlisted`: pull requests of which not all was, None for all of them."""
+        number = issue["number"]
+        comments = buffer.group(str(number))
+        if not issue.get("pull_request"):
+            return cls(issue, comments, PullDiscussion())
+        if unlisted is None or number in unlisted:
+            return cls(issue, comments, None)
+        return cls(issue, comments, PullDiscussion(buffer.group(f"{number}/reviews"), buffer.group(f"{number}/lines")))
+
+    @property
+    def version(self) -> str:
+        """Version by times, and by content where there are none."""
+        newest = max((comment.get("updated_at") or "" for comment in self.comments), default="")
+        content = self.discussion.version if self.discussion else ""
+        return f"{self.issue.get('updated_at') or ''} {self.issue.get('comments') or 0} {newest} {content}".strip()
 
 
 class RepositoryIssues:
@@ -58,25 +103,52 @@ class RepositoryIssues:
         self.watermarks = watermarks
 
     async def sync_all(self, state: SyncState) -> AsyncIterator[list[SourceItem | FailedItem]]:
-        """Yield pages of all issues, newest change first; comments come from one list buffered on disk."""
-        with open_disk_buffer() as comments:
+        """Yield pages of all issues, newest change first; what belongs to them is listed before, buffered on disk."""
+        with open_disk_buffer() as buffer:
             async for page in self._client.pages(f"{self._repository.api_path}/issues/comments"):
-                comments.add((str(_issue_number(c)), {key: c.get(key) for key in _COMMENT_FIELDS}) for c in page)
-                self._advance_comment_watermark(page)
+                buffer.add((str(_issue_number(c)), {key: c.get(key) for key in _COMMENT_FIELDS}) for c in page)
+                self._advance("comments", page)
+            unlisted = await self._list_reviews(buffer)
+            self.watermarks = replace(self.watermarks, has_pull_requests=False)
             listing = {"state": "all", "sort": "updated", "direction": "desc"}
             async for page in self._client.pages(f"{self._repository.api_path}/issues", **listing):
-                self._advance_issue_watermark(page)
-                discussed = [comments.group(str(issue["number"])) for issue in page]
-                versions = [
-                    (self._item_id(issue["number"]), _issue_version(issue, comments))
-                    for issue, comments in zip(page, discussed, strict=True)
-                ]
+                self._advance_issues(page)
+                listed = [Discussed.from_buffer(issue, buffer, unlisted) for issue in page]
+                versions = [(self._item_id(one.issue["number"]), one.version) for one in listed]
                 changed_ids = await state.select_changed(versions)
                 yield [
-                    await self._item_or_failure(issue, version, comments)
-                    for issue, comments, (id_, version) in zip(page, discussed, versions, strict=True)
+                    await self._item_or_failure(one)
+                    for one, (id_, _) in zip(listed, versions, strict=True)
                     if id_ in changed_ids
                 ]
+
+    async def _list_reviews(self, buffer: DiskBuffer) -> set[int] | None:
+        """Buffer reviews and line comments; return pull requests with more, None if they can't be listed now."""
+        unlisted: set[int] = set()
+        cursor: str | None = None
+        while page := await fetch_review_page(self._client, self._repository.node_id, cursor):
+            if not page.pulls:
+                return unlisted
+            for pull in page.pulls:
+                buffer.add((f"{pull.number}/reviews", review) for review in pull.reviews)
+                unlisted |= set() if pull.is_complete else {pull.number}
+                self._advance("reviews", pull.reviews)
+            cursor = page.next_cursor
+            if cursor is None:
+                return unlisted if await self._list_line_comments(buffer) else None
+        return None
+
+    async def _list_line_comments(self, buffer: DiskBuffer) -> bool:
+        """Buffer line comments; return False if the account may not list them: each pull request tells it then."""
+        try:
+            async for page in self._client.pages(f"{self._repository.api_path}/pulls/comments"):
+                buffer.add((f"{pull_number(c)}/lines", line_comment(c)) for c in page)
+                self._advance("line_comments", page)
+        except ConnectorError as error:
+            if type(error) is not ConnectorError:
+                raise
+            return False
+        return True
 
     async def sync_changed(
         self, state: SyncState, failed_numbers: Sequence[int] = ()
@@ -84,20 +156,50 @@ class RepositoryIssues:
         """Yield issues changed since the watermarks, also those of which only a comment changed or that failed."""
         before = self.watermarks
         numbers: dict[int, dict[str, Any] | None] = dict.fromkeys(failed_numbers)
-        listing: dict[str, str] = {"sort": "updated", "direction": "asc"}
-        place = f"{self._repository.api_path}/issues/comments"
-        async for page in self._client.pages(place, **listing, **_since_parameter(before.comments)):
-            self._advance_comment_watermark(page)
-            fresh = [c for c in page if not before.comments.covers(c["id"], c.get("updated_at") or "")]
-            numbers |= dict.fromkeys(map(_issue_number, fresh))
+        numbers |= dict.fromkeys(
+            [_issue_number(c) async for c in self._changed_comments("issues/comments", "comments", before.comments)]
+        )
+        if before.has_pull_requests:
+            numbers |= dict.fromkeys(await self._changed_reviews(before))
         place = f"{self._repository.api_path}/issues"
-        async for page in self._client.pages(place, state="all", **listing, **_since_parameter(before.issues)):
-            self._advance_issue_watermark(page)
+        listing = {"state": "all", "sort": "updated", "direction": "asc", **_since_parameter(before.issues)}
+        async for page in self._client.pages(place, **listing):
+            self._advance_issues(page)
             fresh = [i for i in page if not before.issues.covers(i["number"], i.get("updated_at") or "")]
             numbers |= {issue["number"]: issue for issue in fresh}
         async for step in map_concurrently(numbers.items(), self._fetch_issue, _CONCURRENCY):
             if not isinstance(step, SourceItem) or await state.select_changed([(step.id, step.version)]):
                 yield step
+
+    async def _changed_comments(
+        self, kind: str, watermark: _ListName, before: Watermark
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Iterate the comments changed since a watermark, oldest change first."""
+        listing: dict[str, str] = {"sort": "updated", "direction": "asc", **_since_parameter(before)}
+        async for page in self._client.pages(f"{self._repository.api_path}/{kind}", **listing):
+            self._advance(watermark, page)
+            for comment in page:
+                if not before.covers(comment["id"], comment.get("updated_at") or ""):
+                    yield comment
+
+    async def _changed_reviews(self, before: IssueWatermarks) -> set[int]:
+        """Return pull requests of which a review or a line comment changed.
+
+        Reviews have no list by time: those of the pull requests changed most recently are compared. Where the
+        account may read neither, the pull requests themselves fail with the reason.
+        """
+        numbers: set[int] = set()
+        if page := await fetch_review_page(self._client, self._repository.node_id, None):
+            for pull in page.pulls:
+                self._advance("reviews", pull.reviews)
+                numbers |= {pull.number for review in pull.reviews if before.reviews.precedes(review)}
+        try:
+            lines = self._changed_comments("pulls/comments", "line_comments", before.line_comments)
+            numbers |= {pull_number(comment) async for comment in lines}
+        except ConnectorError as error:
+            if type(error) is not ConnectorError:
+                raise
+        return numbers
 
     async def _fetch_issue(self, entry: tuple[int, dict[str, Any] | None]) -> SourceItem | RemovedItem | FailedItem:
         number, issue = entry
@@ -115,28 +217,39 @@ class RepositoryIssues:
         comments = []
         if issue.get("comments") != 0:  # a missing count is not zero
             comments = [comment async for page in self._client.pages(f"{place}/comments") for comment in page]
-        return self._item(issue, _issue_version(issue, comments), comments)
+        discussion = PullDiscussion()
+        if issue.get("pull_request"):
+            discussion = await fetch_discussion(self._client, self._repository.api_path, number)
+        return self._item(Discussed(issue, comments, discussion))
 
-    async def _item_or_failure(
-        self, issue: dict[str, Any], version: str, comments: Sequence[dict[str, Any]]
-    ) -> SourceItem | FailedItem:
+    async def _item_or_failure(self, listed: Discussed) -> SourceItem | FailedItem:
+        number = listed.issue["number"]
+
         async def build() -> SourceItem:
-            return self._item(issue, version, comments)
+            if listed.discussion is not None:
+                return self._item(listed)
+            read = await fetch_discussion(self._client, self._repository.api_path, number)
+            return self._item(replace(listed, discussion=read))
 
-        return await self._fetcher.fetch(self._item_id(issue["number"]), issue.get("title"), build)
+        return await self._fetcher.fetch(self._item_id(number), listed.issue.get("title"), build)
 
-    def _advance_issue_watermark(self, page: Sequence[dict[str, Any]]) -> None:
+    def _advance_issues(self, page: Sequence[dict[str, Any]]) -> None:
         read = [(issue["number"], issue.get("updated_at") or "") for issue in page]
-        self.watermarks = replace(self.watermarks, issues=self.watermarks.issues.advanced_by(read))
+        has_pull_requests = self.watermarks.has_pull_requests or any(issue.get("pull_request") for issue in page)
+        issues = self.watermarks.issues.advanced_by(read)
+        self.watermarks = replace(self.watermarks, issues=issues, has_pull_requests=has_pull_requests)
 
-    def _advance_comment_watermark(self, page: Sequence[dict[str, Any]]) -> None:
+    def _advance(self, watermark: _ListName, page: Sequence[dict[str, Any]]) -> None:
         read = [(comment["id"], comment.get("updated_at") or "") for comment in page]
-        self.watermarks = replace(self.watermarks, comments=self.watermarks.comments.advanced_by(read))
+        before: Watermark = getattr(self.watermarks, watermark)
+        change: dict[str, Any] = {watermark: before.advanced_by(read)}
+        self.watermarks = replace(self.watermarks, **change)
 
     def _item_id(self, number: int) -> str:
         return f"{self._repository.item_id_prefix}issues/{number}"
 
-    def _item(self, issue: dict[str, Any], version: str, comments: Sequence[dict[str, Any]]) -> SourceItem:
+    def _item(self, discussed: Discussed) -> SourceItem:
+        issue = discussed.issue
         title = issue.get("title") or f"#{issue['number']}"
         updated_at = issue.get("updated_at")
         values = {
@@ -154,27 +267,28 @@ class RepositoryIssues:
         metadata: Metadata = {name: value for name, value in values.items() if value is not None}
         return SourceItem(
             self._item_id(issue["number"]),
-            version,
+            discussed.version,
             title,
-            text=issue_markdown(title, issue, comments),
+            text=issue_markdown(title, discussed),
             url=issue.get("html_url"),
             metadata=metadata,
             date=datetime.fromisoformat(updated_at) if updated_at else None,
         )
 
 
-def issue_markdown(title: str, issue: dict[str, Any], comments: Sequence[dict[str, Any]]) -> str:
-    """Render an issue and its comments in chronological order."""
-    parts = [f"# {title}", (issue.get("body") or "").strip()]
-    for comment in comments:
-        body = (comment.get("body") or "").strip()
-        day = f", {comment['created_at'][:10]}" if comment.get("created_at") else ""
-        parts.append(f"## {_author_login(comment)}{day}\n\n{body}")
+def issue_markdown(title: str, discussed: Discussed) -> str:
+    """Render an issue, its comments and the reviews of a pull request in chronological order."""
+    sections = [
+        (comment.get("created_at") or "", f"## {heading(comment)}\n\n{(comment.get('body') or '').strip()}")
+        for comment in discussed.comments
+    ]
+    if reviewed := discussion_sections(discussed.discussion or PullDiscussion()):
+        sections = sorted([*sections, *reviewed], key=lambda section: section[0])
+    parts = [f"# {title}", (discussed.issue.get("body") or "").strip(), *(text for _, text in sections)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _author_login(authored: dict[str, Any]) -> str:
-    """Return the author's login; deleted accounts become GitHub's `ghost`."""
     return str((authored.get("user") or {}).get("login") or "ghost")
 
 
@@ -184,8 +298,3 @@ def _issue_number(comment: dict[str, Any]) -> int:
 
 def _since_parameter(mark: Watermark) -> dict[str, str]:
     return {"since": mark.updated_at} if mark.updated_at else {}
-
-
-def _issue_version(issue: dict[str, Any], comments: Sequence[dict[str, Any]]) -> str:
-    newest = max((comment.get("updated_at") or "" for comment in comments), default="")
-    return f"{issue.get('updated_at') or ''} {issue.get('comments') or 0} {newest}".strip()

@@ -50,8 +50,23 @@ from pipeline.ports import Clock
 
 API_URL: Final = "https://api.github.com"
 SITE_URL: Final = "https://github.com"
-WEBHOOK_EVENTS: Final = ("push", "repository", "issues", "issue_comment", "pull_request")
-_UNLISTED_EVENTS: Final = {("issues", "deleted"), ("issues", "transferred"), ("issue_comment", "deleted")}
+WEBHOOK_EVENTS: Final = (
+    "push",
+    "repository",
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+)
+_UNLISTED_EVENTS: Final = {
+    ("issues", "deleted"),
+    ("issues", "transferred"),
+    ("issue_comment", "deleted"),
+    ("pull_request_review", "edited"),
+    ("pull_request_review", "dismissed"),
+    ("pull_request_review_comment", "deleted"),
+}
 """Events whose changes no list of changes contains."""
 _MIN_REPOSITORIES_FOR_HEAD_CHECK: Final = 2
 """Minimum for the batch query; a single repository's lists cost no more and are exact."""
@@ -257,6 +272,8 @@ class GitHub(Provider):
             return None
         api = self._client(connection)
         old = current.data if current and current.secret == secret else {}
+        if old.get("events") != [*WEBHOOK_EVENTS]:
+            old = {}  # hooks of an earlier version of this service, which asked for fewer events
         hooks, refused = _parse_hooks(old.get("hooks")), set(_string_list(old.get("refused")))
         chosen = connection.selected_ids("repos")
         for choice in hooks.keys() - set(chosen):
@@ -269,6 +286,7 @@ class GitHub(Provider):
                 else:
                     hooks[choice] = number
         data: dict[str, JsonValue] = {"hooks": {**hooks}, "refused": [*sorted(refused & set(chosen))]}
+        data["events"] = [*WEBHOOK_EVENTS]
         return WebhookSubscription(connection.connector_id, secret, data=data)
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:

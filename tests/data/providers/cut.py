@@ -56,6 +56,14 @@ GITHUB = {
     "/repos/{owner}/{repo}/issues/{issue_number}": ["get"],
     "/repos/{owner}/{repo}/issues/comments": ["get"],
     "/repos/{owner}/{repo}/issues/{issue_number}/comments": ["get"],
+    "/repos/{owner}/{repo}/pulls/comments": ["get"],
+    "/repos/{owner}/{repo}/pulls/{pull_number}/comments": ["get"],
+    "/repos/{owner}/{repo}/pulls/{pull_number}/reviews": ["get"],
+    "/repos/{owner}/{repo}/installation": ["get"],
+    "/app": ["get"],
+    "/app/installations": ["get"],
+    "/app/installations/{installation_id}/access_tokens": ["post"],
+    "/installation/repositories": ["get"],
     "/repos/{owner}/{repo}/hooks": ["get", "post"],
     "/repos/{owner}/{repo}/hooks/{hook_id}": ["delete"],
 }
@@ -66,6 +74,8 @@ GITHUB_WEBHOOKS = [
     "repository-deleted",
     "issues-deleted",
     "issue-comment-created",
+    "pull-request-review-edited",
+    "pull-request-review-comment-deleted",
 ]
 
 NOTION = {

@@ -33,15 +33,36 @@ KEPT: Mapping[str, Mapping[str, Sequence[str]]] = {
         "nameWithOwner": (),
         "defaultBranchRef": (),
         "issues": NEWEST,
-        "pullRequests": NEWEST,
+        "pullRequests": (*NEWEST, "after"),
     },
     "IssueConnection": {"nodes": ()},
-    "PullRequestConnection": {"nodes": ()},
+    "PullRequestConnection": {"nodes": (), "pageInfo": ()},
+    "PageInfo": {"endCursor": (), "hasNextPage": ()},
     "Issue": {"id": (), "updatedAt": ()},
-    "PullRequest": {"id": (), "updatedAt": ()},
+    "PullRequest": {"id": (), "number": (), "updatedAt": (), "reviews": ("first",)},
+    "PullRequestReviewConnection": {"nodes": (), "totalCount": ()},
+    "PullRequestReview": {
+        "id": (),
+        "author": (),
+        "body": (),
+        "fullDatabaseId": (),
+        "state": (),
+        "submittedAt": (),
+        "updatedAt": (),
+    },
+    "Actor": {"login": ()},
+    "User": {"id": (), "login": ()},
 }
 """Fields and their arguments."""
-WHOLE = {"IssueOrder", "IssueOrderField", "OrderDirection", "DateTime", "GitObjectID"}
+WHOLE = {
+    "BigInt",
+    "DateTime",
+    "GitObjectID",
+    "IssueOrder",
+    "IssueOrderField",
+    "OrderDirection",
+    "PullRequestReviewState",
+}
 
 
 def cut(document: DocumentNode) -> str:

@@ -170,20 +170,22 @@ def gmail_source(seed: int) -> HostileSource:
 
 
 def github_source(seed: int) -> HostileSource:
-    """Two repositories with files and issues."""
+    """Two repositories with files, issues, and a reviewed pull request."""
     github, ids, chosen = GitHubDouble(), list[str](), list[str]()
     for name in ("octo/one", "octo/two"):
         paths = [f"docs/{number}.md" for number in range(_ITEMS // 3)]
         repo = github.repo(name, {path: f"# {path}" for path in paths})
         for number in range(_ITEMS // 3):
             repo.comment(repo.open(f"Issue {number}", "Body"), "Comment")
+        pull = repo.open("Pull request", "Body", pull=True)
+        repo.comment_line(pull, repo.review(pull, "Review"), "Line comment")
         chosen.append(str(repo.id))
         ids += [f"{repo.id}/blob/{path}" for path in paths]
-        ids += [f"{repo.id}/issues/{number + 1}" for number in range(_ITEMS // 3)]
+        ids += [f"{repo.id}/issues/{number}" for number in repo.issues]
     app = HostileApp(
         github,
         seed,
-        lambda path: "/blobs/" in path or "/issues" in path or "/commits/" in path,
+        lambda path: any(part in path for part in ("/blobs/", "/issues", "/pulls", "/commits/")),
         frozenset({"id", "number"}),
     )
     provider = GitHub("id", "secret", clock=FixedClock())

@@ -18,7 +18,7 @@ from starlette.requests import Request
 
 from tests.support.providers.api_description import ApiDescription, DescriptionViolationError, Operation
 from tests.support.providers.github_graphql import answer_query
-from tests.support.providers.github_repository import RepositoryDouble
+from tests.support.providers.github_repository import Comment, Issue, RepositoryDouble
 from tests.support.providers.github_responses import ResponseBuilder, format_time
 from tests.support.providers.provider_double import (
     DoubleResponse,
@@ -129,6 +129,8 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
                 return DoubleResponse(302, None, {"location": where})
             case ["hooks", *_]:
                 return self._hook(repo, call)
+            case ["pulls", *_]:
+                return self._pull(repo, call)
             case _:
                 return self._issue(repo, call)
 
@@ -258,13 +260,7 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
             )
             return self._page_of(call, chosen, lambda issue: self.issue_body(repo, issue))
         if kind == "/comments":
-            pairs = [
-                (i, c)
-                for i in repo.issues.values()
-                for c in i.comments
-                if not since or format_time(c.updated_at) >= since
-            ]
-            pairs.sort(key=lambda p: p[1].updated_at if call.query.get("sort") == "updated" else p[1].created_at)
+            pairs = _since(call, [(i, c) for i in repo.issues.values() for c in i.comments])
             return self._page_of(call, pairs, lambda pair: self.comment_body(repo, *pair))
         issue = repo.issues.get(int(call.path_parameters["issue_number"]))
         if issue is None:
@@ -272,6 +268,18 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         if kind.endswith("/comments"):
             return self._page_of(call, issue.comments, lambda c: self.comment_body(repo, issue, c))
         return self._json(self.issue_body(repo, issue))
+
+    def _pull(self, repo: RepositoryDouble, call: ReceivedRequest) -> DoubleResponse:
+        kind = call.operation.template.removeprefix("/repos/{owner}/{repo}/pulls")
+        if kind == "/comments":
+            pairs = _since(call, [(i, c) for i in repo.issues.values() for c in i.line_comments])
+            return self._page_of(call, pairs, lambda pair: self.line_comment_body(repo, *pair))
+        pull = repo.issues.get(int(call.path_parameters["pull_number"]))
+        if pull is None or not pull.pull:
+            return self._answer_error(404, "Not Found")
+        if kind.endswith("/reviews"):
+            return self._page_of(call, pull.reviews, lambda review: self.review_body(repo, pull, review))
+        return self._page_of(call, pull.line_comments, lambda c: self.line_comment_body(repo, pull, c))
 
     # -- webhooks
 
@@ -303,7 +311,7 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         )  # fmt: skip
         self.description.webhook(event, body)
         raw = json.dumps(body).encode()
-        kind = event.replace("issue-comment", "issue_comment").partition("-")[0]
+        kind = "push" if event == "push" else event.rpartition("-")[0].replace("-", "_")
         headers = {
             "content-type": "application/json",
             "x-github-event": kind,
@@ -357,6 +365,16 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         more = urlencode({**call.query, "page": page + 1})
         link = {"link": f'<{self.address}{call.path}?{more}>; rel="next"'} if page * size < len(everything) else {}
         return DoubleResponse(200, part, link)
+
+
+C = TypeVar("C", bound=Comment)
+
+
+def _since(call: ReceivedRequest, pairs: list[tuple[Issue, C]]) -> list[tuple[Issue, C]]:
+    """The comments changed since the asked time, in the asked order."""
+    since, by_change = call.query.get("since", ""), call.query.get("sort") == "updated"
+    chosen = [pair for pair in pairs if not since or format_time(pair[1].updated_at) >= since]
+    return sorted(chosen, key=lambda pair: pair[1].updated_at if by_change else pair[1].created_at)
 
 
 def demo(github: GitHubDouble) -> GitHubDouble:

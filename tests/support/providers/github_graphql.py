@@ -7,7 +7,7 @@ from typing import Any
 from graphql import ExecutionResult, GraphQLSchema, build_schema, execute_sync, parse, validate
 
 from tests.support.providers.api_description import DATA, DescriptionViolationError
-from tests.support.providers.github_repository import Issue, RepositoryDouble
+from tests.support.providers.github_repository import Issue, RepositoryDouble, Review
 from tests.support.providers.github_responses import format_time
 
 
@@ -54,9 +54,38 @@ def _repository(repo: RepositoryDouble) -> dict[str, Any]:
 
 
 def _newest_connection(issues: Sequence[Issue]) -> Callable[..., dict[str, Any]]:
-    def connection(_: Any, *, first: int, orderBy: Mapping[str, str]) -> dict[str, Any]:  # noqa: N803 - theirs
+    def connection(
+        _: Any,
+        *,
+        first: int,
+        orderBy: Mapping[str, str],  # noqa: N803 - theirs
+        after: str | None = None,
+    ) -> dict[str, Any]:
         assert orderBy == {"field": "UPDATED_AT", "direction": "DESC"}
         ordered = sorted(issues, key=lambda issue: issue.updated_at, reverse=True)
-        return {"nodes": [{"id": "", "updatedAt": format_time(issue.updated_at)} for issue in ordered[:first]]}
+        start = int(after or 0)
+        return {
+            "nodes": [_issue_node(issue) for issue in ordered[start : start + first]],
+            "pageInfo": {"endCursor": str(start + first), "hasNextPage": start + first < len(ordered)},
+        }
 
     return connection
+
+
+def _issue_node(issue: Issue) -> dict[str, Any]:
+    def reviews(_: Any, *, first: int) -> dict[str, Any]:
+        return {"nodes": [_review_node(one) for one in issue.reviews[:first]], "totalCount": len(issue.reviews)}
+
+    return {"id": "", "number": issue.number, "updatedAt": format_time(issue.updated_at), "reviews": reviews}
+
+
+def _review_node(review: Review) -> dict[str, Any]:
+    return {
+        "id": "",
+        "author": {"__typename": "User", "id": "", "login": review.author},
+        "body": review.body,
+        "fullDatabaseId": str(review.id),
+        "state": review.state,
+        "submittedAt": format_time(review.submitted_at),
+        "updatedAt": format_time(review.updated_at),
+    }

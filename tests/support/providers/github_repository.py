@@ -46,6 +46,31 @@ class Comment:
 
 
 @dataclass
+class Review:
+    """A submitted review; its text may be edited, which shows in `updated_at` alone."""
+
+    id: int
+    author: str
+    body: str
+    state: str
+    submitted_at: datetime
+    updated_at: datetime
+
+
+@dataclass
+class LineComment(Comment):
+    """A comment on lines of a file in a review; `line` None: the code has changed since."""
+
+    review: int
+    path: str
+    code: str
+    line: int | None
+    start_line: int | None
+    original_line: int | None
+    reply_to: int | None
+
+
+@dataclass
 class Issue:
     number: int
     title: str
@@ -57,6 +82,8 @@ class Issue:
     state: str = "open"
     labels: tuple[str, ...] = ()
     comments: list[Comment] = field(default_factory=list)
+    reviews: list[Review] = field(default_factory=list)
+    line_comments: list[LineComment] = field(default_factory=list)
 
 
 @dataclass
@@ -176,7 +203,36 @@ class RepositoryDouble:
         issue.updated_at = at
         return comment
 
-    def edit_comment(self, comment: Comment, body: str) -> None:
-        """Edit a comment; only its own time moves."""
+    def review(self, issue: Issue, body: str = "", state: str = "COMMENTED", author: str = "eve") -> Review:
+        at = self.github.advance_clock()
+        review = Review(next(self.github.numbers), author, body, state, at, at)
+        issue.reviews.append(review)
+        issue.updated_at = at
+        return review
+
+    def comment_line(
+        self,
+        issue: Issue,
+        review: Review,
+        body: str,
+        *,
+        path: str = "src/app.py",
+        code: str = "@@ -1,2 +1,2 @@\n import os\n+print(1)",
+        line: int | None = 2,
+        start_line: int | None = None,
+        reply_to: LineComment | None = None,
+    ) -> LineComment:
+        at = self.github.advance_clock()
+        first = None if reply_to is None else reply_to.id
+        comment = LineComment(
+            next(self.github.numbers), review.author, body, at, at, review.id, path, code, line, start_line,
+            line or 2, first,
+        )  # fmt: skip
+        issue.line_comments.append(comment)
+        issue.updated_at = at
+        return comment
+
+    def edit_comment(self, comment: Comment | Review, body: str) -> None:
+        """Edit a comment or a review; only its own time moves."""
         comment.body = body
         comment.updated_at = self.github.advance_clock()

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from tests.support.providers.api_description import ApiDescription
-from tests.support.providers.github_repository import Comment, Commit, Issue, RepositoryDouble
+from tests.support.providers.github_repository import Comment, Commit, Issue, LineComment, RepositoryDouble, Review
 
 
 def format_time(at: datetime) -> str:
@@ -84,3 +84,24 @@ class ResponseBuilder:
             user=self.user_body(comment.author),
             created_at=format_time(comment.created_at), updated_at=format_time(comment.updated_at),
         )  # fmt: skip
+
+    def review_body(self, repo: RepositoryDouble, issue: Issue, review: Review) -> dict[str, Any]:
+        """A review; the REST API tells no time of an edit."""
+        return self.description.filled_example(
+            "pull-request-review", id=review.id, body=review.body, state=review.state,
+            user=self.user_body(review.author), submitted_at=format_time(review.submitted_at),
+            pull_request_url=f"{self.address}/repos/{repo.full_name}/pulls/{issue.number}",
+        )  # fmt: skip
+
+    def line_comment_body(self, repo: RepositoryDouble, issue: Issue, comment: LineComment) -> dict[str, Any]:
+        told = {
+            "line": comment.line, "start_line": comment.start_line, "original_line": comment.original_line,
+            "original_start_line": comment.start_line, "in_reply_to_id": comment.reply_to,
+        }  # fmt: skip
+        body = self.description.filled_example(
+            "pull-request-review-comment", id=comment.id, body=comment.body, path=comment.path,
+            pull_request_review_id=comment.review, diff_hunk=comment.code, user=self.user_body(comment.author),
+            pull_request_url=f"{self.address}/repos/{repo.full_name}/pulls/{issue.number}",
+            created_at=format_time(comment.created_at), updated_at=format_time(comment.updated_at),
+        )  # fmt: skip
+        return body | {name: value for name, value in told.items() if value is not None}
