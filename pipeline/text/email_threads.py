@@ -12,7 +12,11 @@ _SECTION = re.compile(
     r"^## (?P<who>[^\n]{1,200}?), (?P<on>\d{4}-\d{2}-\d{2})(?: \d{2}:\d{2} UTC)?[ \t]*$", re.MULTILINE
 )
 _FIELD = r"(?:From|Sent|Date|To|Cc|Bcc|Reply-To|Subject|Attachments)"
-_LINE = rf"[ \t>*]*{_FIELD}:[^\n]*\n"
+_ANY_FIELD = (
+    rf"(?:{_FIELD}|Received|Organi[sz]ation|Sender|Importance|Priority|References|[A-Z][A-Za-z]*(?:-[A-Za-z\d]+)+)"
+)
+_LINE = rf"(?>[ \t>*]*{_ANY_FIELD}:[^\n]*\n(?:[ \t]+[^\s:][^\n]*\n)*)"
+"""A field of a header with its continuation lines."""
 _HEADER = re.compile(
     rf"^(?:(?:{_LINE})+[ \t>*]*From:[^\n]+\n(?:{_LINE})*|[ \t>*]*From:[^\n]+\n(?:{_LINE})+)", re.MULTILINE
 )
@@ -27,7 +31,7 @@ _WROTE = re.compile(
 )
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
-_ADDRESSED = re.compile(rf"^(?:{_FIELD}: [^\n]*\n?)+", re.MULTILINE)
+_ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
 _SIGNED = re.compile(
     r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|"
     r"sincerely,?|"

@@ -55,6 +55,18 @@ def is_past(word: str) -> bool:
     return word in PASTS or (word.endswith("ed") and word not in _BASE_ED and len(word) > 3)
 
 
+def is_gerund(word: str) -> bool:
+    """Return whether a word has the form of a gerund: a stem with a vowel before `ing`.
+
+    >>> is_gerund("swimming"), is_gerund("string")
+    (True, False)
+    """
+    return word.endswith("ing") and not VOWELS.isdisjoint(word[:-3])
+
+
+VOWELS = frozenset("aeiouy")
+
+
 def third_person(word: str) -> str:
     """The form that follows he or she; past forms and modals stay.
 

@@ -7,6 +7,8 @@ from importlib.resources import files
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from pipeline.memory.grammar.opening_names import accept_rewording, foreign_names, reworded
+
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
@@ -39,4 +41,28 @@ def parsed(texts: Sequence[str]) -> "Iterator[list[Doc]]":
     with _one_at_a_time():
         parser = english_parser()
         with parser.memory_zone():
-            yield list(parser.pipe([text.encode(errors="replace").decode() for text in texts], batch_size=len(texts)))
+            yield _with_opening_names(parser, _parse(parser, texts))
+
+
+def _parse(parser: "Language", texts: Sequence[str]) -> "list[Doc]":
+    docs = [_tokenized(parser, text.encode(errors="replace").decode()) for text in texts]
+    return list(parser.pipe(docs, batch_size=max(1, len(docs))))
+
+
+def _tokenized(parser: "Language", text: str) -> "Doc":
+    doc = parser.make_doc(text)
+    names = [span for start, end in foreign_names(text) if (span := doc.char_span(start, end)) is not None]
+    if names:
+        with doc.retokenize() as retokenizer:
+            for name in names:
+                retokenizer.merge(name)
+    return doc
+
+
+def _with_opening_names(parser: "Language", docs: "list[Doc]") -> "list[Doc]":
+    """Parse once more, with a known name, the sentences whose first name was taken for something else."""
+    again = {at: text for at, doc in enumerate(docs) if (text := reworded(doc)) is not None}
+    for at, doc in zip(again, _parse(parser, list(again.values())), strict=True):
+        if accept_rewording(docs[at], doc):
+            docs[at] = doc
+    return docs

@@ -9,6 +9,7 @@ from pipeline.memory.grammar.clauses import Clause, find_clauses
 from pipeline.memory.grammar.english_parser import parsed
 from pipeline.memory.grammar.language_profiles import detect_language, is_permanent, states_personal_fact
 from pipeline.memory.grammar.message_text import normalize_message
+from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
 from pipeline.memory.grammar.refusals import refusal
@@ -164,7 +165,7 @@ def _facts_of(
 
 def _to_fact(clause: Clause, context: SpeakerContext, referents: Referents, value: Worth) -> DetectedFact:
     is_own = any(token.lower_ in FIRST for token in (clause.subject, *clause.tokens))
-    rendered = render_clause(clause, referents)
+    rendered = restore_name(render_clause(clause, referents), clause.head.doc)
     dates = resolve_dates(rendered, context.reference_date_for(is_first_person=is_own))
     return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges, value)
 
@@ -221,4 +222,5 @@ def _phrase(token: "Token", context: SpeakerContext) -> str:
         token,
     )
     words = [part for part in token.doc[token.left_edge.i : end.i + 1] if not part.is_punct]
-    return " ".join(f"{context.speaker_name}'s" if part.lower_ in ("my", "our") else part.text for part in words)
+    phrase = " ".join(f"{context.speaker_name}'s" if part.lower_ in ("my", "our") else part.text for part in words)
+    return restore_name(phrase, token.doc)

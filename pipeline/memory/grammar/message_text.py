@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.text.english_verbs import PASTS, word_set
+from pipeline.text.english_verbs import PASTS, is_gerund, is_third_person, word_set
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|"
@@ -83,9 +83,9 @@ _PARTICIPLES = word_set(
     "needed red hundred "
     "indeed said loved"
 )
-_GERUNDS = word_set(
-    "nothing something anything everything morning evening during according including following king spring"
-)
+_GERUNDS = word_set("nothing something anything everything morning evening during according including following")
+_PLAIN_FINITE = word_set("is has was moved lived worked got")
+"""Further verbs after a name that looks like one: `Drew moved to Rome`."""
 _NO_MORE = re.compile(r";| [-\u2013\u2014]+ | (?:because|though|but|while|since) ")
 _FINITE = re.compile(
     r"\b(?:is|are|was|were|helps?|makes?|made|has|have|keeps?|can|will|gives?|brings?|takes?|needs?|means?)\b|"
@@ -133,6 +133,9 @@ def restore_subject(text: str) -> str:
     if match is None or _SUBJECT.match(text) or " " not in text:
         return text
     verb, lower = match["verb"].lower(), text[:1].lower() + text[1:]
+    following = text[match.end() :].split(maxsplit=1)
+    if following and text[:1].isupper() and (is_third_person(following[0]) or following[0] in _PLAIN_FINITE):
+        return text
     if verb == "been":
         return (
             f"I've {lower}"
@@ -147,6 +150,6 @@ def restore_subject(text: str) -> str:
         verb in PASTS and verb not in {"was", "were", "had", "did", "felt", "put", "let", "read", "set", "cut", "said"}
     ) or (verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES):
         return text if re.match(r"\s+(?:by|as|in)\b", text[match.end() :]) and verb.endswith("ed") else f"I {lower}"
-    if verb.endswith("ing") and len(verb) > 5 and verb not in _GERUNDS:
+    if is_gerund(verb) and len(verb) > 5 and verb not in _GERUNDS:
         return text if _FINITE.search(_NO_MORE.split(text)[0]) else f"I'm {lower}"
     return text

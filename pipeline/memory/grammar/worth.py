@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import Clause, auxiliaries
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import FIRST, OTHERS
-from pipeline.text.english_verbs import word_set
+from pipeline.text.english_verbs import is_gerund, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -201,7 +201,7 @@ def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]
     owned = [part for part in subject.subtree if part.lower_ in FIRST or part.dep_ == "poss"]
     if owned:
         return (1.0 if subject.lemma_.lower() in KIN else 0.5), "about somebody's own"
-    if subject.dep_ == "csubj" or subject.tag_ == "VBG" or (subject.i == 0 and subject.lower_.endswith("ing")):
+    if subject.dep_ == "csubj" or (subject.i == 0 and is_gerund(subject.lower_)) or subject.tag_ == "VBG":
         return -3.0, "an activity in general"
     if (
         subject.pos_ == "PROPN"

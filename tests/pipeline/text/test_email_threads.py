@@ -7,6 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.memory.formation.rule_based_extraction import extract_facts
+from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import parse_calendar_day
 
 MAIL = """From: Ann Lee <ann@example.org>
@@ -141,3 +142,11 @@ def test_any_thread_is_read_and_its_spans_are_what_was_said(lines: list[str]) ->
     for draft in extract_facts(document):
         if draft.start is not None:
             assert "I like" in document[draft.start : draft.end]
+
+
+def test_fields_that_mail_programs_invent_say_nothing() -> None:
+    text = (
+        "X-Foo: Bar lives in Rome\nReceived: from a.example\n\tby b.example; Mon\nFrom: Ann <a@b.c>\n"
+        "X-Spam-Status: No, Bob lives in Paris\nSubject: x\n\nI moved.\n"
+    )
+    assert [(said.speaker, said.text.strip()) for said in parse_utterances(text)] == [("Ann", "I moved.")]
