@@ -13,6 +13,9 @@ from tools.kafka_broker import DockerBroker, LocalBroker, run_broker
 from tools.kafka_installation import KafkaUnavailableHereError
 from tools.s3_server import S3Server, run_s3_server
 
+LONG_TEST_TIMEOUT_SECONDS = 1200
+"""Limit of a test of several processes, or with several waits, where `timeout` in pyproject.toml is that of others."""
+
 # By itself, Hypothesis fails what takes longer than 200 ms, or half a minute to draw ten examples, which is
 # about the machine, everywhere but in CI.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -32,7 +35,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with something slow in them first: begun last, they would leave the other cores idle."""
+    """Files with something slow in them first: begun last, they would leave the other cores idle.
+
+    Tests of several processes get more time: each start and each wait of theirs has a limit of its own.
+    """
+    for item in items:
+        is_long = item.get_closest_marker("kafka") or item.get_closest_marker("slow")
+        if is_long and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG_TEST_TIMEOUT_SECONDS))
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -137,7 +137,7 @@ def malformed_records(folder: Path, short: bool) -> TrialOutcome:
 def damaged_blob(damage: str, folder: Path, short: bool) -> TrialOutcome:
     """A large value is damaged between being stored and being read; restored, the dead letter is replayed."""
     del short
-    text = "\n\n".join(f"Paragraph {number} of a long text about lighthouses." for number in range(8000))
+    text = large_text("lighthouses")
     # Who is held must be the stage that reads the value, not the one that embeds memories.
     late = {"RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "3600", "RECOLLECT_DREAMING_MAX_WAIT_SECONDS": "3600"}
     with serve_endpoint() as double, Server(folder / "data", SETTINGS | late | double.settings()) as server:
@@ -266,6 +266,11 @@ def _fill(path: Path) -> None:
                     out.write(b"\0" * size)
             except OSError:
                 continue
+
+
+def large_text(subject: str) -> str:
+    """Return a text whose chunks are just too large to stand in an event."""
+    return "\n\n".join(f"Paragraph {number} of a long text about {subject}." for number in range(5000))
 
 
 def chunk_blobs(blobs: Path) -> set[Path]:

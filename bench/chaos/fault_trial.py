@@ -60,6 +60,8 @@ class Writer(threading.Thread):
         self.refused: Counter[int] = Counter()
         self.hints: Counter[str] = Counter()
         self.slowest = 0.0
+        self.resumed = threading.Event()
+        self.resumed.set()
         self._url, self._key = server
         self._path = f"/ns/{namespace}/document"
         self._number = number
@@ -71,6 +73,7 @@ class Writer(threading.Thread):
         with httpx2.Client(base_url=self._url, headers=headers, timeout=30.0) as client:
             count = 0
             while not self._end.is_set():
+                self.resumed.wait()
                 count += 1
                 while not self._add(client, f"word{self._number}x{count}") and not self._end.wait(0.1):
                     if count % 2:
@@ -119,6 +122,17 @@ class WriteLoad:
     def slowest(self) -> float:
         """Duration of the slowest response in seconds."""
         return max(writer.slowest for writer in self.writers)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Write nothing new in this block: on a slow machine, what is waited for would stay behind in the queue."""
+        for writer in self.writers:
+            writer.resumed.clear()
+        try:
+            yield
+        finally:
+            for writer in self.writers:
+                writer.resumed.set()
 
     def wait_for_acknowledged(self, count: int) -> None:
         """Wait until so many more were acknowledged."""

@@ -16,7 +16,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from cryptography.fernet import Fernet
 
-from bench.chaos.embedded_faults import TrialNotSupportedError, chunk_blobs, command
+from bench.chaos.embedded_faults import TrialNotSupportedError, chunk_blobs, command, large_text
 from bench.chaos.embedding_endpoint import Endpoint, serve_endpoint
 from bench.chaos.fault_trial import (
     ServiceReader,
@@ -257,7 +257,7 @@ def damaged_blob(service: KafkaDeployment, short: bool, *, missing: bool) -> Tri
     """A large value is damaged before it is read; when it is restored, the dead letter is given back."""
     del short
     damage = "missing" if missing else "corrupt"
-    text = "\n\n".join(f"Paragraph {number} of a long text about {damage} lighthouses." for number in range(8000))
+    text = large_text(f"{damage} lighthouses")
     blobs = service.api[0].data_dir / "blobs"
     with service.write_load(f"claim-{damage}") as (written, reader):
         written.wait_for_acknowledged(10)
@@ -274,20 +274,28 @@ def damaged_blob(service: KafkaDeployment, short: bool, *, missing: bool) -> Tri
             blob.unlink()
         else:
             blob.write_bytes(b"x" + kept[1:])
-        service.embedder.open.set()
-        wait_until(lambda: reader.status("large")[0] == "failed", "the large document failed")
-        if not reader.status("large")[1]:
-            raise TrialError("the document failed without a reason")
-        wait_until(lambda: ["blob" in letter["error"] for letter in reader.dead_letters()] == [True], "one dead letter")
-        recovery_start = time.monotonic()
-        blob.write_bytes(kept)
-        command(service.api[0], "dlq", "replay", topics.DOCUMENTS_CHUNKED.name)
-        wait_until(lambda: reader.status("large")[0] == "done", "the large document is done")
+        with written.paused():
+            recovery_start = _recover_from_damage(service, reader, blob, kept)
+        written.wait_for_acknowledged(10)
     remaining = len(reader.dead_letters())
     redelivered = int(not remaining)
     return assess_outcome(
         f"{damage} claim check", reader, written, recovery_start, dead_lettered=1, failed=1, redelivered=redelivered
     )
+
+
+def _recover_from_damage(service: KafkaDeployment, reader: ServiceReader, blob: Path, kept: bytes) -> float:
+    """Let the stage read the damaged value, restore it and replay the dead letter; returns when it was restored."""
+    service.embedder.open.set()
+    wait_until(lambda: reader.status("large")[0] == "failed", "the large document failed")
+    if not reader.status("large")[1]:
+        raise TrialError("the document failed without a reason")
+    wait_until(lambda: ["blob" in letter["error"] for letter in reader.dead_letters()] == [True], "one dead letter")
+    restored = time.monotonic()
+    blob.write_bytes(kept)
+    command(service.api[0], "dlq", "replay", topics.DOCUMENTS_CHUNKED.name)
+    wait_until(lambda: reader.status("large")[0] == "done", "the large document is done")
+    return restored
 
 
 def _block_embedder(embedder: Endpoint) -> None:

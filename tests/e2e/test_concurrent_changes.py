@@ -25,12 +25,17 @@ def deployment(
 
 
 def change(deployment: KafkaDeployment, api: int, method: str, path: str, body: Any) -> None:
-    status, answer = deployment.request(api, method, path, body)
+    """Send until it is acknowledged, as the answer 503 of a busy process asks for."""
+    status, answer = poll_until(
+        lambda: deployment.request(api, method, path, body), lambda found: found[0] != 503, f"{method} {path}"
+    )
     assert status == 200, answer
 
 
 def read(deployment: KafkaDeployment, api: int, path: str) -> Any:
-    status, answer = deployment.request(api, "GET", path)
+    status, answer = poll_until(
+        lambda: deployment.request(api, "GET", path), lambda found: found[0] != 503, f"GET {path}"
+    )
     assert status == 200, answer
     return answer
 

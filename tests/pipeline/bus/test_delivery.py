@@ -135,8 +135,16 @@ async def test_a_temporary_failure_causes_no_dead_letter() -> None:
 async def test_a_rejected_record_is_isolated_without_delay() -> None:
     harness = DeliveryHarness({1: rejected()})
     await harness.deliver(*values(3))
-    assert harness.batches == [[0, 1, 2], [0], [1], [2]]
+    assert harness.batches == [[0, 1, 2], [0], [1, 2], [1], [2]]
     assert (harness.numbers, harness.dead_lettered, harness.delays) == ([0, 2], [1], [])
+
+
+async def test_one_bad_record_of_a_large_batch_costs_few_calls_of_the_stage() -> None:
+    harness = DeliveryHarness({37: rejected()})
+    await harness.deliver(*values(128))
+    assert len(harness.batches) == 1 + 2 * 7  # halves of 128 records, down to one
+    assert sorted(harness.numbers) == [number for number in range(128) if number != 37]
+    assert harness.dead_lettered == [37]
 
 
 async def test_a_record_that_exhausts_its_retries_is_isolated() -> None:
@@ -170,7 +178,7 @@ async def test_a_batch_of_undecodable_records_never_reaches_the_stage() -> None:
 async def test_a_record_with_unexpected_errors_is_isolated_retried_and_dead_lettered() -> None:
     harness = DeliveryHarness({1: unexpected()})
     await harness.deliver(*values(3))
-    assert harness.batches == [[0, 1, 2], [0], *[[1]] * UNEXPECTED_ERROR_ATTEMPTS, [2]]
+    assert harness.batches == [[0, 1, 2], [0], [1, 2], *[[1]] * UNEXPECTED_ERROR_ATTEMPTS, [2]]
     assert (harness.numbers, harness.dead_lettered) == ([0, 2], [1])
 
 
