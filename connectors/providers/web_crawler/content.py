@@ -11,6 +11,18 @@ from connectors.providers.web_crawler.main_text import main_text
 from connectors.providers.web_crawler.url_normalization import normalize_url
 
 _MAX_LINKS = 2000
+_MAX_PLACEHOLDER_CHARACTERS = 400
+"""Length up to which a text may be all that a page shows before its scripts have run."""
+_SCRIPT_REQUEST = re.compile(
+    r"(?=.*\bjava\s?script\b)(?=.*\b(?:enabled?|turn(?:ed)? on|requires?d?|needs?|disabled|without|activ\w+|aktiv\w+|"
+    r"habilit\w+|benötig\w+|nécessite|attiv\w+)\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_WAITING = re.compile(
+    r"\W*(?:loading|please wait|one moment|wird geladen|laden|bitte warten|chargement|cargando|caricamento)"
+    r"[^.!?\n]{0,30}\W*",
+    re.IGNORECASE,
+)
 _REFRESH = re.compile(r"\s*[\d.]*\s*[;,]?\s*url\s*=\s*['\"]?([^'\"\s]+)", re.IGNORECASE)
 
 
@@ -27,7 +39,7 @@ class PageContent:
     published: str | None
     description: str | None
     needs_javascript: bool = False
-    """True if the page has no text but scripts that may build it."""
+    """True if the page has scripts and no text of its own, or only the request to enable them or to wait."""
 
 
 def parse_page(source: str, url: str) -> PageContent:
@@ -43,7 +55,7 @@ def parse_page(source: str, url: str) -> PageContent:
     return PageContent(
         title=_page_title(document),
         text=text,
-        needs_javascript=not text and document.find(".//script") is not None,
+        needs_javascript=_needs_javascript(document, text),
         links=tuple(_iter_links(document, base)) if follow else (),
         canonical=normalize_url(canonical, base) if canonical else None,
         indexable="noindex" not in robots and "none" not in robots,
@@ -61,6 +73,12 @@ def _parse_html(source: str) -> Any:
         return html.document_fromstring(text, parser=html.HTMLParser(huge_tree=False, no_network=True))
     except (html.etree.ParserError, html.etree.XMLSyntaxError, ValueError):
         return None
+
+
+def _needs_javascript(document: Any, text: str) -> bool:
+    if document.find(".//script") is None or len(text) > _MAX_PLACEHOLDER_CHARACTERS:
+        return False
+    return not text or _SCRIPT_REQUEST.search(text) is not None or _WAITING.fullmatch(text) is not None
 
 
 def _page_title(document: Any) -> str | None:
@@ -88,8 +106,8 @@ def _iter_links(document: Any, base: str) -> Iterator[str]:
         if (url := normalize_url(target, base)) is not None and url not in seen:
             seen.add(url)
             yield url
-    for each in document.iter("a", "area"):
-        href = each.get("href")
+    for each in document.iter("a", "area", "frame"):
+        href = each.get("src") if each.tag == "frame" else each.get("href")
         if not href or "nofollow" in (each.get("rel") or "").lower():
             continue
         if (url := normalize_url(href, base)) is not None and url not in seen:

@@ -67,6 +67,7 @@ def main_text(document: Any, url: str, *, characters: int) -> str:
     """
     document = deepcopy(document)
     _unwrap_page_forms(document)
+    _reveal_paragraphs(document)
     if characters > _MAX_EXTRACTED_CHARACTERS:
         return _converted_page(document, url)
     _remove_promotions(document)
@@ -83,11 +84,31 @@ def main_text(document: Any, url: str, *, characters: int) -> str:
 
 
 def _unwrap_page_forms(document: Any) -> None:
-    """Turn forms that hold a good part of the page into plain blocks: some sites put whole pages into one."""
+    """Turn forms that hold a good part of the page, or paragraphs of its article, into plain blocks.
+
+    Some sites put whole pages into one.
+    """
     limit = len(_text_of(document)) * _MAX_SIDE_SHARE
     for form in document.iter("form"):
-        if len(_text_of(form)) >= limit:
-            form.tag = "div"
+        is_read = not _is_aside(form) and any(
+            len(_text_of(each)) >= _MIN_PARAGRAPH_CHARACTERS for each in form.iter("p")
+        )
+        if is_read or len(_text_of(form)) >= limit:
+            for element in (form, *form.iter("fieldset")):
+                element.tag = "div"
+
+
+def _reveal_paragraphs(document: Any) -> None:
+    """Make texts visible that are hidden from screen readers only: closed tabs and answers, unlike icons."""
+    for element in document.xpath("//*[@aria-hidden='true']"):
+        text = _text_of(element)
+        if (
+            len(text) >= _MIN_PARAGRAPH_CHARACTERS
+            and element.tag not in _SIDE_ELEMENTS
+            and not _is_aside(element)
+            and _link_share(element, text) < _MAX_LINK_SHARE
+        ):
+            del element.attrib["aria-hidden"]
 
 
 def _remove_promotions(document: Any) -> None:

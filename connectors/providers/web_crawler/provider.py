@@ -9,6 +9,7 @@ from connectors.provider_interface import Connection, Provider
 from connectors.providers.web_crawler.sync import CrawlSync, start_url_of
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
+from schemas.crawl_options import parse_crawl_options
 
 MAX_PAGES = 10_000
 _DEFAULT_DEPTH = 3
@@ -44,5 +45,6 @@ class WebCrawler(Provider):
             max_pages=self._max_pages,
             sleep=self._sleep,
             now=self._clock.now(),
+            options=parse_crawl_options(str(config.get("startUrl", ""))),
         )
         return run.run(cursor)

@@ -22,7 +22,8 @@ _MAX_ROBOTS_BYTES = 500 * 1024
 _MAX_SITEMAP_BYTES = 50 * 1024 * 1024
 _MAX_SITEMAPS = 50
 _MAX_SITEMAP_URLS = 50_000
-_BARE_AMPERSAND = re.compile(rb"&(?!#?\w+;)")
+_BARE_AMPERSAND = re.compile(rb"(<!\[CDATA\[.*?\]\]>)|&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)", re.DOTALL)
+_XML_DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
 _ENTRY_ELEMENTS = frozenset({"url", "sitemap", "item", "entry"})
 _MAX_CRAWL_DELAY_SECONDS = 10.0
 
@@ -62,14 +63,16 @@ async def fetch_robots_rules(http: HttpClient, start: str) -> RobotsRules:
 async def fetch_sitemap_urls(http: HttpClient, start: str, rules: RobotsRules) -> AsyncIterator[tuple[str, str]]:
     """Yield the site's URLs in its sitemaps, each with its last change if given.
 
-    Sitemap indexes are followed within the limits of the protocol.
+    Sitemap indexes are followed within the limits of the protocol. robots.txt may name sitemaps on other hosts, and
+    these may name others beside them.
     """
     waiting = list(rules.sitemaps)
+    sites = {site_of(start), *(site_of(urljoin(start, address)) for address in waiting)}
     seen: set[str] = set()
     named = 0
     while waiting and len(seen) < _MAX_SITEMAPS:
         address = normalize_url(waiting.pop(0), start)
-        if address is None or address in seen or site_of(address) != site_of(start):
+        if address is None or address in seen or site_of(address) not in sites:
             continue
         seen.add(address)
         try:
@@ -90,13 +93,13 @@ async def fetch_sitemap_urls(http: HttpClient, start: str, rules: RobotsRules) -
 
 def _parse_sitemap(content: bytes) -> list[tuple[bool, str, str]]:
     """Parse entries as (is a sitemap, URL, last change): a sitemap or index, a feed, or a text of addresses."""
-    text = _gunzip(content)
-    if not text.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<"):
-        lines = text.decode("utf-8-sig", errors="replace").split()
+    text = _without_byte_order_mark(_gunzip(content))
+    if not text.startswith(b"<"):
+        lines = text.decode(errors="replace").split()
         return [(False, line, "") for line in lines if line.startswith(("http://", "https://"))][:_MAX_SITEMAP_URLS]
     found: list[tuple[bool, str, str]] = []
     events = etree.iterparse(
-        BytesIO(_BARE_AMPERSAND.sub(b"&amp;", text.lstrip())),
+        BytesIO(_BARE_AMPERSAND.sub(lambda found: found[1] or b"&amp;", text)),
         events=("end",),
         resolve_entities=False,
         no_network=True,
@@ -106,7 +109,7 @@ def _parse_sitemap(content: bytes) -> list[tuple[bool, str, str]]:
     )
     try:
         for _, element in events:
-            name = etree.QName(element).localname if isinstance(element.tag, str) else ""
+            name = element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
             if name in _ENTRY_ELEMENTS:
                 location, changed = _entry_of(element)
                 if location:
@@ -123,9 +126,19 @@ def _entry_of(element: etree._Element) -> tuple[str, str]:
     """Return the address and the last change of a sitemap's or feed's entry."""
     location = element.findtext("{*}loc") or element.findtext("{*}link") or ""
     if not location.strip():
-        link = element.find("{*}link")  # Atom
-        location = "" if link is None else link.get("href") or ""
+        links = [link for link in element.findall("{*}link") if link.get("rel", "alternate") == "alternate"]  # Atom
+        location = links[0].get("href") or "" if links else ""
+    if not location.strip():
+        guid = element.find("{*}guid")  # RSS: an address unless it says otherwise
+        location = "" if guid is None or guid.get("isPermaLink") == "false" else guid.text or ""
     return str(location).strip(), str(element.findtext("{*}lastmod") or "").strip()
+
+
+def _without_byte_order_mark(text: bytes) -> bytes:
+    """Remove the mark and blanks before a text; one of UTF-16 becomes UTF-8."""
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        text = _XML_DECLARATION.sub(b"", text.decode("utf-16", errors="replace").encode(), count=1)
+    return text.lstrip(b"\xef\xbb\xbf \t\r\n")
 
 
 def is_in_the_past(last_modified: str, now: datetime) -> bool:

@@ -48,6 +48,7 @@ from pipeline.errors import ParsingError
 from pipeline.parsing.charset_detection import decode
 from pipeline.parsing.file_types import KIND_BY_MIME_TYPE
 from schemas.base import Metadata
+from schemas.crawl_options import CrawlOptions
 from schemas.limits import MAX_FETCH_BYTES
 
 _BATCH_PAGES = 20
@@ -87,6 +88,7 @@ class CrawlSync:
     max_pages: int
     sleep: SleepFunction
     now: datetime
+    options: CrawlOptions = field(default_factory=CrawlOptions)
     crawl_number: int = 0
     rules: RobotsRules = field(init=False)
     fetcher: ItemFetcher = field(init=False)
@@ -227,6 +229,8 @@ class CrawlSync:
                 if url == self.start_url:
                     raise ConnectorError(f"{url} leads to {following}, which is not to be read. Start there.")
                 return FetchOutcome(url, where, depth)
+            if url != self.start_url and not self._is_in_scope(following):
+                return FetchOutcome(url, where, depth)
             if url == self.start_url:
                 self.canonical_origin = origin(following)
             if following != url and following in self.discovered_urls:
@@ -306,7 +310,7 @@ class CrawlSync:
             yield note
         id_ = self._canonical_url(page, outcome.final_url)
         wanted = page.indexable and not _NOINDEX.search(response.headers.get("x-robots-tag", ""))
-        if wanted and not page.text:
+        if wanted and (not page.text or page.needs_javascript):
             for step in self._record_failure(outcome, _textless_failure(self._item_id(outcome.final_url), page)):
                 yield step
             return
@@ -382,6 +386,7 @@ class CrawlSync:
             or site_of(url) != site_of(self.start_url)
             or is_crawler_trap(url)
             or not may_be_page(url)
+            or not self._is_in_scope(url)
             or not self.rules.allows(url)
             or len(self.discovered_urls) >= 5 * self.max_pages
         ):
@@ -389,6 +394,10 @@ class CrawlSync:
         self.discovered_urls.add(url)
         self.frontier.append((url, depth))
         return [] if self.incremental else [ProviderState(f"frontier/{url}", str(depth))]
+
+    def _is_in_scope(self, url: str) -> bool:
+        """Return whether a page of the site is to be read: the start page, and what the options allow."""
+        return self.options.allows(url) or url == self._with_canonical_origin(self.start_url)
 
     def _remove_page(self, url: str) -> list[SyncMessage]:
         """Remove a page, and its document unless another page has the same canonical URL."""

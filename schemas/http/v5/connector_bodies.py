@@ -2,10 +2,12 @@
 
 import re
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StrictInt
 
 from schemas.base import RequestBody, ResponseBody
+from schemas.crawl_options import parse_crawl_options
 from schemas.http.field_types import (
     COERCE_WHOLE_FLOAT,
     NumberTypedInt,
@@ -84,6 +86,15 @@ def _validate_bucket(name: str) -> str:
 def _validate_web_address(address: str) -> str:
     if not address.lower().startswith(("http://", "https://")):
         raise ValueError("must be an http or https address")
+    if "@" in urlsplit(address).netloc:
+        raise ValueError(
+            "holds a user name or a password, which would be stored and shown in clear: remove what stands before the @"
+        )
+    return address
+
+
+def _validate_start_url(address: str) -> str:
+    parse_crawl_options(address)
     return address
 
 
@@ -109,9 +120,9 @@ class S3ConnectorBody(_ConnectorCreateBody):
 
 
 class CrawlerConfig(RequestBody):
-    """Start page and crawl depth in links."""
+    """Start page, whose fragment may limit the crawl, and crawl depth in links."""
 
-    start_url: WebAddress
+    start_url: Annotated[WebAddress, AfterValidator(_validate_start_url)]
     crawl_depth: Omittable[Annotated[StrictInt, Field(ge=1, le=5), COERCE_WHOLE_FLOAT]] = None
 
 

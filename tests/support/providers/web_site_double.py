@@ -56,6 +56,8 @@ class WebSiteDouble:
         self.violations: list[str] = []
         self.forbidden: set[str] = set()
         self.failing: dict[str, list[SitePage]] = {}
+        self.sitemap_hosts: set[str] = set()
+        """Other hosts that answer with the pages of this one."""
 
     def page(self, path: str, text: str, *links: str, title: str | None = None, head: str = "") -> str:
         """A page with an article and links."""
@@ -115,7 +117,10 @@ class WebSiteDouble:
         return Response(page.body, page.status, headers, page.media)
 
     def _check_request(self, request: Request, path: str) -> None:
-        if request.headers["host"].partition(":")[0] not in {self.host, f"www.{self.host}", "127.0.0.1"}:
+        if request.headers["host"].partition(":")[0] not in {
+            *(self.host, f"www.{self.host}", "127.0.0.1"),
+            *self.sitemap_hosts,
+        }:
             self.violations.append(f"{request.headers['host']} is another site")
         if unknown := set(request.headers.keys()) - KNOWN_HEADERS:
             self.violations.append(f"{path}: headers {sorted(unknown)}")

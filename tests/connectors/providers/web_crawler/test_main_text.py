@@ -77,3 +77,44 @@ def test_comments_of_readers_do_not_decide_what_the_article_is() -> None:
     )
     assert all(sentence in text for sentence in SENTENCES)
     assert "Reader 3" not in text
+
+
+LONG = "The harbour office opens at nine and lists every ship that arrives during the week, with its cargo. "
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        f"<div aria-hidden='true'><p>Closed answer: {LONG}</p></div>",
+        f"<form><fieldset><legend>Apply</legend><p>Closed answer: {LONG}</p><input name=a></fieldset></form>",
+    ],
+)
+def test_text_in_forms_and_closed_parts_is_kept(part: str) -> None:
+    page = parse_page(f"<main><h1>Office</h1><p>{LONG * 6}</p>{part}<p>{LONG * 2}</p></main>", "https://e.test/")
+    assert "Closed answer" in page.text
+
+
+def test_icons_and_the_fields_of_forms_are_not_text() -> None:
+    icons = "<span aria-hidden='true'>★</span><form><label>Your name</label><input><button>Send</button></form>"
+    page = parse_page(f"<main><h1>Office</h1><p>{LONG * 3}{icons}</p></main>", "https://e.test/")
+    assert "★" not in page.text
+    assert "Your name" not in page.text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<div id=root></div>",
+        "<noscript>You need to enable JavaScript to run this app.</noscript><div id=root></div>",
+        "<div id=app>Loading…</div>",
+        "<p>Bitte aktivieren Sie JavaScript, um diese Seite zu sehen.</p>",
+    ],
+)
+def test_a_page_that_only_its_scripts_can_fill_is_told_apart(body: str) -> None:
+    assert parse_page(f"<html><body>{body}<script src=a.js></script></body></html>", "https://e.test/").needs_javascript
+
+
+@pytest.mark.parametrize("body", ["<h1>News</h1><p>Short.</p>", f"<p>How to enable JavaScript. {LONG * 5}</p>"])
+def test_a_short_page_with_scripts_is_a_page(body: str) -> None:
+    page = parse_page(f"<html><body>{body}<script src=a.js></script></body></html>", "https://e.test/")
+    assert not page.needs_javascript

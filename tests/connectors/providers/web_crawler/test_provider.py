@@ -1,9 +1,7 @@
 """The crawler against a site of its own: manners, limits, and what changes."""
 
 import gzip
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 import pytest
@@ -12,61 +10,14 @@ from hypothesis import strategies as st
 
 from connectors.client.http_client import HttpClients
 from connectors.errors import ConnectorError, ProviderUnavailableError, RateLimitedError, ResourceFetchError
-from connectors.provider_interface import Connection
 from connectors.providers.web_crawler.content import parse_page
-from connectors.providers.web_crawler.provider import WebCrawler
 from connectors.providers.web_crawler.robots_and_sitemaps import is_in_the_past
 from connectors.providers.web_crawler.url_normalization import is_crawler_trap, normalize_url, site_of
-from tests.support.connectors.in_memory_sync import (
-    InMemorySync,
-    SimulatedKill,
-    VirtualSleep,
-    connect,
-    http_clients,
-)
-from tests.support.fakes import FixedClock
-from tests.support.providers.web_site_double import SitePage, WebSiteDouble
+from tests.connectors.providers.web_crawler.conftest import WebCrawlerHarness
+from tests.support.connectors.in_memory_sync import SimulatedKill
+from tests.support.providers.web_site_double import SitePage
 
 crawling = pytest.mark.anyio
-
-
-@dataclass
-class WebCrawlerHarness:
-    """A site, its connector, and what the connector's runs lead to."""
-
-    site: WebSiteDouble
-    depth: int = 3
-    pages: int = 1000
-    in_memory_sync: InMemorySync = field(default_factory=InMemorySync)
-    virtual_sleep: VirtualSleep = field(default_factory=VirtualSleep)
-    clock: FixedClock = field(default_factory=lambda: FixedClock(datetime(2026, 3, 10, 12, tzinfo=UTC)))
-
-    def __post_init__(self) -> None:
-        self.clients = http_clients(self.site, self.site)
-        self.start = f"{self.site.address}/"
-
-    def connect(self) -> Connection:
-        self.provider = WebCrawler(max_pages=self.pages, sleep=self.virtual_sleep.sleep, clock=self.clock)
-        config: dict[str, str | float | bool] = {"startUrl": self.start, "crawlDepth": self.depth}
-        return connect(self.provider, self.clients, config=config, virtual_sleep=self.virtual_sleep)
-
-    async def sync(self) -> list[str]:
-        """A run; what it asked for."""
-        self.site.drain_requests()
-        at = self.connect()
-        await self.in_memory_sync.run(self.provider, at)
-        return list(self.site.requests)
-
-    def paths(self) -> set[str]:
-        """The paths of what there is."""
-        return {id_.removeprefix(self.site.address) for id_ in self.in_memory_sync.items}
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[WebCrawlerHarness]:
-    site = WebSiteDouble()
-    yield WebCrawlerHarness(site)
-    site.assert_no_violations()
 
 
 @crawling
@@ -214,8 +165,8 @@ async def test_sitemaps_bring_pages_that_nothing_links_to(world: WebCrawlerHarne
     world.site.page("/", "Welcome.")
     world.site.page("/hidden", "Nothing links to this page.")
     world.site.page("/zipped", "Nothing links to this one either.")
-    world.site.robots("Sitemap: https://site.test/map.xml\nSitemap: https://evil.test/map.xml\n")
-    index = "<sitemapindex><sitemap><loc>https://site.test/a.xml</loc></sitemap><sitemap><loc>/b.xml.gz</loc></sitemap></sitemapindex>"
+    world.site.robots("Sitemap: https://site.test/map.xml\n")
+    index = "<sitemapindex><sitemap><loc>https://site.test/a.xml</loc></sitemap><sitemap><loc>/b.xml.gz</loc></sitemap><sitemap><loc>https://evil.test/map.xml</loc></sitemap></sitemapindex>"
     namespace = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
     one = f"<urlset {namespace}><url><loc>https://site.test/hidden</loc></url><url><loc>https://evil.test/x</loc></url></urlset>"
     two = f"<urlset {namespace}><url><loc>https://site.test/zipped</loc></url></urlset>"
