@@ -39,7 +39,7 @@ COMMIT = 2000
 
 
 class PlainLanceDb:
-    """One LanceDB table the way its documentation shows it."""
+    """LanceDB table the way its documentation shows it."""
 
     def __init__(self, table: lancedb.AsyncTable, embedder: Embedder, writer: TextGenerator, sizes: Sizes) -> None:
         self._table = table
@@ -48,7 +48,7 @@ class PlainLanceDb:
         self._sizes = sizes
 
     async def add_alone(self) -> Figures:
-        """One document of 1 KB, embedded and committed."""
+        """Add a document of 1 KB, embedded and committed."""
         taken = []
         for number in range(min(self._sizes.adds, 100)):
             text = self._writer.paragraph(1000)

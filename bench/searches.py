@@ -82,7 +82,7 @@ class MarkdownReport:
     lines: list[str] = field(default_factory=list)
 
     def add(self, text: str) -> None:
-        """One more line, or some."""
+        """Add lines to the table."""
         print(text, flush=True)
         self.lines.append(text)
 
@@ -160,7 +160,7 @@ async def _measure_with_writers(
     chosen: argparse.Namespace,
     report: MarkdownReport,
 ) -> None:
-    """One client, in turn with writers and without, so that both have the same machine."""
+    """Measure a client in turn with writers and without, so that both have the same machine."""
     quiet, busy, warm = list[SearchTimings](), list[SearchTimings](), min(WARM, chosen.namespaces)
     each, writing = max(1, chosen.searches // ROUNDS), _document_requests(warm)
     for _ in range(ROUNDS):

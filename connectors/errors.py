@@ -62,7 +62,7 @@ class WebhookVerificationError(Exception):
 
 
 class ItemError(Exception):
-    """One item that a provider can't serve; the run goes on without it.
+    """Failure of an item that a provider can't serve; the run goes on without it.
 
     Raise it while an item is fetched: `ItemFetcher.fetch` reports it as a `FailedItem`, so the message says what
     was wrong and what to do. `retryable`: later runs try again, with growing pauses. Never yield a `RemovedItem`

@@ -114,7 +114,7 @@ class HealthService:
         return behind
 
     async def snapshot(self) -> HealthSnapshot:
-        """One look at everything."""
+        """Check every part once."""
         return HealthSnapshot(
             bus_description=self._bus.description,
             lag=await self.lag(),

@@ -121,7 +121,7 @@ class ProvenanceEntry:
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """One atomic fact. Its metadata is that of its first source, or the first that a filter admits.
+    """Atomic fact. Its metadata is that of its first source, or the first that a filter admits.
 
     A memory without sources is deleted. `sources` are document keys, and `provenance` has what each of them
     states: everything but the wording, the version and whether it is the latest follows from it. `version` 1

@@ -166,7 +166,7 @@ def _should_merge(first: Hit, second: Hit) -> bool:
 
 
 def _merge_chunks(first: Hit, second: Hit) -> Hit:
-    """One passage with the id and score of the better; what both have stands there once."""
+    """Merge two passages under the id and score of the better; shared text stands there once."""
     overlap = first.end - second.start
     text = (
         first.text

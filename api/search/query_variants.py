@@ -50,7 +50,7 @@ class QueryVariantBuilder:
         return [await self.build(text, today) for text in (question, *decompose_query(question))]
 
     async def build(self, text: str, today: date) -> QueryVariant:
-        """One of them, with dates instead of "last week", in the words of the namespace."""
+        """Build a query variant with dates instead of "last week", in the words of the namespace."""
         text = resolve_dates(text[:MAX_QUERY_CHARS], today).text
         question = await analyze_query(self.index, self.embedder, text, today)
         right = await correct_spelling(self.index, text, question, self.request)

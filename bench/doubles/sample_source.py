@@ -49,7 +49,7 @@ PAGE = 100
 
 @dataclass
 class SampleText:
-    """One thing on the shelf; `board` is what can be selected."""
+    """Item of the source; `board` is what can be selected."""
 
     title: str
     text: str

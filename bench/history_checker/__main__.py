@@ -45,7 +45,7 @@ class Report:
             getattr(self.verdict, name).extend(getattr(verdict, name))
 
     def line(self) -> str:
-        """One line of the table."""
+        """Print a line of the table."""
         verdict = self.verdict
         return (
             f"| {self.bus}{', with kills' if self.with_kills else ''} | {self.histories} | {self.operations} |"

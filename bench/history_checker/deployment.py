@@ -44,7 +44,7 @@ class Deployment:
 
 @contextmanager
 def embedded_deployment(folder: Path) -> Iterator[Deployment]:
-    """One process that does everything."""
+    """Deployment of a process that does everything."""
     with serve_endpoint() as embedder:
         server = Server(folder / "data", {**SETTINGS, **embedder.settings()})
         with server:

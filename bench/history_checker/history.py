@@ -9,7 +9,7 @@ WRITES: tuple[OperationKind, ...] = ("add", "patch_content", "patch_metadata")
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a client saw of a document; `metadata` None: there was none."""
+    """State of a document that a client saw; `metadata` None: there was none."""
 
     document: str
     metadata: dict[str, object] | None

@@ -23,7 +23,7 @@ class LoggedSubmission:
 
 @dataclass(slots=True)
 class Verdict:
-    """What is wrong with a history, in words."""
+    """Problem of a history, in words."""
 
     lost: list[str] = field(default_factory=list)
     doubled: list[str] = field(default_factory=list)

@@ -15,7 +15,7 @@ _TURN = re.compile(r"D\d+:\d+")
 
 @dataclass(frozen=True)
 class Session:
-    """One sitting: the transcript, its date (ISO 8601) and where each turn lies in it."""
+    """Session: the transcript, its date (ISO 8601) and where each turn lies in it."""
 
     date: str
     text: str

@@ -28,7 +28,7 @@ class MiniLM:
         self._tokenizer.no_padding()
 
     def vectors(self, texts: Sequence[str]) -> Floats:
-        """One row per text. Texts of one length go together, so none is padded."""
+        """Return a row per text. Texts of one length go together, so none is padded."""
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         found = np.zeros((len(texts), 384), np.float32)
         by_length: dict[int, list[int]] = {}

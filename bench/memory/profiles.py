@@ -53,7 +53,7 @@ class _ProfileFixture:
         return process_time() - begun, perf_counter() - began
 
     async def change(self, number: int) -> None:
-        """One memory is stated again, later."""
+        """State a memory again, later."""
         edited = memory_id(SPACE, facts_of_many_people(number)[0])
         later = timedelta(hours=1)
 

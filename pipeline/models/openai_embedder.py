@@ -46,7 +46,7 @@ class OpenAIEmbedder:
         await self._client.aclose()
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector per text; empty texts are zero and never sent."""
+        """Return a vector per text; empty texts are zero and never sent."""
         filled = [at for at, text in enumerate(texts) if text.strip()]
         vectors = [np.zeros(self.dimensions, np.float32) for _ in texts]
         for start in range(0, len(filled), BATCH_SIZE):

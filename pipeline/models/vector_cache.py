@@ -90,7 +90,7 @@ class CachingEmbedder:
         self.dimensions = embedder.dimensions
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector per text; equal texts are embedded once."""
+        """Return a vector per text; equal texts are embedded once."""
         keys = [self._key(text) for text in texts]
         found = await self._cache.get(set(keys)) if keys else {}
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}

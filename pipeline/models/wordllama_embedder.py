@@ -55,7 +55,7 @@ class WordLlamaEmbedder:
         return cls(*_load_files(files[WEIGHTS_FILE], files[TOKENIZER_FILE]))
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector per text."""
+        """Return a vector per text."""
         return await run_cooperatively(sum(map(len, texts)), lambda: map(self._embed_text, texts))
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:

@@ -87,7 +87,7 @@ class UnparsableFileError(ParsingError):
 
 
 class _ParserWorker:
-    """One worker process; `healthy` until a request stays without an answer."""
+    """Worker process; `healthy` until a request stays without an answer."""
 
     def __init__(self, process: "Popen[bytes]", stdin: IO[bytes], stdout: IO[bytes]) -> None:
         self._process = process

@@ -74,7 +74,7 @@ class _CacheEntry:
 
 
 class ProfileCache:
-    """One instance per process and generation of tables; subscribes to the tables on construction."""
+    """Cache of profiles: an instance per process and generation of tables; subscribes to them on construction."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ def test_nothing_acknowledged_is_lost_or_there_twice(fault: str, tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kafka_faults.KafkaDeployment]:
-    """One deployment for all of them."""
+    """Start a deployment for all trials."""
     with ExitStack() as stack:
         try:
             started = stack.enter_context(kafka_faults.start_deployment(tmp_path_factory.mktemp("chaos"), PAUSE))

@@ -15,7 +15,7 @@ QUIET = {"RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "0.2", "RECOLLECT_EMBEDDER": "wo
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One for all tests: each uses namespaces of its own."""
+    """Start a server for all tests: each uses namespaces of its own."""
     with Server(tmp_path_factory.mktemp("e2e") / "data", QUIET) as server:
         yield server
 

@@ -38,7 +38,7 @@ def _serve_double(double: GranolaDouble) -> Iterator[str]:
 
 
 class ConnectorDeployment:
-    """One process that answers, one that works, two for connectors."""
+    """Start a process that answers, a process that works, and two for connectors."""
 
     def __init__(self, folder: Path, bootstrap: str, source: str) -> None:
         settings = {

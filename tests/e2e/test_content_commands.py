@@ -20,7 +20,7 @@ def recollect(program: Path, server: Server, tmp_path: Path) -> CliRunner:
 
 
 def wait_for_memory(recollect: CliRunner, namespace: str, text: str) -> str:
-    """Its id."""
+    """Wait for the memory; return its id."""
     listed = poll_until(
         lambda: json.loads(recollect("list", namespace, "--json")),
         lambda memories: any(text in memory["memory"] for memory in memories),

@@ -123,7 +123,7 @@ def test_a_killed_worker_leaves_nothing_undone_and_nothing_twice(
 def test_versions_are_those_of_one_process(
     deployment: KafkaDeployment, clients: list[Supermemory], namespace: str
 ) -> None:
-    """One fact changes again and again, from both sides, while a worker leaves and comes back."""
+    """A fact changes again and again, from both sides, while a worker leaves and comes back."""
     cities = [f"City{number}" for number in range(12)]
     for number, city in enumerate(cities):
         clients[number % 2].add(

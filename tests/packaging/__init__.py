@@ -1,1 +1,1 @@
-"""What is installed: wheel, sdist, environments without optional modules."""
+"""Installed packages: wheel, sdist, environments without optional modules."""

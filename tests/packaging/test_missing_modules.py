@@ -1,4 +1,4 @@
-"""Without the modules that some platforms lack, everything starts, and what can't be done says why."""
+"""Modules that some platforms lack: everything starts without them, and what can't be done says why."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""One service for every test of a module; each test has namespaces of its own."""
+"""Service for every test of a module; each test has namespaces of its own."""
 
 from collections.abc import AsyncIterator
 from itertools import count

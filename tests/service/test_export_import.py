@@ -39,7 +39,7 @@ Step = tuple[str, tuple[str, str], str]
 
 
 async def _apply_step(client: ContractClient, step: Step) -> None:
-    """One step; what is not there may be refused."""
+    """Do a step; what is not there may be refused."""
     kind, (incarnation, document), said = step
     path = f"/ns/{incarnation}/document"
     zipped = {"file": ("a.zip", b"PK\x03\x04", "application/zip")}

@@ -60,7 +60,7 @@ class SequentialDocument:
 
 
 class ServiceHistory:
-    """One run: what is done to the service, and what must come out."""
+    """Run: the changes made to the service, and the rows that must come out."""
 
     service: RunningService
 

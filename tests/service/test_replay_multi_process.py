@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kafka, pytest.mark.slow]
 async def processes(
     folder: Path, kafka: LocalBroker | DockerBroker, **fields: Any
 ) -> AsyncIterator[tuple[RunningService, RunningService]]:
-    """One that answers and works, and one that only answers."""
+    """Two processes: the first answers and works, the second only answers."""
     shared: dict[str, Any] = {
         "kafka_bootstrap": kafka.bootstrap,
         "log_partitions": 3,

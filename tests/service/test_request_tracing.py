@@ -1,4 +1,4 @@
-"""One request's id, from the HTTP call to the last stage, in log lines that hold no text of anybody."""
+"""Id of a request, from the HTTP call to the last stage, in log lines that hold no text of anybody."""
 
 import json
 import logging

@@ -48,7 +48,7 @@ class StaleElementError(Exception):
 
 
 class Browser:
-    """One window."""
+    """Open a window."""
 
     def __init__(self, http: httpx2.AsyncClient, session: str) -> None:
         self._http = http

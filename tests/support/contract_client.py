@@ -100,7 +100,7 @@ class ContractClient:
         headers: Mapping[str, str] | None = None,
         **options: Any,
     ) -> httpx2.Response:
-        """One request; `body` is sent as JSON."""
+        """Send a request; `body` is sent as JSON."""
         if body is not None:
             options["json"] = body
         response = await self._http.request(method, path, headers=headers, **options)

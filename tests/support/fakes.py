@@ -85,7 +85,7 @@ class FakeEntityTable(Generic[Row]):
         self.listeners.append(listener)
 
     async def refresh(self, incarnations: Collection[str] | None = None) -> None:
-        """Nobody else changes a dictionary."""
+        """Do nothing: nobody else changes a dictionary."""
 
     async def list_rows(self, incarnations: Sequence[str]) -> list[Row]:
         return [row for row in self.rows if row.incarnation in incarnations]

@@ -48,7 +48,7 @@ def parse_blocks(page: Path) -> list[Block]:
 
 
 def to_shell_script(found: Sequence[Block]) -> str:
-    """One shell script of what runs, which tells where each block begins and ends at the first failure."""
+    """Shell script of the blocks that run, which tells where each begins and ends at the first failure."""
     parts = ["set -euo pipefail"]
     for at, block in enumerate(found):
         if block.is_runnable:

@@ -33,7 +33,7 @@ class HeldPageSite:
             await self._requested.setdefault(name, asyncio.Event()).wait()
 
     async def handle_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request, one page."""
+        """Answer a request with a page."""
         request = (await reader.readuntil(b"\r\n\r\n")).decode()
         name = request.split(" ", 2)[1].strip("/")
         self._requested.setdefault(name, asyncio.Event()).set()

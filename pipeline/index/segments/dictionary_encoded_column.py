@@ -27,7 +27,7 @@ _MISSING_CODE = 0
 
 
 class DictionaryEncodedColumn:
-    """One metadata field of all documents: a code per ordinal, which indexes the distinct values."""
+    """Metadata field of all documents: a code per ordinal, which indexes the distinct values."""
 
     def __init__(self, size: int) -> None:
         self._codes = np.zeros(size, np.int32)

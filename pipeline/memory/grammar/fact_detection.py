@@ -47,7 +47,7 @@ _ASKED = Worth(DEFAULT_MIN_WORTH, ("said as such",))
 
 @dataclass(frozen=True, slots=True)
 class DetectedFact:
-    """One statement with the dates it mentions; `is_static`: identity as opposed to events."""
+    """Statement with the dates it mentions; `is_static`: identity as opposed to events."""
 
     text: str
     is_static: bool

@@ -153,7 +153,7 @@ class FactIndex:
 
 
 class FactLookup:
-    """One instance per process and memories table; subscribes to the table on construction."""
+    """Lookup of facts: an instance per process and memories table; subscribes to it on construction."""
 
     def __init__(
         self, memories: MemoryTable, capacity: int = MAX_PENDING_FACTS, cache: FactCache | None = None

@@ -72,7 +72,7 @@ class E5Embedder:
         return cls(_open_runtime(locate_weights()))
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector per text; all cores work on them."""
+        """Return a vector per text; all cores work on them."""
         return await asyncio.gather(*(self._runtime.embed_document(text) for text in texts))
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:  # noqa: ARG002 - a model of sentences weighs its words itself

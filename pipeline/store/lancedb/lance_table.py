@@ -1,4 +1,4 @@
-"""One LanceDB table (a shard): reads, and helpers for commits."""
+"""LanceDB table (a shard): reads, and helpers for commits."""
 
 import asyncio
 from collections.abc import AsyncIterator, Collection, Coroutine, Mapping, Sequence

@@ -77,7 +77,7 @@ class _UpdateRequest(Generic[Row]):
 
 
 class ShardCommitter(Generic[Row]):
-    """One shard of a shared table as this process sees it."""
+    """Shard of a shared table as this process sees it."""
 
     def __init__(
         self,

@@ -28,7 +28,7 @@ class MemorySystem(ResponseBody):
 
 
 class MemoryResponse(ResponseBody):
-    """One atomic fact."""
+    """Atomic fact."""
 
     id: str
     memory: str

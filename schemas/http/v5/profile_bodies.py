@@ -23,7 +23,7 @@ class ProfileBody(RequestBody):
 
 
 class ProfileFact(ResponseBody):
-    """One memory of a profile; ids of facts made of several memories begin with `aggregated_`."""
+    """Memory of a profile; ids of facts made of several memories begin with `aggregated_`."""
 
     id: str
     memory: str

@@ -151,7 +151,7 @@ def _closure(document: dict[str, Any], *sources: dict[str, Any]) -> None:
 
 
 def _write(name: str, document: dict[str, Any]) -> None:
-    """One component a line: small, and a change of one is a change of one line."""
+    """Write a component a line: small, and a change of a component changes a line."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"))
     for key in ("paths", "components", "webhooks"):
         text = text.replace(f'"{key}":{{', f'"{key}":{{\n', 1)

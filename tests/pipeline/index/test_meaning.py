@@ -1,4 +1,4 @@
-"""What the default embedder finds by meaning: paraphrases, other languages, and what holds now."""
+"""Search by meaning with the default embedder: paraphrases, other languages, and what holds now."""
 
 from collections.abc import Sequence
 

@@ -163,7 +163,7 @@ async def test_what_no_change_touches_is_not_looked_at_again(world: IndexHarness
 
 
 async def _first_segments(world: IndexHarness) -> list[object]:
-    """As searches see them: compared by identity."""
+    """Indices as searches see them: compared by identity."""
     namespace = await world.open_index()
     return [namespace.chunks.snapshot()[0], namespace.memories.snapshot()[0]]
 

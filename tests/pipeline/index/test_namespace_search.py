@@ -1,4 +1,4 @@
-"""What a namespace finds: the same whether it is held in memory or mapped from files."""
+"""Searches of a namespace: the same whether it is held in memory or mapped from files."""
 
 import pytest
 

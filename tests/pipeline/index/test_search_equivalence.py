@@ -49,7 +49,7 @@ FILTERS: tuple[FilterExpression | None, ...] = (
 
 @dataclass(frozen=True)
 class Scenario:
-    """What happened in a namespace, and what is asked afterwards."""
+    """History of a namespace, and the searches that follow it."""
 
     batches: list[DocumentBatch]
     removed: set[str]

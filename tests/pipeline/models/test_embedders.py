@@ -1,4 +1,4 @@
-"""What every embedder promises, and what each adds."""
+"""Contract of every embedder, and what each adds."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What was embedded once is not embedded again."""
+"""Vector cache: a text that was embedded is not embedded again."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

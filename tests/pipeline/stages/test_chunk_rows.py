@@ -1,4 +1,4 @@
-"""What of a passage is embedded with it."""
+"""Context that is embedded with a passage."""
 
 from pipeline.stages.chunk_rows import with_title_and_heading
 from schemas.events import ChunkSpan

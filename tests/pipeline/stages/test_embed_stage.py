@@ -1,4 +1,4 @@
-"""From canonical text to searchable chunks: the chunk and embed stages together."""
+"""Chunk and embed stages together: canonical text becomes searchable chunks."""
 
 from dataclasses import dataclass, field, replace
 

@@ -115,7 +115,7 @@ class StageHarness:
         await self.stage.handle(records)
 
     async def apply_as_api(self, *records: Record[DocumentSubmitted]) -> None:
-        """What the API does before the stage sees the records."""
+        """Do what the API does before the stage sees the records."""
         for one in records:
 
             def change(_: str, rows: list[DocumentRow], one: Record[DocumentSubmitted] = one) -> Sequence[DocumentRow]:
@@ -134,7 +134,7 @@ class StageHarness:
         return [event.error for event in self.publisher.events(DOCUMENTS_EXTRACTED) if event.error]
 
     def published_texts(self) -> list[DocumentExtracted]:
-        """What was published, without the failures."""
+        """Return what was published, without the failures."""
         return [event for event in self.publisher.events(DOCUMENTS_EXTRACTED) if event.error is None]
 
 

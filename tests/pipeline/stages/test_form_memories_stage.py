@@ -1,4 +1,4 @@
-"""When memories are formed: at once, or in a quiet moment."""
+"""Time at which memories are formed: at once, or in a quiet moment."""
 
 import asyncio
 from collections.abc import AsyncIterator

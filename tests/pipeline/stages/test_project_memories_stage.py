@@ -1,4 +1,4 @@
-"""From what was formed to the table: sources, versions, forgetting; in any order, any number of times."""
+"""Projection of memories to the table: sources, versions, forgetting; in any order, any number of times."""
 
 import pytest
 from hypothesis import given, settings
@@ -302,7 +302,7 @@ async def test_delivering_again_changes_nothing(steps: list[Step], begin: int) -
 @given(STEPS)
 @settings(max_examples=100, deadline=None)
 async def test_events_of_older_texts_may_be_left_out(steps: list[Step]) -> None:
-    """As in a replay, where the documents are at their newest before the first memory comes."""
+    """Replay, where the documents are at their newest before the first memory comes."""
     says: list[Step] = [("say", name, town, None) for verb, name, town, _ in steps if verb == "say"]
     world, other = MemoryHarness(), MemoryHarness()
     delivered = await _run_steps(world, says)

@@ -1,4 +1,4 @@
-"""What full-text search takes for the same word."""
+"""Words that full-text search takes for the same."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What counts for a passage: its own words twice, those around it once."""
+"""Terms of a passage: its own words count twice, those around it once."""
 
 import numpy as np
 from hypothesis import given, settings

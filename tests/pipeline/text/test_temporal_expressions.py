@@ -1,4 +1,4 @@
-"""What is said of yesterday is a date of the calendar, seen from the day it was said."""
+"""Temporal expressions become dates of the calendar, seen from the day they were said."""
 
 from datetime import date, timedelta
 

@@ -32,7 +32,7 @@ class DescriptionViolationError(AssertionError):
 
 @dataclass(frozen=True)
 class Operation:
-    """One operation of the description, and the path's parameters of a request for it."""
+    """Operation of the description, and the path's parameters of a request for it."""
 
     id: str
     template: str

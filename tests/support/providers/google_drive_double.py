@@ -116,7 +116,7 @@ class GoogleDriveDouble(GoogleDouble):
         self.change(id_, explicitlyTrashed=True)
 
     def restore(self, id_: str) -> None:
-        """Out of the bin."""
+        """Take a file out of the bin."""
         self.change(id_, explicitlyTrashed=False)
 
     def delete(self, id_: str) -> None:

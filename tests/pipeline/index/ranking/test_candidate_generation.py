@@ -1,4 +1,4 @@
-"""Who is looked at, where not all can be."""
+"""Candidates that are scored where not all documents can be."""
 
 import numpy as np
 from hypothesis import given, settings

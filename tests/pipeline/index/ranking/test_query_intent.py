@@ -1,4 +1,4 @@
-"""What a question asks for besides its words, and which texts gain by it."""
+"""Intent of a question beside its words, and the texts that gain by it."""
 
 from datetime import date
 

@@ -74,7 +74,7 @@ async def test_of_passages_that_answer_alike_the_one_that_still_holds_comes_firs
 
 
 async def _add_superseded_home(world: IndexHarness, *, version: int = 2, **fields: Any) -> None:
-    """Who lived in Paris has moved, and says so without a word of the question."""
+    """Somebody who lived in Paris has moved, and says so without a word of the question."""
     await world.add_document("before", "I live in Paris.")
     await world.add_document("after", "In October I moved to Vienna.", metadata={"new": True})
     await world.add_memory("old", "User lives in Paris", "before", start=0, is_latest=False)

@@ -1,4 +1,4 @@
-"""What is known of documents stays known while they are packed, and where they can't be written."""
+"""Document store: nothing is lost while documents are packed, and where they can't be written."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

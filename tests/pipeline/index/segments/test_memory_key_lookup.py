@@ -1,4 +1,4 @@
-"""What is held says of memories by their keys what the table says, and what they are compared by."""
+"""Lookup of memories by key: it says what the table says, and what they are compared by."""
 
 from collections.abc import Collection, Sequence
 

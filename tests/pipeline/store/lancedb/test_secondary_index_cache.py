@@ -16,7 +16,7 @@ keys = st.sets(st.sampled_from(KEYS), min_size=1)
 
 
 class ConcurrentReads(RuleBasedStateMachine):
-    """One writer, and readers that may see the table as of any moment during a change."""
+    """Writer, and readers that may see the table as of any moment during a change."""
 
     def __init__(self) -> None:
         super().__init__()

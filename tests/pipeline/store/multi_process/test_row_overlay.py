@@ -41,7 +41,7 @@ def fold(changes: Sequence[LoggedChange[DocumentRow]]) -> list[DocumentRow]:
 
 @given(OPERATIONS, st.data())
 def test_readers_see_every_change_in_order_while_the_owner_writes(operations: list[str], data: st.DataObject) -> None:
-    """At every moment the owner has written a prefix of what is shown, and the count agrees."""
+    """Assert that the owner has written a prefix of what is shown at every moment, and that the count agrees."""
     changes = logged(operations)
     overlay: RowOverlay[DocumentRow] = RowOverlay(codec())
     shown = written = 0
