@@ -115,7 +115,7 @@ async def _ask(connection: HttpConnection, namespace: str, question: str) -> lis
     """The documents of the results, best first, each once."""
     body: dict[str, Any] = {"query": question, "include": {"documents": True}}
     answer = await connection.post(f"/ns/{namespace}/search", body)
-    return list(dict.fromkeys(one["included"]["document"]["id"] for one in answer["results"]))
+    return list(dict.fromkeys(result["included"]["document"]["id"] for result in answer["results"]))
 
 
 async def _find_facts(

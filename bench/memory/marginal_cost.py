@@ -131,7 +131,7 @@ async def _write(store: Store, embedder: Embedder, numbers: range, population: K
     formed = [memory for number in numbers for memory in await _memories(embedder, number, population)]
     memories = {memory.id: replace(memory, comparison_keys=comparison_keys_of(memory)) for memory in formed}
     await store.documents.update(list(documents), lambda key, _: [documents[key]])
-    await store.memories.update(list(memories), lambda one, _: [memories[one]])
+    await store.memories.update(list(memories), lambda id_, _: [memories[id_]])
     await store.flush()
 
 

@@ -81,7 +81,7 @@ def _print_conclusions(half: Literal["open", "locked"]) -> None:
 
 def _classify_pair(old: str, new: str, near: NearestMemories) -> Verdict:
     ours, theirs = extract_attributes(new), extract_attributes(old)
-    if any(is_equivalent(one, other) for one in ours for other in theirs):
+    if any(is_equivalent(left, right) for left in ours for right in theirs):
         return "same"
     if find_contradiction(ours, theirs):
         return "updates"

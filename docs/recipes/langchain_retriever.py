@@ -31,5 +31,5 @@ class Memory(BaseRetriever):
 
 
 who, question = sys.argv[1:]
-chain = Memory(namespace=who) | RunnableLambda(lambda found: "\n".join(one.page_content for one in found))
+chain = Memory(namespace=who) | RunnableLambda(lambda found: "\n".join(document.page_content for document in found))
 print(chain.invoke(question))

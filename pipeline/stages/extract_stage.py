@@ -147,7 +147,7 @@ class ExtractStage:
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             before = rows[0] if rows else None
-            after = project(before, [one for one in histories[key] if one.offset >= buried.get(key, -1)])
+            after = project(before, [record for record in histories[key] if record.offset >= buried.get(key, -1)])
             return None if after == before else [after] if after is not None else []
 
         rows = await self.documents.update(list(histories), change)
@@ -163,7 +163,7 @@ class ExtractStage:
 
     async def _reset_for_retry(self, histories: Mapping[str, SubmissionHistory]) -> dict[str, DocumentRow]:
         """Reset redriven documents; returns their rows."""
-        again = [(key, one.offset) for key, history in histories.items() for one in history if one.redriven]
+        again = [(key, record.offset) for key, history in histories.items() for record in history if record.redriven]
         await reset_for_retry(self.documents, again, "chunking", extraction_pending=True)
         rows = await self.documents.get([key for key, _ in again]) if again else {}
         return {key: found[0] for key, found in rows.items() if found}
@@ -227,14 +227,14 @@ class ExtractStage:
         outcomes: list[ResolvedSubmission | FailedSubmission] = []
         for record in history:
             try:
-                one = await self._resolve_submission(row, record)
+                outcome = await self._resolve_submission(row, record)
             except (ParsingError, RejectedError, RetryableError) as error:
                 log.warning("Document %s of %s failed: %s", record.event.id, record.event.incarnation, error)
                 kind = error.document_type if isinstance(error, ParsingError) else None
                 outcomes.append(FailedSubmission(record, str(error), kind, _source_url(record.event)))
             else:
-                outcomes.append(one)
-                row = with_text(row, one)
+                outcomes.append(outcome)
+                row = with_text(row, outcome)
         return outcomes
 
     async def _resolve_submission(self, row: DocumentRow, record: Submission) -> ResolvedSubmission:
@@ -299,14 +299,14 @@ class ExtractStage:
         buried = await self.tombstones.latest_deletions(outcomes)
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-            left = [one for one in outcomes[key] if one.record.offset >= buried.get(key, -1)]
+            left = [outcome for outcome in outcomes[key] if outcome.record.offset >= buried.get(key, -1)]
             return [apply_outcomes(rows[0], left)] if rows and left else None
 
         rows = await self.documents.update(list(outcomes), change)
         settled_rows = {key: found[0] for key, found in rows.items() if found}
         await self._publish_failures(settled_rows, outcomes)
         await self._publish_texts(
-            [one for key, row in settled_rows.items() for one in texts_to_publish(row, outcomes[key])]
+            [outcome for key, row in settled_rows.items() for outcome in texts_to_publish(row, outcomes[key])]
         )
 
     async def _publish_texts(self, entries: Sequence[tuple[Submission, DocumentRow]]) -> None:
@@ -321,10 +321,12 @@ class ExtractStage:
     ) -> None:
         """Publish failures, so that a replay need not parse again."""
         failures = [
-            (one.record.key, _failure_event(one.record, row))
+            (outcome.record.key, _failure_event(outcome.record, row))
             for key, row in rows.items()
-            for one in outcomes[key]
-            if isinstance(one, FailedSubmission) and row.status == "failed" and row.content_seq == one.record.offset
+            for outcome in outcomes[key]
+            if isinstance(outcome, FailedSubmission)
+            and row.status == "failed"
+            and row.content_seq == outcome.record.offset
         ]
         if failures:
             await self.publisher.publish(DOCUMENTS_EXTRACTED, failures)

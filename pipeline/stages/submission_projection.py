@@ -94,7 +94,9 @@ def texts_to_publish(
 
     The next stages may have dropped that one as outdated before the failure was known.
     """
-    texts = [(one.record, with_text(row, one)) for one in outcomes if isinstance(one, ResolvedSubmission)]
+    texts = [
+        (outcome.record, with_text(row, outcome)) for outcome in outcomes if isinstance(outcome, ResolvedSubmission)
+    ]
     if row.status == "failed" and row.text is not None and isinstance(outcomes[-1], FailedSubmission):
         known = {record.offset for record, _ in texts}
         return texts if row.text_seq in known else [*texts, (outcomes[-1].record, row)]

@@ -125,7 +125,7 @@ def _may_contain_dates(text: str) -> bool:
     spoken = set(_WORD.findall(folded))
     return (
         not spoken.isdisjoint(_TIME_WORDS)
-        or any(one in folded for one in _NAMES)
+        or any(item in folded for item in _NAMES)
         or any("0" <= letter <= "9" for letter in folded)
     )
 
@@ -154,7 +154,7 @@ def _resolve_relative(text: str, today: date, found: list[tuple[int, DateRange]]
 
 
 def _in_order(found: list[tuple[int, DateRange]]) -> tuple[DateRange, ...]:
-    return tuple(dict.fromkeys(when for _, when in sorted(found, key=lambda one: one[0])))
+    return tuple(dict.fromkeys(when for _, when in sorted(found, key=lambda item: item[0])))
 
 
 def _render(match: re.Match[str], words: tuple[str, str]) -> str:

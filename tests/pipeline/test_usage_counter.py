@@ -71,11 +71,11 @@ async def test_published_counts_survive_a_restart_and_reach_other_processes(tmp_
     clock = FixedClock()
     month = month_of(EPOCH)
     bus = await SqliteBus.open(tmp_path, partitions=2, clock=clock)
-    one, other = UsageCounter(), UsageCounter()
-    async with replicate_usage(one, bus, clock), replicate_usage(other, bus, clock):
-        one.count("k", clock.now(), UsageCounts(3, 1))
-        other.count("k", clock.now(), UsageCounts(1, 1))
-        await publish_usage(one, bus, clock)
+    first, second = UsageCounter(), UsageCounter()
+    async with replicate_usage(first, bus, clock), replicate_usage(second, bus, clock):
+        first.count("k", clock.now(), UsageCounts(3, 1))
+        second.count("k", clock.now(), UsageCounts(1, 1))
+        await publish_usage(first, bus, clock)
     await bus.close()
     bus = await SqliteBus.open(tmp_path, partitions=2, clock=clock)
     again = UsageCounter()

@@ -48,7 +48,7 @@ async def test_a_bad_record_is_parked_and_shown_and_the_rest_goes_on(
     counts = (await client.ok("GET", "/admin/status"))["deadLetters"]
     assert counts[DOCUMENTS_SUBMITTED.name] >= len(bad)
     only = (await client.ok("GET", f"/admin/dlq?topic={DOCUMENTS_SUBMITTED.name}"))["deadLetters"]
-    assert {one["topic"] for one in only} == {DOCUMENTS_SUBMITTED.name}
+    assert {letter["topic"] for letter in only} == {DOCUMENTS_SUBMITTED.name}
 
 
 async def test_a_bad_record_that_is_given_back_is_parked_again_at_its_first_place(

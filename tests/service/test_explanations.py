@@ -49,12 +49,12 @@ async def test_an_explained_search_is_the_search_with_a_sum_for_each_result(
         answer = await service.client.ok("POST", f"/ns/{ns}/explain/search", body)
         scale = answer["scale"]
         assert plain
-        for one, expected in zip(answer["results"], plain, strict=True):
-            why = one.pop("explanation")
-            assert one == expected
+        for result, expected in zip(answer["results"], plain, strict=True):
+            why = result.pop("explanation")
+            assert result == expected
             assert sum(part["score"] for part in why["contributions"]) == pytest.approx(why["rawScore"], abs=1e-3)
             similarity = 1 / (1 + math.exp((scale["midpoint"] - why["rawScore"]) / scale["width"]))
-            assert similarity == pytest.approx(one["similarity"], abs=1e-3)
+            assert similarity == pytest.approx(result["similarity"], abs=1e-3)
 
 
 async def test_nothing_is_explained_of_a_namespace_that_is_not_there(client: ContractClient, ns: str) -> None:
@@ -97,7 +97,7 @@ async def test_every_event_that_is_named_is_that_record_of_the_log(service: Runn
     key = (await service.pipeline.store.documents.find_by_public_id([f"{ns}#0"], ["two"]))["two"].key
     for event in events:
         from_there = service.pipeline.bus.read(event["topic"], event["partition"], event["offset"])
-        record, *_ = [one async for one in from_there]
+        record, *_ = [record async for record in from_there]
         assert record.offset == event["offset"]
         told = topics[event["topic"]].event_type.model_validate_json(record.value)
         assert told.document == key

@@ -65,7 +65,7 @@ async def _export_lines(service: RunningService) -> dict[str, list[dict[str, Any
     for line in files["settings"]:
         if line["kind"] == "namespace":
             text = (await service.client("GET", f"/admin/export?namespace={line['name']}")).text
-            files[line["name"]] = [json.loads(one) for one in text.splitlines()]
+            files[line["name"]] = [json.loads(row) for row in text.splitlines()]
     assert all(lines[-1]["kind"] == "end" for lines in files.values())
     return files
 
@@ -157,19 +157,19 @@ def _describe_difference(here: Files, there: Files) -> list[str]:
     for name in here.keys() & there.keys():
         if len(here[name]) != len(there[name]):
             found.append(f"{name}: {len(here[name])} lines and {len(there[name])}")
-        for one, other in zip(here[name], there[name], strict=False):
-            fields = sorted(one.keys() | other.keys())
-            unlike = [field for field in fields if one.get(field) != other.get(field)]
-            found += [f"{name}: {field} {one.get(field)!r} and {other.get(field)!r}" for field in unlike]
+        for left, right in zip(here[name], there[name], strict=False):
+            fields = sorted(left.keys() | right.keys())
+            unlike = [field for field in fields if left.get(field) != right.get(field)]
+            found += [f"{name}: {field} {left.get(field)!r} and {right.get(field)!r}" for field in unlike]
     return found
 
 
 async def _assert_same_answers(source: RunningService, target: RunningService, namespace: str) -> None:
     """Assert that lists, versions and searches answer the same."""
     for kind in ("documents", "memories", "chunks"):
-        here, there = [await one.list_items(namespace, kind) for one in (source, target)]
+        here, there = [await client.list_items(namespace, kind) for client in (source, target)]
         assert _comparable(here, kind) == _comparable(there, kind)
-    here, there = [await one.search(namespace, "Where does Ada live?") for one in (source, target)]
+    here, there = [await client.search(namespace, "Where does Ada live?") for client in (source, target)]
     assert sorted(map(_result_key, here)) == sorted(map(_result_key, there))
 
 

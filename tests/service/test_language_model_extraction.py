@@ -206,5 +206,5 @@ async def test_it_says_how_else_to_ask_and_while_it_does_not_the_rules_do(tmp_pa
             ]
             return [event for event in events if event.outcome == "rewritten"]
 
-        [one, *_] = await wait_until(told, "its cost")
-        assert (one.purpose, one.calls, one.input_tokens, one.output_tokens) == ("queries", 1, 100, 20)
+        [event, *_] = await wait_until(told, "its cost")
+        assert (event.purpose, event.calls, event.input_tokens, event.output_tokens) == ("queries", 1, 100, 20)

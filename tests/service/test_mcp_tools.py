@@ -83,8 +83,8 @@ async def test_forgetting_shows_first_and_takes_only_what_was_shown(
 async def test_documents_and_namespaces_are_listed(service: RunningService, model: Client, ns: str) -> None:
     await _diary(service, ns)
     listed = await call_tool(model, "list_documents", namespace=ns)
-    (one,) = listed["documents"]
-    assert (one["id"], one["status"], one["memories"] > 0, listed["total"]) == ("diary/1", "done", True, 1)
+    (item,) = listed["documents"]
+    assert (item["id"], item["status"], item["memories"] > 0, listed["total"]) == ("diary/1", "done", True, 1)
     named = await call_tool(model, "list_namespaces", nameContains=ns)
     assert ns in [entry["namespace"] for entry in named["namespaces"]]
 
@@ -97,7 +97,7 @@ async def test_the_profile_is_a_resource_too_and_the_prompt_brings_it_with_what_
     assert isinstance(contents, TextResourceContents)
     assert contents.text == await call_tool_text(model, "get_profile", namespace=ns)
     assert "Ada plays the cello" in contents.text
-    listed = [one.uri for one in (await model.list_resources()).resources]
+    listed = [item.uri for item in (await model.list_resources()).resources]
     assert {"recollect://namespaces", f"recollect://profile/{ns}"} <= set(listed)
     (overview,) = (await model.read_resource("recollect://namespaces")).contents
     assert isinstance(overview, TextResourceContents)

@@ -18,7 +18,7 @@ async def service(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) 
 
 async def _memories(service: RunningService, ns: str, *, forgotten: bool = True) -> dict[str, Any]:
     listed = await service.list_items(ns, "memories", include={"forgotten": forgotten})
-    return {one["memory"]: one for one in listed}
+    return {memory["memory"]: memory for memory in listed}
 
 
 async def _moved(service: RunningService, ns: str) -> dict[str, Any]:
@@ -33,10 +33,10 @@ async def test_documents_out_of_order_end_with_the_newest_fact_and_three_steps_a
     service: RunningService, ns: str
 ) -> None:
     there = await _moved(service, ns)
-    assert {text: one["version"] for text, one in there.items()} == {
+    assert {text: memory["version"] for text, memory in there.items()} == {
         f"Ada lives in {town}": version for version, town in enumerate(("Rome", "Bonn", "Oslo", "Graz", "Lima"), 1)
     }
-    assert [text for text, one in there.items() if one["isLatest"]] == ["Ada lives in Lima"]
+    assert [text for text, memory in there.items() if memory["isLatest"]] == ["Ada lives in Lima"]
     path = f"/ns/{ns}/memories/{{}}?include=related"
     newest = await service.client.ok("GET", path.format(there["Ada lives in Lima"]["id"]))
     oldest = await service.client.ok("GET", path.format(there["Ada lives in Rome"]["id"]))
@@ -52,7 +52,7 @@ async def test_a_deleted_document_takes_its_version_and_the_chain_gets_another_h
     await _moved(service, ns)
     await service.delete_documents(ns, "Lima", "Oslo")
     there = await _memories(service, ns)
-    assert {text: (one["version"], one["isLatest"]) for text, one in there.items()} == {
+    assert {text: (memory["version"], memory["isLatest"]) for text, memory in there.items()} == {
         "Ada lives in Rome": (1, False),
         "Ada lives in Bonn": (2, False),
         "Ada lives in Graz": (3, True),
@@ -83,8 +83,8 @@ async def test_what_is_over_is_shown_on_request_only_and_is_not_the_latest(servi
     await service.add_document(ns, "I'm on vacation until 7 August 2020.", id="then", date="2020-08-01")
     await service.wait_idle()
     assert await _memories(service, ns, forgotten=False) == {}
-    (one,) = (await _memories(service, ns)).values()
-    assert (one["isForgotten"], one["isLatest"]) == (True, False)
+    (memory,) = (await _memories(service, ns)).values()
+    assert (memory["isForgotten"], memory["isLatest"]) == (True, False)
     asked = {"searchMode": "memories", "include": {"forgotten": True}}
     assert await service.search(ns, "vacation", searchMode="memories") == []
     assert [found["isLatest"] for found in await service.search(ns, "vacation", **asked)] == [False]
@@ -99,11 +99,11 @@ async def test_a_search_shows_what_a_memory_extends_and_what_it_replaced(service
     found = {result["memory"]: result for result in await service.search(ns, "Ada motorbike Oslo", **asked)}
     related = {
         text: {
-            side: [(one["relation"], one["memory"]) for one in entries]
-            for side, entries in one["included"]["related"].items()
+            side: [(memory["relation"], memory["memory"]) for memory in entries]
+            for side, entries in memory["included"]["related"].items()
             if entries
         }
-        for text, one in found.items()
+        for text, memory in found.items()
     }
     assert related["Ada lives in Oslo"] == {"parents": [("updates", "Ada lives in Rome")]}
     assert related["Ada painted her motorbike red"] == {"siblings": [("extends", "Ada has a motorbike")]}

@@ -94,7 +94,7 @@ async def _readiness_reasons(client: ContractClient) -> dict[str, str]:
     assert response.status_code == 503
     assert response.headers["retry-after"]
     assert (await client("GET", "/health")).status_code == 200, "it answers all the same"
-    return {one["part"]: one["reason"] for one in response.json()["reasons"]}
+    return {reason["part"]: reason["reason"] for reason in response.json()["reasons"]}
 
 
 async def test_a_stage_that_waits_is_named_until_it_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,8 +110,8 @@ async def _apply_step(service: RunningService, ns: str, number: int, step: Step)
         await _add_text(service, ns, f"d{number}", SAYINGS[step.saying])
         return
     if memories := await service.list_items(ns, "memories"):
-        one = memories[step.saying % len(memories)]
-        await service.client.ok("DELETE", f"/ns/{ns}/memories", {"ids": [one["id"]]})
+        memory = memories[step.saying % len(memories)]
+        await service.client.ok("DELETE", f"/ns/{ns}/memories", {"ids": [memory["id"]]})
         await service.wait_idle()
 
 

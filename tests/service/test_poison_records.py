@@ -23,7 +23,7 @@ def _failing_stage(stage: Stage[Any], poison: str) -> Stage[Any]:
     """The stage, but with a bug that shows on records that are about one document."""
 
     async def handle(batch: Sequence[Record[Any]]) -> None:
-        if any(getattr(one.event, "document", "").endswith(poison) for one in batch):
+        if any(getattr(item.event, "document", "").endswith(poison) for item in batch):
             raise KeyError("a bug")
         await stage.handle(batch)
 
@@ -99,8 +99,8 @@ async def test_a_document_that_dreaming_fails_on_keeps_no_other_from_it(tmp_path
         async with _running(service.pipeline, service.pipeline.stages):
             await service.wait_idle()
             read = [await service.read_document("home", f"d{number}") for number in range(3)]
-            assert [one["system"]["status"] for one in read] == ["done", "failed", "done"]
-            assert [len(one["memories"]) for one in read] == [1, 0, 1]
+            assert [item["system"]["status"] for item in read] == ["done", "failed", "done"]
+            assert [len(item["memories"]) for item in read] == [1, 0, 1]
             former.extract = form  # type: ignore[method-assign]
             await service.client.ok("POST", "/admin/dlq/replay")
             await service.wait_idle()

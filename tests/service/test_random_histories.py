@@ -107,7 +107,7 @@ class ServiceHistory:
 
     async def add_concurrently(self, incarnation: str, said: str) -> None:
         """Add to both documents in both namespaces at the same time."""
-        await asyncio.gather(*(self.add(one, document, said) for one in SPACES for document in DOCUMENTS))
+        await asyncio.gather(*(self.add(key, document, said) for key in SPACES for document in DOCUMENTS))
 
     async def patch_metadata(self, incarnation: str, document: str, number: int) -> None:
         if document in self.model[incarnation]:
@@ -127,7 +127,7 @@ class ServiceHistory:
             assert answer["count"] + len(answer["errors"]) == 1  # a document may have taken it back meanwhile
 
     async def move(self, incarnation: str) -> None:
-        other = next(one for one in SPACES if one != incarnation)
+        other = next(key for key in SPACES if key != incarnation)
         target = self.namespace_name(other)
         answer = await self.service.client("DELETE", f"/ns/{self.namespace_name(incarnation)}?moveTo={target}")
         if answer.status_code == 404:
@@ -135,7 +135,7 @@ class ServiceHistory:
         await self.service.wait_idle()  # what is written while a namespace moves may land on either side
         leaving = self.model[incarnation]
         names = conflict_free_ids(list(leaving), set(self.model[other]), self.namespace_name(incarnation))
-        self.model[other] |= {names.get(one, one): text for one, text in leaving.items()}
+        self.model[other] |= {names.get(key, key): text for key, text in leaving.items()}
         self.model[incarnation] = {}
 
     async def end_namespace(self, incarnation: str) -> None:
@@ -161,12 +161,12 @@ async def assert_views_agree(service: RunningService, name: str, model: Mapping[
     states = {
         document["id"]: (document["system"]["status"], document["system"]["dreamingStatus"]) for document in documents
     }
-    assert states == {one: ("failed" if model[one].failed else "done", "done") for one in model}
+    assert states == {key: ("failed" if model[key].failed else "done", "done") for key in model}
     chunks = await service.list_items(name, "chunks")
     assert {chunk["documentId"] for chunk in chunks} == set(model)
-    for one, text in model.items():
-        passages = (await service.read_document(name, one))["chunks"]
-        assert {chunk["id"] for chunk in passages} == {chunk["id"] for chunk in chunks if chunk["documentId"] == one}
+    for key, text in model.items():
+        passages = (await service.read_document(name, key))["chunks"]
+        assert {chunk["id"] for chunk in passages} == {chunk["id"] for chunk in chunks if chunk["documentId"] == key}
         assert [chunk["position"] for chunk in passages] == list(range(len(passages)))
         assert " ".join(chunk["content"] for chunk in passages).split() == text.content.split()
     await _assert_memories_agree(service, name, documents)
@@ -184,10 +184,10 @@ async def _assert_memories_agree(service: RunningService, name: str, documents: 
     path = f"/ns/{name}/list/documents/memory-counts"
     asked = {"ids": [*shown, "unknown"]}
     counts = (await service.client.ok("POST", path, asked))["counts"]
-    assert {one["id"]: one["memoryCount"] for one in counts} == shown
-    supported = {one: (await service.read_document(name, one))["memories"] for one in shown}
-    current = {one: {m["id"] for m in found if m["isLatest"]} for one, found in supported.items()}
-    assert {one: len(found) for one, found in current.items()} == shown
+    assert {document["id"]: document["memoryCount"] for document in counts} == shown
+    supported = {key: (await service.read_document(name, key))["memories"] for key in shown}
+    current = {key: {m["id"] for m in found if m["isLatest"]} for key, found in supported.items()}
+    assert {key: len(found) for key, found in current.items()} == shown
     assert set().union(*current.values()) == ids, "a memory that no document supports, or the other way round"
     if len(ids) == sum(map(len, current.values())):
         assert sum(shown.values()) == len(ids)
@@ -205,8 +205,8 @@ async def _assert_search_agrees(
     memories = await service.search(name, "Who lives in Berlin?", searchMode="memories")
     listed = {memory["id"] for memory in await service.list_items(name, "memories")}
     assert {memory["id"] for memory in memories} == listed
-    for one in memories:
-        assert one["metadata"] == model[one["included"]["document"]["id"]].metadata
+    for memory in memories:
+        assert memory["metadata"] == model[memory["included"]["document"]["id"]].metadata
 
 
 async def _assert_namespace_agrees(service: RunningService, name: str, documents: list[Any]) -> None:
@@ -286,8 +286,8 @@ async def test_the_namespaces_a_key_may_read_are_as_many_as_it_is_told(
         names, pages = [], -(-total // 2)
         for page in range(1, pages + 1):
             names += (await reader.ok("GET", f"/namespaces?limit=2&page={page}"))["namespaces"]
-        assert len({one["namespace"] for one in names}) == len(names) == total
-        assert "team-b:one" not in {one["namespace"] for one in names}
+        assert len({row["namespace"] for row in names}) == len(names) == total
+        assert "team-b:one" not in {row["namespace"] for row in names}
 
 
 async def test_the_status_counts_the_documents_that_the_namespaces_have(

@@ -77,7 +77,7 @@ class ReplayHistory(ServiceHistory):
         await self.service.client("DELETE", f"/ns/{self.namespace_name(incarnation)}")
 
     async def move(self, incarnation: str) -> None:
-        other = next(one for one in SPACES if one != incarnation)
+        other = next(item for item in SPACES if item != incarnation)
         await self.service.client(
             "DELETE", f"/ns/{self.namespace_name(incarnation)}?moveTo={self.namespace_name(other)}"
         )
@@ -147,8 +147,8 @@ async def test_a_search_all_through_a_replay_sees_neither_a_failure_nor_a_mixtur
         await searching
         switched = seen.index(large) if large in seen else len(seen)
         assert len(large) < len(small)
-        assert all(one == small for one in seen[:switched])
-        assert all(one == large for one in seen[switched:])
+        assert all(item == small for item in seen[:switched])
+        assert all(item == large for item in seen[switched:])
         assert len(seen) > 2
 
 
@@ -191,7 +191,7 @@ async def test_another_embedder_takes_over_without_a_pause(tmp_path: Path) -> No
         await fill_with_samples(service)
         assert (await run_replay(service, embedder="none"))["state"] == "done"
         assert service.pipeline.embedder.name != "wordllama-256"
-        assert {one for one, _ in await search_scores(service)}
+        assert {item for item, _ in await search_scores(service)}
     async with running_service(tmp_path) as service:
         recipe = service.pipeline.resources.index_config(service.pipeline.generation)
         assert recipe.embedder == "none", "the tables say what they were made with, whatever the settings say"
@@ -251,12 +251,12 @@ async def test_a_rollback_serves_what_was_before_with_what_came_since(tmp_path: 
         assert (await run_replay(service, "/admin/replay/rollback"))["state"] == "done"
         await service.wait_idle()
         late = await service.list_items("late", "documents")
-        assert [one["system"]["status"] for one in late] == ["done"] * 9
+        assert [item["system"]["status"] for item in late] == ["done"] * 9
         assert len(await service.list_items("late", "chunks")) == 9
         assert service.pipeline.generation.number == 0
         after = await read_all_rows(service.pipeline.store)
         assert before.keys() < after.keys()
-        assert row_differences(before, {one: after[one] for one in before}) == []
+        assert row_differences(before, {item: after[item] for item in before}) == []
         assert any(result["included"]["document"]["id"] == "cleo" for result in await service.search("home", "Oslo"))
 
 

@@ -79,7 +79,7 @@ async def test_every_process_goes_over_to_tables_that_hold_every_row_and_back(
         await _wait_serving(there, 1)
         await there.wait_idle()
         rows = await read_all_rows(there.pipeline.store)
-        assert row_differences(before, {one: rows[one] for one in before}) == []
+        assert row_differences(before, {item: rows[item] for item in before}) == []
         await _wait_found(there, "cleo")
         assert (await here.client.ok("POST", "/admin/replay/clean-up"))["removed"] == [2]
         assert not (tmp_path / "tables" / "g2").exists()
@@ -97,17 +97,17 @@ async def test_what_one_process_acknowledges_all_through_a_replay_the_other_show
 
         async def writes() -> int:
             number = 0
-            one, other = here, there
+            first, second = here, there
             while not stop.is_set():
                 name = f"d{number}"
-                await one.add_document("busy", f"Ada has {number} cats.", id=name)
-                await other.patch_document("busy", name, metadata={"n": number})
-                assert (await one.read_document("busy", name))["metadata"] == {"n": number}
+                await first.add_document("busy", f"Ada has {number} cats.", id=name)
+                await second.patch_document("busy", name, metadata={"n": number})
+                assert (await first.read_document("busy", name))["metadata"] == {"n": number}
                 if number % 5 == 4:
-                    await one.delete_documents("busy", name)
-                    await other.client.fails(404, "GET", f"/ns/busy/document/{name}")
+                    await first.delete_documents("busy", name)
+                    await second.client.fails(404, "GET", f"/ns/busy/document/{name}")
                 number += 1
-                one, other = other, one
+                first, second = second, first
             return number
 
         async def searches(which: int, service: RunningService) -> None:
@@ -119,16 +119,16 @@ async def test_what_one_process_acknowledges_all_through_a_replay_the_other_show
         for number, service in enumerate((here, there), 1):
             ended = await run_replay(service, chunkSize=800)
             assert (ended["state"], ended["error"]) == ("done", None)
-            for one in (here, there):
-                await _wait_serving(one, number)
+            for process in (here, there):
+                await _wait_serving(process, number)
         large = await search_scores(here, "new")
         stop.set()
         added, *_ = await asyncio.gather(*busy)
         assert len(large) < len(small)
         for answered in seen.values():
             switched = answered.index(large)
-            assert all(one == small for one in answered[:switched])
-            assert all(one == large for one in answered[switched:])
+            assert all(item == small for item in answered[:switched])
+            assert all(item == large for item in answered[switched:])
         await here.wait_idle()
         listed = await there.official.list("busy", "documents", limit=1)
         assert listed.pagination.total_items == int(added or 0) - int(added or 0) // 5

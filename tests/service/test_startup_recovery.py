@@ -66,7 +66,7 @@ async def test_the_first_document_of_a_namespace_is_not_nobodys(tmp_path: Path) 
 async def test_a_memory_that_was_forgotten_before_it_was_on_disk_stays_forgotten(tmp_path: Path) -> None:
     await _write_log_only(tmp_path, "memory")
     text = "Ada lives in Berlin"
-    one = memory_id(INCARNATION, text)
+    memory_key = memory_id(INCARNATION, text)
     async with open_supervisor(service_settings(tmp_path)) as live:
         pipeline = live.pipeline
         (row,) = (await pipeline.store.documents.get([KEY]))[KEY]
@@ -75,15 +75,15 @@ async def test_a_memory_that_was_forgotten_before_it_was_on_disk_stays_forgotten
             document=KEY,
             seq=row.seq,
             at=NOW,
-            memories=(FormedMemory(id=one, text=text),),
+            memories=(FormedMemory(id=memory_key, text=text),),
         )
         await pipeline.bus.publish(
             MEMORIES_FORGOTTEN,
-            [(INCARNATION, MemoriesForgotten(incarnation=INCARNATION, ids=(one,), at=NOW))],
+            [(INCARNATION, MemoriesForgotten(incarnation=INCARNATION, ids=(memory_key,), at=NOW))],
         )
         await pipeline.bus.publish(MEMORIES_FORMED, [(INCARNATION, formed)])
     async with running_service(tmp_path, run_stages_here=False) as service:
-        memory = await service.client.ok("GET", f"/ns/home/memories/{one}")
+        memory = await service.client.ok("GET", f"/ns/home/memories/{memory_key}")
         assert memory["isForgotten"]
         assert await service.list_items("home", "memories") == []
 

@@ -35,9 +35,9 @@ class CommonPart:
         direction: Vector = (rest / np.sqrt(rest @ rest)).astype(np.float32)
         return direction
 
-    def cosine(self, one: Vector, other: Vector) -> float:
+    def cosine(self, left: Vector, right: Vector) -> float:
         """The cosine of two documents' vectors without the common part."""
-        pair = np.stack([one, other])
+        pair = np.stack([left, right])
         rest = pair - self.document_mean
         rest -= (rest @ self.directions.T) @ self.directions
         lengths = self.lengths(pair)

@@ -28,23 +28,23 @@ class MmapStore:
         Raises OutageError when the folder cannot be written. Empty arrays stay as they are.
         """
         parts: dict[str, NDArray[Any]] = {}
-        for one in fields(arrays):  # type: ignore[arg-type]  # a dataclass, which no bound can say
-            value = getattr(arrays, one.name)
+        for field_ in fields(arrays):  # type: ignore[arg-type]  # a dataclass, which no bound can say
+            value = getattr(arrays, field_.name)
             if isinstance(value, StringColumn):
-                parts[f"{one.name}.data"] = np.frombuffer(value.data, np.uint8)
-                parts[f"{one.name}.offsets"] = value.offsets
+                parts[f"{field_.name}.data"] = np.frombuffer(value.data, np.uint8)
+                parts[f"{field_.name}.offsets"] = value.offsets
             else:
-                parts[one.name] = value
+                parts[field_.name] = value
         try:
             mapped = self._write_and_map(parts)
         except OSError as error:
             message = f"A large namespace can't be mapped from files in {self.folder}: {error}"
             raise OutageError(message) from error
         changed = {
-            one.name: StringColumn(mapped[f"{one.name}.data"].data, mapped[f"{one.name}.offsets"])
-            if f"{one.name}.data" in mapped
-            else mapped[one.name]
-            for one in fields(arrays)  # type: ignore[arg-type]  # as above
+            field_.name: StringColumn(mapped[f"{field_.name}.data"].data, mapped[f"{field_.name}.offsets"])
+            if f"{field_.name}.data" in mapped
+            else mapped[field_.name]
+            for field_ in fields(arrays)  # type: ignore[arg-type]  # as above
         }
         return replace(arrays, **changed)  # type: ignore[type-var]  # as above
 

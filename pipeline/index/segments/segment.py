@@ -289,8 +289,8 @@ def _concatenate_texts(columns: Sequence[StringColumn], masks: Sequence[NDArray[
     return StringColumn(memoryview(b"".join(data)), _offsets(np.concatenate(lengths)))
 
 
-def _zip_strict(one: Iterable[A], other: Iterable[Z]) -> "zip[tuple[A, Z]]":
-    return zip(one, other, strict=True)
+def _zip_strict(left: Iterable[A], right: Iterable[Z]) -> "zip[tuple[A, Z]]":
+    return zip(left, right, strict=True)
 
 
 def _offsets(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -67,10 +67,10 @@ WHOLE = {
 
 def cut(document: DocumentNode) -> str:
     """The definitions that are kept, without prose, and of interfaces only kept ones."""
-    named = [one for one in document.definitions if getattr(one, "name", None)]
+    named = [node_ for node_ in document.definitions if getattr(node_, "name", None)]
     return HEAD + "\n\n".join(
-        print_ast(_bare(one, KEPT.get(name)))
-        for one, name in ((one, one.name.value) for one in cast("list[Any]", named))
+        print_ast(_bare(node_, KEPT.get(name)))
+        for node_, name in ((node_, node_.name.value) for node_ in cast("list[Any]", named))
         if name in WHOLE or name in KEPT
     )
 
@@ -84,20 +84,22 @@ def _bare(node: Any, kept: Mapping[str, Sequence[str]] | None) -> Any:
         return replace(_plain(node), fields=tuple(map(_plain, node.fields)))
     return replace(
         _plain(node),
-        interfaces=tuple(one for one in node.interfaces or () if one.name.value in KEPT),
-        fields=tuple(_field(one, kept[one.name.value]) for one in node.fields if one.name.value in kept),
+        interfaces=tuple(node_ for node_ in node.interfaces or () if node_.name.value in KEPT),
+        fields=tuple(_field(node_, kept[node_.name.value]) for node_ in node.fields if node_.name.value in kept),
     )
 
 
 def _field(node: Any, kept: Sequence[str]) -> Any:
     """A field with the arguments that are kept; those that it can't do without have to be among them."""
     left = [
-        one.name.value
-        for one in node.arguments or ()
-        if isinstance(one.type, NonNullTypeNode) and one.name.value not in kept
+        node_.name.value
+        for node_ in node.arguments or ()
+        if isinstance(node_.type, NonNullTypeNode) and node_.name.value not in kept
     ]
     assert not left, f"{node.name.value} wants {left}"
-    return replace(_plain(node), arguments=tuple(_plain(one) for one in node.arguments or () if one.name.value in kept))
+    return replace(
+        _plain(node), arguments=tuple(_plain(node_) for node_ in node.arguments or () if node_.name.value in kept)
+    )
 
 
 def _plain(node: Any) -> Any:

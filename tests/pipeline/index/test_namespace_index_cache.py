@@ -93,7 +93,7 @@ async def test_a_namespace_is_loaded_once_however_many_ask(world: IndexHarness) 
     asking = [asyncio.create_task(world.open_index()) for _ in range(5)]
     await slow.reading.wait()
     slow.go.set()
-    assert len({id(one) for one in await asyncio.gather(*asking)}) == 1
+    assert len({id(entry) for entry in await asyncio.gather(*asking)}) == 1
     assert slow.reads == 1
 
 
@@ -178,13 +178,13 @@ async def test_a_namespace_that_outgrows_the_bound_is_mapped(
     await world.add_document("b", *["black coffee"] * 50)
     assert len(await world.found_ids("coffee", limit=100)) == 50
     namespace = await world.open_index()
-    assert all(one.segment.is_spilled for one in namespace.chunks.snapshot())
+    assert all(entry.segment.is_spilled for entry in namespace.chunks.snapshot())
     await world.add_document("b", "red wine")
     await world.add_document("c", *["white milk"] * 3)
     assert [hit.text for hit in await world.hits("wine")] == ["red wine"]
     assert await world.found_ids("coffee") == []
     assert len(await world.found_ids("milk")) == 3
-    assert all(one.segment.is_spilled for one in (await world.open_index()).chunks.snapshot())
+    assert all(entry.segment.is_spilled for entry in (await world.open_index()).chunks.snapshot())
 
 
 async def _spilled_folder(world: IndexHarness, monkeypatch: pytest.MonkeyPatch) -> Path:

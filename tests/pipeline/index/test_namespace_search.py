@@ -19,8 +19,8 @@ async def test_the_world_is_what_its_name_says(either: IndexHarness, request: py
     await _fill_with_drinks(either)
     namespace = await either.open_index()
     assert len(namespace) == 4
-    mapped = {one.segment.is_spilled for one in namespace.chunks.snapshot()}
-    mapped |= {one.segment.is_spilled for one in namespace.memories.snapshot()}
+    mapped = {item.segment.is_spilled for item in namespace.chunks.snapshot()}
+    mapped |= {item.segment.is_spilled for item in namespace.memories.snapshot()}
     assert mapped == {"mapped" in request.node.name}
 
 
@@ -36,7 +36,7 @@ async def test_similarities_are_within_0_and_1_and_fall(either: IndexHarness) ->
     similarities = [hit.similarity for hit in await either.hits("green tea", threshold=0.0)]
     assert len(similarities) == 4
     assert similarities == sorted(similarities, reverse=True)
-    assert all(0 <= one <= 1 for one in similarities)
+    assert all(0 <= item <= 1 for item in similarities)
 
 
 async def test_kinds_and_limit_are_kept(either: IndexHarness) -> None:
@@ -135,11 +135,11 @@ async def test_relations_are_seen_from_both_ends(either: IndexHarness) -> None:
     await either.add_memory("so", "Alice earns well.", "d", relations=(Relation(kind="derives", target="v2"),))
     namespace = await either.open_index()
     family = await namespace.related_memories(["v2", "more", "so"], None, include_forgotten=False)
-    assert [one.id for one in family["v2"].parents] == ["v1"]
-    assert [one.id for one in family["v2"].children] == ["more"]
-    assert [one.id for one in family["v2"].siblings] == ["so"]
-    assert [(one.id, one.relation) for one in family["more"].siblings] == [("v2", "extends")]
-    assert [(one.id, one.relation) for one in family["so"].parents] == [("v2", "derives")]
+    assert [item.id for item in family["v2"].parents] == ["v1"]
+    assert [item.id for item in family["v2"].children] == ["more"]
+    assert [item.id for item in family["v2"].siblings] == ["so"]
+    assert [(item.id, item.relation) for item in family["more"].siblings] == [("v2", "extends")]
+    assert [(item.id, item.relation) for item in family["so"].parents] == [("v2", "derives")]
 
 
 async def test_relatives_pass_the_filter_or_are_left_out(either: IndexHarness) -> None:
@@ -149,9 +149,9 @@ async def test_relatives_pass_the_filter_or_are_left_out(either: IndexHarness) -
     await either.add_memory("v2", "Alice works at Initech.", "in", relations=(Relation(kind="updates", target="v1"),))
     await either.add_memory("f", "Alice works late.", "in", relations=(Relation(kind="extends", target="v2"),))
     await either.change_memory("f", forgotten_at=NOW)
-    one = NumericComparison(field="a", operator="lt", value=2)
+    condition = NumericComparison(field="a", operator="lt", value=2)
     namespace = await either.open_index()
-    family = (await namespace.related_memories(["v2"], one, include_forgotten=False))["v2"]
+    family = (await namespace.related_memories(["v2"], condition, include_forgotten=False))["v2"]
     assert (family.parents, family.children, family.siblings) == ([], [], [])
     family = (await namespace.related_memories(["v2"], None, include_forgotten=True))["v2"]
     assert [hit.id for hit in family.parents + family.children] == ["v1", "f"]

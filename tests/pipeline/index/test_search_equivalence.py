@@ -81,7 +81,7 @@ async def test_a_held_and_a_mapped_namespace_give_the_same_answers(
         mapped = await world.open_index()
         spill_index(mapped, MmapStore(folder / "index"))
         for expression in FILTERS:
-            answers = [await _answer(one, embedder, story.query, expression) for one in (held, loaded, mapped)]
+            answers = [await _answer(index, embedder, story.query, expression) for index in (held, loaded, mapped)]
             assert answers[0] == answers[1] == answers[2]
 
 

@@ -183,7 +183,7 @@ async def test_what_was_asked_at_once_and_fails_makes_one_pause_not_a_longer_one
     double.unanswered = 3
     async with serving_model(double, seconds=0.2, concurrency=3) as model:
         failed = await asyncio.gather(*(ask_for_sum(model) for _ in range(3)), return_exceptions=True)
-    assert [one.retry_after_seconds for one in failed if isinstance(one, EndpointUnavailableError)] == [
+    assert [error.retry_after_seconds for error in failed if isinstance(error, EndpointUnavailableError)] == [
         INITIAL_BACKOFF_SECONDS
     ] * 3
 

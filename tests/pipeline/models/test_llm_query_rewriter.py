@@ -58,8 +58,8 @@ async def serving_rewriter(
 
 def usage(publisher: RecordingPublisher) -> list[tuple[str, str, int, int]]:
     told = publisher.events(USAGE_RECORDED)
-    assert {(one.incarnation, one.purpose, one.model) for one in told} <= {("s#0", "queries", "double")}
-    return [(one.outcome, one.incarnation, one.calls, one.input_tokens) for one in told]
+    assert {(event.incarnation, event.purpose, event.model) for event in told} <= {("s#0", "queries", "double")}
+    return [(event.outcome, event.incarnation, event.calls, event.input_tokens) for event in told]
 
 
 async def test_it_is_told_the_day_and_asked_for_ways_that_stand_alone() -> None:
@@ -97,7 +97,7 @@ async def test_whatever_goes_wrong_the_query_is_asked_as_it_is(fault: DoubleResp
     double.fail(fault, times=10)
     async with serving_rewriter(double, publisher=publisher) as rewriter:
         assert await rewriter.rewrite("s#0", "q", DAY) == []
-    assert [one[0] for one in usage(publisher)] == ([outcome] if outcome else [])
+    assert [event[0] for event in usage(publisher)] == ([outcome] if outcome else [])
 
 
 class FirstCallHangs:
@@ -125,7 +125,7 @@ async def test_one_that_is_late_is_left_alone_for_a_while_and_then_asked_again()
     time.now += INITIAL_BACKOFF_SECONDS
     assert await rewriter.rewrite("s#0", "q", DAY) == VARIANTS
     await rewriter.aclose()
-    assert [one[0] for one in usage(publisher)] == ["late", "rewritten"]
+    assert [event[0] for event in usage(publisher)] == ["late", "rewritten"]
 
 
 async def test_a_log_that_is_away_keeps_no_query_waiting(caplog: pytest.LogCaptureFixture) -> None:

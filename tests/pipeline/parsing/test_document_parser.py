@@ -80,7 +80,9 @@ async def test_an_email_has_its_subject_as_title(extractor: FileParser) -> None:
     found = await extractor.parse_file(file_samples.EMAIL, upload(file_samples.EMAIL, "x.eml"))
     assert (found.type, found.title) == ("email", "Café meeting")
     assert "we meet at noon in the café" in found.text
-    assert [(one.speaker, one.said_on) for one in parse_utterances(found.text)] == [("Alice", date(2026, 1, 5))]
+    assert [(utterance.speaker, utterance.said_on) for utterance in parse_utterances(found.text)] == [
+        ("Alice", date(2026, 1, 5))
+    ]
 
 
 async def test_a_csv_becomes_a_table(extractor: FileParser) -> None:

@@ -58,7 +58,7 @@ def test_a_transcript_is_cut_between_turns(turns: list[tuple[str, int]]) -> None
     passages = [span.text for span in StructuredSplitter(800).split("\n".join(lines), "text")]
     assert "\n".join(passages) == "\n".join(lines)
     assert all(len(passage) <= TRANSCRIPT_CHUNK_CHARACTERS or "\n" not in passage for passage in passages)
-    assert all(len(one) + len(two) >= TRANSCRIPT_CHUNK_CHARACTERS for one, two in pairwise(passages))
+    assert all(len(left) + len(right) >= TRANSCRIPT_CHUNK_CHARACTERS for left, right in pairwise(passages))
 
 
 def test_a_turn_that_is_too_long_is_cut_like_prose() -> None:

@@ -54,8 +54,8 @@ class ProfileCacheHarness:
         )
 
     async def put_memories(self, rows: Mapping[str, MemoryRow | None]) -> None:
-        def change(one: str, _: object) -> list[MemoryRow]:
-            row = rows[one]
+        def change(key: str, _: object) -> list[MemoryRow]:
+            row = rows[key]
             return [] if row is None else [row]
 
         await self.memories.update(list(rows), change)

@@ -116,13 +116,15 @@ class StageHarness:
 
     async def apply_as_api(self, *records: Record[DocumentSubmitted]) -> None:
         """Do what the API does before the stage sees the records."""
-        for one in records:
+        for submitted in records:
 
-            def change(_: str, rows: list[DocumentRow], one: Record[DocumentSubmitted] = one) -> Sequence[DocumentRow]:
-                row = apply_submission(rows[0] if rows else None, one.event, one.offset)
+            def change(
+                _: str, rows: list[DocumentRow], submitted: Record[DocumentSubmitted] = submitted
+            ) -> Sequence[DocumentRow]:
+                row = apply_submission(rows[0] if rows else None, submitted.event, submitted.offset)
                 return [row] if row else []
 
-            await self.documents.update([one.event.document], change)
+            await self.documents.update([submitted.event.document], change)
 
     def row(self, id: str = "d") -> DocumentRow:  # noqa: A002 - the public id
         return self.documents.rows_by_key[document_key(INCARNATION, id)][0]
@@ -260,8 +262,8 @@ async def test_a_document_written_anew_does_not_inherit_the_deleted_text() -> No
     ]
     world = StageHarness()
     await world.apply_as_api(*history)
-    for one in history:
-        await world.handle_batch(one)
+    for submitted in history:
+        await world.handle_batch(submitted)
     assert world.row().text == "C"
     world = StageHarness()
     await world.handle_batch(*history)
@@ -352,10 +354,10 @@ def test_only_a_single_url_is_fetched() -> None:
 
 async def test_a_text_that_was_stored_but_not_published_is_published_again() -> None:
     world = StageHarness()
-    one = submission(0, text="Rain.")
-    await world.handle_batch(one)
+    record = submission(0, text="Rain.")
+    await world.handle_batch(record)
     world.publisher.topics.clear()
-    await world.handle_batch(one)
+    await world.handle_batch(record)
     assert world.published() == ["Rain."]
 
 
@@ -383,11 +385,11 @@ def to_submissions(choices: list[tuple[str, str]]) -> list[Record[DocumentSubmit
 
 
 def sequential_text(
-    state: tuple[str | None, frozenset[str]], one: Record[DocumentSubmitted]
+    state: tuple[str | None, frozenset[str]], record: Record[DocumentSubmitted]
 ) -> tuple[str | None, frozenset[str]]:
     """The rule, one submission after the other: the text and what was added to the document, seconds apart."""
     text, added = state
-    event = one.event
+    event = record.event
     if event.operation == "delete":
         return None, frozenset()
     if event.content is None:

@@ -48,7 +48,7 @@ async def running_deferred_extraction(world: MemoryHarness) -> AsyncIterator[Man
 
 
 def formed_texts(world: MemoryHarness) -> list[list[str]]:
-    return [[one.text for one in event.memories] for event in world.publisher.events(MEMORIES_FORMED)]
+    return [[item.text for item in event.memories] for event in world.publisher.events(MEMORIES_FORMED)]
 
 
 async def wait_for_count(world: MemoryHarness, count: int) -> None:
@@ -71,7 +71,7 @@ async def test_superrag_forms_nothing_and_clears_what_there_was() -> None:
     await world.write_and_extract("a", "I live in Berlin.")
     row = await world.write_document("a", "I live in Berlin.")
     other = await world.write_document("b", "I live in Rome.")
-    await world.form.handle([world.extracted_record(one, task_type="superrag") for one in (row, other)])
+    await world.form.handle([world.extracted_record(item, task_type="superrag") for item in (row, other)])
     assert formed_texts(world)[1:] == [[]]
 
 
@@ -81,7 +81,7 @@ async def test_a_text_that_was_replaced_or_deleted_meanwhile_is_skipped() -> Non
     gone = await world.write_document("b", "I live in Rome.")
     await world.write_document("a", "I live in Paris.")
     await world.delete_document("b")
-    await world.form.handle([world.extracted_record(one, dreaming="instant") for one in (old, gone)])
+    await world.form.handle([world.extracted_record(item, dreaming="instant") for item in (old, gone)])
     assert formed_texts(world) == []
 
 
@@ -137,7 +137,9 @@ async def test_facts_are_compared_before_they_have_reached_the_table() -> None:
     world = MemoryHarness()
     rows = [await world.write_document(name, f"I live in {town}.") for name, town in (("a", "Berlin"), ("b", "Rome"))]
     await asyncio.gather(*(world.extract(row) for row in rows))
-    targets = [[one.target for one in event.memories[0].relations] for event in world.publisher.events(MEMORIES_FORMED)]
+    targets = [
+        [item.target for item in event.memories[0].relations] for event in world.publisher.events(MEMORIES_FORMED)
+    ]
     assert targets == [[], [memory_id("alice#0", "User lives in Berlin")]]
 
 

@@ -157,7 +157,7 @@ async def test_documents_of_the_same_id_are_kept_apart_through_the_log() -> None
     await office.world.write_document("a", "theirs", incarnation="bob#0")
     await office.world.write_document("b", "other", incarnation="bob#0")
     before = [OrganizationChanged(updated_at=EPOCH)] * office.world.seq
-    office.world.publisher.topics[DOCUMENTS_SUBMITTED.name] = [("what the log held so far", one) for one in before]
+    office.world.publisher.topics[DOCUMENTS_SUBMITTED.name] = [("what the log held so far", item) for item in before]
     await office.request_operation("move", "bob", "bob#0", target="alice")
     ids = sorted(row.id for row in office.world.documents.rows)
     assert ids == ["a", "a~bob", "b"]
@@ -170,7 +170,7 @@ async def test_documents_of_the_same_id_are_kept_apart_through_the_log() -> None
 )
 def test_new_ids_are_unique_and_not_too_long(arriving: list[str], present: set[str]) -> None:
     names = conflict_free_ids(arriving, present, "old")
-    after = [names.get(one, one) for one in arriving]
+    after = [names.get(item, item) for item in arriving]
     assert names.keys() == set(arriving) & present
     assert len(set(after) | present) == len(after) + len(present)
-    assert all(len(one) <= MAX_DOCUMENT_ID_LENGTH for one in after)
+    assert all(len(item) <= MAX_DOCUMENT_ID_LENGTH for item in after)

@@ -261,12 +261,12 @@ def _version_chains(rows: list[MemoryRow]) -> list[list[MemoryRow]]:
     by_id = {row.id: row for row in rows}
     group = {row.id: {row.id} for row in rows}
     for row in rows:
-        for one in row.relations:
-            if one.target in by_id and group[one.target] is not group[row.id]:
-                group[row.id] |= group[one.target]
+        for item in row.relations:
+            if item.target in by_id and group[item.target] is not group[row.id]:
+                group[row.id] |= group[item.target]
                 for member in group[row.id]:
                     group[member] = group[row.id]
-    return [[by_id[one] for one in members] for members in {id(found): found for found in group.values()}.values()]
+    return [[by_id[item] for item in members] for members in {id(found): found for found in group.values()}.values()]
 
 
 @given(STEPS)
@@ -294,8 +294,8 @@ async def test_delivering_again_changes_nothing(steps: list[Step], begin: int) -
     await world.relate.handle(delivered[begin:])
     assert world.comparable_state() == before
     world.restart()
-    for one in delivered[begin:]:
-        await world.relate.handle([one])
+    for item in delivered[begin:]:
+        await world.relate.handle([item])
     assert world.comparable_state() == before
 
 
@@ -310,7 +310,7 @@ async def test_events_of_older_texts_may_be_left_out(steps: list[Step]) -> None:
         await other.write_document(name, f"I live in {town}.", date=date)
     await other.relate.handle(delivered)
     newest = {row.key: row.content_seq for row in world.documents.rows}
-    kept = {one.event.document for one in delivered if one.event.seq == newest[one.event.document]}
+    kept = {item.event.document for item in delivered if item.event.seq == newest[item.event.document]}
     assert kept == set(newest)
     assert {row.id: (row.text, row.is_latest, row.version) for row in other.memories.rows} == {
         row.id: (row.text, row.is_latest, row.version) for row in world.memories.rows

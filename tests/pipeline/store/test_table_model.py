@@ -418,6 +418,6 @@ async def test_memories_of_a_document_are_found_with_an_index_as_without(
             await store.memories.flush()
             for document_ in _SOURCES:
                 found = {row.text for row in await store.memories.find_by_documents([document_])}
-                assert found == {f"text {one}" for one, held in known.items() if document_ in held}
+                assert found == {f"text {text}" for text, held in known.items() if document_ in held}
             await store.memories.maintain()
         await store.close()

@@ -9,7 +9,7 @@ from pipeline.text.analyzer import detect_language, hash_terms, query_term_forms
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("running dogs", "RUN dog"),
         ("café", "cafe"),
@@ -19,8 +19,8 @@ from pipeline.text.analyzer import detect_language, hash_terms, query_term_forms
         ("snake_case", "snake case"),
     ],
 )
-def test_spellings_of_the_same_words_give_the_same_terms(one: str, other: str) -> None:
-    assert terms(one) == terms(other)
+def test_spellings_of_the_same_words_give_the_same_terms(first: str, second: str) -> None:
+    assert terms(first) == terms(second)
 
 
 def test_stopwords_say_nothing() -> None:
@@ -88,15 +88,15 @@ def test_a_language_is_told_by_its_stopwords_or_script(language: str, text: str)
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("Die Häuser sind bei den Gärten", "Das Haus ist bei dem Garten"),
         ("Las casas están en las montañas", "La casa está en la montaña"),
         ("Les maisons sont dans les jardins", "La maison est dans le jardin"),
     ],
 )
-def test_words_are_stemmed_by_the_language_of_their_text(one: str, other: str) -> None:
-    assert terms(one) == terms(other)
+def test_words_are_stemmed_by_the_language_of_their_text(first: str, second: str) -> None:
+    assert terms(first) == terms(second)
 
 
 def test_a_question_has_the_forms_that_its_words_take_in_other_languages() -> None:

@@ -34,8 +34,8 @@ def test_the_cut_of_a_threshold_has_that_similarity(scale: Calibration, threshol
 
 
 @given(SCALES, st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_similarity_grows_with_the_score_within_0_and_1(scale: Calibration, one: float, other: float) -> None:
-    low, high = sorted((one, other))
+def test_similarity_grows_with_the_score_within_0_and_1(scale: Calibration, left: float, right: float) -> None:
+    low, high = sorted((left, right))
     assert 0.0 <= scale.similarity(low) <= scale.similarity(high) <= 1.0
 
 

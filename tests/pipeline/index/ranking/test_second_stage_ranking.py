@@ -148,11 +148,11 @@ async def test_a_document_lifts_its_passages_less_where_several_things_are_asked
 ) -> None:
     await either.add_document("one", "Which pets?", "Ann talks of pets and pets.", "Pets again.", "We met at noon.")
     await either.add_document("two", "Ann has a dog.", "It rained the whole day.")
-    one, several = [
+    single, several = [
         {hit.id: hit.raw_score for hit in await either.hits(query, threshold=0.0)}["one-3"]
         for query in ("What pet does Ann have?", "What pets does Ann have?")
     ]
-    assert several < one
+    assert several < single
 
 
 async def test_a_question_about_a_day_finds_what_was_said_then(either: IndexHarness) -> None:

@@ -24,8 +24,8 @@ async def test_what_shares_the_rarest_words_comes_first_with_how_often_each_word
     assert words is not None
     near = words(hash_terms("Alice makes tea in her kettle"))
     assert near.memories[0].id == "kettle"
-    assert {one.id for one in near.memories} == {"kettle", *(f"tea{number}" for number in range(5))}
-    assert {one.document for one in near.memories} == {"d"}
+    assert {memory.id for memory in near.memories} == {"kettle", *(f"tea{number}" for number in range(5))}
+    assert {memory.document for memory in near.memories} == {"d"}
     assert (
         near.row_count,
         near.document_frequencies[term_hash("tea")],
@@ -43,7 +43,7 @@ async def test_what_is_forgotten_replaced_or_without_its_document_is_no_neighbou
     await either.add_memory("here", "Alice has a red kettle.", "d")
     await either.remove_document("gone")
     words = await either.cache.neighbor_search("alice")
-    assert words is None or [one.id for one in words(hash_terms("kettle")).memories] == ["here"]
+    assert words is None or [memory.id for memory in words(hash_terms("kettle")).memories] == ["here"]
 
 
 async def test_a_namespace_that_is_not_there_has_no_words(either: IndexHarness) -> None:

@@ -10,9 +10,9 @@ COMMON = CommonPart(MEAN, MEAN, np.array([[0.0, 0.0, 0.0, 1.0]], np.float32))
 
 
 def test_what_differs_only_in_language_is_alike() -> None:
-    one = MEAN + np.array([0.0, 0.0, 0.2, 0.3], np.float32)
-    other = MEAN + np.array([0.0, 0.0, 0.2, -0.3], np.float32)
-    assert COMMON.cosine(one, other) == pytest.approx(1.0, abs=1e-3)
+    first = MEAN + np.array([0.0, 0.0, 0.2, 0.3], np.float32)
+    second = MEAN + np.array([0.0, 0.0, 0.2, -0.3], np.float32)
+    assert COMMON.cosine(first, second) == pytest.approx(1.0, abs=1e-3)
 
 
 def test_the_direction_of_a_query_has_no_part_in_a_languages_direction() -> None:

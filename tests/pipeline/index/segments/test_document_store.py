@@ -60,7 +60,7 @@ def test_a_search_sees_every_document_while_they_are_packed(side: DocumentStore,
         side.apply({key: [_row(key)] for key in changed})
     assert len(shelf.seen) > 2
     for seen in [*shelf.seen, _documents_in(side)]:
-        assert [one.title for one in seen if one] == [f"of {key}" for key in "abcdef"[: len(seen)]]
+        assert [document.title for document in seen if document] == [f"of {key}" for key in "abcdef"[: len(seen)]]
 
 
 def test_a_full_disk_loses_no_document_and_is_tried_again(side: DocumentStore, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ def test_a_full_disk_loses_no_document_and_is_tried_again(side: DocumentStore, t
     with pytest.raises(OutageError, match="No space"):
         side.apply({key: [_row(key)] for key in "cde"})
     side._mmap_store = MmapStore(tmp_path)
-    assert [one.title for one in _documents_in(side) if one] == [f"of {key}" for key in "abcde"]
+    assert [document.title for document in _documents_in(side) if document] == [f"of {key}" for key in "abcde"]
     side.apply({"f": [_row("f")]})
-    assert [one.title for one in _documents_in(side) if one] == [f"of {key}" for key in "abcdef"]
+    assert [document.title for document in _documents_in(side) if document] == [f"of {key}" for key in "abcdef"]
     assert side._overrides == {}

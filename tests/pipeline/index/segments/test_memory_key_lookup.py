@@ -25,7 +25,7 @@ def _facts(rows: Collection[MemoryRow], keys: Sequence[str]) -> dict[str, FactRe
 
 
 async def _assert_matches_table(world: IndexHarness, *incarnations: str) -> None:
-    for keys in ([one] for one in EVERY):
+    for keys in ([key] for key in EVERY):
         held = await world.cache.find_by_keys(incarnations, keys)
         assert _facts(held, keys) == _facts(await world.store.memories.find_by_keys(incarnations, keys), keys)
         assert {row.id: row.incarnation for row in held}.keys() <= {"rome", "oslo", "acme", "cat"}

@@ -38,7 +38,7 @@ def test_many_terms_are_found_in_the_order_given_as_each_by_itself(rows: list[li
     postings = _invert(rows)
     found = [(term, here.tolist(), counts.tolist()) for term, here, counts in postings.find_all(terms)]
     each = [(term, *_find(postings, term)) for term in terms]
-    assert found == [one for one in each if one[1]]
+    assert found == [pair for pair in each if pair[1]]
 
 
 @given(st.lists(st.tuples(ROWS, st.randoms(use_true_random=False)), min_size=1, max_size=4))

@@ -70,7 +70,7 @@ def test_ambiguous_changes_update_nothing(old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "second"),
     [
         ("User is on vacation until 27 November 2026", "User is on vacation"),
         ("User works as a waiter in Split", "User works as a waiter"),
@@ -80,7 +80,7 @@ def test_ambiguous_changes_update_nothing(old: str, new: str) -> None:
         ("User is married to Kim", "User is married"),
     ],
 )
-def test_a_fact_with_more_detail_is_not_equivalent(one: str, other: str) -> None:
+def test_a_fact_with_more_detail_is_not_equivalent(first: str, second: str) -> None:
     assert not any(
-        is_equivalent(ours, theirs) for ours in extract_attributes(one) for theirs in extract_attributes(other)
+        is_equivalent(ours, theirs) for ours in extract_attributes(first) for theirs in extract_attributes(second)
     )
