@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
@@ -34,6 +35,7 @@ from pipeline.ports import (
 )
 from pipeline.runtime.local_locks import LocalLocks
 from pipeline.runtime.metrics import Metrics
+from pipeline.runtime.read_barrier import LOG_ANSWER_SECONDS
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.settings import Settings
 from pipeline.stage import Record
@@ -230,7 +232,7 @@ async def _follow_settings(bus: Bus, locks: Locks, stack: AsyncExitStack) -> tup
             catalog.apply(record.event)
 
     follower = await stack.enter_async_context(bus.follow(SETTINGS_CHANGED, handle))
-    changes = SettingsLock(locks, follower.catch_up)
+    changes = SettingsLock(locks, follower.catch_up, partial(follower.catch_up, LOG_ANSWER_SECONDS))
     await changes.catch_up()
     return catalog, changes
 

@@ -11,7 +11,7 @@ from pipeline.errors import FollowerClosedError, OutageError, RetryableError
 from pipeline.ports import Position
 from pipeline.projection import apply_submission
 from pipeline.rows import DocumentRow
-from pipeline.runtime.read_barrier import ReadBarrier
+from pipeline.runtime.read_barrier import LOG_ANSWER_SECONDS, ReadBarrier
 from pipeline.runtime.settings_lock import Coalescer
 from pipeline.stage import Record, Stage
 from pipeline.store import LoggedChange, SharedTable
@@ -22,7 +22,6 @@ APPLY_TIMEOUT_SECONDS = 5.0
 """Maximum wait for a published submission to be shown; it is acknowledged in any case."""
 HANDLED_TIMEOUT_SECONDS = 5.0
 """Maximum wait for the stage `extract` to handle a submission."""
-REFRESH_TIMEOUT_SECONDS = 3.0
 CLEANUP_INTERVAL_SECONDS = 1.0
 RETRY_SECONDS = 0.5
 SHOW_ERRORS = (RetryableError, OSError, RuntimeError, ValueError)
@@ -56,7 +55,7 @@ class SubmissionFollower:
         self._cleanup: asyncio.Task[None] | None = None
         self._exit_stack = AsyncExitStack()
         self._start_lock = asyncio.Lock()
-        self._barrier = ReadBarrier(Coalescer(self.catch_up), "Documents", timeout_seconds=REFRESH_TIMEOUT_SECONDS)
+        self._barrier = ReadBarrier(Coalescer(partial(self.catch_up, LOG_ANSWER_SECONDS)), "Documents")
 
     @property
     def writes_tables(self) -> bool:
@@ -74,14 +73,14 @@ class SubmissionFollower:
             if self._drop_handled is not None:
                 self._cleanup = asyncio.create_task(self._drop_periodically(self._drop_handled))
 
-    async def catch_up(self) -> None:
+    async def catch_up(self, answer_seconds: float | None = None) -> None:
         """Show every submission published before this call. OutageError if the log does not answer."""
         await self.start()
         assert self._follower is not None  # noqa: S101 - `start` sets it
-        await self._follower.catch_up()
+        await self._follower.catch_up(answer_seconds)
 
     async def refresh_if_available(self) -> None:
-        """Catch up before a read; while the log does not answer, keep what was shown so far."""
+        """Catch up before a read; while the log or the tables are away, keep what was shown so far. OutageError."""
         if not self.writes_tables:
             await self._barrier.refresh_if_available()
 
@@ -129,9 +128,11 @@ class SubmissionFollower:
                 await self._show(batch)
             except SHOW_ERRORS as error:
                 log.warning("Submissions could not be shown and will be retried: %r", error)
+                self._barrier.suspend()
                 await asyncio.sleep(RETRY_SECONDS)
             else:
-                return
+                break
+        self._barrier.resume()
 
     async def _drop_periodically(self, drop_handled: DropHandled) -> None:
         while True:

@@ -1,6 +1,6 @@
 """Ports: Protocols of what the core needs from outside; adapters implement them."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -79,7 +79,7 @@ class Submissions(Protocol):
         ...
 
     async def refresh_if_available(self) -> None:
-        """Catch up before a read; while the log does not answer, keep what was shown so far."""
+        """Catch up before a read; in an outage, keep what was shown so far. OutageError if it stays behind."""
         ...
 
     async def wait_until_shown(self, positions: Sequence[Position]) -> bool:
@@ -255,12 +255,18 @@ class EntityTable(Protocol[Row]):
     async def get(self, entity_keys: Collection[str]) -> dict[str, list[Row]]: ...
 
     async def update(
-        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+        self,
+        entity_keys: Collection[str],
+        change: Callable[[str, list[Row]], Sequence[Row] | None],
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> dict[str, list[Row]]:
         """Read-modify-write, atomic per group: `change` gets the rows and returns new ones (None: unchanged).
 
         `change` is pure, gets an empty list for a group that is not there, and may be called again.
         Returns the rows of each group afterwards. An empty sequence removes the group.
+
+        `prepare` is awaited when no other process can change the groups any more, before their `change`;
+        over a table of one process it must not suspend.
         """
         ...
 

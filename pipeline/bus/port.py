@@ -19,8 +19,11 @@ RecordHandler = Callable[[Sequence[Record[E]]], Awaitable[None]]
 class Follower(Protocol):
     """A topic that is being followed."""
 
-    async def catch_up(self) -> None:
-        """Wait until the callback has handled every record published before this call."""
+    async def catch_up(self, answer_seconds: float | None = None) -> None:
+        """Wait until the callback has handled every record published before this call.
+
+        OutageError if the log does not answer within these seconds (None: within its own limit).
+        """
         ...
 
     async def wait_for(self, next_offsets: Mapping[int, int]) -> None:

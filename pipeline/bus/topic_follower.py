@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pipeline.bus.port import RecordHandler
 from pipeline.bus.records import RawRecord, decode
-from pipeline.errors import FollowerClosedError
+from pipeline.errors import FollowerClosedError, OutageError
 from pipeline.stage import Record
 from schemas.base import Event
 from schemas.topics import Topic
@@ -52,12 +52,17 @@ class TopicFollower(Generic[E]):
         self._task = asyncio.create_task(self._run(), name=f"follow {topic.name}")
         self._task.add_done_callback(self._on_task_done)
 
-    async def catch_up(self) -> None:
+    async def catch_up(self, answer_seconds: float | None = None) -> None:
         """Wait until the handler has got every record published before this call.
 
-        Raises the error that ended the task, if one did.
+        OutageError if the log does not answer within these seconds; the error that ended the task, if one did.
         """
-        await self.wait_for(await self._feed.end_offsets())
+        try:
+            async with asyncio.timeout(answer_seconds):
+                ends = await self._feed.end_offsets()
+        except TimeoutError as error:
+            raise OutageError(f"The log does not say how far {self._topic.name} goes.") from error
+        await self.wait_for(ends)
 
     async def wait_for(self, next_offsets: Mapping[int, int]) -> None:
         """Wait until the handler has got every record before these offsets (by partition).

@@ -11,7 +11,6 @@ from pipeline.runtime.read_barrier import CatchUp, ReadBarrier
 
 AcquireSettingsLock = Callable[[], AbstractAsyncContextManager[None]]
 
-REFRESH_TIMEOUT_SECONDS = 0.25
 ACQUIRE_TIMEOUT_SECONDS = 20.0
 """Limit of the wait for the lock. Longer than the bus takes to report an outage."""
 _LOCK_NAME = "settings"
@@ -20,24 +19,23 @@ _LOCK_NAME = "settings"
 class SettingsLock:
     """Lock around changes of settings, and barrier for reads.
 
-    `catch_up` None: no other process writes to the log, so every change has been applied already.
+    `catch_up` None: no other process writes to the log, so every change has been applied already. `refresh`
+    does the same before reads, and may give up earlier.
     """
 
     def __init__(
         self,
         locks: Locks | None = None,
         catch_up: CatchUp | None = None,
+        refresh: CatchUp | None = None,
         *,
         timeout_seconds: float = ACQUIRE_TIMEOUT_SECONDS,
     ) -> None:
         self._locks = locks if locks is not None else LocalLocks()
         self._catch_up = None if catch_up is None else Coalescer(catch_up)
         self._timeout_seconds = timeout_seconds
-        self._barrier = (
-            None
-            if self._catch_up is None
-            else ReadBarrier(self._catch_up, "Settings", timeout_seconds=REFRESH_TIMEOUT_SECONDS)
-        )
+        refresh = refresh or catch_up
+        self._barrier = None if refresh is None else ReadBarrier(Coalescer(refresh), "Settings")
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
@@ -57,7 +55,7 @@ class SettingsLock:
             await self._catch_up()
 
     async def refresh_if_available(self) -> None:
-        """Catch up before a read; while the bus does not answer, keep the settings applied so far."""
+        """Catch up before a read; in an outage of the bus, keep the settings applied so far. OutageError."""
         if self._barrier is not None:
             await self._barrier.refresh_if_available()
 

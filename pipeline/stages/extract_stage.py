@@ -41,7 +41,7 @@ from pipeline.stages.submission_projection import (
     texts_to_publish,
     with_text,
 )
-from pipeline.tombstones import LocalTombstones, reapply_deletions
+from pipeline.tombstones import LocalTombstones
 from schemas.events import Content, DocumentExtracted, DocumentSubmitted, ImportedDocument
 from schemas.limits import MAX_TEXT_CHARS
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
@@ -143,15 +143,18 @@ class ExtractStage:
         project: Callable[[DocumentRow | None, SubmissionHistory], DocumentRow | None],
     ) -> dict[str, DocumentRow]:
         """Rows after these submissions, by key, without deleted documents."""
-        buried = await self.tombstones.latest_deletions(histories)
+        buried: dict[str, int] = {}
+
+        async def read_deletions() -> None:
+            # Read when nobody else can write the rows: a deletion that is not recorded by now comes after this.
+            buried.update(await self.tombstones.latest_deletions(histories))
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             before = rows[0] if rows else None
             after = project(before, [record for record in histories[key] if record.offset >= buried.get(key, -1)])
             return None if after == before else [after] if after is not None else []
 
-        rows = await self.documents.update(list(histories), change)
-        rows |= await reapply_deletions(self.documents, self.tombstones, histories, buried)
+        rows = await self.documents.update(list(histories), change, read_deletions)
         return {key: found[0] for key, found in rows.items() if found}
 
     async def on_dead_letter(self, record: Submission, reason: str) -> None:

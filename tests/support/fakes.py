@@ -1,6 +1,6 @@
 """Hand-written fakes of our own ports: real enough to trust, small enough to read."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -56,8 +56,13 @@ class FakeEntityTable(Generic[Row]):
         return {group: list(self.rows_by_key[group]) for group in entity_keys if group in self.rows_by_key}
 
     async def update(
-        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+        self,
+        entity_keys: Collection[str],
+        change: Callable[[str, list[Row]], Sequence[Row] | None],
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> dict[str, list[Row]]:
+        if prepare is not None:
+            await prepare()
         changed: dict[str, list[Row]] = {}
         for group in dict.fromkeys(entity_keys):
             after = change(group, list(self.rows_by_key.get(group, [])))

@@ -3,7 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from typing import Generic, TypeVar
@@ -55,7 +55,10 @@ class ShardedTable(ABC, Generic[Row]):
 
     @abstractmethod
     async def update(
-        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+        self,
+        entity_keys: Collection[str],
+        change: Callable[[str, list[Row]], Sequence[Row] | None],
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> dict[str, list[Row]]:
         """Read, modify and write as `ports.EntityTable.update`."""
 

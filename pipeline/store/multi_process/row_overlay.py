@@ -68,11 +68,12 @@ class RowOverlay(Generic[Row]):
         return len(self._entities)
 
     def append(self, changes: Mapping[str, Sequence[LoggedChange[Row]]]) -> dict[str, int]:
-        """Add changes; returns a mark of each key, for `set_stored`."""
+        """Add changes, but those that a failed attempt added; returns a mark of each key, for `set_stored`."""
         marks = {}
         for key, added in changes.items():
             entity = self._entities.setdefault(key, _Entity([]))
-            entity.changes.extend(added)
+            last = entity.changes[-1].offset if entity.changes else -1
+            entity.changes.extend(change for change in added if change.offset > last)
             marks[key] = entity.reads
         return marks
 

@@ -8,7 +8,7 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
@@ -22,6 +22,8 @@ from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 Row = TypeVar("Row")
 Row_contra = TypeVar("Row_contra", contravariant=True)
 RowChange = Callable[[str, list[Row]], Sequence[Row] | None]
+Preparation = Callable[[], Awaitable[None]]
+"""Awaited under the lock of a shard, before the changes of an update."""
 
 _RETRY_PAUSES = (0.05, 0.2, 1.0)
 _MIN_MERGE_FRAGMENTS = 16
@@ -64,6 +66,7 @@ class ChangeListener(Protocol[Row_contra]):
 class _UpdateRequest(Generic[Row]):
     entity_keys: Sequence[str]
     change: RowChange[Row]
+    prepare: Preparation | None
     done: asyncio.Future[dict[str, list[Row]]]
     after: dict[str, list[Row]] = field(default_factory=dict)
 
@@ -107,9 +110,11 @@ class ShardCommitter(Generic[Row]):
         self._order_lock = asyncio.Lock()
         """Orders commits and refreshes, so that listeners see changes in their order."""
 
-    async def update(self, entity_keys: Sequence[str], change: RowChange[Row]) -> dict[str, list[Row]]:
+    async def update(
+        self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None = None
+    ) -> dict[str, list[Row]]:
         """Read, modify and write keys of this shard; OutageError if it cannot be written."""
-        request = _UpdateRequest(entity_keys, change, asyncio.get_running_loop().create_future())
+        request = _UpdateRequest(entity_keys, change, prepare, asyncio.get_running_loop().create_future())
         self._queue.append(request)
         if self._commit_task is None or self._commit_task.done():
             self._commit_task = asyncio.create_task(self._commit_loop())
@@ -266,6 +271,8 @@ class ShardCommitter(Generic[Row]):
     async def _compute_changes(
         self, request: _UpdateRequest[Row], before: Mapping[str, Sequence[Row]]
     ) -> dict[str, Sequence[Row]]:
+        if request.prepare is not None:
+            await request.prepare()
         changed: dict[str, Sequence[Row]] = {}
         for key in request.entity_keys:
             old = before.get(key, ())

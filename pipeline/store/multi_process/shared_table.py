@@ -20,7 +20,7 @@ from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.multi_process.row_overlay import LoggedChange, RowOverlay, fold_changes
-from pipeline.store.multi_process.shard_committer import RowChange, ShardCommitter
+from pipeline.store.multi_process.shard_committer import Preparation, RowChange, ShardCommitter
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 
 Row = TypeVar("Row")
@@ -115,10 +115,13 @@ class SharedTable(ShardedTable[Row]):
         for key, incarnation in incarnations.items():
             self._cache_shard(key, self._shard_of(incarnation))
 
-    async def update(self, entity_keys: Collection[str], change: RowChange[Row]) -> dict[str, list[Row]]:
+    async def update(
+        self, entity_keys: Collection[str], change: RowChange[Row], prepare: Preparation | None = None
+    ) -> dict[str, list[Row]]:
         """Read, modify and write; durable and visible to every process on return.
 
-        `change` may be called more than once. OutageError if the table cannot be written.
+        `change` may be called more than once, and `prepare` for each shard. OutageError if the table cannot be
+        written.
         """
         ordered_keys = list(dict.fromkeys(entity_keys))
         shards = await self._locate_shards(ordered_keys, change)
@@ -126,7 +129,7 @@ class SharedTable(ShardedTable[Row]):
         for key, shard in shards.items():
             by_shard.setdefault(shard, []).append(key)
         done = await asyncio.gather(
-            *(self._committers[shard].update(members, change) for shard, members in by_shard.items())
+            *(self._committers[shard].update(members, change, prepare) for shard, members in by_shard.items())
         )
         after = {key: rows for part in done for key, rows in part.items()}
         return {key: after.get(key, []) for key in ordered_keys}

@@ -1,7 +1,7 @@
 """Table with a single writing process: LanceDB, a memtable on top, and one flusher per shard."""
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pipeline.store.lancedb.memtable import MemTable, PendingChange
@@ -45,13 +45,18 @@ class ExclusiveTable(ShardedTable[Row]):
         return {key: list(rows) for key, rows in (await self._read_latest(entity_keys)).items() if rows}
 
     async def update(
-        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+        self,
+        entity_keys: Collection[str],
+        change: Callable[[str, list[Row]], Sequence[Row] | None],
+        prepare: Callable[[], Awaitable[None]] | None = None,
     ) -> dict[str, list[Row]]:
         """Read, modify and write as `ports.EntityTable.update`; `change` runs with no await before the
         write.
         """
         before = await self._read_latest(entity_keys)
-        # No await from here on, so that exactly the rows that were read are replaced.
+        # Nothing suspends from here on, so that exactly the rows that were read are replaced.
+        if prepare is not None:
+            await prepare()
         changed: dict[str, tuple[Row, ...]] = {}
         for key, rows in before.items():
             after = change(key, list(rows))

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import reduce
 from hashlib import sha256
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given, settings
@@ -439,3 +439,22 @@ async def test_a_former_owner_of_the_partition_does_not_restore_a_deleted_docume
     await world.handle_batch(submission(0, text="One."), submission(1, "delete"))
     await world.handle_batch(submission(0, text="One."))
     assert not world.documents.rows_by_key.get(document_key(INCARNATION, "d"))
+
+
+async def test_what_a_former_owner_writes_while_its_document_is_deleted_is_never_shown() -> None:
+    world = StageHarness()
+    old, deletion = submission(0, text="One."), submission(1, "delete")
+    shown: list[str] = []
+    world.documents.subscribe(lambda changed: shown.extend(row.id for rows in changed.values() for row in rows))
+    update = world.documents.update
+
+    async def delete_first(*arguments: Any) -> dict[str, list[DocumentRow]]:
+        """Let the new owner delete the document before the update that the former one has decided on."""
+        world.documents.update = update  # type: ignore[method-assign]
+        await world.handle_batch(deletion)
+        return await update(*arguments)
+
+    world.documents.update = delete_first  # type: ignore[assignment,method-assign]
+    await world.handle_batch(old)
+    assert shown == []
+    assert not world.documents.rows

@@ -86,3 +86,12 @@ def test_what_the_owner_has_committed_is_no_longer_held() -> None:
     overlay.drop(overlay.keys_before({0: 2}))
     assert len(overlay) == 0
     assert overlay.snapshot() == {}
+
+
+def test_changes_that_come_again_after_a_failed_attempt_are_kept_once() -> None:
+    changes = logged(["add", "delete", "add"])
+    overlay: RowOverlay[DocumentRow] = RowOverlay(codec())
+    overlay.append({KEY: changes[:2]})
+    overlay.append({KEY: changes[:2]})
+    overlay.append({KEY: changes[1:]})
+    assert overlay.changes_of(KEY) == tuple(changes)

@@ -389,3 +389,19 @@ async def test_rows_without_a_listener_are_counted_and_not_read(
     await store_documents(other, document("b", "bob#0"), document("c", "alice#0"))
     await store.refresh()
     assert (list(heard), asked) == ([document("c", "alice#0").key], [["alice#0"]])
+
+
+async def test_nobody_else_changes_the_rows_between_the_preparation_of_an_update_and_its_write(tmp_path: Path) -> None:
+    store, other = await open_test_store(tmp_path, shared=True), await open_test_store(tmp_path, shared=True)
+    key = document(NAMES[0]).key
+    await store.documents.update([key], count_once_more)
+    begun: list[asyncio.Future[dict[str, list[DocumentRow]]]] = []
+
+    async def begin_elsewhere() -> None:
+        begun.append(asyncio.ensure_future(other.documents.update([key], count_once_more)))
+        seen = await other.documents.get([key])
+        assert seen[key][0].seq == 1
+
+    rows = await store.documents.update([key], count_once_more, begin_elsewhere)
+    assert rows[key][0].seq == 2
+    assert (await begun[0])[key][0].seq == 3
