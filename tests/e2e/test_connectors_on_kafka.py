@@ -4,17 +4,15 @@ import secrets
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
-import uvicorn
 from cryptography.fernet import Fernet
 
 from bench.http_request import request
 from bench.service_process import Server
+from tests.support.asgi_server import serve_app_in_thread
 from tests.support.kafka_deployment import SESSION_TIMEOUT_SECONDS
 from tests.support.polling import poll_until
 from tests.support.providers.granola_double import GranolaDouble
@@ -24,17 +22,6 @@ from tools.kafka_broker import DockerBroker, LocalBroker
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 NOTES = 35
 KEY = "grn_good"
-
-
-@contextmanager
-def _serve_double(double: GranolaDouble) -> Iterator[str]:
-    config = uvicorn.Config(double, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
-    server, listening = uvicorn.Server(config), config.bind_socket()
-    thread = Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
 
 
 class ConnectorDeployment:
@@ -79,7 +66,7 @@ def double() -> GranolaDouble:
 
 @pytest.fixture
 def parts(tmp_path: Path, kafka: LocalBroker | DockerBroker, double: GranolaDouble) -> Iterator[ConnectorDeployment]:
-    with _serve_double(double) as source:
+    with serve_app_in_thread(double) as source:
         parts = ConnectorDeployment(tmp_path, kafka.bootstrap, source)
         try:
             with ThreadPoolExecutor() as threads:

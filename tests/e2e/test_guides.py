@@ -6,13 +6,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
-import uvicorn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +18,7 @@ from bench.service_process import Server, unconfigured
 from pipeline.settings import Settings
 from tests.e2e.conftest import QUIET
 from tests.support import guide_blocks
+from tests.support.asgi_server import serve_app_in_thread
 from tests.support.providers.granola_double import GranolaDouble
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 
@@ -45,23 +44,12 @@ async def _empty_bucket(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-@contextmanager
-def _served(double: Any) -> Iterator[str]:
-    config = uvicorn.Config(double, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
-    server, listening = uvicorn.Server(config), config.bind_socket()
-    thread = Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    server.should_exit = True
-    thread.join()
-
-
 @pytest.fixture(scope="module")
 def providers() -> Iterator[Mapping[str, str]]:
     """Addresses of the providers that try a key as soon as they get one."""
     with ExitStack() as held:
         yield {
-            name: held.enter_context(_served(double))
+            name: held.enter_context(serve_app_in_thread(double))
             for name, double in {"granola": GranolaDouble(), "s3": _empty_bucket}.items()
         }
 

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from tests.support.asgi_server import serve_app
 from tests.support.providers.api_description import ApiDescription
 from tests.support.providers.provider_double import DoubleResponse, ProviderDouble, ReceivedRequest
 
@@ -92,14 +92,9 @@ def error_answer(status: int, message: str = "no", *, param: str | None = None, 
 @asynccontextmanager
 async def serve(double: ChatEndpointDouble) -> AsyncIterator[str]:
     """The endpoint's address, while it is served. Fails if a request or an answer was not as described."""
-    config = uvicorn.Config(double, host="127.0.0.1", port=0, log_level="warning", lifespan="off")
-    server = uvicorn.Server(config)
-    listening = config.bind_socket()
-    task = asyncio.create_task(server.serve(sockets=[listening]))
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    finally:
-        double.released.set()
-        server.should_exit = True
-        await task
+    async with serve_app(double) as url:
+        try:
+            yield f"{url}/v1"
+        finally:
+            double.released.set()
     double.assert_no_violations()

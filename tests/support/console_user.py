@@ -1,6 +1,5 @@
 """User of the console: a real service, a real Chromium, and the actions of a person."""
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -9,9 +8,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import uvicorn
-
 from bench.doubles.sample_source import SampleProvider, SampleSource
+from tests.support.asgi_server import serve_app
 from tests.support.chromium import Browser, StaleElementError, chromium
 from tests.support.connectors.connected_service import ConnectedService, run_connected_service
 from tests.support.service_world import ADMIN
@@ -204,21 +202,8 @@ async def console_session(folder: Path) -> AsyncIterator[ConsoleUser]:
     shelf = SampleSource()
     async with (
         run_connected_service(folder / "data", {"github": SampleProvider()}, shelf.transport()) as world,
-        _served(world) as url,
+        serve_app(world.app) as url,
         chromium(folder / "browser") as browser,
     ):
         await browser.set_viewport(*WIDE)
-        yield ConsoleUser(world, shelf, browser, url)
-
-
-@asynccontextmanager
-async def _served(world: ConnectedService) -> AsyncIterator[str]:
-    server = uvicorn.Server(uvicorn.Config(world.app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-        await asyncio.sleep(0.01)
-    try:
-        yield f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await serving
+        yield ConsoleUser(world, shelf, browser, url.replace("127.0.0.1", "localhost"))

@@ -22,7 +22,7 @@ from pipeline.bus.kafka.topic_reader import KafkaTopicFeed, read_partition
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Follower, RecordHandler
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode
-from pipeline.bus.stage_groups import apply_backlog, cancel_and_wait, reject_duplicate_groups
+from pipeline.bus.stage_consumers import apply_backlog, cancel_and_wait, reject_duplicate_groups
 from pipeline.bus.topic_follower import follow_topic
 from pipeline.errors import OutageError
 from pipeline.ports import Clock, Position

@@ -16,7 +16,7 @@ from pipeline.bus.kafka.cluster import KafkaOptions, milliseconds, start_client
 from pipeline.bus.kafka.faststream_subscriber import ConsumerRecords, open_subscriber
 from pipeline.bus.kafka.partition_worker import PartitionWorker
 from pipeline.bus.records import RawRecord
-from pipeline.bus.stage_groups import cancel_and_wait, consumer_failure
+from pipeline.bus.stage_consumers import cancel_and_wait, consumer_failure
 from pipeline.stage import Stage
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,7 @@ from pipeline.bus.sqlite.log_database import (
 )
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed
-from pipeline.bus.stage_groups import apply_backlog
+from pipeline.bus.stage_consumers import apply_backlog
 from pipeline.bus.topic_follower import follow_topic
 from pipeline.ports import Clock, Position
 from pipeline.stage import Stage

@@ -1,6 +1,5 @@
 """The picker: a link that opens it once, and in a real browser with a pointer, a keyboard and a full list."""
 
-import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -9,9 +8,9 @@ from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-import uvicorn
 
 from bench.doubles.sample_source import SampleProvider, SampleSource
+from tests.support.asgi_server import serve_app
 from tests.support.chromium import Browser, chromium, needs_chromium
 from tests.support.connectors.connected_service import ConnectedService, run_connected_service
 
@@ -125,21 +124,13 @@ async def test_what_the_provider_refuses_is_told(world: ConnectedService, shelf:
 @asynccontextmanager
 async def _at_the_page(world: ConnectedService, connector: str, folder: Path) -> AsyncIterator[Browser]:
     """A browser that has opened the link, on a real server."""
-    server = uvicorn.Server(uvicorn.Config(world.app, host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
-    serving = asyncio.create_task(server.serve())
-    while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
-        await asyncio.sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
     parts = urlsplit(await _link(world, connector))
-    try:
-        async with chromium(folder) as browser:
-            # As over plain HTTP on this machine, where browsers accept secure cookies.
-            await browser.open(f"http://localhost:{port}{parts.path}?{parts.query}")
-            await browser.wait_until("return document.querySelectorAll('#entries li').length")
-            yield browser
-    finally:
-        server.should_exit = True
-        await serving
+    async with serve_app(world.app) as url, chromium(folder) as browser:
+        # As over plain HTTP on this machine, where browsers accept secure cookies.
+        port = urlsplit(url).port
+        await browser.open(f"http://localhost:{port}{parts.path}?{parts.query}")
+        await browser.wait_until("return document.querySelectorAll('#entries li').length")
+        yield browser
 
 
 async def _rows(browser: Browser) -> list[str]:

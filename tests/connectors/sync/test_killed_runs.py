@@ -4,35 +4,16 @@ import asyncio
 import signal
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 from bench.doubles.sample_source import PAGE, SampleProvider, SampleSource
+from tests.support.asgi_server import serve_app
 from tests.support.connectors.connected_service import run_connected_service
-from tests.support.service_world import wait_until
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 
 TEXTS = 400
-
-
-@asynccontextmanager
-async def _served(shelf: SampleSource) -> AsyncIterator[str]:
-    server = uvicorn.Server(uvicorn.Config(shelf.app(), host="127.0.0.1", port=0, log_level="warning", lifespan="off"))
-    serving = asyncio.create_task(server.serve())
-
-    async def started() -> bool:
-        return server.started
-
-    await wait_until(started, "a server")
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        await serving
 
 
 async def _killed_after(shelf: SampleSource, folder: Path, at: str, reads: int, *, anew: bool) -> str:
@@ -58,7 +39,7 @@ async def test_a_killed_run_continues_where_it_was(tmp_path: Path) -> None:
     shelf = SampleSource()
     for number in range(TEXTS):
         shelf.put(f"k{number}", f"The kettle number {number} is blue.")
-    async with _served(shelf) as at:
+    async with serve_app(shelf.app()) as at:
         connector = await _killed_after(shelf, tmp_path, at, PAGE + 20, anew=True)
         await _killed_after(shelf, tmp_path, at, PAGE, anew=False)
         async with run_connected_service(tmp_path, {"github": SampleProvider(base_url=at)}) as world:
