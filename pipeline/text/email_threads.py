@@ -29,6 +29,11 @@ _WROTE = re.compile(
     rf"(?P<who>{_PERSON})(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a \u00e9crit|escribi\u00f3)) ?:[ \t]*$",
     re.MULTILINE,
 )
+_FORWARDED = re.compile(
+    r"^-{2,} ?(?:Forwarded message|Begin forwarded|Weitergeleitete Nachricht)[^\n]*$|^Begin forwarded message:",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""What follows was written to somebody else."""
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
@@ -65,7 +70,9 @@ def _parse_mails(text: str) -> Iterator[Utterance]:
     """Mails below each other, each with its header."""
     if _HEADER.match(text, _skip_whitespace(text, 0)) is None:
         return
-    for head, end in _with_ends(list(_HEADER.finditer(text)), text):
+    forwarded = _FORWARDED.search(text)
+    own = text if forwarded is None else text[: forwarded.start()]
+    for head, end in _with_ends(list(_HEADER.finditer(own)), own):
         fields = {match["name"]: match["value"].strip() for match in _NAMED.finditer(head[0])}
         on = _parse_mail_date(fields.get("Date") or fields.get("Sent") or "")
         yield from _mail_utterances(text, head.end(), end, _name(fields.get("From", "")), on)

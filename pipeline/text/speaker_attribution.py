@@ -20,6 +20,11 @@ _TURN = re.compile(
     rf"\uff1a[ \t]*)"
     r"(?P<said>\S.*)$"
 )
+_HEADED = re.compile(
+    rf"^(?P<name>{_NAME})(?: APP)?(?:[ \t]+(?:[\u2014-] )?)(?:(?:Today|Yesterday|Heute|Gestern|[\d/.]+) (?:at |um )?)?"
+    r"\[?\d{1,2}:\d{2}(?: ?[AaPp][Mm])?\]?[ \t]*$"
+)
+"""A name and a time above what is said, as Slack and Discord copy it."""
 _PERSONAL = re.compile(
     r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your|ich|mein\w{0,2}|wir|du|je|j['\u2019]\w+|mon|ma|mes|nous|"
     r"yo|mi|mis|soy|vivo|"
@@ -142,6 +147,8 @@ def _turns(text: str) -> list[_Turn]:
         if match and _is_speaker_name(match["name"]):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), position + len(line), on))
+        elif (head := _HEADED.match(line.rstrip("\r\n"))) and _is_speaker_name(head["name"]):
+            turns.append((head["name"], position + len(line), position + len(line), None))
         elif turns:
             name, start, _, on = turns[-1]
             turns[-1] = (name, start, position + len(line), on)

@@ -34,9 +34,20 @@ class Passage:
     is_speech: bool
 
 
+_MINUTES = re.compile(
+    r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol)\b|"
+    r"(?:[^\n]*\n){0,4}[*_# ]*(?:attendees|participants|present|in attendance)[*_]*:",
+    re.IGNORECASE,
+)
+TEAM = "The team"
+"""Who `we` is in minutes."""
+
+
 def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
     """Yield what a document says and who says it; nothing for boilerplate."""
     utterances = parse_utterances(text)
+    if _MINUTES.match(text) and len(utterances) == 1:
+        utterances = [replace(utterances[0], speaker=TEAM, is_chat=False)]
     is_attributed = len(utterances) > 1 or any(
         utterance.speaker is not None or utterance.is_chat for utterance in utterances
     )

@@ -73,8 +73,14 @@ def iter_facts(
     """
     passages = list(find_passages(text, document_type))
     names = frozenset(passage.utterance.speaker for passage in passages if passage.utterance.speaker is not None)
+    # With one person who speaks, to an assistant, `she` is who was spoken of in the turn before.
+    shared = Discourse() if not names else None
     sentences = chain.from_iterable(
-        _sentences(passage, _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed))
+        _sentences(
+            passage,
+            _speaker_context(passage, names, reference_date, is_date_assumed=is_date_assumed),
+            shared or Discourse(),
+        )
         for passage in passages
     )
     facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth)
@@ -119,8 +125,8 @@ class _Spoken:
     end: int | None
 
 
-def _sentences(passage: Passage, context: SpeakerContext) -> Iterator[_Spoken]:
-    offset, discourse = passage.utterance.start, Discourse()
+def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) -> Iterator[_Spoken]:
+    offset = passage.utterance.start
     for sentence in split_sentences(passage.utterance.text, split_on_newlines=passage.utterance.is_chat):
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
+FIRST = frozenset({"i", "we", "me", "us", "my", "our", "mine", "ours", "myself", "ourselves"})
+OTHERS = frozenset({"he", "she", "they", "him", "her", "them", "his", "their", "hers", "theirs"})
 SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "expl"})
 _ATTACHABLE = frozenset({"conj", "ccomp", "parataxis", "advcl", "dep"})
 _VERBS = frozenset({"VERB", "AUX"})
@@ -141,8 +143,9 @@ def _coordinated_head(token: "Token", heads: "dict[int, Token]") -> "Token | Non
 
 def _shares_subject(token: "Token", first: "Token") -> bool:
     """Return whether a coordinated verb has the subject of the first, and not only its auxiliary."""
-    if token.pos_ not in _VERBS and not any(
-        child.dep_ in ("prep", "dobj") and child.i > token.i for child in token.children
+    if token.pos_ not in _VERBS and (
+        any(child.dep_ in ("det", "poss", "nummod", "amod") for child in token.children)
+        or not any(child.dep_ in ("prep", "dobj") and child.i > token.i for child in token.children)
     ):
         return False
     own = auxiliaries(token)
@@ -183,11 +186,42 @@ def _until_break(tokens: "list[Token]", head: "Token") -> "list[Token]":
     return [token for token in tokens[begin:end] if token.i not in aside]
 
 
+def _without_tail(tokens: "list[Token]", head: "Token") -> "list[Token]":
+    """Drop what a comma adds without a verb of its own: `so no thai places`, `then back home`, `they're 4`."""
+    for at, token in enumerate(tokens[:-1]):
+        if token.i > head.i and token.text in (",", ";") and _is_tail(tokens[at + 1 :]):
+            return tokens[:at]
+    for at, token in enumerate(tokens):
+        if (
+            token.i > head.i
+            and token.lower_ == "so"
+            and token.dep_ in ("cc", "mark", "advmod")
+            and _is_tail(tokens[at:])
+        ):
+            return tokens[:at]
+    return tokens
+
+
+def _is_tail(tokens: "list[Token]") -> bool:
+    """Return whether words after a comma are a remark: a result, a comment or a run-on clause."""
+    first = tokens[0]
+    if first.lower_ in _REMARKS and not (first.lower_ == "so" and len(tokens) > 1 and tokens[1].lower_ == "that"):
+        return first.lower_ != "so" or first.dep_ != "advmod" or first.head.pos_ in ("VERB", "AUX")
+    if first.tag_ == "PRP" and first.dep_ in SUBJECTS and first.head.dep_ not in ("relcl", "advcl"):
+        return True
+    return first.tag_ in ("VBP", "VB") and not any(child.dep_ in SUBJECTS for child in first.children)
+
+
+_REMARKS = frozenset(
+    {"so", "then", "still", "lol", "whatever", "thankfully", "luckily", "sadly", "tho", "though", "only", "no"}
+)
+
+
 def _tokens(head: "Token", heads: "dict[int, Token]") -> "tuple[Token, ...]":
     others = {
         part.i for other in heads.values() if other is not head and head.is_ancestor(other) for part in other.subtree
     }
-    kept = _until_break([token for token in head.subtree if token.i not in others], head)
+    kept = _without_tail(_until_break([token for token in head.subtree if token.i not in others], head), head)
     while kept and (kept[0].is_punct or kept[0].is_space or kept[0].dep_ in ("intj", "cc") or kept[0].lower_ in _EDGE):
         kept.pop(0)
     while kept and (

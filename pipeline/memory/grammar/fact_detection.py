@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import Clause, find_clauses
+from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, find_clauses
 from pipeline.memory.grammar.english_parser import parsed
+from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.language_profiles import detect_language, is_permanent, states_personal_fact
 from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
@@ -14,31 +15,23 @@ from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
 from pipeline.memory.grammar.refusals import refusal
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.third_person import FIRST, OTHERS, Referents, render_clause
+from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, PETS, Worth, worth
 from pipeline.text.temporal_expressions import DateRange, resolve_dates
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-_TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
-_ANSWERING = (
-    r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
-    r"remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
-)
-_WANTED = re.compile(
-    r"^(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
-    rf"(?:(?P<address>(?:always |just |you can )*call me (?P<name>{_TITLE}[A-Z]\w+))|"
-    rf"(?P<order>(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*(?:{_ANSWERING})\b.*))$",
+_QUESTION_WORD = re.compile(
+    r"(?:what|which|where|how|why|who|when|can|could|would|should|do|does|did|is|are|will|any|have|has|am|was|were)\b",
     re.IGNORECASE,
 )
-_STANDING = re.compile(
-    r"\b(?:always|never|from now on|in (?:the )?future|going forward|don't|do not|stop|avoid|every|only|please)\b",
-    re.IGNORECASE,
+_QUESTION_AFTER = re.compile(
+    rf"(?<=\w)(?:,? (?:so|and|but)|,|\.\.+|;| -) (?={_QUESTION_WORD.pattern}[^,;]*\?$)", re.IGNORECASE
 )
+"""Begin of a question after a statement."""
 _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 """Fields of a form, of which several make no sentence."""
-_TASK = re.compile(r"\b(?:this|that|these|those|it|below|following|above|here)\b", re.IGNORECASE)
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
@@ -79,15 +72,28 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
     >>> [[fact.text for fact in facts] for facts in detect_facts([said])]
     [['User lives in Rome']]
     """
-    prepared = [_prepare(said) for said in sentences]
+    requested = [_requested(said, _prepare(said)) for said in sentences]
+    prepared = [text for text, _ in requested]
+    asked = [instruction for _, instruction in requested]
     english = [text if _is_parsable(text) else "" for text in prepared]
     if not any(english):
-        return [_unparsed_facts(said, text) for said, text in zip(sentences, prepared, strict=True)]
-    with parsed(english) as docs:
-        return [
-            _sentence_facts(said, text, doc, min_worth)
-            for said, text, doc in zip(sentences, prepared, docs, strict=True)
-        ]
+        found = [_unparsed_facts(said, text) for said, text in zip(sentences, prepared, strict=True)]
+    else:
+        with parsed(english) as docs:
+            found = [
+                _sentence_facts(said, text, doc, min_worth)
+                for said, text, doc in zip(sentences, prepared, docs, strict=True)
+            ]
+    return [facts if fact is None else [*facts, fact] for facts, fact in zip(found, asked, strict=True)]
+
+
+def _requested(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]:
+    """Return the sentence without what the user asks of every answer, and that."""
+    is_users = said.context.is_speech and said.context.speaker is None
+    if not is_users:
+        return text, None
+    rest, asked = split_instruction(text)
+    return rest, None if asked is None else DetectedFact(asked, is_static=True)
 
 
 def _unparsed_facts(said: SaidSentence, text: str) -> list[DetectedFact]:
@@ -101,17 +107,21 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
     if len(_FIELDS.findall(said.text)) > 1:
         said.discourse.person = None
         return []
-    is_users = said.context.is_speech and said.context.speaker is None
-    asked = _instruction(text) if is_users else None
-    if asked is not None:
-        return [asked]
-    is_question = said.text.rstrip().endswith("?")
+    is_question = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
     return _facts_of(doc, said.context, said.discourse, min_worth, is_question=is_question)
 
 
 def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
+    if said.context.is_speech and text.rstrip().endswith("?") and (match := _QUESTION_AFTER.search(text)) is not None:
+        text = text[: match.start()]
     return normalize_message(text, said.context, is_speech=said.context.is_speech)
+
+
+def _ends_before_question(said: str, text: str) -> bool:
+    """Return whether only what stands before the question was kept: `I'm coeliac so what can I bake?`."""
+    match = _QUESTION_AFTER.search(said)
+    return match is not None and not _QUESTION_AFTER.search(f"{text}?") and not _QUESTION_WORD.match(text)
 
 
 def _is_parsable(text: str) -> bool:
@@ -123,22 +133,6 @@ def _foreign_fact(text: str, context: SpeakerContext) -> list[DetectedFact]:
     if profile is None or not context.is_speech or not states_personal_fact(text, profile):
         return []
     return [DetectedFact(f"{context.speaker_name}: {text.rstrip(_END)}", is_permanent(text, profile))]
-
-
-def _instruction(text: str) -> DetectedFact | None:
-    """Return what the user wants of every answer: `Please always answer in bullet points`."""
-    match = _WANTED.match(text.strip(_END))
-    if match is None:
-        return None
-    if match["address"]:
-        return DetectedFact(f"User wants to be called {match['name']}", is_static=True)
-    if not _STANDING.search(text) or _TASK.search(text) or len(text.split()) < 3:
-        return None
-    order = match["order"]
-    lasting = re.search(
-        r"\b(?:always|never|from now on|don't|do not|stop|avoid|every|only|future)\b", text, re.IGNORECASE
-    )
-    return None if lasting is None else DetectedFact(f"User asks: {order[:1].lower()}{order[1:]}", is_static=True)
 
 
 def _facts_of(
@@ -183,6 +177,10 @@ def _needs_antecedent(clause: Clause) -> bool:
 def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discourse, *, is_resolved: bool) -> None:
     """Keep the only person that a clause names, if they are its subject; forget the earlier one if it names others."""
     subject = clause.subject
+    introduced = next((child for child in clause.head.children if child.dep_ == "attr" and _is_person(child)), None)
+    if subject.lower_ in ("it", "this", "that") and introduced is not None:
+        discourse.person = _phrase(introduced, context)
+        return
     own = {token.i for token in subject.subtree}
     others = [
         token

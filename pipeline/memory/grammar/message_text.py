@@ -11,7 +11,8 @@ _OPENING = re.compile(
     r"yes|yup|yay|no|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|"
     r"well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|"
     r"btw|by the "
-    r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|fyi|absolutely|definitely|exactly|totally|for sure|"
+    r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|"
+    r"absolutely|definitely|exactly|totally|for sure|"
     r"sounds good|congrats|congratulations|agreed|same here|me too|you know what|you know|i mean|guess what|wait|"
     r"in fact|of course|unfortunately|luckily|thankfully|fortunately|sadly|finally|good (?:morning|evening|question)|"
     r"no (?:worries|problem|way)|to be honest|long story short|fun fact|note that|please note that|remember that|"
@@ -35,6 +36,13 @@ _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe)(?=[ ,.!]|$)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
+
+
+_PREDICATE = (
+    r"(?:an?|the|in|on|at|not|now|just|also|back|still|gone|pregnant|(?!wedding|meeting|painting|building|evening|morning)"
+    r"\w{2,}ing (?:an?|the|my|our|to|in|for|on|up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
+)
+"""What follows `is` rather than an owner: `my sister's expecting a baby`."""
 
 
 def _weekday(match: re.Match[str]) -> str:
@@ -61,8 +69,11 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
         ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),
         ("hes", r"^(s?he)s\b", r"\1's"),
-        (" u ", r"\bu\b", "you"),
-        ("til", r"(?<=\s)(?:'?til|till)\b", "until"),
+        (" u", r"\bu\b", "you"),
+        ("ur", r"\bur\b", "your"),
+        ("pl", r"\bpl[sz]\b", "please"),
+        ("'s ", rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE})", " is "),
+        ("'s been ", r"(?<=[a-z])'s (?=been\b)", " has "),
     )
 )
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
@@ -93,6 +104,19 @@ _FINITE = re.compile(
 )
 
 
+_OCCASION = re.compile(
+    r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
+    r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)"
+    r"(?!.*\b(?:is|was|are|were|went)\b)"
+    r"(?=.*\b(?:\w+day|tomorrow|tonight|next|\d))",
+    re.IGNORECASE,
+)
+"""An appointment without a verb: `dinner with Marc on Saturday`."""
+_INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+)(?: here)?$")
+_WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
+_HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
+
+
 def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool) -> str:
     """Return a sentence without greetings and vocatives, in common spelling, its omitted subject restored.
 
@@ -114,6 +138,9 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
             break
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
+    text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
+    text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
+    text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
 
 
@@ -142,7 +169,7 @@ def restore_subject(text: str) -> str:
             if re.match(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b", lower)
             else text
         )
-    if re.match(r"(?:just )?turned \d", lower):
+    if re.match(r"(?:just )?turned \d|had (?:my|an?|our|the|\d+)\b", lower):
         return f"I {lower}"
     if verb in _MOODS or _STATE.match(lower):
         return f"I'm {lower}"

@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import Clause, auxiliaries
+from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, auxiliaries
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.third_person import FIRST, OTHERS
 from pipeline.memory.grammar.worth import HUMAN
 from pipeline.text.english_verbs import word_set
 
@@ -33,7 +32,7 @@ _OPINIONS = word_set(
 
 def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) -> str | None:
     """Return why a clause can be no memory; None if it can."""
-    words = {token.lower_ for token in clause.tokens}
+    words = {token.lower_ for token in clause.tokens if not (token.dep_ == "advmod" and token.head.like_num)}
     spoken = sum(token.is_alpha or token.like_num for token in clause.tokens)
     if not 1 <= spoken <= MAX_WORDS:
         return "length"

@@ -4,14 +4,13 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import SUBJECTS, Clause, auxiliaries
+from pipeline.memory.grammar.clauses import FIRST, OTHERS, SUBJECTS, Clause, auxiliaries
+from pipeline.memory.grammar.worth import PARENTS, is_own_kin
 from pipeline.text.english_verbs import third_person
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
 
-FIRST = frozenset({"i", "we", "me", "us", "my", "our", "mine", "ours", "myself", "ourselves"})
-OTHERS = frozenset({"he", "she", "they", "him", "her", "them", "his", "their", "hers", "theirs"})
 _NOMINATIVE = frozenset({"i", "we"})
 _POSSESSIVE = frozenset({"my", "our"})
 _AGREED = {
@@ -85,6 +84,8 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
     word = token.lower_
     if word in _FILLERS and token.dep_ == "advmod":
         return ""
+    if (own := _own_kin(token, referents)) is not None:
+        return own
     if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not token.head.ent_type_:
         return _article(word, token)
     if word in FIRST:
@@ -93,7 +94,30 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
         if word in ("his", "their") or (word == "her" and token.tag_ == "PRP$"):
             return f"{referents.other}'s"
         return referents.other
-    return None
+    return _proper(token)
+
+
+def _own_kin(token: "Token", referents: Referents) -> str | None:
+    """Return `Ann's mum` for `mum`, and `Ann's` for the article of `the kids`; parents do not speak of their own so."""
+    if referents.speaker.lower() in PARENTS:
+        return None
+    if token.lower_ in PARENTS and is_own_kin(token) and token.dep_ in (*SUBJECTS, "poss"):
+        return f"{referents.speaker}'s {token.lower_}"
+    return (
+        f"{referents.speaker}'s"
+        if token.lower_ == "the" and token.head.dep_ in SUBJECTS and is_own_kin(token.head)
+        else None
+    )
+
+
+def _proper(token: "Token") -> str | None:
+    """Return a name that was written small with its capital: `riga`."""
+    is_name = token.ent_type_ in _NAMED or (token.tag_ == "NNP" and token.dep_ in ("pobj", "nsubj", "appos"))
+    return token.text[:1].upper() + token.text[1:] if is_name and token.is_lower and token.tag_ in _NOUNS else None
+
+
+_NAMED = frozenset({"GPE", "PERSON", "NORP", "LANGUAGE", "LOC"})
+_NOUNS = frozenset({"NNP", "NNPS", "JJ", "NN"})
 
 
 def _article(word: str, token: "Token") -> str:

@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import Clause, auxiliaries
+from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, auxiliaries
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.memory.grammar.third_person import FIRST, OTHERS
 from pipeline.text.english_verbs import is_gerund, word_set
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ KIN = PETS | word_set(
     "neighbor neighbour roommate flatmate teacher coach tutor doctor dentist therapist landlord "
     "team company stepson stepdaughter ex folks"
 )
+PARENTS = word_set("mum mom dad mother father grandma grandpa granny nan nana papa mama")
+_HOUSEHOLD = word_set("kid kids children twins baby dog cat dogs cats puppy kitten wife husband")
 HUMAN = (KIN - PETS) | word_set("man woman boy girl guy lady person student nurse lawyer")
 _STRONG = word_set(
     "live reside move relocate settle work study teach graduate marry divorce separate bear adopt retire quit "
@@ -120,6 +121,20 @@ class Worth:
         return f"{self.score:.1f}: {', '.join(self.reasons)}"
 
 
+def is_own_kin(token: "Token") -> bool:
+    """Return whether `mum` or `the kids` means the speaker's own."""
+    determiners = [
+        child.lower_ for child in token.children if child.dep_ in ("det", "poss", "nummod", "amod", "compound")
+    ]
+    if token.lower_ in PARENTS:
+        return not determiners
+    return (
+        token.lower_ in _HOUSEHOLD
+        and determiners == ["the"]
+        and not any(child.dep_ in ("prep", "relcl") for child in token.children)
+    )
+
+
 def worth(clause: Clause, context: SpeakerContext) -> Worth:
     """Score a clause; a note to the service itself is meant to be kept rather than a remark among people."""
     found: list[tuple[float, str]] = [_predicate_score(clause), _subject_score(clause, context)]
@@ -136,9 +151,9 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     objects = [child for child in head.children if child.dep_ == "dobj"]
     if f"{lemma} {particle}" in _PHRASES:
         return 2.0, f"{lemma} {particle}"
-    if lemma in _WITH_OBJECT and objects:
+    if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return 1.0, lemma
-    if _is_bare(clause):
+    if _is_bare(clause) and not (lemma in _STRONG and any(child.dep_ == "neg" for child in head.children)):
         return -1.0, f"{lemma} alone"
     if lemma == "be":
         return _copula_score(clause)
@@ -198,7 +213,7 @@ def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]
     subject = clause.subject
     if subject.lower_ in FIRST or any(child.dep_ == "conj" and child.lower_ in FIRST for child in subject.children):
         return 1.0, "about the speaker"
-    owned = [part for part in subject.subtree if part.lower_ in FIRST or part.dep_ == "poss"]
+    owned = is_own_kin(subject) or [part for part in subject.subtree if part.lower_ in FIRST or part.dep_ == "poss"]
     if owned:
         return (1.0 if subject.lemma_.lower() in KIN else 0.5), "about somebody's own"
     if subject.dep_ == "csubj" or (subject.i == 0 and is_gerund(subject.lower_)) or subject.tag_ == "VBG":

@@ -24,7 +24,7 @@ def stated(sentence: str, context: SpeakerContext = ANN, min_worth: float = DEFA
         ("Been working on a song.", "Ann has been working on a song"),
         ("Just got back from a road trip to Texas!", "Ann just got back from a road trip to Texas"),
         ("Gonna open a studio in June.", "Ann is going to open a studio in June"),
-        ("i wanna learn spanish", "Ann wants to learn spanish"),
+        ("i wanna learn spanish", "Ann wants to learn Spanish"),
         ("Thanks, Rob! I live in Rome, Rob.", "Ann lives in Rome"),
         ("Hey Robert, I live in Rome \U0001f600", "Ann lives in Rome"),
         ("Yesterday I took the kids to the museum.", "Ann took the kids to the museum on 7 May 2023"),

@@ -1,0 +1,72 @@
+"""Instructions of the user for every answer: `Please always answer in bullet points`. Pure."""
+
+import re
+
+_END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
+_TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
+_ANSWERING = (
+    r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
+    r"remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
+)
+_BEGIN = r"^(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
+_NAMED = re.compile(
+    rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
+    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}[A-Z]\w+)$",
+    re.IGNORECASE,
+)
+_WANTED = re.compile(
+    rf"{_BEGIN}(?P<order>avoid .*|(?:(?:always|never|only|just|don't|do not|stop|avoid|no need to) )*"
+    rf"(?:{_ANSWERING})\b.*)$",
+    re.IGNORECASE,
+)
+_LASTING = re.compile(
+    r"\b(?:always|never|from now on|in (?:the )?future|going forward|don't|do not|stop|avoid|every|only)\b",
+    re.IGNORECASE,
+)
+_MANNER = re.compile(
+    r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|formatting|sources|links|units|metric|grams|emojis?|"
+    r"bullet points|step by step|in (?:simple|plain|british|american|[A-Z][a-z]+(?:ish|an|ch|ese|ic)))\b"
+)
+"""What concerns every answer: its form, its language."""
+_ASKING = re.compile(
+    r"(?:^|[,;:.!\u2013\u2014-] ?|\b(?:but|and|so) )"
+    r"(?=(?:please|from now on|always|never|don't|do not|avoid|in (?:the )?future)\b)",
+    re.IGNORECASE,
+)
+"""Begin of an instruction within a sentence."""
+_REASON = re.compile(r",? (?:because\b|since\b|as I\b)?[^,]*\b(?:I|I'm|it's|that's)\b.*$")
+_POLITE = re.compile(r",? please$", re.IGNORECASE)
+_TASK = re.compile(r"\b(?:this|that|these|those|it|below|following|above|here)\b", re.IGNORECASE)
+
+
+def find_instruction(text: str) -> str | None:
+    """Return what the user wants of every answer, as a statement; None for a task of the moment.
+
+    >>> find_instruction("Please always answer in bullet points")
+    'User asks: always answer in bullet points'
+    """
+    text = text.strip(_END)
+    if (named := _NAMED.match(text)) is not None:
+        return f"User wants to be called {named['name']}"
+    match = _WANTED.match(text)
+    if match is None or _TASK.search(text) or len(text.split()) < 3:
+        return None
+    if not (_LASTING.search(text) or _MANNER.search(text)):
+        return None
+    order = _POLITE.sub("", _REASON.sub("", match["order"]))
+    return f"User asks: {order[:1].lower()}{order[1:]}"
+
+
+def split_instruction(text: str) -> tuple[str, str | None]:
+    """Split an instruction off a sentence.
+
+    >>> split_instruction("I write in Dutch but please answer in English")
+    ('I write in Dutch', 'User asks: answer in English')
+    """
+    if (whole := find_instruction(text)) is not None:
+        return "", whole
+    for match in _ASKING.finditer(text):
+        asked = find_instruction(text[match.end() :])
+        if asked is not None:
+            return text[: match.start()].rstrip(" ,;:"), asked
+    return text, None

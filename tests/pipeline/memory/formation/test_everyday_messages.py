@@ -1,0 +1,72 @@
+"""What people write every day: small letters, tails after a comma, instructions, appointments, kin, copied chats."""
+
+from datetime import date
+
+import pytest
+
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+
+MONDAY = date(2026, 11, 23)
+
+
+@pytest.mark.parametrize(
+    ("message", "facts"),
+    [
+        ("rasmus and i broke up \U0001f622", ["Rasmus and User broke up"]),
+        ("i relocated to Riga for work, still unpacking lol", ["User relocated to Riga for work"]),
+        ("I'm allergic to peanuts and shellfish, so no thai places", ["User is allergic to peanuts and shellfish"]),
+        ("we have twins, Ida and Noel, they're 4", ["User has twins, Ida and Noel"]),
+        ("gave up coffee last week, only drink rooibos now", ["User gave up coffee in the week of 16 November 2026"]),
+        ("no i don't smoke, quit in 2020", ["User doesn't smoke"]),
+        ("my sister's expecting a baby in February", ["User's sister is expecting a baby in February"]),
+        ("mum's birthday is on 3 March", ["User's mum's birthday is on 3 March"]),
+        ("The kids love their aquarium", ["User's kids love their aquarium"]),
+        ("dinner with Marc on Saturday", ["User has dinner with Marc on Saturday"]),
+        ("I'd say my favourite author is Ali Smith", ["User's favourite author is Ali Smith"]),
+        ("I drink maybe two beers a week", ["User drinks maybe two beers a week"]),
+        ("I'm coeliac, so what can I bake?", ["User is coeliac"]),
+        ("I live in Rome, can you convert that?", ["User lives in Rome"]),
+        ("pls keep ur answers short, i read on my phone", ["User asks: keep your answers short"]),
+        (
+            "I write my notes in Dutch but please answer in English",
+            ["User writes their notes in Dutch", "User asks: answer in English"],
+        ),
+        ("I'm colour-blind so avoid red charts please", ["User is colour-blind", "User asks: avoid red charts"]),
+        ("don't call me Robert, it's Bob", ["User wants to be called Bob"]),
+        ("it's Tomasz here", ["User is Tomasz"]),
+    ],
+)
+def test_a_message_gives_what_it_says_of_its_writer(message: str, facts: list[str]) -> None:
+    assert [fact.text for fact in extract_facts(message, MONDAY)] == facts
+
+
+def test_she_is_the_person_spoken_of_to_an_assistant_before() -> None:
+    chat = (
+        "User: A gift idea? It's my mom, she loves gardening.\nAssistant: A raised bed?\n"
+        "User: She lives in a flat in Leeds."
+    )
+    assert [fact.text for fact in extract_facts(chat)] == [
+        "User's mom loves gardening",
+        "User's mom lives in a flat in Leeds",
+    ]
+
+
+def test_names_above_copied_messages_are_their_speakers() -> None:
+    copied = "Mara  9:02 AM\nI moved to Lisbon\nDeepak  9:05 AM\nnp. I switched the build to Bun\n"
+    assert [fact.text for fact in extract_facts(copied)] == [
+        "Mara moved to Lisbon",
+        "Deepak switched the build to Bun",
+    ]
+
+
+def test_minutes_say_we_of_the_team() -> None:
+    minutes = "# Minutes, 2026-11-16\n\nAttendees: Ines, Omar\n\n- We decided to keep Kafka.\n- Omar leaves in May.\n"
+    assert [fact.text for fact in extract_facts(minutes)] == ["The team decided to keep Kafka", "Omar leaves in May"]
+
+
+def test_a_forwarded_mail_says_nothing_of_its_sender() -> None:
+    mail = (
+        "From: Ann <a@x.example>\nTo: Bob <b@x.example>\n\nI adopted a cat.\n\n---------- Forwarded message ---------\n"
+        "From: Insurance <i@x.example>\nSubject: Card\n\nI am Mr Schulz and I live in Ulm.\n"
+    )
+    assert [fact.text for fact in extract_facts(mail)] == ["Ann adopted a cat"]
