@@ -131,6 +131,8 @@ class Settings(BaseSettings):
     microsoft_tenant: str = "common"
     microsoft_login_url: str = "https://login.microsoftonline.com"
     microsoft_graph_url: str = "https://graph.microsoft.com"
+    crawler_browser: str | None = None
+    """Command of a headless Chromium for pages that need JavaScript."""
     granola_url: str = "https://public-api.granola.ai"
     s3_sns_topics: str | None = None
     """ARNs of SNS topics, separated by commas, whose bucket notifications start a sync run."""

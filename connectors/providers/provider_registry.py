@@ -1,5 +1,6 @@
 """Providers of this deployment: those without an app of the operator, and those configured with one."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -18,9 +19,11 @@ from connectors.providers.onedrive.client import MicrosoftOAuthClient
 from connectors.providers.onedrive.provider import OneDrive
 from connectors.providers.s3.provider import S3
 from connectors.providers.s3.sns import SnsTopics
+from connectors.providers.web_crawler.browser_rendering import ChromiumRenderer, PageRenderer
 from connectors.providers.web_crawler.provider import WebCrawler
 from pipeline.ports import Clock
 from pipeline.settings import Settings
+from schemas.public_addresses import is_public
 
 
 def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
@@ -32,9 +35,16 @@ def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
         S3(_sns_topics(settings)),
         *_google(settings, clock),
         *_microsoft(settings, clock),
-        WebCrawler(clock=clock),
+        WebCrawler(clock=clock, renderer=_page_renderer(settings)),
     ]
     return {provider.name: provider for provider in made}
+
+
+def _page_renderer(settings: Settings) -> PageRenderer | None:
+    if not settings.crawler_browser:
+        return None
+    allow_private = settings.fetch_private_addresses
+    return ChromiumRenderer(shlex.split(settings.crawler_browser), (lambda _: True) if allow_private else is_public)
 
 
 def _notion(settings: Settings) -> Iterator[Provider]:

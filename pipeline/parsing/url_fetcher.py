@@ -116,7 +116,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request to an allowed address of its host."""
         host = request.url.host
-        address = await self._resolve_allowed(host, request.url.port or (443 if request.url.scheme == "https" else 80))
+        port = request.url.port or (443 if request.url.scheme == "https" else 80)
+        address = await resolve_allowed(host, port, self._resolver, self._is_allowed)
         pinned = httpx2.Request(
             request.method,
             request.url.copy_with(host=str(address)),
@@ -130,17 +131,19 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         """Close the inner transport."""
         await self._inner.aclose()
 
-    async def _resolve_allowed(self, host: str, port: int) -> Address:
-        addresses = await self._resolver(host, port)
-        # A host with even one private address is suspicious: refuse it.
-        if not all(self._is_allowed(address) for address in addresses):
-            raise ParsingError(
-                f"{host} leads to a private or reserved address, which this service does not fetch. "
-                "Send the content itself."
-            )
-        if not addresses:
-            raise ParsingError(f"{host} has no address. Check the URL.")
-        return addresses[0]
+
+async def resolve_allowed(host: str, port: int, resolver: Resolver, is_allowed: Callable[[Address], bool]) -> Address:
+    """Resolve a host to an allowed address; ParsingError if it has none, or any other."""
+    addresses = await resolver(host, port)
+    # A host with even one private address is suspicious: refuse it.
+    if not all(is_allowed(address) for address in addresses):
+        raise ParsingError(
+            f"{host} leads to a private or reserved address, which this service does not fetch. "
+            "Send the content itself."
+        )
+    if not addresses:
+        raise ParsingError(f"{host} has no address. Check the URL.")
+    return addresses[0]
 
 
 def _allow_any(_: Address) -> bool:

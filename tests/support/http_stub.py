@@ -24,6 +24,7 @@ class StubServer:
     url: str
     responses: dict[str, StubResponse]
     requests: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+    host: str = "127.0.0.1"
 
 
 def gzip_bomb(size: int) -> StubResponse:
@@ -32,11 +33,11 @@ def gzip_bomb(size: int) -> StubResponse:
 
 
 @asynccontextmanager
-async def stub_server(responses: dict[str, StubResponse]) -> AsyncIterator[StubServer]:
-    """Serve on a free port of 127.0.0.1."""
-    state = StubServer("", responses)
-    listener = await asyncio.start_server(_handler(state), "127.0.0.1", 0)
-    state.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+async def stub_server(responses: dict[str, StubResponse], *, host: str = "127.0.0.1") -> AsyncIterator[StubServer]:
+    """Serve on a free port of loopback."""
+    state = StubServer("", responses, host=host)
+    listener = await asyncio.start_server(_handler(state), host, 0)
+    state.url = f"http://{host}:{listener.sockets[0].getsockname()[1]}"
     try:
         yield state
     finally:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from connectors.client.request_throttle import RateLimit, SleepFunction
 from connectors.provider_interface import Connection, Provider
+from connectors.providers.web_crawler.browser_rendering import PageRenderer
 from connectors.providers.web_crawler.sync import CrawlSync, start_url_of
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
@@ -27,8 +28,16 @@ class WebCrawler(Provider):
     full_sync_interval = timedelta(days=28)
     listing_order = "the start page and the sitemap first, then link by link"
 
-    def __init__(self, *, max_pages: int = MAX_PAGES, sleep: SleepFunction = asyncio.sleep, clock: Clock) -> None:
-        """Limit the number of pages that one crawl requests to `max_pages`."""
+    def __init__(
+        self,
+        *,
+        max_pages: int = MAX_PAGES,
+        sleep: SleepFunction = asyncio.sleep,
+        clock: Clock,
+        renderer: PageRenderer | None = None,
+    ) -> None:
+        """Limit the number of pages that one crawl requests to `max_pages`; `renderer` runs scripts of pages."""
+        self._renderer = renderer
         self._clock = clock
         self._max_pages = max_pages
         self._sleep = sleep
@@ -45,6 +54,7 @@ class WebCrawler(Provider):
             max_pages=self._max_pages,
             sleep=self._sleep,
             now=self._clock.now(),
+            renderer=self._renderer,
             options=parse_crawl_options(str(config.get("startUrl", ""))),
         )
         return run.run(cursor)

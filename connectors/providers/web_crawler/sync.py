@@ -16,9 +16,10 @@ from lxml import etree
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import HttpClient, origin
 from connectors.client.request_throttle import SleepFunction
-from connectors.errors import ConnectorError, ResourceFetchError
+from connectors.errors import ConnectorError, ItemError, ResourceFetchError
 from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher
+from connectors.providers.web_crawler.browser_rendering import PageRenderer
 from connectors.providers.web_crawler.content import PageContent, parse_page
 from connectors.providers.web_crawler.robots_and_sitemaps import (
     RobotsRules,
@@ -89,6 +90,7 @@ class CrawlSync:
     sleep: SleepFunction
     now: datetime
     options: CrawlOptions = field(default_factory=CrawlOptions)
+    renderer: PageRenderer | None = None
     crawl_number: int = 0
     rules: RobotsRules = field(init=False)
     fetcher: ItemFetcher = field(init=False)
@@ -278,6 +280,12 @@ class CrawlSync:
         except ParsingError as error:
             for step in self._record_failure(outcome, FailedItem(self._item_id(outcome.final_url), str(error))):
                 yield step
+        except ItemError as error:
+            failure = FailedItem(
+                self._item_id(outcome.final_url), str(error), code=error.code, retryable=error.retryable
+            )
+            for step in self._record_failure(outcome, failure):
+                yield step
         except _MARKUP_ERRORS:
             message = "The page's markup can't be read. Report its address."
             failure = FailedItem(self._item_id(outcome.final_url), message, code="malformed")
@@ -304,8 +312,7 @@ class CrawlSync:
             async for step in self._handle_file(outcome, response, media):
                 yield step
             return
-        source = await asyncio.to_thread(decode, response.content, response.headers.get("content-type"))
-        page = await asyncio.to_thread(parse_page, source, outcome.final_url)
+        page, validators = await self._read_page(outcome.final_url, response)
         for note in [note for link in page.links for note in self._enqueue(link, outcome.depth + 1)]:
             yield note
         id_ = self._canonical_url(page, outcome.final_url)
@@ -327,8 +334,16 @@ class CrawlSync:
             yield RemovedItem(outcome.final_url)
         ours = [self._with_canonical_origin(link) for link in page.links if site_of(link) == site_of(self.start_url)]
         links = " ".join(dict.fromkeys(map(url_hash, ours)))
-        kept = PageState(self.crawl_number, id_ if indexed else "", mark, *cache_validators(response), links)
+        kept = PageState(self.crawl_number, id_ if indexed else "", mark, *validators, links)
         yield self._save_page_state(outcome.final_url, kept)
+
+    async def _read_page(self, url: str, response: httpx2.Response) -> tuple[PageContent, tuple[str, str]]:
+        """Parse a page, rendered if it needs that, with its validators; those of a rendered page say nothing."""
+        source = await asyncio.to_thread(decode, response.content, response.headers.get("content-type"))
+        page = await asyncio.to_thread(parse_page, source, url)
+        if not page.needs_javascript or self.renderer is None:
+            return page, cache_validators(response)
+        return await asyncio.to_thread(parse_page, await self.renderer.render(url), url), ("", "")
 
     async def _handle_file(
         self, outcome: FetchOutcome, response: httpx2.Response, media: str
@@ -447,7 +462,10 @@ def _page_item(id_: str, version: str, page: PageContent, url: str, response: ht
 
 def _textless_failure(id_: str, page: PageContent) -> FailedItem:
     if page.needs_javascript:
-        message = "The page has no text without JavaScript, which the crawler does not run."
+        message = (
+            "The page has no text without JavaScript. Ask the operator to set RECOLLECT_CRAWLER_BROWSER; if it is set,"
+            " the page builds its text only after a login or a click."
+        )
         return FailedItem(id_, message, page.title, "needs_javascript")
     return FailedItem(id_, "No text was found in the page.", page.title, "empty")
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from connectors.provider_interface import Connection
+from connectors.providers.web_crawler.browser_rendering import PageRenderer
 from connectors.providers.web_crawler.provider import WebCrawler
 from tests.support.connectors.in_memory_sync import InMemorySync, VirtualSleep, connect, http_clients
 from tests.support.fakes import FixedClock
@@ -20,6 +21,7 @@ class WebCrawlerHarness:
     site: WebSiteDouble
     depth: int = 3
     pages: int = 1000
+    renderer: PageRenderer | None = None
     in_memory_sync: InMemorySync = field(default_factory=InMemorySync)
     virtual_sleep: VirtualSleep = field(default_factory=VirtualSleep)
     clock: FixedClock = field(default_factory=lambda: FixedClock(datetime(2026, 3, 10, 12, tzinfo=UTC)))
@@ -29,7 +31,9 @@ class WebCrawlerHarness:
         self.start = f"{self.site.address}/"
 
     def connect(self) -> Connection:
-        self.provider = WebCrawler(max_pages=self.pages, sleep=self.virtual_sleep.sleep, clock=self.clock)
+        self.provider = WebCrawler(
+            max_pages=self.pages, sleep=self.virtual_sleep.sleep, clock=self.clock, renderer=self.renderer
+        )
         config: dict[str, str | float | bool] = {"startUrl": self.start, "crawlDepth": self.depth}
         return connect(self.provider, self.clients, config=config, virtual_sleep=self.virtual_sleep)
 
