@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ import typer
 from api.mcp.service_client import JsonObject, error_message
 from app.cli.cli_settings import load_settings
 from app.cli.conventions import ExitCode, error_exit, exit_code_for_status
+from app.cli.importing.patient_requests import send_patiently
 from app.data_directories import data_dirs_of_services, read_address, read_admin_key
 from pipeline.settings import Settings
 
@@ -58,6 +59,25 @@ class RemoteService:
         with self._open_response(method, path, **options) as response:
             body: JsonObject = json.loads(response.read())
             return body
+
+    def send(self, request: str, body: JsonObject, *, tolerated: Collection[int]) -> httpx2.Response:
+        """Send a request such as `POST /path` that may be repeated, waiting while the service is busy.
+
+        Returns a successful response, or one with a tolerated status.
+        """
+        method, _, path = request.partition(" ")
+        try:
+            response = send_patiently(self._client, method, path, json=body)
+        except httpx2.TransportError as error:
+            raise _unreachable(self._client, error) from error
+        if response.is_success or response.status_code in tolerated:
+            return response
+        raise _failure(response)
+
+    @staticmethod
+    def reason(response: httpx2.Response) -> str:
+        """Return why a request failed, in the words of the service."""
+        return error_message(response)
 
     def find(self, path: str, **options: Any) -> JsonObject | None:
         """Return the JSON object of a GET request; None if there is none (404)."""
@@ -105,12 +125,19 @@ class RemoteService:
             with self._client.stream(method, path, **options) as response:
                 if not response.is_success and response.status_code != expected_status:
                     response.read()
-                    message = f"{response.status_code}: {name_options(error_message(response))}"
-                    raise error_exit(message, exit_code_for_status(response.status_code))
+                    raise _failure(response)
                 yield response
         except httpx2.TransportError as error:
-            message = f"No complete answer from {self._client.base_url}: {error}"
-            raise error_exit(message, ExitCode.UNREACHABLE) from error
+            raise _unreachable(self._client, error) from error
+
+
+def _failure(response: httpx2.Response) -> typer.Exit:
+    message = f"{response.status_code}: {name_options(error_message(response))}"
+    return error_exit(message, exit_code_for_status(response.status_code))
+
+
+def _unreachable(client: httpx2.Client, error: httpx2.TransportError) -> typer.Exit:
+    return error_exit(f"No complete answer from {client.base_url}: {error}", ExitCode.UNREACHABLE)
 
 
 def name_options(message: str) -> str:

@@ -1,4 +1,4 @@
-"""`recollect export` and `import`: namespaces or a whole deployment as files, streamed line by line."""
+"""`recollect export`, and the import of what it wrote: files of namespaces or a deployment, streamed by lines."""
 
 import json
 import tarfile
@@ -24,7 +24,6 @@ EXPORT_EXAMPLES = examples_epilog(
     "recollect export --all backup.tar",
     "recollect export alice a.tar --json",
 )
-IMPORT_EXAMPLES = examples_epilog("recollect import backup", "recollect import backup.tar --json")
 MANIFEST_FILE = "manifest.json"
 SETTINGS_FILE = "settings.jsonl"
 BATCH_LINES = 100
@@ -55,13 +54,7 @@ def export(
         typer.echo(f"{total} documents written to {target}", err=True)
 
 
-def import_archive(
-    source: Annotated[Path, typer.Argument(exists=True, help="A folder or .tar file that `export` wrote.")],
-    *,
-    as_json: JsonOption = False,
-    url: Url = None,
-    key: Key = None,
-) -> None:
+def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | None) -> None:
     """Import an export into this deployment; importing it again changes nothing."""
     service = RemoteService.from_options(url, key)
     with _import_source(source) as folder:
@@ -164,7 +157,7 @@ def _blob_path(folder: Path, digest: str) -> Path:
 
 def _check_manifest(file: Path) -> None:
     if not file.exists():
-        raise error_exit(f"{file} is missing: this is no export, or an interrupted one.")
+        raise error_exit(f"{file} is missing: this is no export, or an interrupted one. --from imports other formats.")
     try:
         manifest = Manifest.model_validate_json(file.read_text())
     except ValidationError as error:

@@ -18,6 +18,7 @@ from app.cli.commands import (
     connector_commands,
     content_commands,
     dlq_commands,
+    import_command,
     key_commands,
     mcp_command,
     replay_command,
@@ -55,7 +56,7 @@ app.command(epilog=status_command.EXAMPLES)(status_command.status)
 app.command(epilog=usage_command.EXAMPLES)(usage_command.usage)
 app.command(epilog=audit_command.EXAMPLES)(audit_command.audit)
 app.command(name="export", epilog=archive_commands.EXPORT_EXAMPLES)(archive_commands.export)
-app.command(name="import", epilog=archive_commands.IMPORT_EXAMPLES)(archive_commands.import_archive)
+app.command(name="import", epilog=import_command.EXAMPLES)(import_command.import_command)
 app.command(epilog=content_commands.GET_EXAMPLES)(content_commands.get)
 app.command(name="list", epilog=content_commands.LIST_EXAMPLES)(content_commands.list_items)
 app.command(epilog=content_commands.FORGET_EXAMPLES)(content_commands.forget)

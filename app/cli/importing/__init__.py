@@ -1,0 +1,1 @@
+"""Sending what `app.importers` reads to a running service, so that nothing is sent twice."""

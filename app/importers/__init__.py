@@ -1,0 +1,1 @@
+"""Readers of other systems' exports: each yields documents, one at a time."""

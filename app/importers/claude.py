@@ -1,0 +1,67 @@
+"""Claude's data export: conversations.json with the messages of each conversation in order."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
+from app.importers.json_records import ROOT, Record, records
+from app.importers.source_files import source_files
+from app.importers.transcripts import ChatMessage, transcript_documents
+
+_SPEAKERS = {"human": "user", "user": "user", "assistant": "assistant"}
+
+
+def read_claude(source: Path) -> Read:
+    """Yield the conversations of the export's zip archive, its folder, or conversations.json."""
+    with source_files(source) as files:
+        chosen = [file for file in files if file.name.rpartition("/")[2] == "conversations.json"]
+        chosen = chosen or [file for file in files if file.name == source.name]
+        if not chosen:
+            raise SourceError(f"{source} holds no conversations.json: it is no data export of Claude.")
+        for file in files:
+            if file not in chosen and file.name.rpartition("/")[2] in {"projects.json", "memories.json"}:
+                yield LeftOut(file.name, "only conversations are imported; add this file's texts by `recollect add`")
+        for file in chosen:
+            for record in records(file, [ROOT, "conversations"]):
+                yield from _conversation(record)
+
+
+def _conversation(record: Any) -> Read:
+    identity = record.get("uuid") if isinstance(record, dict) else None
+    if not identity or not isinstance(record.get("chat_messages"), list):
+        yield LeftOut(str(identity or record)[:100], "it is no conversation: it has no id or no messages")
+        return
+    left_out: list[LeftOut] = []
+    messages = list(_messages(record, identity, left_out))
+    yield from left_out
+    if not messages:
+        yield LeftOut(identity, "it holds no text of a user or an assistant")
+    metadata = to_metadata({"source": "claude", "conversation": identity, "title": record.get("name")})
+    for item in transcript_documents("claude", identity, messages, metadata):
+        yield check(item)
+
+
+def _messages(record: Record, identity: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+    started = to_date(record.get("created_at"))
+    for message in record["chat_messages"]:
+        speaker = _SPEAKERS.get(str(message.get("sender"))) if isinstance(message, dict) else None
+        if speaker is None:
+            left_out.append(LeftOut(identity, "a message that names no sender"))
+            continue
+        for file in [*(message.get("attachments") or []), *(message.get("files") or [])]:
+            name = file.get("file_name") if isinstance(file, dict) else file
+            left_out.append(LeftOut(f"{identity}: {name}", "a file that was attached to a message"))
+        if text := _text(message).strip():
+            yield ChatMessage(speaker, text, to_date(message.get("created_at")) or started)
+
+
+def _text(message: Record) -> str:
+    """Return the text blocks of a message: `text` also repeats what tools did."""
+    blocks = message.get("content")
+    said = [
+        text_of(block.get("text"))
+        for block in (blocks if isinstance(blocks, list) else [])
+        if isinstance(block, dict) and block.get("type") == "text"
+    ]
+    return "\n".join(filter(None, said)) or text_of(message.get("text"))

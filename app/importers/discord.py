@@ -1,0 +1,62 @@
+"""Channels of Discord as DiscordChatExporter writes them in JSON."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
+from app.importers.json_records import Record, records, value_at
+from app.importers.source_files import SourceFile, source_files
+from app.importers.transcripts import ChatMessage, transcript_documents
+
+_SPOKEN = {"Default", "Reply", "ThreadStarterMessage", "ChatInputCommand", "ContextMenuCommand", "0", "19", "None", ""}
+
+
+def read_discord(source: Path) -> Read:
+    """Yield the channels of a JSON file, or of a folder or zip archive of them, a document for each day."""
+    with source_files(source) as files:
+        chosen = [file for file in files if file.name.lower().endswith(".json")]
+        if not chosen:
+            raise SourceError(f"{source} holds no JSON file. Export with DiscordChatExporter in the format Json.")
+        for file in chosen:
+            yield from _channel(file)
+
+
+def _channel(file: SourceFile) -> Read:
+    if file.size == 0:
+        raise SourceError(f"{file.name} is empty.")
+    channel, guild = value_at(file, "channel"), value_at(file, "guild")
+    if not isinstance(channel, dict) or not channel.get("id"):
+        raise SourceError(f"{file.name} names no channel: it was not written by DiscordChatExporter.")
+    name = str(channel.get("name") or channel["id"])
+    guild_name = guild.get("name") if isinstance(guild, dict) else None
+    about = {"source": "discord", "channel": name, "server": guild_name, "category": channel.get("category")}
+    left_out: list[LeftOut] = []
+    messages = _messages(file, name, left_out)
+    for item in transcript_documents("discord", str(channel["id"]), messages, to_metadata(about)):
+        yield check(item)
+        yield from left_out
+        left_out.clear()
+    yield from left_out
+
+
+def _messages(file: SourceFile, channel: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+    for record in records(file, ["messages"]):
+        identity = f"{channel}: {record.get('id') if isinstance(record, dict) else record}"
+        if not isinstance(record, dict) or str(record.get("type") or "") not in _SPOKEN:
+            left_out.append(LeftOut(identity, "a notice of Discord itself, such as a pin or a new member"))
+            continue
+        for attachment in record.get("attachments") or []:
+            shown = attachment.get("fileName") if isinstance(attachment, dict) else attachment
+            left_out.append(LeftOut(f"{identity}, {shown}", "a file that was attached"))
+        if text := text_of(record.get("content")).strip():
+            yield ChatMessage(_author(record), text, to_date(record.get("timestamp")))
+        elif not record.get("attachments"):
+            left_out.append(LeftOut(identity, "it holds no text"))
+
+
+def _author(record: Record) -> str:
+    author: Any = record.get("author")
+    if not isinstance(author, dict):
+        return "someone"
+    return text_of(author.get("nickname")) or text_of(author.get("name")) or "someone"

@@ -1,0 +1,135 @@
+"""Documents that a reader yields, and the items that it leaves out, with the reason."""
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from schemas.base import Metadata
+from schemas.limits import MAX_CONTENT_BYTES, MAX_DOCUMENT_ID_LENGTH, MAX_NAMESPACE_LENGTH
+
+_ID = re.compile(r"[\w.:@+-]+")
+_NOT_NAMESPACE = re.compile(r"[^a-zA-Z0-9_:-]+")
+_MILLISECONDS = 1e11
+"""Numbers above this are milliseconds: as seconds they would be years after 5000."""
+
+
+class SourceError(Exception):
+    """A source that is not in the named format, or that ends in the middle; the message is for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedItem:
+    """A document to import; `namespace`: the source's own user, group or tag, if it has one."""
+
+    id: str
+    content: str
+    date: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+    namespace: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """An item, or a part of it, that is not imported."""
+
+    item: str
+    reason: str
+
+
+Read = Iterator[ImportedItem | LeftOut]
+Reader = Callable[[Path], Read]
+
+
+def stable_id(source: str, *parts: object) -> str:
+    """Build a document id from the source's own ids: the same parts give the same id, whatever they contain.
+
+    >>> stable_id("chatgpt", "a1", "2024-05-01")
+    'chatgpt:a1:2024-05-01'
+    """
+    name = ":".join([source, *map(str, parts)])
+    if _ID.fullmatch(name) and name.isascii() and len(name) <= MAX_DOCUMENT_ID_LENGTH:
+        return name
+    whole = "\0".join(map(str, parts))
+    return f"{source}:{_digest(whole, 32)}"
+
+
+def to_namespace(name: str) -> str:
+    """Turn a user id, group or tag into a namespace; names that differ stay different.
+
+    >>> to_namespace("dev"), to_namespace("dev@example.org")
+    ('dev', 'dev-example-org-6bd1ec')
+    """
+    clean = _NOT_NAMESPACE.sub("-", name)
+    if clean == name and len(name) <= MAX_NAMESPACE_LENGTH:
+        return name
+    return f"{clean[: MAX_NAMESPACE_LENGTH - 7].strip('-')}-{_digest(name, 6)}".lstrip("-")
+
+
+def to_metadata(values: Mapping[str, Any], **more: Any) -> Metadata:
+    """Keep what metadata may hold: strings, numbers, booleans and lists of strings; nested objects get dotted keys."""
+    kept: Metadata = {}
+    for key, value in {**values, **more}.items():
+        match value:
+            case dict():
+                kept.update({f"{key}.{inner}": item for inner, item in to_metadata(value).items()})
+            case list() if value:
+                kept[key] = [str(item) for item in value if isinstance(item, str | int | float | Decimal)]
+            case str() | bool() if value != "":
+                kept[key] = value
+            case int() | float() | Decimal() if math.isfinite(value):
+                kept[key] = int(value) if value == int(value) else float(value)
+    return {key: value for key, value in kept.items() if value != []}
+
+
+def to_date(value: Any) -> str | None:
+    """Return an ISO date and time of Unix seconds, milliseconds, microseconds or a string; None for anything else.
+
+    >>> to_date(1714566600), to_date("2024-05-01T12:30:00Z"), to_date("soon")
+    ('2024-05-01T12:30:00+00:00', '2024-05-01T12:30:00Z', None)
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        if not text.replace(".", "", 1).isdigit():
+            return text if _is_iso(text) else None
+        value = Decimal(text)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    seconds = float(value)
+    while abs(seconds) > _MILLISECONDS:
+        seconds /= 1000
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat() if seconds > 0 else None
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def check(item: ImportedItem) -> ImportedItem | LeftOut:
+    """Return the item, or why no service would take it."""
+    if not item.content.strip():
+        return LeftOut(item.id, "it holds no text")
+    if len(item.content) > MAX_CONTENT_BYTES or len(item.content.encode(errors="replace")) > MAX_CONTENT_BYTES:
+        return LeftOut(item.id, f"it is larger than {MAX_CONTENT_BYTES // 2**20} MB")
+    return item
+
+
+def text_of(value: Any) -> str:
+    """Return a string without lone surrogates, which no request can carry; empty for anything else."""
+    return value.encode(errors="replace").decode() if isinstance(value, str) else ""
+
+
+def _is_iso(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _digest(text: str, length: int) -> str:
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:length]

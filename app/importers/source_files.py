@@ -1,0 +1,63 @@
+"""Files of an export: itself, in a folder or in a zip archive, opened as streams."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from app.importers.imported_item import SourceError
+
+_ENCRYPTED = 0x1
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file of an export; `name`: its path inside the export, with slashes."""
+
+    name: str
+    open: Callable[[], IO[bytes]]
+    size: int
+
+    def lines(self) -> Iterator[str]:
+        """Yield lines of UTF-8 text without their ends."""
+        with self.open() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace") as text:
+            for line in text:
+                yield line.rstrip("\r\n")
+
+
+@contextmanager
+def source_files(source: Path) -> Iterator[list[SourceFile]]:
+    """List the files of a folder or zip archive, or the file itself, by name."""
+    if source.is_dir():
+        paths = sorted(path for path in source.rglob("*") if path.is_file())
+        yield [_file(path, path.relative_to(source).as_posix()) for path in paths]
+    elif zipfile.is_zipfile(source):
+        with _open_zip(source) as archive:
+            yield [_member(archive, entry) for entry in sorted(archive.infolist(), key=lambda entry: entry.filename)]
+    elif source.suffix.lower() == ".zip":
+        raise SourceError(f"{source} is no zip archive, or a part of it is missing. Download the export again.")
+    else:
+        yield [_file(source, source.name)]
+
+
+def _file(path: Path, name: str) -> SourceFile:
+    return SourceFile(name, lambda: path.open("rb"), path.stat().st_size)
+
+
+def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> SourceFile:
+    if entry.flag_bits & _ENCRYPTED:
+        raise SourceError(f"{archive.filename} is protected by a password. Unpack it and give the folder.")
+    return SourceFile(entry.filename, lambda: archive.open(entry), entry.file_size)
+
+
+@contextmanager
+def _open_zip(source: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(source) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+        raise SourceError(f"{source} can't be unpacked: {error}. Download the export again.") from error

@@ -1,0 +1,73 @@
+"""Conversations as documents: a transcript of `Name: text` for each conversation and day, so that dates are kept."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from app.importers.imported_item import ImportedItem, stable_id
+from schemas.base import Metadata
+
+MAX_PART_CHARS = 100_000
+"""A longer day is split between messages: a document of a book's length helps nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A message; `at`: ISO date or time, local where the source names no zone."""
+
+    speaker: str
+    text: str
+    at: str | None = None
+
+    @property
+    def day(self) -> str:
+        """Calendar day of the message, empty if unknown."""
+        return (self.at or "")[:10]
+
+    @property
+    def line(self) -> str:
+        """The message as a turn of a transcript."""
+        return f"{self.speaker}: {self.text.strip()}"
+
+
+def transcript_documents(
+    source: str,
+    conversation: str,
+    messages: Iterable[ChatMessage],
+    metadata: Metadata,
+    namespace: str | None = None,
+) -> Iterator[ImportedItem]:
+    """Yield a document for each day of a conversation, and for each part of a very long day.
+
+    Its date is that of its first message. Messages without a time count to the day before them.
+    """
+    seen: Counter[str] = Counter()
+    for day, part in groupby(_with_day(messages), key=lambda pair: pair[0]):
+        for chosen in _parts(message for _, message in part):
+            seen[day] += 1
+            number = [] if seen[day] == 1 else [seen[day]]
+            name = stable_id(source, conversation, *([day] if day else []), *number)
+            text = "\n".join(message.line for message in chosen)
+            date = next((message.at for message in chosen if message.at), day or None)
+            yield ImportedItem(name, text, date, metadata, namespace)
+
+
+def _with_day(messages: Iterable[ChatMessage]) -> Iterator[tuple[str, ChatMessage]]:
+    day = ""
+    for message in messages:
+        day = message.day or day
+        yield day, message
+
+
+def _parts(messages: Iterable[ChatMessage]) -> Iterator[list[ChatMessage]]:
+    part: list[ChatMessage] = []
+    size = 0
+    for message in messages:
+        if part and size + len(message.text) > MAX_PART_CHARS:
+            yield part
+            part, size = [], 0
+        part.append(message)
+        size += len(message.text)
+    if part:
+        yield part

@@ -1,0 +1,103 @@
+"""Episodes, messages and facts of Zep and Graphiti."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from app.importers.imported_item import (
+    ImportedItem,
+    LeftOut,
+    Read,
+    SourceError,
+    check,
+    stable_id,
+    text_of,
+    to_date,
+    to_metadata,
+)
+from app.importers.json_records import ROOT, Record, records, value_at
+from app.importers.source_files import SourceFile, source_files
+from app.importers.transcripts import ChatMessage, transcript_documents
+
+_PLACES = (ROOT, "episodes", "messages", "edges", "facts", "data")
+_SESSIONS = ("session_id", "thread_id")
+_OWNERS = ("group_id", "graph_id", "user_id")
+
+
+def read_zep(source: Path) -> Read:
+    """Yield what saved answers of the graph's episodes and edges, or of a thread's messages, hold."""
+    with source_files(source) as files:
+        chosen = [file for file in files if file.name.lower().endswith((".json", ".jsonl", ".ndjson"))]
+        if not chosen:
+            raise SourceError(f"{source} holds no JSON file.")
+        for file in chosen:
+            rows = records(file, _PLACES)
+            for is_message, group in groupby(rows, key=_is_message):
+                yield from _group(file, group, is_message=is_message)
+
+
+def _group(file: SourceFile, group: Iterable[Record], *, is_message: bool) -> Read:
+    return _threads(file, group) if is_message else map(_item, group)
+
+
+def _is_message(record: Any) -> bool:
+    """Return whether a record is a message of a thread: an episode has a source or a group."""
+    return isinstance(record, dict) and "role" in record and "source" not in record and "group_id" not in record
+
+
+def _item(record: Any) -> ImportedItem | LeftOut:
+    identity = record.get("uuid") or record.get("uuid_") if isinstance(record, dict) else None
+    if not identity:
+        return LeftOut(str(record)[:100], "it has no uuid, by which it could be imported only once")
+    if record.get("invalid_at") or record.get("expired_at"):
+        return LeftOut(str(identity), "a fact that is no longer true")
+    text = text_of(record.get("content")) or text_of(record.get("fact"))
+    date = to_date(record.get("valid_at")) or to_date(record.get("created_at"))
+    about = {name: record.get(name) for name in ("name", "source_description", "thread_id")}
+    metadata = to_metadata({**about, **_object(record.get("metadata"))}, source="zep", kind=record.get("source"))
+    return check(ImportedItem(stable_id("zep", identity), text, date, metadata, _owner(record)))
+
+
+def _threads(file: SourceFile, group: Iterable[Record]) -> Read:
+    """Yield messages as transcripts; a file of one thread names it once, beside the list."""
+    whole = {name: None if file.name.lower().endswith("l") else _beside(file, name) for name in (*_SESSIONS, *_OWNERS)}
+
+    def thread(record: Record) -> str:
+        named = next((record[name] for name in _SESSIONS if record.get(name)), None)
+        return str(named or whole["session_id"] or whole["thread_id"] or file.name.rpartition("/")[2])
+
+    for name, messages in groupby(group, key=thread):
+        rows = list(messages)
+        owner = _owner(rows[0]) or _owner(whole)
+        metadata = to_metadata({"source": "zep", "thread": name})
+        for item in transcript_documents("zep", name, _messages(rows), metadata, owner):
+            yield check(item)
+
+
+def _beside(file: SourceFile, name: str) -> Any:
+    with file.open() as stream:
+        is_object = stream.read(64).lstrip()[:1] == b"{"
+    return value_at(file, name) if is_object else None
+
+
+def _messages(rows: Iterable[Record]) -> Iterator[ChatMessage]:
+    for row in rows:
+        if text := text_of(row.get("content")).strip():
+            kind = row.get("role_type")
+            machine = kind in {"assistant", "system", "tool", "function"} or row["role"] in {
+                "assistant",
+                "system",
+                "tool",
+            }
+            named = row.get("name") or (None if row["role"] in {"user", "assistant", "system"} else row["role"])
+            speaker = "assistant" if machine else str(named or "user")
+            yield ChatMessage(speaker, text, to_date(row.get("created_at")))
+
+
+def _owner(record: Record) -> str | None:
+    return next((str(record[name]) for name in _OWNERS if record.get(name)), None)
+
+
+def _object(value: Any) -> Record:
+    return value if isinstance(value, dict) else {}

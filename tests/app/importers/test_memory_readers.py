@@ -1,0 +1,259 @@
+"""Exports of supermemory, mem0 and Zep; Markdown folders and mbox files."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.importers.imported_item import LeftOut, Reader, SourceError, stable_id, to_namespace
+from app.importers.markdown_folder import read_markdown
+from app.importers.mbox import read_mbox
+from app.importers.mem0 import read_mem0
+from app.importers.supermemory import read_supermemory
+from app.importers.zep import read_zep
+from tests.app.importers.test_conversation_readers import read
+
+DOCUMENT = {
+    "id": "acxV5LHMEsG2hMSNb4umbn",
+    "customId": "doc-1",
+    "connectionId": None,
+    "containerTags": ["user_1", "project"],
+    "content": "Ann keeps bees.",
+    "createdAt": "2025-03-01T10:00:00.000Z",
+    "metadata": {"kind": "note", "nested": {"deep": 1.5}, "empty": None},
+    "status": "done",
+    "summary": None,
+    "title": "Bees",
+    "type": "text",
+    "updatedAt": "2025-03-02T10:00:00.000Z",
+}
+MEMORY = {
+    "id": "5b1e",
+    "memory": "Likes hiking",
+    "hash": "f0",
+    "metadata": {"topic": "sport"},
+    "categories": ["hobby"],
+    "user_id": "alex@example.org",
+    "created_at": "2024-07-20T01:30:36.275141-07:00",
+    "updated_at": None,
+}
+POINT = {
+    "id": "5b1e",
+    "payload": {"data": "Likes hiking", "hash": "f0", "user_id": "alex", "created_at": "2024-07-20T01:30:36-07:00"},
+    "vector": [0.1, 0.2],
+}
+
+
+def write(path: Path, value: object) -> Path:
+    path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("export.json", {"memories": [DOCUMENT], "pagination": {"currentPage": 1}}),
+        ("export.json", [DOCUMENT]),
+        ("export.jsonl", json.dumps(DOCUMENT)),
+        ("lines.json", f"{json.dumps(DOCUMENT)}\n\n{json.dumps(DOCUMENT)}"),
+    ],
+)
+def test_documents_of_supermemory(tmp_path: Path, name: str, value: object) -> None:
+    items, _ = read(read_supermemory, write(tmp_path / name, value))
+    assert (items[0].id, items[0].content, items[0].date) == (
+        "supermemory:doc-1",
+        "Ann keeps bees.",
+        DOCUMENT["createdAt"],
+    )
+    assert items[0].namespace == "user_1"
+    assert items[0].metadata == {
+        "source": "supermemory",
+        "title": "Bees",
+        "containerTags": ["project"],
+        "kind": "note",
+        "nested.deep": 1.5,
+    }
+
+
+def test_supermemory_leaves_out_what_is_forgotten_replaced_or_without_text(tmp_path: Path) -> None:
+    entries: list[Any] = [
+        {"id": "m1", "memory": "Ann keeps bees", "isLatest": True, "isForgotten": False, "createdAt": "2025-03-01"},
+        {"id": "m2", "memory": "Old", "isLatest": False},
+        {"id": "m3", "memory": "Gone", "isForgotten": True},
+        {"id": "m4", "title": "Only a title", "content": None, "containerTags": None, "metadata": "x"},
+        {"id": None},
+        None,
+    ]
+    items, left_out = read(read_supermemory, write(tmp_path / "export.json", {"memoryEntries": entries}))
+    assert [item.content for item in items] == ["Ann keeps bees"]
+    assert [left.item for left in left_out] == ["m2", "m3", "m4", "{'id': None}", "None"]
+
+
+def test_mem0_export(tmp_path: Path) -> None:
+    (item,), left_out = read(read_mem0, write(tmp_path / "export.json", {"results": [MEMORY]}))
+    assert (item.id, item.content, item.date) == ("mem0:5b1e", "Likes hiking", MEMORY["created_at"])
+    assert item.namespace == "alex@example.org"
+    assert item.metadata == {
+        "categories": ["hobby"],
+        "user_id": "alex@example.org",
+        "topic": "sport",
+        "source": "mem0",
+        "created": MEMORY["created_at"],
+    }
+    assert left_out == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("scroll.json", {"result": {"points": [POINT], "next_page_offset": None}, "status": "ok"}),
+        ("points.json", {"points": [POINT]}),
+        ("points.jsonl", json.dumps(POINT)),
+        ("rows.jsonl", json.dumps(POINT | {"payload": json.dumps(POINT["payload"])})),
+        (
+            "rows.csv",
+            'id,vector,payload\n5b1e,"[0.1,0.2]","{}"\n'.format(json.dumps(POINT["payload"]).replace('"', '""')),
+        ),
+    ],
+)
+def test_dumps_of_the_stores_below_mem0(tmp_path: Path, name: str, value: object) -> None:
+    (item,), left_out = read(read_mem0, write(tmp_path / name, value))
+    assert (item.id, item.content, item.namespace) == ("mem0:5b1e", "Likes hiking", "alex")
+    assert "vector" not in item.metadata
+    assert left_out == []
+
+
+def test_mem0_reports_rows_without_text_or_id(tmp_path: Path) -> None:
+    rows = [{"id": 1, "memory": None}, {"memory": "no id"}, [], {"id": 2, "payload": "{broken"}]
+    items, left_out = read(read_mem0, write(tmp_path / "export.json", rows))
+    assert items == []
+    assert len(left_out) == 4
+
+
+def test_zep_episodes_facts_and_messages(tmp_path: Path) -> None:
+    episodes = [
+        {
+            "uuid": "e1",
+            "name": "Chat",
+            "content": "Ann: I sold the car",
+            "source": "message",
+            "group_id": "g1",
+            "valid_at": "2025-01-02T00:00:00Z",
+            "created_at": "2025-02-01T00:00:00Z",
+        },
+        {"uuid": "f1", "fact": "Ann owns a car", "group_id": "g1", "invalid_at": "2025-01-02T00:00:00Z"},
+        {"uuid": None},
+    ]
+    items, left_out = read(read_zep, write(tmp_path / "episodes.json", {"episodes": episodes}))
+    assert [(item.id, item.date, item.namespace) for item in items] == [("zep:e1", "2025-01-02T00:00:00Z", "g1")]
+    assert left_out[0].reason == "a fact that is no longer true"
+    messages = [
+        {"uuid": "1", "role": "Ann", "role_type": "user", "content": "I moved.", "created_at": "2025-01-02T10:00:00Z"},
+        {"uuid": "2", "role": "assistant", "content": "Where to?", "created_at": "2025-01-02T10:00:01Z"},
+        {"uuid": "3", "role": "user", "content": None, "created_at": None},
+    ]
+    thread = {"session_id": "s1", "user_id": "ann", "messages": messages}
+    (item,), _ = read(read_zep, write(tmp_path / "thread.json", thread))
+    assert (item.id, item.content) == ("zep:s1:2025-01-02", "Ann: I moved.\nassistant: Where to?")
+    assert item.namespace == "ann"
+
+
+def test_notes_keep_front_matter_and_the_dates_of_their_files(tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / "Daily").mkdir()
+    write(vault / ".obsidian" / "app.json", {})
+    fields = 'tags:\n  - bees\n  - "wild flowers"\nrating: 4.5\ndone: true\ncreated: 2024-05-01\nlink: [[Garden]]\n???'
+    front = f"---\n{fields}\n---\n"
+    write(vault / "Daily" / "Bees.md", f"{front}# Bees\n\nThey returned.")
+    plain = write(vault / "Plain.md", "No front matter\n---\nno: field\n---\n")
+    os.utime(plain, (1714566600, 1714566600))
+    (vault / "photo.png").write_bytes(b"")
+    write(vault / "Empty.md", "---\na: b\n---\n")
+    (bees, note), left_out = read(read_markdown, vault)
+    assert (bees.content, bees.date) == ("# Bees\n\nThey returned.", "2024-05-01")
+    assert bees.metadata == {
+        "source": "markdown",
+        "path": "Daily/Bees.md",
+        "title": "Bees",
+        "tags": ["bees", "wild flowers"],
+        "rating": 4.5,
+        "done": True,
+        "created": "2024-05-01",
+        "link": "[[Garden]]",
+    }
+    assert note.date == "2024-05-01T12:30:00+00:00"
+    assert note.content.startswith("No front matter")
+    assert [left.item for left in left_out] == ["Daily/Bees.md: ???", "markdown:Empty.md", "photo.png"]
+
+
+MAILS = b"""From ann@example.org Wed May  1 12:30:00 2024
+Message-ID: <one@example.org>
+From: Ann <ann@example.org>
+Subject: =?utf-8?q?Caf=C3=A9?=
+Date: Wed, 1 May 2024 12:30:00 +0200
+X-Gmail-Labels: Inbox,Travel
+Content-Type: multipart/mixed; boundary=b
+
+--b
+Content-Type: text/plain; charset=utf-8
+
+See you there.
+>From the station.
+--b
+Content-Type: application/pdf
+Content-Disposition: attachment; filename=plan.pdf
+
+x
+--b--
+
+From bob@example.org Thu May  2 12:30:00 2024
+From: bob@example.org
+Date: nonsense
+
+Second
+"""
+
+
+def test_mails_of_an_mbox_file(tmp_path: Path) -> None:
+    box = tmp_path / "All mail.mbox"
+    box.write_bytes(MAILS)
+    (first, second), left_out = read(read_mbox, box)
+    assert (first.id, first.date) == ("mbox:one@example.org", "2024-05-01T12:30:00+02:00")
+    assert "See you there." in first.content
+    assert first.metadata == {
+        "source": "mbox",
+        "title": "Café",
+        "from": "Ann <ann@example.org>",
+        "labels": ["Inbox", "Travel"],
+    }
+    assert second.date is None
+    assert left_out == [LeftOut("one@example.org: plan.pdf", "a file attached to a mail")]
+
+
+@pytest.mark.parametrize("reader", [read_supermemory, read_mem0, read_zep, read_mbox])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"other": 1}', b"\xff\xfe\x00", b"From nobody but JSON"])
+def test_a_wrong_file_is_named(tmp_path: Path, reader: Reader, content: bytes) -> None:
+    source = tmp_path / "export.json"
+    source.write_bytes(content)
+    if reader is read_mbox and content.startswith(b"From "):
+        return
+    with pytest.raises(SourceError, match=r"export\.json"):
+        list(reader(source))
+
+
+def test_a_line_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path / "export.jsonl", f"{json.dumps(MEMORY)}\n{json.dumps(MEMORY)[:30]}")
+    with pytest.raises(SourceError, match=r"Line 2 of export\.jsonl"):
+        list(read_mem0(file))
+
+
+def test_ids_are_stable_and_fit_a_path() -> None:
+    assert stable_id("slack", "C1", "2024-05-01") == "slack:C1:2024-05-01"
+    strange = stable_id("markdown", "Ordner/Tagebücher/…" * 50)
+    assert len(strange) < 60
+    assert strange == stable_id("markdown", "Ordner/Tagebücher/…" * 50)
+    assert len(to_namespace("ä" * 300)) <= 100
+    assert to_namespace("a@b") != to_namespace("a b")
