@@ -40,7 +40,7 @@ from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.settings import Settings
 from pipeline.stage import Record
 from pipeline.store import SettingsCatalog, open_locks
-from pipeline.store.blobs.blob_store import open_blobs
+from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.generations.generation_registry import (
     Generation,
     GenerationRegistry,

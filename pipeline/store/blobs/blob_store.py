@@ -3,7 +3,6 @@
 import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 from time import time
@@ -105,19 +104,6 @@ def blob_path(digest: str) -> str:
     if not _SHA256_PATTERN.fullmatch(digest):
         raise RejectedError(f"{digest!r} is not a SHA-256 in lower-case hex, so it cannot name a blob.")
     return f"{digest[:2]}/{digest[2:]}"
-
-
-async def open_blobs(uri: str, storage: Mapping[str, str] | None = None) -> ContentAddressedBlobs:
-    """Open blobs in a folder, or at an object store (s3://, gs://, az://) with its options."""
-    if "://" in uri:
-        # A process with its blobs in a folder does not load an object store's client.
-        from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs  # noqa: PLC0415 - see above
-        from pipeline.store.blobs.object_store_client import open_object_store  # noqa: PLC0415 - see above
-
-        return ObjectStoreBlobs(open_object_store(uri, storage), uri)
-    blobs = FolderBlobs(Path(uri))
-    await blobs.delete_stray_files()
-    return blobs
 
 
 def _is_older(path: Path, limit: float) -> bool:

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import OutageError, RejectedError
-from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, blob_path, open_blobs
+from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, blob_path
+from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs
 from pipeline.store.blobs.object_store_client import SHORT_TIMEOUT, open_object_store
 from schemas.events import BlobRef, Content
