@@ -170,6 +170,8 @@ class Provider(ABC):
     name: ProviderName
     oauth: OAuthConfig | None = None
     """None if a config suffices and no user has to authorize."""
+    has_service_access: bool = False
+    """Whether the operator's own access is used: then every connector reads what the operator may read."""
     api_origins: frozenset[str] = frozenset()
     """Origins (`scheme://host[:port]`) of its API, the only ones that receive the token."""
     selection_kinds: tuple[SelectionKind, ...] = ()
@@ -204,8 +206,13 @@ class Provider(ABC):
         del response
         return None
 
+    def service_token_source(self, http: HttpClient) -> AccessTokenSource | None:
+        """Return the source of tokens that the operator's own access gives, of a provider without `oauth`."""
+        del http
+        return None
+
     async def fetch_account(self, connection: Connection) -> Account | None:
-        """Return the account that was just authorized."""
+        """Return the account that was just authorized, or that the operator's own access belongs to."""
         del connection
         return None
 

@@ -114,6 +114,9 @@ class Settings(BaseSettings):
     notion_url: str = "https://api.notion.com"
     github_client_id: str | None = None
     github_client_secret: SecretStr | None = None
+    github_app_id: str | None = None
+    github_app_private_key: SecretStr | None = None
+    github_app_installation: str | None = None
     github_webhook_secret: SecretStr | None = None
     github_url: str = "https://github.com"
     github_api_url: str = "https://api.github.com"

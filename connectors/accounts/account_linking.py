@@ -67,8 +67,9 @@ class AccountLinking:
         if fault is not None or row.status == "pending":
             return fault
         provider = self.connection_factory.provider_named(row.provider)
-        if provider.oauth is None and not (config_secrets or (await self._config_secrets(row.id))):
-            return None  # a public source: its runs tell
+        is_public = provider.oauth is None and not provider.has_service_access
+        if is_public and not (config_secrets or (await self._config_secrets(row.id))):
+            return None  # its runs tell
         return await connection_fault(provider, await self.connection_factory.connect(row, config_secrets))
 
     async def _config_secrets(self, connector: str) -> Mapping[str, str]:

@@ -64,7 +64,7 @@ async def connection_fault(provider: Provider, connection: Connection) -> str | 
     """Ask the provider; return why the connection does not work, None if it does or can't be told now."""
     try:
         async with asyncio.timeout(_TIMEOUT_SECONDS):
-            if provider.oauth is not None:
+            if provider.oauth is not None or provider.has_service_access:
                 await provider.fetch_account(connection)
             else:
                 await _list_first_page(provider, connection)

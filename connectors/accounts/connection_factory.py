@@ -48,13 +48,9 @@ class ConnectionFactory:
             access = RefreshingTokenSource(
                 row.id, self.authorization_server(row.provider), self.secret_store, self.locks
             )
-        http = HttpClient(
-            self.clients,
-            api_origins=provider.api_origins,
-            classify_error=provider.classify_error,
-            token_source=access,
-            rate_limit=provider.rate_limit,
-        )
+        elif provider.has_service_access:
+            access = provider.service_token_source(self._http_client(provider, None))
+        http = self._http_client(provider, access)
         return Connection(
             connector_id=row.id,
             http=http,
@@ -65,6 +61,15 @@ class ConnectionFactory:
             else config_secrets,
             selection=provider_selection(row),
             account=Account(row.account.name, row.account.webhook_id) if row.account else None,
+        )
+
+    def _http_client(self, provider: Provider, access: AccessTokenSource | None) -> HttpClient:
+        return HttpClient(
+            self.clients,
+            api_origins=provider.api_origins,
+            classify_error=provider.classify_error,
+            token_source=access,
+            rate_limit=provider.rate_limit,
         )
 
 

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from connectors.client.http_client import fetch_public_document
 from connectors.provider_interface import Provider
+from connectors.providers.github.installation import GitHubApp
 from connectors.providers.github.provider import GitHub
 from connectors.providers.gmail.provider import Gmail, PubSubConfig
 from connectors.providers.google.oauth_client import GoogleOAuthClient
@@ -59,15 +60,23 @@ def _notion(settings: Settings) -> Iterator[Provider]:
 
 
 def _github(settings: Settings, clock: Clock) -> Iterator[Provider]:
-    if settings.github_client_id is not None:
+    app = _github_app(settings)
+    if settings.github_client_id is not None or app is not None:
         yield GitHub(
             settings.github_client_id,
             _secret(settings.github_client_secret),
+            app=app,
             webhook_secret=_secret(settings.github_webhook_secret) or None,
             api_url=settings.github_api_url,
             site_url=settings.github_url,
             clock=clock,
         )
+
+
+def _github_app(settings: Settings) -> GitHubApp | None:
+    if settings.github_app_id is None or settings.github_app_private_key is None:
+        return None
+    return GitHubApp(settings.github_app_id, _secret(settings.github_app_private_key), settings.github_app_installation)
 
 
 def _google(settings: Settings, clock: Clock) -> Iterator[Provider]:

@@ -9,10 +9,11 @@ from typing import Any, Final
 import httpx2
 
 from connectors.client.http_client import HttpClient, json_or_raise
-from connectors.errors import AuthExpiredError, ConnectorError, ItemError, RateLimitedError
+from connectors.errors import AuthExpiredError, ConnectorError, ItemError, MisconfigurationError, RateLimitedError
 
 API_VERSION: Final = "2026-03-10"
 PAGE_SIZE: Final = 100
+_HEADERS: Final = {"accept": "application/vnd.github+json", "x-github-api-version": API_VERSION}
 _MINUTE: Final = timedelta(minutes=1)
 _INACCESSIBLE_STATUSES: Final = frozenset({404, 410, 451})
 """Statuses of a repository that is deleted, private or taken down; 403 may pass and keeps its documents."""
@@ -56,8 +57,7 @@ class GitHubClient:
 
     async def get_response(self, path: str, **params: str | int) -> httpx2.Response:
         """Send a GET and return the response, whatever its status."""
-        headers = {"accept": "application/vnd.github+json", "x-github-api-version": API_VERSION}
-        return await self._http.get(self._url(path), params=params or None, headers=headers)
+        return await self._http.get(self._url(path), params=params or None, headers=_HEADERS)
 
     async def get_json(self, path: str, **params: str | int) -> Any:
         """Send a GET that must succeed and return its JSON."""
@@ -70,6 +70,8 @@ class GitHubClient:
             return
         while True:
             page = json_or_raise(answer)
+            if isinstance(page, dict):
+                page = page.get("repositories")  # of an installation
             if not isinstance(page, list):
                 raise ConnectorError(f"GitHub answered a request for {path} with something else than a list.")
             yield page
@@ -78,10 +80,18 @@ class GitHubClient:
                 return
             answer = await self.get_response(following)
 
-    async def send(self, method: str, path: str, json: Any = None) -> httpx2.Response:
-        """Send a modifying request and return the response."""
-        headers = {"accept": "application/vnd.github+json", "x-github-api-version": API_VERSION}
-        return await self._http.request(method, self._url(path), json=json, headers=headers)
+    async def send(
+        self,
+        method: str,
+        path: str,
+        json: Any = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        idempotent: bool | None = None,
+    ) -> httpx2.Response:
+        """Send a request, usually a modifying one, and return the response."""
+        sent = {**_HEADERS, **(headers or {})}
+        return await self._http.request(method, self._url(path), json=json, headers=sent, idempotent=idempotent)
 
     async def graphql(self, query: str, variables: Mapping[str, Any]) -> httpx2.Response:
         """Send a GraphQL query; enterprise servers have its endpoint beside the REST API."""
@@ -110,6 +120,11 @@ def repository_path(repository_ref: str) -> str:
 
 def classify_error(response: httpx2.Response) -> Exception | None:
     """Classify 403 and 429 by headers and message: rate limit, missing single sign-on, or permission."""
+    if response.status_code == 401 and "/app/installations" in response.url.path:
+        return MisconfigurationError(
+            "GitHub does not accept the app's key: its operator has to check RECOLLECT_GITHUB_APP_ID and"
+            f" RECOLLECT_GITHUB_APP_PRIVATE_KEY, and the clock of this service. GitHub says: {error_message(response)}"
+        )
     if response.status_code not in {403, 429}:
         return None
     headers, message = response.headers, error_message(response)

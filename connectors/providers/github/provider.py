@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from pydantic import JsonValue
 
-from connectors.client.http_client import json_or_raise, origin
+from connectors.client.access_token import AccessTokenSource
+from connectors.client.http_client import HttpClient, json_or_raise, origin
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import ItemError, WebhookVerificationError
 from connectors.provider_interface import (
@@ -33,6 +34,7 @@ from connectors.providers.common.item_fetcher import ItemFetcher
 from connectors.providers.github import client
 from connectors.providers.github.batch_head_check import fetch_heads
 from connectors.providers.github.client import PAGE_SIZE, GitHubClient, repository_path
+from connectors.providers.github.installation import GitHubApp, InstallationTokenSource
 from connectors.providers.github.issues import IssueWatermarks, RepositoryIssues
 from connectors.providers.github.repository_files import RepositoryFiles, fetch_head
 from connectors.providers.github.state import RepositoryState, load_state, name_key, state_entry, state_key
@@ -68,6 +70,7 @@ _UNLISTED_EVENTS: Final = {
     ("pull_request_review_comment", "deleted"),
 }
 """Events whose changes no list of changes contains."""
+_INSTALLED: Final = "/installation/repositories"
 _MIN_REPOSITORIES_FOR_HEAD_CHECK: Final = 2
 """Minimum for the batch query; a single repository's lists cost no more and are exact."""
 _MIN_IDS_FOR_LISTING: Final = 5
@@ -77,8 +80,8 @@ _MIN_IDS_FOR_LISTING: Final = 5
 class GitHub(Provider):
     """GitHub or a GitHub Enterprise server.
 
-    With a `webhook_secret`, deliveries come from a GitHub App for all its installations; without one, a webhook
-    is created in every selected repository.
+    With an `app`, connectors read as its installation and need no authorization. With a `webhook_secret`, deliveries
+    come from a GitHub App for all its installations; without one, a webhook is created in every selected repository.
     """
 
     name = "github"
@@ -90,9 +93,10 @@ class GitHub(Provider):
 
     def __init__(
         self,
-        client_id: str,
+        client_id: str | None,
         client_secret: str,
         *,
+        app: GitHubApp | None = None,
         webhook_secret: str | None = None,
         api_url: str = API_URL,
         site_url: str = SITE_URL,
@@ -103,25 +107,36 @@ class GitHub(Provider):
         self._webhook_secret = webhook_secret
         site_url = site_url.rstrip("/")
         self.api_origins = frozenset({origin(api_url)})
-        self.oauth = OAuthConfig(
-            authorize_url=f"{site_url}/login/oauth/authorize",
-            token_url=f"{site_url}/login/oauth/access_token",
-            client_id=client_id,
-            client_secret=client_secret,
-            scopes=("repo", "read:org", "admin:repo_hook"),
-            misconfiguration_codes=frozenset(
-                {"incorrect_client_credentials", "redirect_uri_mismatch", "application_suspended"}
-            ),
-        )
+        self._app = app
+        self.has_service_access = app is not None
+        if app is None and client_id is not None:
+            self.oauth = OAuthConfig(
+                authorize_url=f"{site_url}/login/oauth/authorize",
+                token_url=f"{site_url}/login/oauth/access_token",
+                client_id=client_id,
+                client_secret=client_secret,
+                scopes=("repo",),
+            )
 
     def classify_error(self, response: Any) -> Exception | None:
         """Classify the four meanings of 403."""
         return client.classify_error(response)
 
-    async def fetch_account(self, connection: Connection) -> Account:
+    def service_token_source(self, http: HttpClient) -> AccessTokenSource | None:
+        """Return tokens of the app's installation."""
+        return None if self._app is None else InstallationTokenSource(self._app, http, self._api_url, self._clock)
+
+    async def fetch_account(self, connection: Connection) -> Account | None:
         """Return the login, and the number that identifies the account in webhooks."""
-        user = await self._client(connection).get_json("/user")
-        return Account(user["login"], str(user["id"]))
+        found = await self._probe(self._client(connection))
+        if self._app is None:
+            return Account(found["login"], str(found["id"]))
+        owner = next((repository["owner"] for repository in found["repositories"]), None)
+        return owner and Account(owner["login"], str(owner["id"]))
+
+    async def _probe(self, api: GitHubClient) -> Any:
+        """Send a cheap request that answers whenever the access works."""
+        return await api.get_json("/user") if self._app is None else await api.get_json(_INSTALLED, per_page=1)
 
     async def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         """Sync repository by repository; a killed run continues with the repository it had reached."""
@@ -130,7 +145,7 @@ class GitHub(Provider):
         failed = await state.retryable_failures()
         same = set[str]() if complete or failed else await self._unchanged_repositories(connection, state)
         api = self._client(connection)
-        fetcher = ItemFetcher("GitHub", lambda: api.get_json("/user"))
+        fetcher = ItemFetcher("GitHub", lambda: self._probe(api))
         for choice in connection.selected_ids("repos"):
             if choice in done or choice in same:
                 continue
@@ -225,7 +240,7 @@ class GitHub(Provider):
         del kind
         api, found = self._client(connection), dict[str, str]()
         if len(ids) >= _MIN_IDS_FOR_LISTING:
-            async for page in api.pages("/user/repos"):
+            async for page in api.pages("/user/repos" if self._app is None else _INSTALLED):
                 found |= {str(repository["id"]): repository["full_name"] for repository in page}
                 found |= {repository["full_name"]: repository["full_name"] for repository in page}
         for id_ in ids:
@@ -237,14 +252,18 @@ class GitHub(Provider):
     async def browse(
         self, connection: Connection, parent: str | None, query: str, page_token: str | None
     ) -> PickerPage:
-        """List accessible repositories, most recently pushed first, filtered by the query on our side."""
+        """List accessible repositories, of a user the most recently pushed first, filtered by the query on our side."""
         del parent
-        answer = await self._client(connection).get_response(
-            "/user/repos", sort="pushed", per_page=PAGE_SIZE, page=int(page_token or 1)
-        )
+        api, page = self._client(connection), {"per_page": PAGE_SIZE, "page": int(page_token or 1)}
+        if self._app is None:
+            answer = await api.get_response("/user/repos", sort="pushed", **page)
+            listed = json_or_raise(answer)
+        else:
+            answer = await api.get_response(_INSTALLED, **page)
+            listed = json_or_raise(answer)["repositories"]
         entries = tuple(
             PickerEntry(str(found["id"]), found["full_name"], "repos", found["description"] or "")
-            for found in json_or_raise(answer)
+            for found in listed
             if query.lower() in found["full_name"].lower()
         )
         return PickerPage(entries, str(int(page_token or 1) + 1) if "next" in answer.links else None)

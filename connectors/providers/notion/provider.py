@@ -56,6 +56,7 @@ class Notion(Provider):
     ) -> None:
         """Use a public integration, or the `token` of an internal one if `client_id` is None."""
         self._token = None if client_id is not None else token
+        self.has_service_access = self._token is not None
         self._api_url = api_url.rstrip("/")
         self._webhook_secret = webhook_secret
         self.api_origins = frozenset({origin(api_url)})

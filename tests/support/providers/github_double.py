@@ -7,6 +7,8 @@ import sys
 import tarfile
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from hmac import new as hmac
 from itertools import count
@@ -14,6 +16,9 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, parse_qsl, urlencode
 from uuid import UUID
 
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import RSAKey
 from starlette.requests import Request
 
 from tests.support.providers.api_description import ApiDescription, DescriptionViolationError, Operation
@@ -49,6 +54,9 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         self.refresh_tokens: set[str] = set()
         self.codes: set[str] = set()
         self.login = "ada"
+        self.app_key: RSAKey | None = None
+        self.installations: dict[int, str] = {}
+        """Logins of the accounts that installed the app, by the installation's number."""
         self.tree_limit = 100_000
         self.downloads = 0
 
@@ -90,9 +98,16 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         if call.headers.get("x-github-api-version") != VERSION:
             raise DescriptionViolationError("the version of the API is not asked for")
         token = call.headers.get("authorization", "").removeprefix("Bearer ")
+        name = call.operation.template
+        if name.startswith("/app/"):
+            return self._app(call, token)
         if token not in self.tokens:
             return self._answer_error(401, "Bad credentials")
-        name = call.operation.template
+        if name == "/installation/repositories" and token.startswith("ghs_"):
+            listed = self._page_of(call, [*self.repos.values()], lambda r: self.repository_body(r, "repository"))
+            return replace(listed, body={"total_count": len(self.repos), "repositories": listed.body})
+        if name.startswith(("/user", "/installation")) and token.startswith("ghs_") != name.startswith("/inst"):
+            return self._answer_error(403, "Resource not accessible by integration")
         if name == "/user":
             return self._json(self.user_body(self.login, "private-user"))
         if name == "/user/repos":
@@ -102,6 +117,29 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         if repo is None:
             return self._missing_repository(call, f"{owner}/{short}")
         return self._answer_for_repository(repo, call)
+
+    def _app(self, call: ReceivedRequest, token: str) -> DoubleResponse:
+        """What an app may do as itself, with a JWT of ten minutes at most."""
+        try:
+            claims = jwt.decode(token, self.app_key, algorithms=["RS256"]).claims if self.app_key else {}
+        except (JoseError, ValueError):
+            return self._answer_error(401, "A JSON web token could not be decoded")
+        now = self.now.timestamp()
+        if claims.get("iss") != "12" or not now < claims["exp"] <= now + 600 or claims["iat"] > now:
+            return self._answer_error(401, "'Expiration time' claim ('exp') is too far in the future")
+        if call.operation.template == "/app/installations":
+            return self._page_of(call, [*self.installations.items()], lambda one: self._installation_body(*one))
+        if int(call.path_parameters["installation_id"]) not in self.installations:
+            return self._answer_error(404, "Not Found")
+        token = f"ghs_{next(self.numbers)}"
+        self.tokens.add(token)
+        expires_at = format_time(self.now + timedelta(hours=1))
+        return DoubleResponse(
+            201, self.description.filled_example("installation-token", token=token, expires_at=expires_at)
+        )
+
+    def _installation_body(self, number: int, login: str) -> dict[str, Any]:
+        return self.description.filled_example("installation", id=number, account=self.user_body(login))
 
     def _missing_repository(self, call: ReceivedRequest, full_name: str) -> DoubleResponse:
         moved = self.renamed_repositories.get(full_name)

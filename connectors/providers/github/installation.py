@@ -1,0 +1,96 @@
+"""Access of a GitHub App as an installation: tokens of an hour, requested with a JWT that the app's key signs."""
+
+import asyncio
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from connectors.client.http_client import HttpClient, json_or_raise
+from connectors.errors import AuthExpiredError, MisconfigurationError
+from connectors.providers.github.client import GitHubClient
+from pipeline.ports import Clock
+
+_JWT_LIFETIME: Final = timedelta(minutes=9)
+"""GitHub accepts ten minutes; clocks differ."""
+_CLOCK_MARGIN: Final = timedelta(minutes=1)
+_RENEWAL_MARGIN: Final = timedelta(minutes=5)
+"""Remaining lifetime from which a token is replaced, so that no request outlives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubApp:
+    """App with its private key (PEM); without an `installation_id` it has to have exactly one installation."""
+
+    app_id: str
+    private_key: str = field(repr=False)
+    installation_id: str | None = None
+
+    def sign_jwt(self, now: datetime) -> str:
+        """Sign a JWT with which the app authenticates as itself; MisconfigurationError for an unusable key."""
+        # Imported on first use: slow to import, and needed only with an app.
+        from joserfc import jwt  # noqa: PLC0415 - see above
+        from joserfc.errors import JoseError  # noqa: PLC0415 - see above
+        from joserfc.jwk import RSAKey  # noqa: PLC0415 - see above
+
+        claims = {
+            "iat": int((now - _CLOCK_MARGIN).timestamp()),
+            "exp": int((now + _JWT_LIFETIME).timestamp()),
+            "iss": self.app_id,
+        }
+        try:
+            key = RSAKey.import_key(self.private_key.replace("\\n", "\n"))
+            return jwt.encode({"alg": "RS256"}, claims, key, algorithms=["RS256"])
+        except (JoseError, ValueError) as error:
+            raise MisconfigurationError(
+                "RECOLLECT_GITHUB_APP_PRIVATE_KEY is no private key. Its operator has to set the whole PEM file that"
+                " GitHub made for the app."
+            ) from error
+
+
+class InstallationTokenSource:
+    """`AccessTokenSource` of an installation; a token is replaced before it ends, or once GitHub rejects it."""
+
+    def __init__(self, app: GitHubApp, http: HttpClient, api_url: str, clock: Clock) -> None:
+        self._app = app
+        self._client = GitHubClient(http, api_url)
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._token = ""
+        self._expires_at: datetime | None = None
+
+    async def token(self) -> str:
+        """Return a token with some time left; see `AccessTokenSource.token`."""
+        async with self._lock:
+            if self._expires_at is None or self._expires_at - self._clock.now() < _RENEWAL_MARGIN:
+                await self._renew()
+            return self._token
+
+    async def refresh(self, rejected_token: str) -> str:
+        """Replace a rejected token; if another request already did, return its token."""
+        async with self._lock:
+            if self._token == rejected_token:
+                await self._renew()
+            return self._token
+
+    async def _renew(self) -> None:
+        number = self._app.installation_id or await self._only_installation()
+        answer = await self._send("POST", f"/app/installations/{number}/access_tokens")
+        if answer.status_code == 404:
+            raise AuthExpiredError("The GitHub App is not installed any more. Install it again.")
+        body = json_or_raise(answer)
+        self._token, self._expires_at = body["token"], datetime.fromisoformat(body["expires_at"])
+
+    async def _only_installation(self) -> int:
+        installations = json_or_raise(await self._send("GET", "/app/installations"))
+        if len(installations) == 1:
+            return int(installations[0]["id"])
+        if not installations:
+            raise MisconfigurationError("The GitHub App is installed nowhere. Install it, and choose repositories.")
+        found = ", ".join(f"{one['id']} ({(one.get('account') or {}).get('login')})" for one in installations)
+        raise MisconfigurationError(
+            f"The GitHub App has several installations: set RECOLLECT_GITHUB_APP_INSTALLATION to one of {found}."
+        )
+
+    async def _send(self, method: str, path: str) -> Any:
+        token = self._app.sign_jwt(self._clock.now())
+        return await self._client.send(method, path, headers={"authorization": f"Bearer {token}"}, idempotent=True)
