@@ -139,7 +139,11 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         )
 
     def _installation_body(self, number: int, login: str) -> dict[str, Any]:
-        return self.description.filled_example("installation", id=number, account=self.user_body(login))
+        # The description of the list wants the members of a user and those of an enterprise.
+        enterprise = self.description.filled_example("enterprise", name=login, slug=login)
+        enterprise |= dict.fromkeys(("created_at", "updated_at"), format_time(self.now))
+        account = enterprise | self.user_body(login) | {"name": login}
+        return {**self.description.filled_example("installation", id=number), "account": account}
 
     def _missing_repository(self, call: ReceivedRequest, full_name: str) -> DoubleResponse:
         moved = self.renamed_repositories.get(full_name)
