@@ -120,6 +120,7 @@ def _build_pipeline(
             catalog=store.catalog,
             embedder=embedder,
             clock=resources.clock,
+            max_tokens=resources.settings.profile_max_tokens,
         ),
         memory_repository=memory_repository,
         embedder=embedder,

@@ -108,6 +108,8 @@ def memory_columns(rows: Sequence[MemoryRow]) -> MemoryColumns:
         is_static=np.array([row.is_static for row in rows], np.bool_),
         is_inference=np.array([row.is_inference for row in rows], np.bool_),
         is_latest=np.array([row.is_latest for row in rows], np.bool_),
+        in_profile=np.array([row.in_profile for row in rows], np.bool_),
+        worths=np.array([row.worth for row in rows], np.float32),
         forgotten=np.array([row.forgotten_at is not None for row in rows], np.bool_),
         created_at=_microsecond_array(row.created_at for row in rows),
         updated_at=_microsecond_array(row.updated_at for row in rows),

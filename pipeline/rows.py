@@ -117,6 +117,8 @@ class ProvenanceEntry:
     superseded_by: tuple[str, ...] = ()
     forgotten_at: datetime | None = None
     forget_reason: str | None = None
+    worth: float | None = None
+    in_profile: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,10 @@ class MemoryRow:
     end: int | None = None
     relations: tuple[Relation, ...] = ()
     provenance: tuple[ProvenanceEntry, ...] = ()
+    worth: float = 0.0
+    """Highest score of worth that a source gave it; 0 if none did."""
+    in_profile: bool = True
+    """Whether any source speaks of the namespace's subject, as messages and notes do and files don't."""
     comparison_keys: tuple[str, ...] = ()
     """Keys by which memories to compare are found (`pipeline.memory.versioning.comparison_keys`)."""
 
@@ -265,6 +271,8 @@ class MemoryColumns:
     is_static: NDArray[np.bool_]
     is_inference: NDArray[np.bool_]
     is_latest: NDArray[np.bool_]
+    in_profile: NDArray[np.bool_]
+    worths: NDArray[np.float32]
     forgotten: NDArray[np.bool_]
     created_at: NDArray[np.int64]
     updated_at: NDArray[np.int64]

@@ -93,6 +93,8 @@ class Settings(BaseSettings):
     """Maximum characters of a chunk."""
     memory_min_worth: float = Field(default=3.5)
     """Score from which a statement becomes a memory; more keeps less."""
+    profile_max_tokens: int = Field(default=1_000, ge=50, le=20_000)
+    """Tokens of a profile's static and dynamic facts together, at four characters each."""
     dreaming_debounce_seconds: float = Field(default=10.0, ge=0)
     """Quiet time of a namespace before deferred extraction starts."""
     dreaming_max_wait_seconds: float = Field(default=120.0, ge=0)

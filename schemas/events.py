@@ -186,6 +186,10 @@ class FormedMemory(Event):
     """Incarnation of the memory, if it belongs to another one that was moved to this namespace."""
     extracted_by: str | None = None
     """Extractor: the name of a language model, or `rules`; None in older events."""
+    worth: float | None = None
+    """Score of how much it is worth keeping, if the extractor gives one."""
+    in_profile: bool = True
+    """Whether a profile may show it: not what files, pages and synced documents state."""
 
 
 class MemoriesFormed(Event):

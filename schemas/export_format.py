@@ -50,6 +50,8 @@ class ExportedMemory(Event):
     replaced_by: tuple[str, ...] = ()
     forgotten_at: datetime | None = None
     forget_reason: str | None = None
+    worth: float | None = None
+    in_profile: bool = True
 
 
 class ExportedDocument(Event):

@@ -16,7 +16,9 @@ from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd
 UNKNOWN_UPDATE_TIME = datetime.fromtimestamp(0, UTC)
 """Placeholder: the organization's time of change is not exported, an import sets a new one."""
 _MEMORY_FIELDS = ("id", "incarnation", "text", "is_static", "is_inference")
-_STATEMENT_FIELDS = ("date", "event_dates", "start", "end", "relations", "forgotten_at", "forget_reason")
+_STATEMENT_FIELDS = (
+    "date", "event_dates", "start", "end", "relations", "forgotten_at", "forget_reason", "worth", "in_profile",
+)  # fmt: skip
 DOCUMENTS_PER_BATCH = 32
 """Documents in memory at once, with their texts and memories."""
 

@@ -203,6 +203,8 @@ def _imported_memory(memory: ExportedMemory) -> FormedMemory:
         start=memory.start,
         end=memory.end,
         relations=memory.relations,
+        worth=memory.worth,
+        in_profile=memory.in_profile,
         replaced_by=memory.replaced_by,
         imported=ImportedStatement(
             incarnation=memory.incarnation,

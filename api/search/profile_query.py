@@ -15,6 +15,7 @@ from pipeline.index.point_in_time_index import PointInTimeIndex
 from pipeline.ports import Clock
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.profile.fact_aggregation import ProfileEntry
+from pipeline.profile.fact_relevance import is_lasting
 from pipeline.profile.profile_cache import SNAPSHOT_TTL_MS, ProfileCache
 from pipeline.profile.profile_sections import ProfileSnapshot, SectionFact, build_profile
 from pipeline.profile.profile_state import parse_valid_time_ms
@@ -141,7 +142,8 @@ class ProfileQuery:
         holding = await self.profiles.empty_state(definitions)
         rows = index.current_memories()
         await asyncio.to_thread(holding.apply_changes, [(row.id, row) for row in rows])
-        return build_profile(holding.facts.values(), definitions, to_microseconds(moment) // 1000)
+        now_ms = to_microseconds(moment) // 1000
+        return build_profile(holding.facts.values(), definitions, now_ms, self.profiles.max_tokens)
 
     async def filtered_snapshot(
         self,
@@ -163,12 +165,13 @@ class ProfileQuery:
                 memory.id,
                 memory.text,
                 parse_valid_time_ms(memory.updated_at, memory.date),
-                memory.is_static,
+                is_lasting(memory.text, is_static=memory.is_static),
+                worth=memory.worth,
                 buckets=names,
             )
             for memory, names in zip(memories, buckets, strict=True)
         ]
-        return build_profile(facts, definitions, to_microseconds(moment) // 1000)
+        return build_profile(facts, definitions, to_microseconds(moment) // 1000, self.profiles.max_tokens)
 
 
 def _profile_facts(facts: Sequence[ProfileEntry]) -> list[ProfileFact]:

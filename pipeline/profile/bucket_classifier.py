@@ -98,6 +98,18 @@ class BucketClassifier:
         return shared
 
 
+NO_BUCKETS = BucketClassifier(
+    names=(),
+    bucket_vectors=np.zeros((0, 0), np.float32),
+    phrase_vectors=np.zeros((0, 0), np.float32),
+    phrase_offsets=np.zeros(0, np.intp),
+    vocabulary=np.zeros(0, np.uint32),
+    term_in_bucket=np.zeros((0, 0), np.float32),
+    baseline_similarity=0.0,
+)
+"""Classifier without any bucket."""
+
+
 async def build_classifier(embedder: Embedder, definitions: Mapping[str, str]) -> BucketClassifier:
     """Build a classifier for buckets by name and description."""
     texts = [f"{_bucket_name_words(name)}. {text}" for name, text in definitions.items()]

@@ -10,13 +10,12 @@ import logging
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 
 from pipeline.columns import to_microseconds
 from pipeline.ports import Catalog, Clock, DocumentTable, Embedder, MemoryTable
 from pipeline.profile.bucket_classifier import BucketClassifier, build_classifier, effective_buckets
 from pipeline.profile.profile_sections import (
-    AGGREGATION_CANDIDATES,
+    DEFAULT_MAX_TOKENS,
     ProfileSnapshot,
     SectionFact,
     build_profile_from_ordered,
@@ -85,7 +84,10 @@ class ProfileCache:
         embedder: Embedder,
         clock: Clock,
         capacity: int = MAX_CACHED_FACTS,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
     ) -> None:
+        """`max_tokens`: of static and dynamic facts together."""
+        self.max_tokens = max_tokens
         self._memories = memories
         self._catalog = catalog
         self._embedder = embedder
@@ -165,19 +167,19 @@ class ProfileCache:
                 self._with_live_sources(state.top_facts(DYNAMIC)),
                 {name: self._with_live_sources(state.top_facts(name)) for name in entry.bucket_definitions},
                 now,
+                self.max_tokens,
             )
             entry.snapshot_at_ms = now
         return entry.snapshot
 
     def _with_live_sources(self, facts: Sequence[SectionFact]) -> list[SectionFact]:
-        """Drop facts whose documents are all deleted, and those beyond the candidates."""
+        """Drop facts whose documents are all deleted."""
         deleted = self._deleted_documents
-        live_facts = (
+        return [
             fact
             for fact in facts
             if not deleted or not fact.sources or not all(source in deleted for source in fact.sources)
-        )
-        return list(islice(live_facts, AGGREGATION_CANDIDATES))
+        ]
 
     def _entry_for(self, namespace: NamespaceRow, bucket_definitions: Mapping[str, str]) -> _CacheEntry:
         """Return the entry for the namespace's current incarnations and buckets, loading it if needed."""

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from pipeline.columns import from_microseconds, to_microseconds
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
-from pipeline.profile.bucket_classifier import BucketClassifier
+from pipeline.profile.bucket_classifier import NO_BUCKETS, BucketClassifier
+from pipeline.profile.fact_relevance import is_lasting
 from pipeline.profile.profile_sections import (
     MAX_FACTS_PER_SECTION,
     SectionFact,
@@ -89,6 +90,7 @@ class ScoredFacts:
     rows: NDArray[np.intp]
     valid_times_ms: NDArray[np.int64]
     is_static: NDArray[np.bool_]
+    worths: NDArray[np.float32]
     scores: NDArray[np.int64]
     bucket_membership: NDArray[np.bool_]
 
@@ -105,6 +107,7 @@ class ScoredFacts:
                 int(self.valid_times_ms[position]),
                 bool(self.is_static[position]),
                 tuple(sources.split()),
+                float(self.worths[position]),
                 bucket_names(self.bucket_membership[position]),
             )
             yield fact, int(self.scores[position])
@@ -118,6 +121,11 @@ class ProfileState:
         self._bucket_names_by_membership: dict[bytes, frozenset[str]] = {}
         self.facts: dict[str, SectionFact] = {}
         self.sections = {name: SectionTopK() for name in (STATIC, DYNAMIC, *classifier.names)}
+
+    @classmethod
+    def without_buckets(cls) -> "ProfileState":
+        """Return a state of static and dynamic facts only, which needs no embedder."""
+        return cls(NO_BUCKETS)
 
     @property
     def is_underfilled(self) -> bool:
@@ -133,31 +141,40 @@ class ProfileState:
         latest = dict(rows)
         for id_ in latest:
             self._remove(id_)
-        current = [row for row in latest.values() if row is not None and row.is_active]
+        current = [row for row in latest.values() if row is not None and row.is_active and row.in_profile]
         membership = self._classifier.classify_facts([row.vector for row in current], [row.terms for row in current])
         for row, bucket_flags in zip(current, membership, strict=True):
             valid_time_ms = parse_valid_time_ms(to_microseconds(row.updated_at), row.date or "")
-            fact = SectionFact(
-                row.id, row.text, valid_time_ms, row.is_static, row.sources, self._bucket_names(bucket_flags)
-            )
-            self._put(
-                fact,
-                static_priority(row.text, len(row.sources), valid_time_ms) if row.is_static else valid_time_ms,
-            )
+            lasting = is_lasting(row.text, is_static=row.is_static)
+            names = self._bucket_names(bucket_flags)
+            fact = SectionFact(row.id, row.text, valid_time_ms, lasting, row.sources, row.worth, names)
+            priority = static_priority(row.text, len(row.sources), valid_time_ms, row.worth)
+            self._put(fact, priority if lasting else valid_time_ms)
 
     def score(self, columns: MemoryColumns) -> "ScoredFacts":
         """Score the memories that a profile may show, for `add_batches`."""
-        rows = np.flatnonzero(columns.is_latest & ~columns.forgotten)
+        rows = np.flatnonzero(columns.is_latest & ~columns.forgotten & columns.in_profile)
         valid_times_ms, is_static = _valid_times_ms(columns, rows), columns.is_static[rows]
+        lasting = map(_is_lasting, columns.texts.take(rows), is_static.tolist())
+        is_static = np.fromiter(lasting, np.bool_, len(rows))
         scores = valid_times_ms.copy()
         scores[is_static] = static_priorities(
             columns.texts.take(rows[is_static]),
             columns.sources.count_spaces(rows[is_static]) + 1,
             valid_times_ms[is_static],
+            columns.worths[rows[is_static]],
         )
         membership = self._classifier.classify_columns(columns)[rows]
         return ScoredFacts(
-            columns.ids, columns.texts, columns.sources, rows, valid_times_ms, is_static, scores, membership
+            columns.ids,
+            columns.texts,
+            columns.sources,
+            rows,
+            valid_times_ms,
+            is_static,
+            columns.worths[rows],
+            scores,
+            membership,
         )
 
     def add_batches(self, batches: Sequence["ScoredFacts"]) -> None:
@@ -208,6 +225,10 @@ class ProfileState:
     def _is_held(self, fact: SectionFact) -> bool:
         section = STATIC if fact.is_static else DYNAMIC
         return fact.id in self.sections[section] or any(fact.id in self.sections[name] for name in fact.buckets)
+
+
+def _is_lasting(text: str, is_static: bool) -> bool:
+    return is_lasting(text, is_static=is_static)
 
 
 def _valid_times_ms(columns: MemoryColumns, rows: NDArray[np.intp]) -> NDArray[np.int64]:

@@ -86,6 +86,7 @@ class CurrentMemory:
     vector: Vector
     date: str = ""
     """The date of its source, as given; empty for none."""
+    worth: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,11 @@ def nearest_memories(
 
 
 def newest_memories(views: Iterable[SegmentView[MemoryColumns]], limit: int) -> list[CurrentMemory]:
-    """The newest current memories, at most `limit` static and `limit` dynamic ones, newest first."""
-    masks = [(view.segment.columns, eligible_mask(view, include_forgotten=False)) for view in views]
+    """The newest current memories of profiles, at most `limit` static and `limit` dynamic ones, newest first."""
+    masks = [
+        (view.segment.columns, eligible_mask(view, include_forgotten=False) & view.segment.columns.in_profile)
+        for view in views
+    ]
     return order_by_recency(
         [*_newest_of_kind(masks, limit, is_static=True), *_newest_of_kind(masks, limit, is_static=False)],
         limit,
@@ -66,7 +69,9 @@ def _newest_of_kind(
         strings = (columns.ids.take(rows), columns.texts.take(rows), columns.dates.take(rows))
         times = columns.updated_at[rows].tolist()
         for row, updated_at, id_, text, date in zip(rows.tolist(), times, *strings, strict=True):
-            yield CurrentMemory(updated_at, id_, text, is_static, columns.vectors[row], date)
+            yield CurrentMemory(
+                updated_at, id_, text, is_static, columns.vectors[row], date, float(columns.worths[row])
+            )
 
 
 def order_by_recency(memories: Iterable[CurrentMemory], limit: int) -> list[CurrentMemory]:

@@ -45,6 +45,8 @@ class ExtractionJob:
     group: Metadata | None = None
     supporting_context: str | None = None
     type: str = "text"
+    is_synced: bool = False
+    """Whether a connector submitted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ class DocumentMemoryBuilder:
             if existing is not None and existing.incarnation != self._job.incarnation
             else None,
             extracted_by=candidate.extracted_by,
+            worth=candidate.worth,
+            in_profile=candidate.in_profile and not self._job.is_synced,
         )
 
     def derive_conclusions(self, memory: FormedMemory) -> list[FormedMemory]:
@@ -133,7 +137,12 @@ class DocumentMemoryBuilder:
         conclusions = conclusions[: derived_memories.MAX_CONCLUSIONS_PER_DOCUMENT - self._conclusion_count]
         self._conclusion_count += len(conclusions)
         return [
-            conclusion.model_copy(update={"id": self._memory_id(derived_memories.identity_text(conclusion))})
+            conclusion.model_copy(
+                update={
+                    "id": self._memory_id(derived_memories.identity_text(conclusion)),
+                    "in_profile": memory.in_profile,
+                }
+            )
             for conclusion in conclusions
         ]
 

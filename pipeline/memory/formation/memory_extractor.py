@@ -29,6 +29,8 @@ from schemas.topics import MEMORIES_FORMED
 
 DOCUMENTS_PER_SLICE = 32
 """Documents extracted and related together."""
+CONNECTOR_KEYS = frozenset({"provider", "connector"})
+"""Metadata that marks a document as a connector's."""
 MEMORIES_PER_PUBLISH = 1000
 """Approximate number of memories published at once."""
 
@@ -97,7 +99,11 @@ class MemoryExtractor:
 
     async def _extract_slice(self, jobs: Sequence[ExtractionJob]) -> list[DelayedJob]:
         rows = await self._documents.get([job.document for job in jobs])
-        pending = [job for job in jobs if needs_extraction(rows.get(job.document), job.seq)]
+        pending = [
+            replace(job, is_synced=rows[job.document][0].metadata.keys() >= CONNECTOR_KEYS)
+            for job in jobs
+            if needs_extraction(rows.get(job.document), job.seq)
+        ]
         namespace = self._catalog.namespace_of(pending[0].incarnation) if pending else None
         if namespace is None:
             return []

@@ -29,7 +29,8 @@ class CandidateFact:
     """A fact before it is related to others; `start` and `end` span its sentence.
 
     `dates`: when it happens, as ISO 8601 days, months, years or intervals `first/last`. `relations`: those
-    known before the comparison. `extracted_by`: `rules`, or the name of the language model.
+    known before the comparison. `extracted_by`: `rules`, or the name of the language model. `in_profile`: it is
+    said in speech, not by a file or page.
     """
 
     text: str
@@ -41,6 +42,8 @@ class CandidateFact:
     is_inference: bool = False
     relations: tuple[Relation, ...] = ()
     extracted_by: str = "rules"
+    worth: float | None = None
+    in_profile: bool = True
 
 
 def extract_facts(
@@ -145,6 +148,8 @@ def _facts_of_sentences(sentences: Iterator[_Spoken], min_worth: float) -> Itera
                     spoken.end,
                     extract_attributes(fact.text),
                     tuple(date_range.iso8601 for date_range in fact.date_ranges),
+                    worth=round(fact.worth.score, 1),
+                    in_profile=spoken.said.context.is_speech,
                 )
 
 

@@ -226,4 +226,5 @@ def job_from_row(row: DocumentRow) -> ExtractionJob:
         date=row.date,
         group=row.group_metadata,
         supporting_context=row.supporting_context,
+        type=row.type,
     )

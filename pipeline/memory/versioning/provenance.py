@@ -120,6 +120,8 @@ def build_row(row: MemoryRow, provenance: Sequence[ProvenanceEntry]) -> MemoryRo
         start=ordered[0].start,
         end=ordered[0].end,
         relations=_merged_relations(ordered),
+        worth=max((entry.worth for entry in ordered if entry.worth is not None), default=0.0),
+        in_profile=any(entry.in_profile for entry in ordered),
         forgotten_at=None if forgotten is None else forgotten.forgotten_at,
         forget_reason=None if forgotten is None else forgotten.forget_reason,
     )
@@ -168,6 +170,8 @@ def _new_entry(event: MemoriesFormed, memory: FormedMemory, source_order_time: d
         end=memory.end,
         relations=memory.relations,
         superseded_by=memory.replaced_by,
+        worth=memory.worth,
+        in_profile=memory.in_profile,
     )
     imported = memory.imported
     if imported is None:
@@ -198,6 +202,8 @@ def _restated_entry(before: ProvenanceEntry, event: MemoriesFormed, memory: Form
         event_dates=memory.event_dates,
         start=memory.start,
         end=memory.end,
+        worth=memory.worth,
+        in_profile=memory.in_profile,
         relations=_union(before.relations, memory.relations),
         superseded_by=tuple(dict.fromkeys((*before.superseded_by, *memory.replaced_by))),
     )

@@ -94,7 +94,7 @@ STATES = st.none() | st.fixed_dictionaries(
         "is_latest": st.booleans(),
         "forgotten_at": st.sampled_from([None, None, None, EPOCH]),
         "date": st.sampled_from([None, "2025-01-01", "2025-06", "no date"]),
-        "text": st.sampled_from(["Ada has new jobs and employers", "Ada slept", "Ada lives in Rome"]),
+        "text": st.sampled_from(["Ada has new jobs and employers", "Ada is away", "Ada lives in Rome"]),
     }
 )
 CHANGES = st.lists(st.tuples(st.integers(0, 14), STATES, st.booleans()), max_size=60)
@@ -123,9 +123,9 @@ async def test_a_maintained_profile_equals_one_built_from_the_table(
 async def test_a_change_is_visible_in_the_next_profile() -> None:
     home = ProfileCacheHarness()
     assert await home.dynamic_texts() == []
-    await home.put_memories({"a": memory("a", "Ada slept")})
-    assert await home.dynamic_texts() == ["Ada slept"]
-    await home.put_memories({"a": memory("a", "Ada slept", is_latest=False)})
+    await home.put_memories({"a": memory("a", "Ada is away")})
+    assert await home.dynamic_texts() == ["Ada is away"]
+    await home.put_memories({"a": memory("a", "Ada is away", is_latest=False)})
     assert await home.dynamic_texts() == []
 
 
@@ -134,31 +134,31 @@ async def test_many_pending_changes_are_applied_without_a_request() -> None:
     await home.get_profile()
     count = 2 * MAX_PENDING_CHANGES + 5
     await home.put_memories(
-        {f"m{number}": memory(f"m{number}", f"Ada did thing {number}", number) for number in range(count)}
+        {f"m{number}": memory(f"m{number}", f"Ada is at thing {number}", number) for number in range(count)}
     )
-    assert (await home.dynamic_texts())[0] == f"Ada did thing {count - 1}"
+    assert (await home.dynamic_texts())[0] == f"Ada is at thing {count - 1}"
 
 
 async def test_evicted_facts_return_when_others_are_deleted() -> None:
     home = ProfileCacheHarness()
     await home.get_profile()
     count = 2 * profile_state.SECTION_CAPACITY + 10
-    rows = {f"m{number:04}": memory(f"m{number:04}", f"Ada did thing {number}", number) for number in range(count)}
+    rows = {f"m{number:04}": memory(f"m{number:04}", f"Ada is at thing {number}", number) for number in range(count)}
     await home.put_memories(rows)
     await home.put_memories(dict.fromkeys(list(rows)[5:]))
-    assert await home.dynamic_texts() == [f"Ada did thing {number}" for number in reversed(range(5))]
+    assert await home.dynamic_texts() == [f"Ada is at thing {number}" for number in reversed(range(5))]
 
 
 async def test_a_fact_disappears_with_its_last_document_at_once() -> None:
     home = ProfileCacheHarness()
     document = DocumentRow("d", "alice#0", "d", 0, 0, EPOCH, EPOCH)
     await home.documents.update(["d"], lambda _, __: [document])
-    await home.put_memories({"a": memory("a", "Ada slept"), "b": memory("b", "Ada ate", sources=("d", "e"))})
-    assert await home.dynamic_texts() == ["Ada slept", "Ada ate"]
+    await home.put_memories({"a": memory("a", "Ada is away"), "b": memory("b", "Ada is eating", sources=("d", "e"))})
+    assert await home.dynamic_texts() == ["Ada is away", "Ada is eating"]
     await home.documents.update(["d"], lambda _, __: [])
-    assert await home.dynamic_texts() == ["Ada ate"]
+    assert await home.dynamic_texts() == ["Ada is eating"]
     await home.documents.update(["d"], lambda _, __: [document])
-    assert await home.dynamic_texts() == ["Ada slept", "Ada ate"]
+    assert await home.dynamic_texts() == ["Ada is away", "Ada is eating"]
 
 
 async def test_changed_bucket_descriptions_reclassify_everything() -> None:
@@ -243,21 +243,21 @@ async def test_buckets_stay_when_reclassification_fails(monkeypatch: pytest.Monk
 
 async def test_moved_incarnations_take_their_facts_along() -> None:
     home = ProfileCacheHarness()
-    await home.put_memories({"a": memory("a", "Ada slept"), "b": memory("b", "Bob ate", incarnation="bob#0")})
-    assert await home.dynamic_texts() == ["Ada slept"]
+    await home.put_memories({"a": memory("a", "Ada is away"), "b": memory("b", "Bob is away", incarnation="bob#0")})
+    assert await home.dynamic_texts() == ["Ada is away"]
     home.catalog.namespaces_by_name["alice"] = replace(home.namespace, incarnations=("alice#0", "bob#0"))
-    assert await home.dynamic_texts() == ["Ada slept", "Bob ate"]
+    assert await home.dynamic_texts() == ["Ada is away", "Bob is away"]
     await home.put_memories({"b": None})
-    assert await home.dynamic_texts() == ["Ada slept"]
+    assert await home.dynamic_texts() == ["Ada is away"]
 
 
 async def test_the_number_of_cached_facts_is_bounded() -> None:
     home = ProfileCacheHarness(capacity=1)
     home.catalog.create("bob")
-    await home.put_memories({"a": memory("a", "Ada slept"), "b": memory("b", "Bob ate", incarnation="bob#0")})
-    assert await home.dynamic_texts() == ["Ada slept"]
+    await home.put_memories({"a": memory("a", "Ada is away"), "b": memory("b", "Bob is away", incarnation="bob#0")})
+    assert await home.dynamic_texts() == ["Ada is away"]
     bob = await home.profiles.get_profile(home.catalog.namespaces_by_name["bob"], NO_ORGANIZATION)
-    assert [entry.text for entry in bob.dynamic] == ["Bob ate"]
+    assert [entry.text for entry in bob.dynamic] == ["Bob is away"]
     assert list(home.profiles._entries) == ["bob"]
     await home.put_memories({"a": None})
     assert await home.dynamic_texts() == []
@@ -296,10 +296,10 @@ async def test_changes_of_another_process_become_visible(tmp_path: Path) -> None
         clock=FixedClock(),
     )
     assert (await profiles.get_profile(namespace, NO_ORGANIZATION)).dynamic == []
-    row = stored_memory("Ada slept", ["d"])
+    row = stored_memory("Ada is away", ["d"])
     await theirs.memories.update([row.id], lambda _, __: [row])
     await ours.refresh()
-    assert [entry.text for entry in (await profiles.get_profile(namespace, NO_ORGANIZATION)).dynamic] == ["Ada slept"]
+    assert [entry.text for entry in (await profiles.get_profile(namespace, NO_ORGANIZATION)).dynamic] == ["Ada is away"]
     await theirs.memories.update([row.id], lambda _, __: [])
     await ours.refresh()
     assert (await profiles.get_profile(namespace, NO_ORGANIZATION)).dynamic == []

@@ -1,14 +1,14 @@
 """The contents, order and limits of profile sections."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.profile.fact_relevance import MAX_CHANGE_AGE_DAYS, is_lasting
 from pipeline.profile.profile_sections import (
-    MAX_DYNAMIC_AGE_MS,
+    CHARS_PER_TOKEN,
     MAX_FACTS_PER_SECTION,
-    MAX_SECTION_CHARS,
-    MIN_DYNAMIC_FACTS,
     SectionFact,
     build_profile,
     static_priorities,
@@ -53,41 +53,102 @@ def test_facts_with_more_sources_come_first() -> None:
     assert static == ["Ada plays chess", "Ada likes tea"]
 
 
-def test_dynamic_facts_are_newest_first_and_become_outdated() -> None:
-    busy = [section_fact(f"thing {number} happened", number) for number in range(MIN_DYNAMIC_FACTS + 1)]
-    old = section_fact("something happened long ago", MAX_DYNAMIC_AGE_MS / DAY_MS + 1)
-    _, dynamic = shown_texts(*busy, old)
-    assert dynamic == [fact.text for fact in busy]
+def test_what_goes_on_comes_newest_first_and_old_states_are_dropped() -> None:
+    recent = [section_fact(f"Ada is painting wall {number}", number) for number in range(3)]
+    old = section_fact("Ada is looking for a flat", MAX_CHANGE_AGE_DAYS + 1)
+    assert shown_texts(*recent, old)[1] == [fact.text for fact in recent]
 
 
-def test_the_newest_of_only_old_facts_stay() -> None:
-    old = [section_fact(f"thing {number} happened", 900 + 40 * number) for number in range(MIN_DYNAMIC_FACTS + 3)]
-    assert shown_texts(*old)[1] == [fact.text for fact in old[:MIN_DYNAMIC_FACTS]]
+def test_a_quiet_namespace_keeps_what_went_on_when_it_was_last_told() -> None:
+    facts = [section_fact(f"Ada is painting wall {number}", 900 + number) for number in range(3)]
+    assert shown_texts(*facts)[1] == [fact.text for fact in facts]
 
 
-def test_a_future_date_outdates_nothing() -> None:
-    facts = [section_fact(f"thing {number} happened", number) for number in range(MIN_DYNAMIC_FACTS + 3)]
-    assert len(shown_texts(*facts, section_fact("the exam is held", -4000))[1]) == len(facts) + 1
+@pytest.mark.parametrize(
+    ("text", "told_days_ago", "is_shown"),
+    [
+        ("User has an exam on November 10", 20, False),
+        ("User has an exam on November 20", 20, True),
+        ("User is on leave until 12 November 2023", 9, False),
+        ("User is off sick in the week of 6 November 2023", 7, False),
+        ("User is taking a pottery class on Tuesdays", 30, True),
+        ("User is opening a shop in March", 40, True),
+        ("User had pizza", 1, False),
+        ("User went to the dentist", 1, False),
+        ("User started a freelance project", 20, True),
+        ("User has attached the agenda", 1, False),
+        ("User wants to study medicine", 200, True),
+        ("User is tired", 8, False),
+        ("It is lovely", 0, False),
+        ("User flies back the same evening", 1, False),
+    ],
+)
+def test_only_what_is_not_over_goes_on(text: str, told_days_ago: float, is_shown: bool) -> None:
+    told = section_fact(text, told_days_ago)
+    now = section_fact("User is learning Latvian")
+    assert (text in shown_texts(told, now)[1]) == is_shown
 
 
-def test_sections_are_limited_in_facts_and_characters() -> None:
+@pytest.mark.parametrize(
+    ("text", "lasts"),
+    [
+        ("User is 29", True),
+        ("User takes ramipril every morning", True),
+        ("User moved to Riga in March", True),
+        ("User stopped eating meat", True),
+        ("User has asthma", True),
+        ("User volunteers at the food bank on Wednesdays", True),
+        ("User is on parental leave from May 18 to June 12", False),
+        ("User has an interview at Spotify on September 15", False),
+        ("User hasn't smoked for two weeks", False),
+        ("User wants to run a marathon", False),
+    ],
+)
+def test_habits_and_biography_last_and_dated_plans_do_not(text: str, lasts: bool) -> None:
+    assert is_lasting(text, is_static=False) == lasts
+
+
+def test_facts_about_nobody_of_the_namespace_are_left_out_unless_planned() -> None:
+    told = [
+        section_fact("User has two daughters, Mia and Romy", static=True),
+        section_fact("User is a nurse", static=True),
+        section_fact("User is learning Latvian"),
+        section_fact("Mia has chickenpox"),
+        section_fact("The outage is caused by a full disk"),
+        section_fact("Acme is based in Denver", static=True),
+        section_fact("The workshop is on November 25"),
+    ]
+    static, dynamic = shown_texts(*told)
+    assert "Acme is based in Denver" not in static
+    assert set(dynamic) == {"User is learning Latvian", "Mia has chickenpox", "The workshop is on November 25"}
+
+
+def test_a_fact_of_more_worth_comes_first_among_equals() -> None:
+    static, _ = shown_texts(
+        section_fact("Ada likes tea", 0, static=True, worth=4.0),
+        section_fact("Ada plays the organ", 9, static=True, worth=6.5),
+    )
+    assert static == ["Ada plays the organ", "Ada likes tea"]
+
+
+def test_sections_are_limited_in_facts_and_tokens() -> None:
     facts = [section_fact(f"{number} is short", static=True) for number in range(MAX_FACTS_PER_SECTION + 5)]
-    long = [section_fact(f"{number} " + "long " * 60) for number in range(MAX_FACTS_PER_SECTION + 5)]
-    static, dynamic = shown_texts(*facts, *long)
-    assert len(static) == MAX_FACTS_PER_SECTION
-    assert dynamic
-    assert sum(map(len, dynamic)) <= MAX_SECTION_CHARS
+    long = [section_fact(f"{number} is " + "long " * 60) for number in range(MAX_FACTS_PER_SECTION + 5)]
+    profile = build_profile([*facts, *long], [], NOW_MS, max_tokens=400)
+    assert len(profile.static) == MAX_FACTS_PER_SECTION
+    assert profile.dynamic
+    assert sum(len(entry.text) for entry in profile.dynamic) <= 400 // 2 * CHARS_PER_TOKEN
 
 
 def test_one_fact_is_shown_however_long_it_is() -> None:
-    assert len(shown_texts(section_fact("x" * (MAX_SECTION_CHARS + 1)))[1]) == 1
+    assert len(shown_texts(section_fact("x" * 10_000))[1]) == 1
 
 
 def test_a_bucket_has_facts_of_both_kinds() -> None:
     facts = [
         section_fact("Ada works at Acme", 3, static=True, buckets=frozenset({"work"})),
         section_fact("Ada has a meeting", buckets=frozenset({"work"})),
-        section_fact("Ada slept"),
+        section_fact("Ada slept", buckets=frozenset({"work"})),
     ]
     profile = build_profile(facts, ["work", "health"], NOW_MS)
     assert [entry.text for entry in profile.buckets["work"]] == ["Ada has a meeting", "Ada works at Acme"]
@@ -107,4 +168,6 @@ def test_a_bucket_has_facts_of_both_kinds() -> None:
 def test_vectorized_priorities_equal_single_ones(facts: list[tuple[str, int, int]]) -> None:
     texts = [text for text, _, _ in facts]
     sources, valid_times = (np.array([fact[at] for fact in facts], np.int64) for at in (1, 2))
-    assert static_priorities(texts, sources, valid_times).tolist() == [static_priority(*fact) for fact in facts]
+    worths = np.linspace(0, 20, len(facts), dtype=np.float32)
+    expected = [static_priority(*fact, worth) for fact, worth in zip(facts, worths.tolist(), strict=True)]
+    assert static_priorities(texts, sources, valid_times, worths).tolist() == expected

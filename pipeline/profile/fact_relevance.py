@@ -1,0 +1,168 @@
+"""Relevance of a fact to a profile on a day: it lasts, goes on, or is over. Pure."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from datetime import date, timedelta
+from functools import lru_cache
+
+from pipeline.text.english_verbs import is_finite, is_past
+from pipeline.text.temporal_expressions import resolve_dates
+
+MAX_CHANGE_AGE_DAYS = 60
+"""Age relative to the newest fact beyond which a change or a state without a date is no longer going on."""
+MAX_WISH_AGE_DAYS = 365
+"""The same for what somebody wants or hopes to do."""
+MAX_TRANSIENT_AGE_DAYS = 7
+"""The same for moods, colds and what is said of a day."""
+MIN_SUBJECT_SHARE = 0.25
+"""Share of a namespace's facts from which a person is one of its subjects."""
+_VERB_DISTANCE = 9
+"""Words within which the verb of a fact is looked for."""
+_BIOGRAPHY = re.compile(
+    r"\b(?:(?:has )?(?:moved|relocated) (?:in)?to|(?:has )?joined|(?:is taking|took) over|adopted|turned \d+|"
+    r"(?:was|were) (?:born|promoted|diagnosed|raised)|"
+    r"grew up|graduated|retired|(?:got|is|are|was) (?:married|engaged|divorced|widowed)|married|divorced|died|"
+    r"founded|inherited|"
+    r"has been an?|used to)\b"
+)
+"""Events that made somebody what they are."""
+_ENDURING = re.compile(
+    r" (?:is|are) \d{1,3}\b| is [A-Z][\w'-]+, \d{1,3}\b|"
+    r"\b(?:no longer|any ?more|never|doesn't|don't|can't|cannot|hasn't|stopped|(?:decided to )?quit|gave up|"
+    r"is off|always|usually|"
+    r"every (?:day|week|month|morning|evening|night|other|[A-Z]\w+day)|on (?:[A-Z]\w+days)|daily|weekly|twice a|"
+    r"once a|"
+    r"low-\w+ diet|(?:has|have) (?:an? |two |three |four |\d+ )?(?:\w+ )?(?:asthma|diabetes|epilepsy|migraines?|"
+    r"condition|"
+    r"disease|allerg\w+|insomnia|adhd|tattoo|car|van|house|flat|shop|company|restaurant|farm|garden|licen[cs]e))\b"
+)
+"""Habits, conditions, possessions and what somebody gave up."""
+_OPEN_END = re.compile(r"\b(?:since|born|birthday|anniversary|every|each|annual(?:ly)?|yearly|\w+days)\b")
+_CHANGE = re.compile(
+    r"\b(?:start(?:ed|s)|began|left|lost|passed|failed|broke up|split up|hired|fired|launched|opened|sold|"
+    r"signed|enrolled|switched|"
+    r"became|bought an? |decided|won|published|applied|got an? |had (?:a|an|her|his|their) (?:baby|son|daughter|"
+    r"surgery|operation)|"
+    r"moved|cancelled|canceled|postponed|booked|scheduled|ordered|finished|completed)\b"
+)
+"""Events of which something goes on for a while."""
+_PASSING = re.compile(r"\b(?:is|are) (?:currently )?\w+ing\b|\bfor (?:\w+ )?(?:days?|weeks?|months?)\b")
+"""What somebody is doing, or has done for a short time."""
+_TRANSIENT = re.compile(
+    r"\b(?:tired|sick|busy|hungry|sleepy|bored|stressed|nervous|excited|happy|sad|ill|today|tonight|now reading|"
+    r"marking|"
+    r"has a cold|stuck|late|waiting|for (?:\w+ )?(?:days?|weeks?))\b"
+)
+_LONG_WISH = re.compile(r"\b(?:wants|hopes|dreams|plans|intends) (?:to|of)\b")
+_PERFECT = re.compile(r"^[\w' ]{2,60}? (?:has|have) (?:just |already )?(?!need)\w+ed\b")
+_WISH = frozenset(
+    {"wants", "needs", "hopes", "plans", "intends", "starts", "begins", "leaves", "arrives", "flies", "travels"}
+)
+_AUXILIARIES = frozenset(
+    {"is", "are", "has", "have", "was", "were", "had", "will", "would", "can", "does", "did", "'s"}
+)
+_DATED = re.compile(
+    r"\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December)|"
+    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|"
+    r"\b(?:summer|winter|spring|autumn|week|weekend) of\b|\b\d{4}-\d{2}-\d{2}\b"
+)
+_YEAR = re.compile(r"\b\d{4}\b")
+_UNCLEAR = re.compile(
+    r"^(?:It|This|That|These|Those|He|She|They|There|Here|We)\b|\?$|\bthe same (?:day|evening|night|week|time)\b"
+)
+_NAME = re.compile(r"[A-Z][\w-]+(?: [A-Z][\w-]+)*")
+_THINGS = frozenset({"The", "A", "An", "This", "That", "My", "Our", "His", "Her", "Their"})
+
+
+@lru_cache(maxsize=65_536)
+def is_lasting(text: str, *, is_static: bool) -> bool:
+    """Return whether a fact belongs among those that last: identity, habits, conditions, possessions.
+
+    >>> is_lasting("User is 29", is_static=False), is_lasting("User has an exam on May 12", is_static=True)
+    (True, False)
+    """
+    if _BIOGRAPHY.search(text):
+        return True
+    if _DATED.search(text) and not _OPEN_END.search(text):
+        return False
+    if is_static:
+        return True
+    return _PASSING.search(text) is None and (_ENDURING.search(text) is not None or _is_habit(text))
+
+
+@lru_cache(maxsize=16_384)
+def is_current(text: str, stated_on: date, reference: date, today: date) -> bool:
+    """Return whether a fact goes on: a plan that is not past, or a state or change that is not old.
+
+    `reference`: the day of the newest fact, or today if that is earlier.
+
+    >>> is_current("User's exam is on May 12", date(2026, 5, 1), date(2026, 5, 1), date(2026, 6, 1))
+    False
+    """
+    ends = [span.last for span in resolve_dates(text, stated_on).date_ranges]
+    age = (reference - stated_on).days
+    if _is_past_tense(text):
+        return _CHANGE.search(text) is not None and age <= MAX_CHANGE_AGE_DAYS
+    if ends and not _OPEN_END.search(text):
+        # A day before the statement had its year guessed: `opens in March`, said in September.
+        last = max(ends) + timedelta(days=6 if "the week of" in text else 0)
+        if last >= stated_on or _YEAR.search(text):
+            return last >= today
+    elif _LONG_WISH.search(text):
+        return age <= MAX_WISH_AGE_DAYS
+    return age <= (MAX_TRANSIENT_AGE_DAYS if _TRANSIENT.search(text) else MAX_CHANGE_AGE_DAYS)
+
+
+def is_planned(text: str, stated_on: date, today: date) -> bool:
+    """Return whether a fact names a day to come."""
+    return any(span.last >= today for span in resolve_dates(text, stated_on).date_ranges) and not _is_past_tense(text)
+
+
+def is_clear(text: str) -> bool:
+    """Return whether a fact says of whom it speaks, and something of them: not `Ana Diaz is Ana`."""
+    subject, _, complement = text.partition(" is ")
+    return _UNCLEAR.search(text) is None and (not complement or complement not in subject)
+
+
+def subjects_of(texts: Iterable[str]) -> frozenset[str]:
+    """Return whom most of these facts are about: the user, or the people of a chat; empty if nobody stands out.
+
+    >>> sorted(subjects_of(["User is 29", "User's cat is Miso", "The outage was long"]))
+    ['User']
+    """
+    counts = Counter(filter(None, map(leading_name, texts)))
+    total = sum(counts.values())
+    return frozenset(name for name, count in counts.items() if count >= MIN_SUBJECT_SHARE * total)
+
+
+@lru_cache(maxsize=16_384)
+def leading_name(text: str) -> str | None:
+    """Return the name that a fact begins with; None if it begins with a thing."""
+    match = _NAME.match(text)
+    if match is None or match[0] in _THINGS or match[0].split()[0] in _THINGS:
+        return None
+    return match[0]
+
+
+def names_in(text: str) -> frozenset[str]:
+    """Return the capitalised words of a fact after the first one."""
+    return frozenset(word.removesuffix("'s") for word in re.findall(r"(?<= )\(?([A-Z][\w'-]+)", text))
+
+
+def _is_habit(text: str) -> bool:
+    """Return whether a fact tells in the simple present what somebody does."""
+    verb = _finite_verb(text)
+    return verb is not None and verb not in _WISH | _AUXILIARIES and not is_past(verb) and verb.endswith("s")
+
+
+def _is_past_tense(text: str) -> bool:
+    if _PERFECT.search(text):
+        return True
+    verb = _finite_verb(text)
+    return verb is not None and (verb in ("was", "were", "had", "did") or (verb not in _AUXILIARIES and is_past(verb)))
+
+
+def _finite_verb(text: str) -> str | None:
+    words = (word.strip(",.;:!").lower() for word in text.split()[1:_VERB_DISTANCE])
+    return next((word for word in words if word in _AUXILIARIES or is_finite(word)), None)
