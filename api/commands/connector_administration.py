@@ -12,6 +12,7 @@ from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.events import ConnectorChanged, SyncReported
 from schemas.http.extensions.connector_admin_bodies import (
     ConnectorCheckResponse,
+    ConnectorOptionsBody,
     ConnectorStatus,
     ConnectorStatusesResponse,
     CredentialRotationResponse,
@@ -90,6 +91,25 @@ async def set_schedule(state: AppState, id: str, hours: float | None) -> Connect
     after = await connectors.registry.modify(
         row.id, lambda connector: connector.model_copy(update={"sync_interval_seconds": seconds})
     )
+    return await _connector_status(connectors, after or row)
+
+
+async def set_options(state: AppState, id: str, body: ConnectorOptionsBody) -> ConnectorStatus:  # noqa: A002
+    """Replace a GitHub connector's options, and list its repositories anew."""
+    connectors, row = _require_connector(state, id)
+    if row.provider != "github":
+        raise BadRequestError("Only GitHub connectors have options", f"This one is of {row.provider}.")
+    config = body.model_dump(exclude_none=True)
+    if body.paths is not None:
+        config["paths"] = ", ".join(body.paths)
+
+    def change(before: ConnectorChanged) -> ConnectorChanged:
+        changes = {"config": config or None, "selection_revision": before.selection_revision + 1}
+        return before.model_copy(update=changes)
+
+    after = await connectors.registry.modify(row.id, change)
+    if after is not None and after.status == "active":
+        await connectors.registry.request_sync(after, "manual")
     return await _connector_status(connectors, after or row)
 
 

@@ -60,6 +60,22 @@ async def test_a_connector_may_have_a_schedule_of_its_own(world: ConnectedServic
     assert timedelta(hours=4) <= _delay_after(world.connectors.scheduler, row) <= timedelta(hours=4.2)
 
 
+@pytest.mark.anyio
+async def test_options_of_a_github_connector_list_its_repositories_anew(
+    world: ConnectedService, shelf: SampleSource
+) -> None:
+    connector = await world.create("alice", "github")
+    await world.wait_for_run(connector)
+    before, path = shelf.calls.count("GET /texts"), f"/admin/connectors/{connector}/options"
+    await world.client.ok("PUT", path, {"branch": "next", "paths": ["src/**/*.py", "!test_*"]})
+    assert (await world.wait_for_run(connector, 2)).status == "completed"
+    assert shelf.calls.count("GET /texts") == before + 1
+    shown = await world.client.ok("GET", f"/ns/alice/connectors/{connector}")
+    assert shown["config"] == {"branch": "next", "paths": "src/**/*.py, !test_*"}
+    for wrong in ({"branch": "no spaces"}, {"paths": ["a,b"]}, {"paths": [""]}, {"files": ["a"]}):
+        await world.client.fails(400, "PUT", path, wrong)
+
+
 def _delay_after(engine: SyncScheduler, row: ConnectorChanged, *failed: str) -> timedelta:
     runs = tuple(
         SyncReported(

@@ -8,6 +8,7 @@ from api.dependencies.path_and_query_parameters import ResourcePath
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.extensions.connector_admin_bodies import (
     ConnectorCheckResponse,
+    ConnectorOptionsBody,
     ConnectorScheduleBody,
     ConnectorStatus,
     ConnectorStatusesResponse,
@@ -56,3 +57,9 @@ async def reconnect(caller: OperatorKey, id: ResourcePath, body: ReconnectBody) 
 async def schedule(caller: OperatorKey, id: ResourcePath, body: ConnectorScheduleBody) -> ConnectorStatus:
     """Set the sync interval."""
     return await connector_administration.set_schedule(caller.state, id, body.sync_interval_hours)
+
+
+@router.put("/{id}/options", responses=error_responses(400, 401, 403, 404, 500, 503))
+async def options(caller: OperatorKey, id: ResourcePath, body: ConnectorOptionsBody) -> ConnectorStatus:
+    """Set which files of its repositories a GitHub connector reads, and of which branch."""
+    return await connector_administration.set_options(caller.state, id, body)

@@ -73,6 +73,24 @@ def schedule(
     emit(RemoteService.from_options(url, key).request("PUT", path, json=body), as_json=as_json)
 
 
+@connectors.command(
+    epilog=examples_epilog("recollect connectors options con_81ab --path 'src/**/*.py' --path '!**/generated/**'")
+)
+def options(
+    connector: Connector,
+    *,
+    path: Annotated[list[str] | None, typer.Option(help="Files to read beside documentation; !: to leave out.")] = None,
+    branch: Annotated[str | None, typer.Option(help="Branch to read instead of the default branch.")] = None,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Set which files a GitHub connector reads, and of which branch; without options, documentation only."""
+    body = {"branch": branch, "paths": path}
+    answer = RemoteService.from_options(url, key).request("PUT", f"/admin/connectors/{connector}/options", json=body)
+    emit(answer, "The options are set, and a run has begun.", as_json=as_json)
+
+
 @connectors.command(epilog=examples_epilog("recollect connectors check con_81ab", "recollect connectors check"))
 def check(
     connector: Annotated[str | None, typer.Argument(help="The id of a connector; default: all.")] = None,

@@ -1,4 +1,4 @@
-"""GitHub provider: documentation files, issues and pull requests of selected repositories.
+"""GitHub provider: files, issues and pull requests of selected repositories.
 
 Ids begin with the repository's number, which survives renames. Files are compared by Git's hashes, so a forced
 push, another default branch and a rename are all handled as two different trees.
@@ -8,6 +8,7 @@ import hmac
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from typing import Any, Final
 
@@ -33,7 +34,8 @@ from connectors.provider_interface import (
 from connectors.providers.common.item_fetcher import ItemFetcher
 from connectors.providers.github import client
 from connectors.providers.github.batch_head_check import fetch_heads
-from connectors.providers.github.client import PAGE_SIZE, GitHubClient, repository_path
+from connectors.providers.github.client import PAGE_SIZE, GitHubClient, Repository, repository_path
+from connectors.providers.github.file_filter import FileFilter
 from connectors.providers.github.installation import GitHubApp, InstallationTokenSource
 from connectors.providers.github.issues import IssueWatermarks, RepositoryIssues
 from connectors.providers.github.repository_files import RepositoryFiles, fetch_head
@@ -146,10 +148,13 @@ class GitHub(Provider):
         same = set[str]() if complete or failed else await self._unchanged_repositories(connection, state)
         api = self._client(connection)
         fetcher = ItemFetcher("GitHub", lambda: self._probe(api))
+        file_filter = FileFilter.from_config(connection.config)
         for choice in connection.selected_ids("repos"):
             if choice in done or choice in same:
                 continue
-            steps = self._sync_repository(api, choice, state, full_sync=complete, failed=failed, fetcher=fetcher)
+            steps = self._sync_repository(
+                api, choice, state, full_sync=complete, failed=failed, fetcher=fetcher, file_filter=file_filter
+            )
             async for step in _isolated(steps, choice, state, fetcher):
                 yield step or Checkpoint({"done": [*done]} if complete else {})
             done.append(choice)
@@ -183,6 +188,7 @@ class GitHub(Provider):
         full_sync: bool,
         failed: Sequence[str],
         fetcher: ItemFetcher,
+        file_filter: FileFilter,
     ) -> AsyncIterator[SyncMessage | None]:
         """Yield the changes or all items of one repository; None marks a point for a checkpoint."""
         number, before = await load_state(repository_ref, sync_state)
@@ -193,7 +199,13 @@ class GitHub(Provider):
             return
         state = None if full_sync else before
         read_at = self._clock.now().isoformat()
-        newest = await fetch_head(client, repository)
+        newest = None
+        if file_filter.branch is not None:
+            of_branch = replace(repository, default_branch=file_filter.branch)
+            newest = await fetch_head(client, of_branch)
+            yield _branch_outcome(of_branch, repository, is_there=newest is not None)
+            repository = repository if newest is None else of_branch
+        newest = newest or await fetch_head(client, repository)
         sha = newest.sha if newest else None
         if (
             any(id_.startswith(f"{repository.item_id_prefix}blob/") for id_ in failed)
@@ -205,7 +217,9 @@ class GitHub(Provider):
                 state.head,
             )
         ):
-            files = RepositoryFiles(client, repository, newest, state.head if state else None, fetcher)
+            files = RepositoryFiles(
+                client, repository, newest, state.head if state else None, fetcher, file_filter=file_filter
+            )
             async for found in files.sync(sync_state, full_sync=full_sync):
                 yield found
             yield None
@@ -373,6 +387,18 @@ async def _isolated(
             return
     if failed_before:
         yield RemovedItem(failure_id)  # the failure is over
+
+
+def _branch_outcome(of_branch: Repository, repository: Repository, *, is_there: bool) -> FailedItem | RemovedItem:
+    """Return the failure of a branch that a repository lacks, or the end of that failure."""
+    id_ = f"{repository.item_id_prefix}branch"
+    if is_there:
+        return RemovedItem(id_)
+    message = (
+        f"{repository.full_name} has no branch {of_branch.default_branch}: {repository.default_branch} is read."
+        " Create it, or choose another."
+    )
+    return FailedItem(id_, message, of_branch.default_branch, "not_found")
 
 
 async def _remove_repository(

@@ -1,4 +1,4 @@
-"""Sync of a repository's documentation files, compared by Git hashes so that only changes are read."""
+"""Sync of a repository's files, compared by Git hashes so that only changes are read."""
 
 import asyncio
 import base64
@@ -18,13 +18,14 @@ from urllib.parse import quote
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import json_or_raise
 from connectors.errors import ConnectorError, ProviderUnavailableError, ResourceFetchError
+from connectors.providers.common.file_metadata import unsupported_reason
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.github.client import GitHubClient, Repository, error_message
+from connectors.providers.github.file_filter import FileFilter, is_documentation
 from connectors.sync_messages import FailedItem, ItemFile, RemovedItem, SourceItem, SyncState
 from schemas.base import Metadata
 from schemas.limits import MAX_CONTENT_BYTES
 
-DOCUMENT_SUFFIXES: Final = frozenset({".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".org"})
 _BATCH_FILES: Final = 500
 _MIN_FILES_FOR_ARCHIVE: Final = 20
 """Number of files from which one archive is cheaper than single blobs."""
@@ -70,7 +71,7 @@ async def fetch_head(client: GitHubClient, repository: Repository) -> HeadCommit
 
 
 class RepositoryFiles:
-    """Documentation files of one repository at one commit."""
+    """Files of one repository at one commit: documentation, and what the filter adds."""
 
     def __init__(
         self,
@@ -79,9 +80,12 @@ class RepositoryFiles:
         head: HeadCommit | None,
         previous_sha: str | None,
         fetcher: ItemFetcher,
+        *,
+        file_filter: FileFilter,
     ) -> None:
         self._client = client
         self._fetcher = fetcher
+        self._filter = file_filter
         self._repository = repository
         self._head = head
         self._is_single_step = head is not None and head.parents == ((previous_sha,) if previous_sha else ())
@@ -89,7 +93,7 @@ class RepositoryFiles:
 
     async def sync(self, state: SyncState, *, full_sync: bool) -> AsyncIterator[SourceItem | RemovedItem | FailedItem]:
         """Yield differences to the stored items; in a full sync unlisted files are removed by the caller."""
-        blobs = {self._item_id(blob.path): blob async for blob in self._documentation_blobs()}
+        blobs = {self._item_id(blob.path): blob async for blob in self._selected_blobs()}
         if not full_sync:
             prefix = f"{self._repository.item_id_prefix}blob/"
             for gone in [id_ async for id_, _ in state.item_versions(prefix) if id_ not in blobs]:
@@ -107,13 +111,13 @@ class RepositoryFiles:
         async for step in self._read_items(small):
             yield step
 
-    async def _documentation_blobs(self) -> AsyncIterator[Blob]:
+    async def _selected_blobs(self) -> AsyncIterator[Blob]:
         if self._head is None:
             return
         async for entry in self._tree_entries(self._head.tree, ""):
             self._tree_bytes += entry.get("size") or 0
-            suffix = PurePosixPath(entry["path"]).suffix.lower()
-            if entry.get("type") == "blob" and entry.get("mode") in _REGULAR_FILE_MODES and suffix in DOCUMENT_SUFFIXES:
+            is_file = entry.get("type") == "blob" and entry.get("mode") in _REGULAR_FILE_MODES
+            if is_file and self._filter.selects(entry["path"]):
                 yield Blob(entry["path"], entry["sha"], entry.get("size") or 0)
 
     async def _tree_entries(self, tree: str, prefix: str) -> AsyncIterator[dict[str, Any]]:
@@ -181,7 +185,7 @@ class RepositoryFiles:
             return self._failure(blob, "The file is kept in Git LFS, which is not read.", "unsupported")
         repository, path = self._repository, PurePosixPath(blob.path)
         metadata: Metadata = {
-            "type": "file",
+            "type": "file" if is_documentation(blob.path) else "code",
             "repository": repository.full_name,
             "branch": repository.default_branch,
             "path": blob.path,
@@ -189,7 +193,10 @@ class RepositoryFiles:
         committed_at = self._head.committed_at if self._is_single_step and self._head is not None else None
         if committed_at is not None and self._head is not None:
             metadata |= {"author": self._head.author, "updatedAt": committed_at.isoformat()}
-        text = _decode_utf8(data)
+        is_document = is_documentation(blob.path)
+        if not is_document and (refused := unsupported_reason(path.name, "text/plain", blob.size)):
+            return self._failure(blob, refused[1], refused[0])
+        text = _decode_utf8(data) if is_document else None
         return SourceItem(
             self._item_id(blob.path),
             self._version(blob),

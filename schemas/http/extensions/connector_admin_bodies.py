@@ -53,6 +53,20 @@ class ConnectorScheduleBody(RequestBody):
     sync_interval_hours: Annotated[float, Field(gt=0, le=24 * 365)] | None = None
 
 
+_Pattern = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^!?[^,!\s][^,]*$")]
+
+
+class ConnectorOptionsBody(RequestBody):
+    """Options of a GitHub connector; an absent one is unset.
+
+    `paths`: patterns of files that are read beside documentation (`src/**/*.py`), with `!` in front of files that
+    are not read. `branch`: read instead of the default branch.
+    """
+
+    branch: Annotated[str, Field(min_length=1, max_length=250, pattern=r"^[^\s~^:?*\[\\]+$")] | None = None
+    paths: Annotated[list[_Pattern], Field(max_length=50)] | None = None
+
+
 class ConnectorSyncBody(RequestBody):
     """Sync request; `full`: list everything, regardless of the stored state."""
 
