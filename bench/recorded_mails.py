@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from bench.recall import DATA
 from connectors.providers.gmail.content import parse_message, thread_markdown
-from pipeline.parsing.mail_file import read_mail
+from pipeline.parsing.mail.mail_file import read_mail
 from pipeline.parsing.markdown_conversion import to_markdown
 
 _WORD = re.compile(r"\w{2,}")

@@ -12,7 +12,7 @@ from pipeline.errors import ParsingError
 from schemas.limits import MAX_FILE_BYTES
 
 if TYPE_CHECKING:
-    from pipeline.parsing.mail_file import MailFile
+    from pipeline.parsing.mail.mail_file import MailFile
 
 
 def read_mbox(source: Path) -> Read:
@@ -20,7 +20,7 @@ def read_mbox(source: Path) -> Read:
     with source.open("rb") as file:
         if not file.read(5).startswith(b"From "):
             raise SourceError(f"{source} is no mbox file: its first line does not begin with 'From '.")
-    from pipeline.parsing.mail_file import read_mail  # noqa: PLC0415 - parsers that other commands need not wait for
+    from pipeline.parsing.mail.mail_file import read_mail  # noqa: PLC0415 - parsers that other commands need not wait for
 
     box = mailbox.mbox(source, create=False)
     try:

@@ -7,7 +7,6 @@ from html import unescape
 from typing import Protocol, TypeVar
 
 from pipeline.errors import ParsingError
-from pipeline.parsing.calendar_text import calendar_to_text, is_calendar
 from pipeline.parsing.charset_detection import decode
 from pipeline.parsing.document_titles import document_title
 from pipeline.parsing.file_types import (
@@ -17,6 +16,7 @@ from pipeline.parsing.file_types import (
     detect_file_kind,
     kind_from_hints,
 )
+from pipeline.parsing.mail.calendar_text import calendar_to_text, is_calendar
 from pipeline.parsing.parser_pool import ParserPool, UnparsableFileError
 from pipeline.parsing.parser_process import NO_READER
 from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html

@@ -38,6 +38,8 @@ KIND_BY_MIME_TYPE = {
     "text/csv": "csv",
     "text/tab-separated-values": "csv",
     "message/rfc822": "email",
+    "application/vnd.ms-outlook": "email",
+    "application/x-msg": "email",
     "application/json": "json",
     "application/x-ndjson": "json",
     "application/jsonl": "json",
@@ -66,7 +68,7 @@ _EXTENSIONS_BY_KIND = {
     "epub": "epub",
     "rtf": "rtf",
     "csv": "csv tsv",
-    "email": "eml",
+    "email": "eml msg",
     "json": "json jsonl ndjson",
     "code": "py pyi js mjs cjs ts tsx jsx java kt kts scala c h cc cpp cxx hpp cs go rs rb php swift m mm "
     "lua pl pm r jl dart ex exs erl hs clj sql sh bash zsh fish ps1 bat css scss less vue svelte xml yaml "
@@ -101,6 +103,7 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "ole"),
 )
 _OFFICE_PACKAGES = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
+_OUTLOOK_STREAM = "__properties_version1.0".encode("utf-16-le")
 _LEGACY_OFFICE_KINDS = frozenset({"doc", "ppt", "xls"})
 
 
@@ -112,7 +115,9 @@ def detect_file_kind(data: bytes, upload: Upload) -> str | None:
     hint = kind_from_hints(upload)
     signed = _kind_from_signature(data)
     if signed == "ole":
-        return hint if hint in _LEGACY_OFFICE_KINDS else "ole"
+        return "email" if _OUTLOOK_STREAM in data else hint if hint in _LEGACY_OFFICE_KINDS else "ole"
+    if signed is None and file_extension(upload.filename) == "msg":
+        return None  # not Outlook's format: a mail as text, or a message file of another program
     return signed or (hint if hint != "text" else None)
 
 

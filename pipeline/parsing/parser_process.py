@@ -12,15 +12,18 @@ import os
 import signal
 import struct
 import sys
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 if TYPE_CHECKING:
-    from pipeline.parsing.mail_text import MailPart
+    from pipeline.parsing.mail.mail_file import MailFile
+    from pipeline.parsing.mail.mail_text import MailPart
 
 FRAME_LENGTHS = struct.Struct(">IQ")
 """The lengths of header and body."""
 MAIL_MIME_TYPE: Final = "message/rfc822"
+RTF_BODY_TYPE: Final = "text/rtf"
 _MAX_ATTACHMENTS: Final = 50
 NO_READER = "xberg is not installed"
 """Error of every request where the library has no wheel, as on Windows."""
@@ -80,31 +83,67 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
 
 
 async def _parse_mail(xberg: Any, config: Any, body: bytes) -> bytes:
-    """Parse a mail with the texts of its attachments; those that hold none are named."""
-    from pipeline.parsing.mail_file import read_mail  # noqa: PLC0415 - imports what only mails need
+    """Parse a mail, also of Outlook's format; a damaged one of that is refused."""
+    from pipeline.parsing.mail.msg_file import MSG_ERRORS, is_msg_file, read_msg  # noqa: PLC0415 - only mails need it
 
-    mail = read_mail(body)
+    try:
+        mail = read_msg(body) if is_msg_file(body) else _read_mail(body)
+    except MSG_ERRORS as error:
+        return encode_frame({"ok": False, "error": f"{type(error).__name__}: {error}"}, b"")
+    text = await _mail_with_attachments(xberg, config, mail)
+    return encode_frame({"ok": True, "title": None, "subject": mail.subject or None}, text.encode(errors="replace"))
+
+
+def _read_mail(body: bytes) -> "MailFile":
+    from pipeline.parsing.mail.mail_file import read_mail  # noqa: PLC0415 - imports what only mails need
+
+    return read_mail(body)
+
+
+async def _mail_with_attachments(xberg: Any, config: Any, mail: "MailFile") -> str:
+    """Return the text of a mail with the texts of its attachments; those that hold none are named."""
+    mail = replace(mail, root=await _with_rtf_as_text(xberg, config, mail.root))
     names, texts = [], []
     for number, attached in enumerate(mail.attachments):
         found = await _attachment_text(xberg, config, attached) if number < _MAX_ATTACHMENTS else ""
         names.append(attached.name if found else f"{attached.name} (not read)")
         texts += [f"## {attached.name}\n\n{found}"] if found else []
     listed = [f"Attachments: {', '.join(names)}"] if names else []
-    text = "\n\n".join([mail.text, *listed, *texts])
-    return encode_frame({"ok": True, "title": None, "subject": mail.subject or None}, text.encode(errors="replace"))
+    return "\n\n".join([mail.text, *listed, *texts])
+
+
+async def _with_rtf_as_text(xberg: Any, config: Any, part: "MailPart") -> "MailPart":
+    """Convert the bodies that are RTF, which Outlook writes beside or in place of other ones."""
+    children = tuple([await _with_rtf_as_text(xberg, config, child) for child in part.children])
+    if part.media_type != RTF_BODY_TYPE or not part.is_text:
+        return replace(part, children=children)
+    text = await _extract_text(xberg, config, part.data or b"", "application/rtf", "body.rtf")
+    return replace(part, data=text.encode(errors="replace"), charset="utf-8")
 
 
 async def _attachment_text(xberg: Any, config: Any, attached: "MailPart") -> str:
     """Return the text of an attachment, "" if it has none or can't be read."""
-    from pipeline.parsing.mail_text import decode_text  # noqa: PLC0415 - see above
+    from pipeline.parsing.mail.mail_text import decode_text  # noqa: PLC0415 - see above
+    from pipeline.parsing.mail.msg_file import MSG_ERRORS, is_msg_file, read_msg  # noqa: PLC0415 - see above
 
     if attached.media_type.startswith("text/") and attached.media_type != "text/html":
         return decode_text(attached.data or b"", attached.charset).strip()
     if attached.media_type.startswith(("image/", "audio/", "video/")):
         return ""
-    source = xberg.ExtractInput(
-        kind="bytes", bytes=attached.data or b"", mime_type=attached.media_type, filename=attached.name
-    )
+    data = attached.data or b""
+    if is_msg_file(data):
+        try:
+            return (await _mail_with_attachments(xberg, config, read_msg(data))).strip()
+        except MSG_ERRORS:
+            return ""
+    if attached.filename.lower().endswith(".eml"):
+        return (await _mail_with_attachments(xberg, config, _read_mail(data))).strip()
+    return await _extract_text(xberg, config, data, attached.media_type, attached.name)
+
+
+async def _extract_text(xberg: Any, config: Any, data: bytes, media_type: str, filename: str) -> str:
+    """Return the text of a file, "" if it has none or can't be read."""
+    source = xberg.ExtractInput(kind="bytes", bytes=data, mime_type=media_type, filename=filename)
     try:
         result = await xberg.extract(source, config)
     except (RuntimeError, ValueError, OSError, MemoryError):

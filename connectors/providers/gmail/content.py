@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 from email.utils import getaddresses, parseaddr, parsedate_to_datetime
 from typing import Any
 
-from pipeline.parsing.mail_quotations import KnownText, strip_quotations
-from pipeline.parsing.mail_text import MailPart, attached_parts, decode_header_value, mail_text, text_parts
+from pipeline.parsing.mail.mail_quotations import KnownText, strip_quotations
+from pipeline.parsing.mail.mail_text import MailPart, attached_parts, decode_header_value, mail_text, text_parts
 
 _EXCLUDED_LABELS = frozenset({"TRASH", "SPAM", "DRAFT", "CHAT"})
 _CHARSET = re.compile(r"charset\s*=\s*\"?'?([\w.:-]+)", re.IGNORECASE)

@@ -32,7 +32,7 @@ from connectors.sync_messages import (
     SyncMessage,
     SyncState,
 )
-from pipeline.parsing.mail_text import MailPart, text_parts
+from pipeline.parsing.mail.mail_text import MailPart, text_parts
 from schemas.base import Metadata, format_timestamp
 
 _PAGE_SIZE = 500

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.parsing.mail_quotations import known_text, strip_quotations
+from pipeline.parsing.mail.mail_quotations import known_text, strip_quotations
 
 ASKED = "Shall we paint the lighthouse this spring? And who buys the white paint?"
 

@@ -10,8 +10,8 @@ from email.header import decode_header, make_header
 from typing import Final
 
 from pipeline.errors import ParsingError
-from pipeline.parsing.calendar_text import calendar_to_text, is_calendar
 from pipeline.parsing.charset_detection import decode
+from pipeline.parsing.mail.calendar_text import calendar_to_text, is_calendar
 from pipeline.parsing.markdown_conversion import flatten_layout_tables, to_markdown
 
 _CALENDAR_TYPES: Final = frozenset({"text/calendar", "application/ics"})

@@ -6,7 +6,7 @@ from email import message_from_bytes
 from email.message import Message
 from typing import cast
 
-from pipeline.parsing.mail_text import MailPart, attached_parts, decode_header_value, mail_text
+from pipeline.parsing.mail.mail_text import MailPart, attached_parts, decode_header_value, mail_text
 
 _MAX_DEPTH = 50
 """Nesting limit of parts; deeper mails are attacks on the parser."""

@@ -4,8 +4,8 @@ from email.message import EmailMessage
 
 import pytest
 
-from pipeline.parsing.mail_file import read_mail
-from pipeline.parsing.mail_text import MailPart, attached_parts, decode_header_value, decode_text, mail_text
+from pipeline.parsing.mail.mail_file import read_mail
+from pipeline.parsing.mail.mail_text import MailPart, attached_parts, decode_header_value, decode_text, mail_text
 
 STORY = "The lamp is lit at dusk and the keeper writes down every ship that passes before dawn."
 

@@ -1,0 +1,1 @@
+"""Mails: their parts, texts, quotations and files."""
