@@ -17,6 +17,7 @@ from api.policies.monthly_quotas import ConnectorQuota
 from api.policies.request_policies import RequestPolicies, open_request_policies
 from api.search import profile_query, related_memories, search_query
 from app.connector_composition import ConnectorRuntime, open_connectors
+from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline
 from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
 from app.replay.replay_service import ReplayService
@@ -39,6 +40,7 @@ class Container:
 
     supervisor: PipelineSupervisor
     replays: ReplayService
+    erasures: ErasureService
     connectors: ConnectorRuntime | None
     serving: CurrentAppState
 
@@ -85,10 +87,11 @@ def _wire(
 ) -> Container:
     """Build the state of requests, now and again whenever another pipeline takes over."""
     replays = ReplayService(supervisor)
+    erasures = ErasureService(supervisor, replays, supervisor.resources.settings.erasure_interval_hours * 3600)
     account_linking = None if connectors is None else connectors.account_linking
 
     def build_state(pipeline: Pipeline) -> AppState:
-        return _build_app_state(pipeline, policies, replays, account_linking, admin_key)
+        return _build_app_state(pipeline, policies, (replays, erasures), account_linking, admin_key)
 
     serving = CurrentAppState(build_state(supervisor.pipeline))
 
@@ -101,13 +104,13 @@ def _wire(
         return activate
 
     supervisor.add_switch_listener(prepare)
-    return Container(supervisor, replays, connectors, serving)
+    return Container(supervisor, replays, erasures, connectors, serving)
 
 
 def _build_app_state(
     pipeline: Pipeline,
     policies: RequestPolicies,
-    replays: ReplayService,
+    operations: tuple[ReplayService, ErasureService],
     connectors: ConnectorService | None,
     admin_key: str | None,
 ) -> AppState:
@@ -130,7 +133,8 @@ def _build_app_state(
         dead_letters=resources.bus,
         settings_lock=resources.settings_lock,
         connectors=connectors,
-        replays=replays,
+        replays=operations[0],
+        erasures=operations[1],
         policies=policies,
         submissions=pipeline.submissions,
     )

@@ -68,6 +68,8 @@ async def run_service(
         work = [supervisor.run(), serve_and_drain()]
         if connectors and "connectors" in roles:
             work.append(run_in_background_lane(connectors.run))
+        if "pipeline" in roles and container.erasures.is_supported:
+            work.append(run_in_background_lane(container.erasures.run))
         try:
             await _run_until_first_ends(*map(asyncio.create_task, work))
         finally:

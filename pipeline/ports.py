@@ -119,6 +119,10 @@ class Blobs(Protocol):
         """Return the text inline, or stored as a claim check above INLINE_BYTES."""
         ...
 
+    async def delete(self, digests: Collection[str]) -> set[str]:
+        """Delete blobs that no event refers to; return those gone now. One put a moment ago stays."""
+        ...
+
     async def load_text(self, content: Content) -> str:
         """Return the text of an inline content or a claim check."""
         ...

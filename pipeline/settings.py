@@ -34,6 +34,9 @@ class Settings(BaseSettings):
     trusted_proxies: str = "127.0.0.1"
     """Proxies whose X-Forwarded-For and -Proto are trusted: addresses and networks, separated by commas."""
 
+    erasure_interval_hours: float = Field(default=24.0, gt=0)
+    """Hours between two rounds that erase what deletions left on the disk."""
+
     rate_limit: int | None = Field(default=None, ge=1, le=MAX_REQUESTS_PER_MINUTE)
     """Requests per minute for each key without a limit of its own."""
     monthly_documents: int | None = Field(default=None, ge=0, le=MAX_MONTHLY_QUOTA)

@@ -52,6 +52,7 @@ class AppState:
     dead_letters: Bus | None = None
     metrics: Metrics = field(default_factory=Metrics)
     replays: service_interfaces.ReplayService | None = None
+    erasures: service_interfaces.ErasureService | None = None
     connectors: service_interfaces.ConnectorService | None = None
     """None: this deployment has no connectors."""
     policies: RequestPolicies = field(default_factory=RequestPolicies)

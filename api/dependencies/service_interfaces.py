@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 
 from pipeline.connector_registry import ConnectorRegistry
+from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from pipeline.store.generations.replay_request import ReplayPlan, ReplayProgress, ReplayRequest
 from schemas.events import ConnectorChanged
@@ -81,6 +82,22 @@ class ReplayService(Protocol):
     async def clean_up(self) -> list[int]: ...
 
     async def cancel(self) -> None: ...
+
+
+class ErasureService(Protocol):
+    """Erases from the disk what was deleted."""
+
+    def require_support(self) -> None:
+        """ErasureUnsupportedError with a log that cannot erase single records."""
+        ...
+
+    async def plan(self, documents: Collection[tuple[str, str]], incarnations: Collection[str]) -> ErasedCounts:
+        """Count what erasing these documents (incarnation and key), or all of these incarnations, would remove."""
+        ...
+
+    async def erase_now(self) -> ErasureReport:
+        """Erase everything that was deleted before this call; ReplayError while a replay runs."""
+        ...
 
 
 class ConnectorCapabilities(Protocol):

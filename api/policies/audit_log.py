@@ -39,6 +39,7 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "getAdminDlqRecord": "dead letter read",
     "postAdminDlqReplay": "dead letters redriven",
     "deleteAdminDlq": "dead letters dropped",
+    "postAdminErasures": "erased",
     "getAdminExport": "exported",
     "postAdminImport": "imported",
     "postNsByNamespaceConnectors": "connector created",

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord
 from pipeline.ports import Position
@@ -12,6 +12,8 @@ from schemas.base import Event
 from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
+TopicPartition = tuple[str, int]
+"""Topic name and partition number."""
 RecordHandler = Callable[[Sequence[Record[E]]], Awaitable[None]]
 """Callback for followed records of a partition, in order; a record may come again after a restart."""
 
@@ -28,6 +30,28 @@ class Follower(Protocol):
 
     async def wait_for(self, next_offsets: Mapping[int, int]) -> None:
         """Wait until the callback has handled every record before these offsets (by partition)."""
+        ...
+
+
+@runtime_checkable
+class ErasableLog(Protocol):
+    """A log from which single records can be erased: the embedded one. Kafka only forgets by retention."""
+
+    def read_keys(
+        self, topic: str, containing: bytes | None = None
+    ) -> AsyncGenerator[tuple[TopicPartition, int, bytes], None]:
+        """Read place, offset and key of each record; of small ones that contain these bytes, if given."""
+        ...
+
+    async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
+        """Erase records; return the offsets of those that stay, as a group has yet to read them.
+
+        Offsets are never reused.
+        """
+        ...
+
+    async def shrink(self) -> None:
+        """Give the space of erased records back and empty SQLite's write-ahead log: their bytes are gone on return."""
         ...
 
 

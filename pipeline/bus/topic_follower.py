@@ -8,6 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
+from pipeline.bus.failure_messages import error_message
 from pipeline.bus.port import RecordHandler
 from pipeline.bus.records import RawRecord, decode
 from pipeline.errors import FollowerClosedError, OutageError
@@ -98,7 +99,8 @@ class TopicFollower(Generic[E]):
                 records.append(decode(self._topic, raw))
             except ValueError as error:
                 # The stage that reads the topic sends it to the dead letter queue.
-                log.warning("Skipped undecodable record %s/%d/%d: %s", raw.topic, raw.partition, raw.offset, error)
+                place = f"{raw.topic}/{raw.partition}/{raw.offset}"
+                log.warning("Skipped undecodable record %s: %s", place, error_message(error))
         return records
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:

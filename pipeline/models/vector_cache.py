@@ -41,6 +41,10 @@ class VectorCache:
         """Keep vectors, in place of the oldest ones if there is no room."""
         await self._run(lambda db: _insert(db, vectors, self._max_bytes))
 
+    async def clear(self) -> None:
+        """Remove every vector, and its bytes from the disk; sqlite3.Error if that fails."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, lambda: _clear(self._open()))
+
     async def aclose(self) -> None:
         """Close the file."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
@@ -128,6 +132,12 @@ def _connect(path: Path) -> sqlite3.Connection:
 def _select(db: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, Vector]:
     rows = (db.execute("SELECT key, vector FROM vectors WHERE key = ?", (key,)).fetchone() for key in keys)
     return {row[0]: np.frombuffer(row[1], np.float32) for row in rows if row is not None}
+
+
+def _clear(db: sqlite3.Connection) -> None:
+    db.execute("DELETE FROM vectors")
+    db.execute("VACUUM")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _insert(db: sqlite3.Connection, vectors: Mapping[bytes, Vector], max_bytes: int) -> None:

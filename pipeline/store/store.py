@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from pipeline.ports import Tombstones
@@ -90,6 +91,17 @@ class Store:
         """Merge fragments, refresh indices and drop old versions of every table now."""
         for table in self._tables:
             await table.maintain()
+
+    async def erase_deleted_rows(self) -> int:
+        """Write every row anew whose file holds deleted rows too; return how many. `drop_old_versions` ends it."""
+        return sum([await table.erase_deleted_rows() for table in self._tables])
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        """Remove from the disk what only versions older than this hold, deleted rows among it."""
+        for table in self._tables:
+            await table.drop_old_versions(older_than)
+        if self._write_ahead_log is not None:
+            await self._write_ahead_log.erase_truncated()
 
     async def copy_unlogged_state(self, other: "Store") -> None:
         """Copy what the log cannot rebuild: results of operations, and runs of connectors."""

@@ -220,6 +220,11 @@ class FakeBlobs:
         self.data[digest] = data
         return BlobRef(sha256=digest, size=len(data), media_type=media_type)
 
+    async def delete(self, digests: Collection[str]) -> set[str]:
+        for digest in digests:
+            self.data.pop(digest, None)
+        return set(digests)
+
     async def get(self, ref: BlobRef) -> bytes:
         if ref.sha256 not in self.data:
             raise RejectedError(f"Blob {ref.sha256} is missing.")

@@ -1,4 +1,4 @@
-"""Commands for what a namespace holds: `get`, `list`, `forget`, `delete`, `namespaces` and `profile`."""
+"""Commands for what a namespace holds: `get`, `list`, `forget`, `delete`, `erase`, `namespaces` and `profile`."""
 
 from typing import Annotated, Literal
 
@@ -17,8 +17,18 @@ FORGET_EXAMPLES = examples_epilog(
     "recollect forget alice --about 'her old address' --yes",
 )
 DELETE_EXAMPLES = examples_epilog("recollect delete alice diary notes", "recollect delete alice --everything --yes")
+ERASE_EXAMPLES = examples_epilog(
+    "recollect erase alice diary --dry-run",
+    "recollect erase alice diary",
+    "recollect erase alice --everything --yes",
+    "recollect erase --yes --json",
+)
 NAMESPACES_EXAMPLES = examples_epilog("recollect namespaces", "recollect namespaces --match team --json")
 PROFILE_EXAMPLES = examples_epilog("recollect profile alice", "recollect profile alice --json")
+
+ERASE_PATH = "/admin/erasures"
+ERASE_TIMEOUT_SECONDS = 3600.0
+"""Erasing reads the log once, and rewrites the files of tables."""
 
 Namespace = Annotated[str, typer.Argument(help="The namespace.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
@@ -112,6 +122,37 @@ def delete(
     emit(answer, f"{namespace} deleted: {counts}", as_json=as_json)
 
 
+def erase(
+    namespace: Annotated[str | None, typer.Argument(help="The namespace.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of documents.")] = None,
+    *,
+    everything: Annotated[bool, typer.Option("--everything", help="Delete the namespace with all it holds.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
+    yes: Yes = False,
+    as_json: JsonOption = False,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Delete documents or a namespace, and erase what was ever deleted from log, files and tables.
+
+    Without a namespace: erase what is deleted already.
+    """
+    if namespace is not None and bool(ids) == everything:
+        raise error_exit("Give ids of documents, or --everything for the whole namespace.", ExitCode.USAGE)
+    body: JsonObject = {} if namespace is None else {"namespace": namespace}
+    if ids:
+        body["documents"] = ids
+    service = RemoteService.from_options(url, key)
+    plan = service.request("POST", ERASE_PATH, json={**body, "dryRun": True}, timeout=ERASE_TIMEOUT_SECONDS)
+    if dry_run:
+        emit(plan, f"Would go: {_describe_erasure(plan)}.", as_json=as_json)
+        return
+    if not yes:
+        confirm(f"Erase for ever: {_describe_erasure(plan)}?")
+    report = service.request("POST", ERASE_PATH, json=body, timeout=ERASE_TIMEOUT_SECONDS)
+    emit(report, *_describe_erasure_report(report), as_json=as_json)
+
+
 def namespaces(
     *,
     match: Annotated[str | None, typer.Option(help="Only names that contain this.")] = None,
@@ -195,3 +236,24 @@ def _describe_memory(memory: JsonObject) -> list[str]:
     lines = [memory["memory"], f"version {memory['version']}, {state[0]}, since {memory['system']['createdAt']}"]
     names = {"parents": "instead of", "children": "replaced by", "siblings": "related"}
     return lines + [f"{text}: {other['memory']}" for name, text in names.items() for other in related.get(name, ())]
+
+
+def _describe_erasure(report: JsonObject) -> str:
+    counts = (
+        pluralize(report["documents"], "document"),
+        pluralize(report["chunks"], "chunk"),
+        pluralize(report["memories"], "memory", "memories"),
+        pluralize(sum(report["events"].values()), "event"),
+        pluralize(report["blobs"], "blob"),
+    )
+    shared = report["sharedMemories"]
+    kept = f"; {pluralize(shared, 'memory', 'memories')} of other documents too, kept" if shared else ""
+    return ", ".join(counts) + kept
+
+
+def _describe_erasure_report(report: JsonObject) -> list[str]:
+    lines = [f"Erased: {_describe_erasure(report)}.", f"Digest: {report['digest']}, {report['endedAt']}"]
+    if report["waitingEvents"] or report["waitingBlobs"]:
+        waiting = f"{pluralize(report['waitingEvents'], 'event')} and {pluralize(report['waitingBlobs'], 'blob')}"
+        lines.append(f"Still in use: {waiting}. Run `recollect erase` again in a minute.")
+    return lines

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.observer import Observer
-from pipeline.bus.port import Follower, RecordHandler
+from pipeline.bus.port import Follower, RecordHandler, TopicPartition
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, select_dead_letters
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
@@ -23,8 +23,8 @@ from pipeline.bus.sqlite.log_database import (
     GroupPartition,
     LogDatabase,
     LogTransaction,
-    TopicPartition,
 )
+from pipeline.bus.sqlite.log_eraser import LogEraser
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed
 from pipeline.bus.stage_consumers import apply_backlog
@@ -63,6 +63,7 @@ class SqliteBus:
         )
         self._delivery = Delivery(self, clock, retry_policy, observer=observer)
         self._consumers = StageConsumers(self._positions, self._delivery, self._fetch, database.partitions)
+        self._eraser = LogEraser(database, self._writer, self._positions, self._query)
         self._feeds: list[SqliteTopicFeed] = []
         self._closed = False
 
@@ -276,6 +277,17 @@ class SqliteBus:
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
         cleaner = LogCleaner(self._database, self._writer, self._positions, self._query)
         return await cleaner.run(topics, self._now_ms())
+
+    def read_keys(
+        self, topic: str, containing: bytes | None = None
+    ) -> AsyncGenerator[tuple[TopicPartition, int, bytes], None]:
+        return self._eraser.read_keys(topic, containing)
+
+    async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
+        return await self._eraser.erase(topic_partition, offsets)
+
+    async def shrink(self) -> None:
+        await self._eraser.shrink()
 
     async def close(self) -> None:
         """Write queued records and positions and release the directory. Stop `run` first."""

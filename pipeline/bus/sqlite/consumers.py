@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from pipeline.bus.delivery import Delivery
+from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import RawRecord
-from pipeline.bus.sqlite.log_database import GroupPartition, TopicPartition
+from pipeline.bus.sqlite.log_database import GroupPartition
 from pipeline.bus.stage_consumers import cancel_and_wait, consumer_failure, reject_duplicate_groups
 from pipeline.errors import StageFaultError
 from pipeline.stage import Stage

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import ProducerRecord, RawRecord
 from pipeline.ports import Position
 from pipeline.runtime.sqlite_connection import connect, transaction
 
-TopicPartition = tuple[str, int]
-"""Topic name and partition number."""
 GroupPartition = tuple[str, str, int]
 """Consumer group, topic and partition: the key of a position."""
 TransactionWork = Callable[["LogTransaction"], Any]
@@ -101,6 +100,15 @@ class LogDatabase:
         """Return up to `pages` free pages to the file system."""
         # The pragma frees one page per step, and `execute` would take only one step.
         self._db.executescript(f"PRAGMA incremental_vacuum({pages:d})")
+
+    def shrink(self, pages: int) -> bool:
+        """Like `vacuum`, and empty the write-ahead log once no free page is left; True: that is done."""
+        self.vacuum(pages)
+        (free,) = self._db.execute("PRAGMA freelist_count").fetchone()
+        if free:
+            return False
+        (busy, *_) = self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        return not busy
 
     def close(self) -> None:
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -198,8 +206,8 @@ class LogTransaction:
 
 
 def connect_log(path: Path) -> sqlite3.Connection:
-    """Open a connection to the log's file."""
-    return connect(path, "auto_vacuum = INCREMENTAL", "wal_autocheckpoint = 0")
+    """Open a connection to the log's file. Removed records are overwritten: nobody reads them from free pages."""
+    return connect(path, "auto_vacuum = INCREMENTAL", "secure_delete = ON", "wal_autocheckpoint = 0")
 
 
 def _create_schema(db: sqlite3.Connection, path: Path, partitions: int) -> None:

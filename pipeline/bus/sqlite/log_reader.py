@@ -10,6 +10,9 @@ from pipeline.bus.sqlite.log_database import connect_log
 MAX_READ_BYTES = 4 * 1024 * 1024
 """Bytes of values after which a read ends, so that a batch of large events fits in memory."""
 
+SMALL_VALUE_BYTES = 4096
+"""Values up to this size are searched for bytes; larger ones would have to be read from pages of their own."""
+
 
 class LogReader:
     """Reader of the log on a connection of its own, so that it never waits for the writer."""
@@ -36,6 +39,18 @@ class LogReader:
                 break
         cursor.close()
         return records
+
+    def read_keys(
+        self, topic: str, partition: int, start: int, limit: int, containing: bytes | None
+    ) -> list[tuple[int, bytes]]:
+        """Read up to `limit` offsets and keys from `start` on, of small records with these bytes if given."""
+        query = (
+            "SELECT offset, key FROM records WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ?"
+            " AND offset >= ? AND (? IS NULL OR (length(value) <= ? AND instr(value, ?))) ORDER BY offset LIMIT ?"
+        )
+        return self._db.execute(
+            query, (topic, partition, start, containing, SMALL_VALUE_BYTES, containing, limit)
+        ).fetchall()
 
     def first_offset(self, topic: str, partition: int) -> int | None:
         """Return the offset of the oldest remaining record; None if there is none."""

@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import AsyncGenerator, Mapping, Sequence
 
+from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import RawRecord
 from pipeline.bus.sqlite.consumers import ConsumerPositions, FetchRecords
-from pipeline.bus.sqlite.log_database import TopicPartition
 from pipeline.bus.topic_follower import FollowedBatch
 
 FOLLOWER_BATCH_SIZE = 512

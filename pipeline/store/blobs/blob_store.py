@@ -3,9 +3,12 @@
 import asyncio
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Collection
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from time import time
+from threading import Lock
+from time import monotonic, time
 
 from pipeline.errors import RejectedError
 from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_atomically
@@ -14,6 +17,33 @@ from schemas.limits import MAX_INLINE_BYTES
 
 _SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
 _STRAY_FILE_SECONDS = 3600
+RECENT_PUT_SECONDS = 60.0
+"""Time in which an event that refers to a stored blob is published, at the latest."""
+
+
+class RecentPuts:
+    """Digests of blobs that this process stored a moment ago."""
+
+    def __init__(self) -> None:
+        self._stored_at: dict[str, float] = {}
+        self._lock = Lock()
+
+    def add(self, digest: str) -> None:
+        """Note a blob that is being stored."""
+        with self._lock:
+            self._stored_at.pop(digest, None)
+            self._stored_at[digest] = monotonic()
+            self._forget_old()
+
+    def __contains__(self, digest: str) -> bool:
+        with self._lock:
+            self._forget_old()
+            return digest in self._stored_at
+
+    def _forget_old(self) -> None:
+        limit = monotonic() - RECENT_PUT_SECONDS
+        while self._stored_at and self._stored_at[oldest := next(iter(self._stored_at))] <= limit:
+            del self._stored_at[oldest]
 
 
 class ContentAddressedBlobs(ABC):
@@ -26,6 +56,13 @@ class ContentAddressedBlobs(ABC):
     @abstractmethod
     async def get(self, ref: BlobRef) -> bytes:
         """Read the bytes; RejectedError if they are missing or their hash differs."""
+
+    @abstractmethod
+    async def delete(self, digests: Collection[str]) -> set[str]:
+        """Delete blobs that no event refers to; return those gone now.
+
+        One that was put a moment ago stays: an event that refers to it may be on its way.
+        """
 
     async def store_text(self, text: str) -> Content:
         """Keep a text inline, or as a claim check above MAX_INLINE_BYTES of UTF-8."""
@@ -52,6 +89,7 @@ class FolderBlobs(ContentAddressedBlobs):
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._recent_puts = RecentPuts()
 
     async def put(self, data: bytes, media_type: str) -> BlobRef:
         """Store the bytes; durable on return. OSError if the folder cannot be written."""
@@ -61,6 +99,10 @@ class FolderBlobs(ContentAddressedBlobs):
         """Read the bytes; RejectedError if they are missing or their hash differs."""
         return await asyncio.to_thread(self._get, ref)
 
+    async def delete(self, digests: Collection[str]) -> set[str]:
+        """Delete as `ContentAddressedBlobs.delete`."""
+        return await asyncio.to_thread(self._delete, digests)
+
     async def delete_stray_files(self) -> int:
         """Delete unfinished files of dead writers, older than an hour; returns their number."""
         return await asyncio.to_thread(self._delete_stray_files)
@@ -68,6 +110,7 @@ class FolderBlobs(ContentAddressedBlobs):
     def _put(self, data: bytes, media_type: str) -> BlobRef:
         digest = sha256(data).hexdigest()
         path = self._folder / blob_path(digest)
+        self._recent_puts.add(digest)
         if not (path.exists() and path.read_bytes() == data):
             self._write(path, data)
         # Needed even if the file existed: its writer may have died before this step.
@@ -90,6 +133,27 @@ class FolderBlobs(ContentAddressedBlobs):
         if sha256(data).hexdigest() != ref.sha256:
             raise RejectedError(f"blob {path} has changed on disk: its SHA-256 is no longer its name")
         return data
+
+    def _delete(self, digests: Collection[str]) -> set[str]:
+        deleted = {digest for digest in digests if self._delete_file(digest)}
+        for folder in {(self._folder / blob_path(digest)).parent for digest in deleted}:
+            if folder.exists():
+                fsync(folder)
+        return deleted
+
+    def _delete_file(self, digest: str) -> bool:
+        """Delete a blob unless it is being stored; hidden first, as its next writer may have seen it there."""
+        path = self._folder / blob_path(digest)
+        hidden = path.with_name(path.name + TEMPORARY_SUFFIX)
+        if digest in self._recent_puts:
+            return False
+        with suppress(FileNotFoundError):  # an earlier round was killed half-way
+            path.rename(hidden)
+            if digest in self._recent_puts:
+                hidden.rename(path)
+                return False
+            hidden.unlink()
+        return True
 
     def _delete_stray_files(self) -> int:
         before = time() - _STRAY_FILE_SECONDS

@@ -1,5 +1,6 @@
 """Blobs at an object store: s3://, gs:// or az://."""
 
+from collections.abc import Collection
 from hashlib import sha256
 
 import obstore
@@ -7,7 +8,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
 from pipeline.errors import OutageError, RejectedError
-from pipeline.store.blobs.blob_store import ContentAddressedBlobs, blob_path
+from pipeline.store.blobs.blob_store import ContentAddressedBlobs, RecentPuts, blob_path
 from pipeline.store.blobs.object_store_client import error_summary
 from schemas.events import BlobRef
 
@@ -21,15 +22,28 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
     def __init__(self, store: ObjectStore, uri: str) -> None:
         self._store = store
         self._uri = uri
+        self._recent_puts = RecentPuts()
 
     async def put(self, data: bytes, media_type: str) -> BlobRef:
         """Store the bytes; durable on return. OutageError if the object store cannot be written."""
         ref = BlobRef(sha256=sha256(data).hexdigest(), size=len(data), media_type=media_type)
+        self._recent_puts.add(ref.sha256)
         try:
             await obstore.put_async(self._store, blob_path(ref.sha256), data)
         except BaseError as error:
             raise OutageError(f"A blob could not be written to {self._uri}: {error_summary(error)}") from error
         return ref
+
+    async def delete(self, digests: Collection[str]) -> set[str]:
+        """Delete as `ContentAddressedBlobs.delete`; OutageError if the object store cannot be written."""
+        deleted = {digest for digest in digests if digest not in self._recent_puts}
+        try:
+            await obstore.delete_async(self._store, [blob_path(digest) for digest in sorted(deleted)])
+        except FileNotFoundError:
+            pass  # gone already
+        except BaseError as error:
+            raise OutageError(f"Blobs could not be deleted from {self._uri}: {error_summary(error)}") from error
+        return deleted
 
     async def get(self, ref: BlobRef) -> bytes:
         """Read the bytes; RejectedError if missing or changed, OutageError if the store is unreachable."""

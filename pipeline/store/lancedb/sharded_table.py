@@ -4,7 +4,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Generic, TypeVar
 
@@ -73,6 +73,14 @@ class ShardedTable(ABC, Generic[Row]):
     @abstractmethod
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
         """Delete every row of these incarnations; durable on return, idempotent."""
+
+    async def erase_deleted_rows(self) -> int:
+        """Write every row anew whose file holds deleted rows too; return how many."""
+        raise NotImplementedError("Erasure is built for tables of one process.")
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        """Remove from the disk what only versions older than this hold."""
+        raise NotImplementedError("Erasure is built for tables of one process.")
 
     @abstractmethod
     async def run(self) -> None:

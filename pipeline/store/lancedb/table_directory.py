@@ -54,6 +54,11 @@ class TableDirectory:
         """Number of versions that the table keeps."""
         return len(_file_names(f"{self._folder}/_versions"))
 
+    def fragments_with_deletions(self) -> set[int]:
+        """Numbers of the fragments that hold deleted rows, in the newest version or an older one."""
+        names = _file_names(f"{self._folder}/_deletions")
+        return {int(name.partition("-")[0]) for name in names if name.partition("-")[0].isdecimal()}
+
     def disk_usage(self) -> tuple[int, int]:
         """Bytes and files of the table."""
         sizes = [

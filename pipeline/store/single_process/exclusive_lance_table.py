@@ -36,6 +36,9 @@ No read takes a minute.
 _MIN_VERSIONS_TO_CLEAN = 8
 """Old versions are cleaned up beyond this number: each keeps the rows it replaced."""
 
+_ROWS_PER_MOVE = 8192
+"""Rows moved by a commit: some 20 MB."""
+
 _MIN_MAINTENANCE_SECONDS = 0.05
 _MAINTENANCE_REST_FACTOR = 10
 """Maintenance may take one part in this many of the time."""
@@ -162,6 +165,37 @@ class ExclusiveLanceTable(LanceTable[Row]):
             await self._fsync()
             if whole_table:
                 await self._schedule_cleanup(_VERSION_RETENTION.total_seconds() + 1)
+
+    async def erase_deleted_rows(self) -> int:
+        """Move the rows that share a fragment with deleted ones to new fragments; return their number.
+
+        LanceDB merges a fragment only if a tenth of its rows is deleted. `drop_old_versions` then removes the files.
+        """
+        async with self._maintenance_lock:
+            row_ids = await self._row_ids_beside_deleted_rows()
+            for start in range(0, len(row_ids), _ROWS_PER_MOVE):
+                rows = await self.take_rows(row_ids[start : start + _ROWS_PER_MOVE])
+                await self._table.merge_insert(self._codec.id_column).when_matched_update_all().execute(rows)
+            if self._secondary_index is not None:
+                await self._secondary_index.maintain(_VERSION_RETENTION)
+            await self._fsync()
+            return len(row_ids)
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        """Remove the files of versions older than this, but the newest."""
+        async with self._maintenance_lock:
+            await self._table.optimize(cleanup_older_than=older_than)
+            if self._secondary_index is not None:
+                await self._secondary_index.maintain(older_than)
+            self._compaction_policy.record_full_compaction(await self._table.count_rows())
+            await self._fsync()
+
+    async def _row_ids_beside_deleted_rows(self) -> list[int]:
+        stored = (await self.scan_row_ids("true", [self._codec.id_column])).column(ROW_ID_COLUMN).to_numpy()
+        if self._directory is None:
+            return [int(row_id) for row_id in stored]  # an object store tells only LanceDB which fragments these are
+        fragments = await asyncio.to_thread(self._directory.fragments_with_deletions)
+        return [int(row_id) for row_id in stored if int(row_id) >> 32 in fragments]
 
     async def _optimize(self, *, full: bool) -> None:
         await self._table.optimize(cleanup_older_than=await self._version_retention())

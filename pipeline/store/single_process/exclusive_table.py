@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from pipeline.store.lancedb.memtable import MemTable, PendingChange
@@ -110,6 +111,15 @@ class ExclusiveTable(ShardedTable[Row]):
     async def maintain(self) -> None:
         for flusher in self._flushers:
             await flusher.maintain()
+
+    async def erase_deleted_rows(self) -> int:
+        moved = [await flusher.erase_deleted_rows() for flusher in self._flushers]
+        self._memtable.clear_row_cache()
+        return sum(moved)
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        for flusher in self._flushers:
+            await flusher.drop_old_versions(older_than)
 
     def health_issues(self) -> list[str]:
         return [issue for flusher in self._flushers if (issue := flusher.health_issue) is not None]

@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections import deque
+from datetime import timedelta
 from typing import Generic, TypeVar
 
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
@@ -142,6 +143,17 @@ class MemTableFlusher(Generic[Row]):
         """Like `ExclusiveLanceTable.maintain`, never at the same time as a flush."""
         async with self._commit_lock:
             await run_to_completion(self._lance_table.maintain(full=full))
+
+    async def erase_deleted_rows(self) -> int:
+        """Flush, then move what shares files with deleted rows."""
+        async with self._commit_lock:
+            await run_to_completion(self._flush())
+            return await run_to_completion(self._lance_table.erase_deleted_rows())
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        """Like `ExclusiveLanceTable.drop_old_versions`, never at the same time as a flush."""
+        async with self._commit_lock:
+            await run_to_completion(self._lance_table.drop_old_versions(older_than))
 
     async def _append_to_log(self, write_ahead_log: WriteAheadLog) -> bool:
         """Log every change that is not on disk. False: only a flush can make it durable."""

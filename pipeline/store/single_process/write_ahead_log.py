@@ -80,6 +80,14 @@ class WriteAheadLog:
             lambda db: db.execute("DELETE FROM changes WHERE shard = ? AND sequence <= ?", (shard, sequence))
         )
 
+    async def erase_truncated(self) -> None:
+        """Remove what was truncated from the disk too: SQLite's own write-ahead log still holds it."""
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._vacuum)
+
+    def _vacuum(self) -> None:
+        self._db.execute("VACUUM")
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     async def recover(self, shard: str, codec: RowCodec[Row]) -> RecoveredBatch:
         """Read what an earlier process left of the shard: the newest rows of each key."""
         query = "SELECT sequence, deleted, rows FROM changes WHERE shard = ? ORDER BY position"

@@ -352,3 +352,23 @@ async def test_a_time_is_found_among_records_with_gaps(harness: SqliteHarness) -
         assert found == [
             record.offset for record in all_records if record.timestamp >= moment and record.offset not in removed
         ]
+
+
+async def test_erased_records_are_in_no_byte_and_unread_ones_stay(tmp_path: Path) -> None:
+    harness = SqliteHarness(tmp_path)
+    bus = await harness.open()
+    await bus.append(NOTES.name, [producer_record(b"erased " + b"secret" * 2000), producer_record(b"kept")])
+    await bus.append(NOTES.name, [producer_record(b"unread")])
+    ((name, partition), first, key) = await anext(bus.read_keys(NOTES.name))
+    assert [found async for found in bus.read_keys(NOTES.name, b"kept")] == [((name, partition), first + 1, key)]
+    harness_positions = bus._positions
+    harness_positions.set_position(("reader", name, partition), first + 2)
+    assert await bus.erase((name, partition), [first, first + 2]) == {first + 2}
+    await bus.shrink()
+    assert [record.value async for record in bus.read(NOTES.name)] == [b"kept", b"unread"]
+    assert not files_with(tmp_path, b"secret")
+    await harness.close()
+
+
+def files_with(folder: Path, data: bytes) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and data in path.read_bytes()]

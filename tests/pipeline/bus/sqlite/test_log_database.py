@@ -7,8 +7,9 @@ from tempfile import TemporaryDirectory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import ProducerRecord
-from pipeline.bus.sqlite.log_database import LogDatabase, TopicPartition
+from pipeline.bus.sqlite.log_database import LogDatabase
 from pipeline.bus.sqlite.log_reader import LogReader
 
 append = st.tuples(st.sampled_from(["a.v1", "b.v1"]), st.lists(st.binary(max_size=2), max_size=20))

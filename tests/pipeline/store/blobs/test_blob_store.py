@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import OutageError, RejectedError
+from pipeline.store.blobs import blob_store
 from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, blob_path
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs
@@ -140,3 +141,15 @@ async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
         await blobs.put(b"data", "text/plain")
     with pytest.raises(OutageError, match="could not be read from s3://bucket"):
         await blobs.get(BlobRef(sha256="0" * 64, size=1))
+
+
+async def test_a_deleted_blob_is_gone_and_one_that_was_just_stored_stays(
+    blobs: ContentAddressedBlobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ref = await blobs.put(b"a plan", "text/plain")
+    assert await blobs.delete([ref.sha256]) == set()
+    assert await blobs.get(ref) == b"a plan"
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+    assert await blobs.delete([ref.sha256, "0" * 64]) == {ref.sha256, "0" * 64}
+    with pytest.raises(RejectedError):
+        await blobs.get(ref)

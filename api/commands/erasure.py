@@ -1,0 +1,62 @@
+"""Erasure on request: what goes with documents or a namespace, and the report of its going."""
+
+from collections.abc import Sequence
+
+from api.commands.document_submission import delete_documents
+from api.commands.namespace_settings import count_contents, delete_namespace, require_namespace
+from api.dependencies.app_state import AppState
+from api.dependencies.service_interfaces import ErasureService
+from api.errors.http_errors import ConflictError, NotFoundError, ServiceUnavailableError
+from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureScope, ErasureUnsupportedError
+from pipeline.store.generations.replay_request import ReplayError
+
+
+async def find_scope(state: AppState, namespace_name: str | None, ids: Sequence[str] | None) -> ErasureScope:
+    """Find what goes; NotFoundError names what is not there. Without a namespace nothing more is deleted."""
+    if namespace_name is None:
+        return ErasureScope()
+    namespace = require_namespace(state, namespace_name)
+    if ids is None:
+        counts = count_contents(state, namespace)
+        chunks = sum(state.chunks.count_by_incarnation(namespace.incarnations).values())
+        return ErasureScope(namespace, None, counts.documents, chunks, counts.memories)
+    found = await state.documents.find_by_public_id(namespace.incarnations, ids)
+    if unknown := [document_id for document_id in ids if document_id not in found]:
+        raise NotFoundError("There are no such documents", f"{namespace_name}: {', '.join(unknown)[:500]}")
+    rows = list(found.values())
+    keys = {row.key for row in rows}
+    memories = await state.memories.find_by_documents(keys)
+    shared = sum(not keys.issuperset(memory.sources) for memory in memories)
+    chunks = sum(len(members) for members in (await state.chunks.get(keys)).values())
+    return ErasureScope(namespace, rows, len(rows), chunks, len(memories) - shared, shared)
+
+
+async def plan_erasure(state: AppState, scope: ErasureScope) -> ErasedCounts:
+    """Count the events and blobs that would go with these rows."""
+    if scope.documents is None:
+        incarnations = () if scope.namespace is None else scope.namespace.incarnations
+        return await _service(state).plan((), incarnations)
+    return await _service(state).plan([(row.incarnation, row.key) for row in scope.documents], ())
+
+
+async def erase(state: AppState, scope: ErasureScope) -> ErasureReport:
+    """Delete these rows, then erase everything that was deleted."""
+    service = _service(state)
+    if scope.namespace is not None and scope.documents is None:
+        await delete_namespace(state, scope.namespace.name)
+    elif scope.namespace is not None:
+        await delete_documents(state, scope.namespace.name, [row.id for row in scope.documents or ()])
+    try:
+        return await service.erase_now()
+    except ReplayError as error:
+        raise ConflictError("Deleted, and not erased yet", str(error)) from error
+
+
+def _service(state: AppState) -> ErasureService:
+    if state.erasures is None:
+        raise ServiceUnavailableError("This process cannot erase", "Ask the process that runs the pipeline.")
+    try:
+        state.erasures.require_support()
+    except ErasureUnsupportedError as error:
+        raise ConflictError("Erasure is not supported here", str(error)) from error
+    return state.erasures

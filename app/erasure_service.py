@@ -1,0 +1,212 @@
+"""Erasure of what deletions left on the disk: now, on request of an operator, and in rounds."""
+
+import asyncio
+import logging
+from collections import Counter, defaultdict
+from collections.abc import AsyncGenerator, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+
+from app.pipeline_supervisor import PipelineSupervisor
+from app.replay.replay_service import ReplayService
+from pipeline.bus.port import ErasableLog, TopicPartition
+from pipeline.bus.records import RawRecord
+from pipeline.erasure.deleted_content import (
+    DELETION_MARK,
+    ERASABLE_TOPICS,
+    DeletedContent,
+    blobs_in,
+    incarnation_of,
+    is_deletion,
+)
+from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureUnsupportedError, digest_of
+from pipeline.runtime.fair_event_loop import run_in_background_lane
+from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
+
+log = logging.getLogger(__name__)
+
+FIRST_ROUND_SECONDS = 600.0
+READ_GRACE_SECONDS = 10.0
+"""Time for reads of old table versions to end before their files are removed."""
+STAGE_TIMEOUT_SECONDS = 30.0
+"""Longest wait for stages that have yet to read what is to be erased."""
+_STAGE_POLL_SECONDS = 0.2
+
+
+@dataclass(slots=True)
+class _FoundRecords:
+    """Records to erase, and the blobs that they refer to."""
+
+    offsets: defaultdict[TopicPartition, list[int]] = field(default_factory=lambda: defaultdict(list))
+    blobs: set[str] = field(default_factory=set)
+    unowned_incarnations: set[str] = field(default_factory=set)
+
+    def add(self, record: RawRecord, *, owned: bool) -> None:
+        """Add a record; `owned`: its namespace exists."""
+        self.offsets[record.topic, record.partition].append(record.offset)
+        self.blobs |= blobs_in(record.value)
+        if not owned:
+            self.unowned_incarnations.add(incarnation_of(record.key))
+
+    @property
+    def positions(self) -> list[str]:
+        """Positions of the records, as the digest counts them."""
+        return [f"{topic}/{number}/{at}" for (topic, number), offsets in self.offsets.items() for at in offsets]
+
+    def counts(self) -> ErasedCounts:
+        """Return the numbers of what was found."""
+        events = Counter[str]()
+        for (topic, _), offsets in self.offsets.items():
+            events[topic] += len(offsets)
+        return ErasedCounts(dict(events), len(self.blobs))
+
+
+class ErasureService:
+    """Erases from log, blobs, table files and caches what only deleted documents and namespaces still need."""
+
+    def __init__(self, supervisor: PipelineSupervisor, replays: ReplayService, interval_seconds: float) -> None:
+        self._supervisor = supervisor
+        self._replays = replays
+        self._interval_seconds = interval_seconds
+        self._lock = asyncio.Lock()
+        self._handled_deletions: dict[bytes, int] = {}
+        self._waiting_blobs: set[str] = set()
+
+    @property
+    def is_supported(self) -> bool:
+        """True if the log can erase single records."""
+        return isinstance(self._supervisor.resources.bus, ErasableLog)
+
+    def require_support(self) -> None:
+        """ErasureUnsupportedError with a log that cannot erase single records."""
+        self._require_log()
+
+    async def plan(self, documents: Collection[tuple[str, str]], incarnations: Collection[str]) -> ErasedCounts:
+        """Count what erasing these documents (incarnation and key), or all of these incarnations, would remove."""
+        keys = {f"{incarnation}/{key}".encode(): 1 << 62 for incarnation, key in documents}
+        is_owned = self._supervisor.pipeline.store.catalog.namespace_of
+        content = DeletedContent(
+            keys, lambda incarnation: incarnation not in incarnations and is_owned(incarnation) is not None
+        )
+        found = await self._find_records(content)
+        found.blobs -= await self._blobs_in_use(found)
+        return found.counts()
+
+    async def erase_now(self) -> ErasureReport:
+        """Erase everything that was deleted before this call, caches and replaced tables too.
+
+        ReplayError while a replay runs.
+        """
+        generations = await self._replays.clean_up()
+        # Goes on if the caller leaves: half an erasure would be reported nowhere.
+        return await asyncio.shield(
+            asyncio.create_task(run_in_background_lane(lambda: self._run_round(generations, clear_caches=True)))
+        )
+
+    async def run(self) -> None:
+        """Erase in rounds until cancelled, where anything was deleted since the last one."""
+        pause = FIRST_ROUND_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            report = await self._run_round((), clear_caches=False)
+            if report.counts.events:
+                log.info("Erased what was deleted: %s.", report.counts)
+            pause = self._interval_seconds
+
+    async def _run_round(self, generations: Sequence[int], *, clear_caches: bool) -> ErasureReport:
+        async with self._lock:
+            resources = self._supervisor.resources
+            started_at = resources.clock.now()
+            # Older settings of a namespace hold words too, and are superseded.
+            await resources.bus.maintain([topic for topic in ALL_TOPICS if topic.compacted])
+            counts, digest = await self._erase_log_and_blobs()
+            moved = await self._rewrite_tables() if counts.events or clear_caches else 0
+            if clear_caches:
+                await resources.vector_cache.clear()
+            await self._require_log().shrink()
+            return ErasureReport(started_at, resources.clock.now(), counts, moved, generations, clear_caches, digest)
+
+    async def _erase_log_and_blobs(self) -> tuple[ErasedCounts, str]:
+        """Erase records, rows of deleted namespaces, and blobs."""
+        content = await self._deleted_content()
+        found = await self._find_records(content)
+        waiting = await self._erase_consumed(found)
+        if not waiting:
+            self._handled_deletions.update(content.deletions)
+        await self._supervisor.pipeline.store.delete_incarnations(found.unowned_incarnations)
+        candidates = found.blobs | self._waiting_blobs
+        blobs = candidates - (await self._blobs_in_use(_FoundRecords()) if candidates else set())
+        gone = await self._supervisor.resources.blobs.delete(blobs)
+        self._waiting_blobs = blobs - gone
+        events = found.counts().events
+        return (
+            ErasedCounts(events, len(gone), waiting, len(self._waiting_blobs)),
+            digest_of([*found.positions, *gone]),
+        )
+
+    async def _rewrite_tables(self) -> int:
+        store = self._supervisor.pipeline.store
+        moved = await store.erase_deleted_rows()
+        await asyncio.sleep(READ_GRACE_SECONDS)
+        await store.drop_old_versions(timedelta(seconds=READ_GRACE_SECONDS))
+        return moved
+
+    async def _erase_consumed(self, found: _FoundRecords) -> int:
+        """Erase the records that every stage has read, or will soon; take the others out of `found`, and count them."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + STAGE_TIMEOUT_SECONDS
+        waiting = 0
+        for place, offsets in found.offsets.items():
+            unread = await self._require_log().erase(place, offsets)
+            while unread and loop.time() < deadline:
+                await asyncio.sleep(_STAGE_POLL_SECONDS)
+                unread = await self._require_log().erase(place, unread)
+            found.offsets[place] = sorted(set(offsets) - unread)
+            waiting += len(unread)
+        return waiting
+
+    async def _deleted_content(self) -> DeletedContent:
+        """Find the deletions that were not handled yet, and the incarnations that no namespace owns."""
+        newest: dict[bytes, int] = {}
+        async for (name, partition), offset, key in self._require_log().read_keys(
+            DOCUMENTS_SUBMITTED.name, DELETION_MARK
+        ):
+            handled = self._handled_deletions.get(key, -1) >= offset
+            if not handled and any([is_deletion(record) async for record in self._read(name, partition, offset)]):
+                newest[key] = offset
+        owner = self._supervisor.pipeline.store.catalog.namespace_of
+        return DeletedContent(newest, cache(lambda incarnation: owner(incarnation) is not None))
+
+    async def _find_records(self, content: DeletedContent) -> _FoundRecords:
+        found = _FoundRecords()
+        for topic in ERASABLE_TOPICS:
+            for name in (topic.name, topic.dead_letter_topic):
+                async for (_, partition), offset, key in self._require_log().read_keys(name):
+                    if content.may_cover(key):
+                        async for record in self._read(name, partition, offset):
+                            if content.covers(topic, record):
+                                found.add(record, owned=content.is_owned(incarnation_of(key)))
+        return found
+
+    async def _blobs_in_use(self, without: _FoundRecords) -> set[str]:
+        """Return the blobs that any record refers to, except for these records."""
+        in_use: set[str] = set()
+        skipped = {place: frozenset(offsets) for place, offsets in without.offsets.items()}
+        for topic in ERASABLE_TOPICS:
+            for name in (topic.name, topic.dead_letter_topic):
+                async for record in self._supervisor.resources.bus.read(name):
+                    if record.offset not in skipped.get((name, record.partition), ()):
+                        in_use |= blobs_in(record.value)
+        return in_use
+
+    def _read(self, topic: str, partition: int, offset: int) -> AsyncGenerator[RawRecord, None]:
+        return self._supervisor.resources.bus.read(topic, partition, offset, offset + 1)
+
+    def _require_log(self) -> ErasableLog:
+        bus = self._supervisor.resources.bus
+        if not isinstance(bus, ErasableLog):
+            raise ErasureUnsupportedError(
+                f"Single records cannot be erased from the {bus.description}: set a retention for its topics."
+            )
+        return bus

@@ -1,0 +1,66 @@
+"""Erasure of single records of the embedded log, so that their bytes leave the disk."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from typing import Any
+
+from pipeline.bus.port import TopicPartition
+from pipeline.bus.sqlite.consumers import ConsumerPositions
+from pipeline.bus.sqlite.group_commit import GroupCommitWriter
+from pipeline.bus.sqlite.log_cleaner import RECORDS_PER_BATCH, VACUUM_PAGES
+from pipeline.bus.sqlite.log_database import LogDatabase
+from pipeline.bus.sqlite.log_reader import LogReader
+
+KEYS_PER_READ = 4096
+_BUSY_SECONDS = 0.05
+QueryKeys = Callable[[Callable[[LogReader], list[tuple[int, bytes]]]], Awaitable[list[tuple[int, bytes]]]]
+"""Runs a query in the reader's thread."""
+
+
+class LogEraser:
+    """The part of `ErasableLog` that a SQLite log adds to its bus."""
+
+    def __init__(
+        self, database: LogDatabase, writer: GroupCommitWriter, positions: ConsumerPositions, query: QueryKeys
+    ) -> None:
+        self._database = database
+        self._writer = writer
+        self._positions = positions
+        self._query = query
+
+    async def read_keys(
+        self, topic: str, containing: bytes | None
+    ) -> AsyncGenerator[tuple[TopicPartition, int, bytes], None]:
+        """Read as `ErasableLog.read_keys`."""
+        for partition in range(self._database.partitions):
+            start = 0
+            while found := await self._query(_keys_query(topic, partition, start, containing)):
+                for offset, key in found:
+                    yield (topic, partition), offset, key
+                start = found[-1][0] + 1
+
+    async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
+        """Erase as `ErasableLog.erase`."""
+        consumed = sorted(offset for offset in offsets if offset < self._positions.min_position(topic_partition))
+        for start in range(0, len(consumed), RECORDS_PER_BATCH):
+            await self._remove(topic_partition, consumed[start : start + RECORDS_PER_BATCH])
+        return set(offsets) - set(consumed)
+
+    async def shrink(self) -> None:
+        """Shrink as `ErasableLog.shrink`, in small steps between transactions."""
+        while True:
+            if await self._shrink_step():
+                return
+            await asyncio.sleep(_BUSY_SECONDS)  # a reader holds the write-ahead log, or pages are left
+
+    async def _remove(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
+        await self._writer.submit(lambda log: log.remove(*topic_partition, offsets))
+
+    async def _shrink_step(self) -> bool:
+        done: list[bool] = []
+        await self._writer.run_between_transactions(lambda: done.append(self._database.shrink(VACUUM_PAGES)))
+        return done[0]
+
+
+def _keys_query(topic: str, partition: int, start: int, containing: bytes | None) -> Callable[[LogReader], Any]:
+    return lambda reader: reader.read_keys(topic, partition, start, KEYS_PER_READ, containing)

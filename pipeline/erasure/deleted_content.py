@@ -1,0 +1,109 @@
+"""Rules: which records of the log only deleted documents and namespaces still need."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from pipeline.bus.records import RawRecord, origin_position
+from schemas.base import Event
+from schemas.topics import (
+    CONNECTORS_SYNCED,
+    CONNECTORS_TRIGGERED,
+    DOCUMENTS_CHUNKED,
+    DOCUMENTS_EXTRACTED,
+    DOCUMENTS_SUBMITTED,
+    MEMORIES_FORGOTTEN,
+    MEMORIES_FORMED,
+    Topic,
+)
+
+E = TypeVar("E", bound=Event)
+
+ERASABLE_TOPICS: tuple[Topic[Any], ...] = (
+    DOCUMENTS_SUBMITTED,
+    DOCUMENTS_EXTRACTED,
+    DOCUMENTS_CHUNKED,
+    MEMORIES_FORMED,
+    MEMORIES_FORGOTTEN,
+    CONNECTORS_TRIGGERED,
+    CONNECTORS_SYNCED,
+)
+"""Topics with words of people. Their keys begin with the incarnation."""
+DELETION_MARK = b'"operation":"delete"'
+"""Bytes in every deletion, and in few other small submissions: a filter, not a proof."""
+_BLOB_PATTERN = re.compile(rb'"sha256":"([0-9a-f]{64})"')
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedContent:
+    """Deleted documents and namespaces. `deletions`: offset of the newest deletion by record key of the document."""
+
+    deletions: Mapping[bytes, int]
+    is_owned: Callable[[str], bool]
+    """True for incarnations of namespaces that exist."""
+    _incarnations: Collection[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_incarnations", {key.partition(b"/")[0] for key in self.deletions})
+
+    def may_cover(self, key: bytes) -> bool:
+        """Tell by its key whether a record may have to go."""
+        return key in self.deletions or key in self._incarnations or self._is_unowned(key)
+
+    def covers(self, topic: Topic[Any], record: RawRecord) -> bool:
+        """Tell whether a record of the topic, or a dead letter of one, has to go. Deletions themselves stay."""
+        if self._is_unowned(record.key):
+            return True
+        if topic is DOCUMENTS_SUBMITTED:
+            _, offset = origin_position(record)
+            return self._is_deleted(record.key, offset)
+        event = _decode(topic, record)
+        if event is None:
+            # A record that nobody can read: a dead letter. Its key tells whose it is.
+            return record.key in self.deletions
+        return self._covers_event(topic, record.key, event)
+
+    def _covers_event(self, topic: Topic[Any], key: bytes, event: Any) -> bool:
+        if topic is DOCUMENTS_EXTRACTED or topic is DOCUMENTS_CHUNKED:
+            return self._is_deleted(key, event.seq)
+        if topic is MEMORIES_FORMED:
+            return self._is_deleted(key + b"/" + event.document.encode(), event.seq)
+        if topic is MEMORIES_FORGOTTEN:
+            sources = [source for sources in event.sources.values() for source in sources.items()]
+            return bool(sources) and all(self._is_deleted(key + b"/" + name.encode(), seq) for name, seq in sources)
+        return False
+
+    def _is_unowned(self, key: bytes) -> bool:
+        # Records with another kind of key are damaged, and the operator's business.
+        return b"#" in key and not self.is_owned(incarnation_of(key))
+
+    def _is_deleted(self, document: bytes, seq: int) -> bool:
+        return seq < self.deletions.get(document, 0)
+
+
+def incarnation_of(key: bytes) -> str:
+    """Return the incarnation in a record's key."""
+    return key.partition(b"/")[0].decode(errors="replace")
+
+
+def is_deletion(record: RawRecord) -> bool:
+    """Tell whether a submission deletes its document."""
+    event = _decode(DOCUMENTS_SUBMITTED, record)
+    return event is not None and event.operation == "delete"
+
+
+def blobs_in(value: bytes) -> set[str]:
+    """Return the digests of the blobs that a record's value refers to.
+
+    >>> sorted(blobs_in(b'{"blob":{"sha256":"' + b"a" * 64 + b'","size":1}}')) == ["a" * 64]
+    True
+    """
+    return {digest.decode() for digest in _BLOB_PATTERN.findall(value)}
+
+
+def _decode(topic: Topic[E], record: RawRecord) -> E | None:
+    try:
+        return topic.event_type.model_validate_json(record.value)
+    except ValueError:
+        return None

@@ -1,0 +1,178 @@
+"""Words of deleted documents and namespaces are in no byte of the data directory after an erasure."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from app import erasure_service
+from pipeline.bus.records import ProducerRecord
+from pipeline.store.blobs import blob_store
+from schemas.ids import document_key
+from schemas.topics import DOCUMENTS_SUBMITTED, MEMORIES_FORMED
+from tests.support.service_world import RunningService, running_service
+
+pytestmark = pytest.mark.anyio
+
+SECRETS = (
+    "zyxotextq", "zyxometaq", "zyxobigq", "zyxofileq", "zyxomemoryq", "zyxocontextq", "zyxotalkq", "zyxodeadq",
+    "zyxopatchq", "zyxoforgetq", "zyxonsq",
+)  # fmt: skip
+KEPT = "quvokeptx"
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing wait for readers and writers that a test does not have."""
+    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+
+
+@pytest.fixture
+async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
+    async with running_service(tmp_path / "data") as opened:
+        yield opened
+
+
+def found_in(folder: Path, words: tuple[str, ...]) -> dict[str, list[str]]:
+    """Files that hold each word, in whatever case and in UTF-8 or UTF-16."""
+    found: dict[str, list[str]] = {}
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        data = path.read_bytes().lower().replace(b"\0", b"")
+        for word in words:
+            if word.encode() in data:
+                found.setdefault(word, []).append(str(path.relative_to(folder)))
+    return found
+
+
+async def _plant(service: RunningService, ns: str, document: str) -> list[str]:
+    """Write a secret in every kind of content that documents can have; their ids."""
+    client = service.client
+    await service.add_document(
+        ns,
+        "Ada keeps a zyxotextq in Porto. Ada lives in Porto.",
+        id=document,
+        metadata={"note": "zyxometaq"},
+        supportingContext="About zyxocontextq.",
+    )
+    await service.wait_idle()
+    await service.patch_document(ns, document, content="Ada keeps a zyxopatchq in Lisbon. Ada lives in Lisbon.")
+    await service.add_document(
+        ns, "Ada: I bought a zyxotalkq yesterday.\nBen: Where did you buy the zyxotalkq?", id=f"{document}-talk"
+    )
+    files = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
+    uploaded = await client.ok("POST", f"/ns/{ns}/document/file", files=files)
+    await service.add_document(ns, "Ada wants a zyxomemoryq. Ada has a zyxoforgetq allergy.", id=f"{document}-memory")
+    await service.wait_idle()
+    await client.ok("DELETE", f"/ns/{ns}/memories/semantic", {"query": "zyxoforgetq allergy", "dryRun": False})
+    key = f"{ns}#0/{document_key(f'{ns}#0', document)}"
+    broken = json.dumps({"operation": "explode", "text": "zyxodeadq"}).encode()
+    await service.pipeline.bus.append(DOCUMENTS_SUBMITTED.name, [ProducerRecord(key.encode(), broken, {})])
+    await service.wait_idle()
+    await service.supervisor.resources.vector_cache.put({b"k" * 16: np.ones(4, np.float32)})
+    return [document, *(f"{document}-{kind}" for kind in ("memory", "talk")), uploaded["id"]]
+
+
+async def _erase(service: RunningService, **body: Any) -> Any:
+    return await service.client.ok("POST", "/admin/erasures", body)
+
+
+async def test_erased_documents_are_in_no_file_and_others_stay(
+    service: RunningService, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    words = tuple(word for word in SECRETS if word not in {"zyxonsq", "zyxobigq"})
+    await service.add_document("home", f"Ben keeps a {KEPT}. Ben lives in Rome.", id="kept")
+    planted = await _plant(service, "home", "diary")
+    await service.pipeline.store.flush()
+    assert found_in(tmp_path, words).keys() == set(words)
+
+    plan = await _erase(service, namespace="home", documents=planted, dryRun=True)
+    assert plan["documents"] == 4
+    assert plan["memories"]
+    assert plan["chunks"]
+    assert plan["blobs"] == 1
+    assert found_in(tmp_path, words).keys() == set(words)
+
+    report = await _erase(service, namespace="home", documents=planted)
+    assert (report["waitingEvents"], report["waitingBlobs"]) == (0, 0)
+    assert report["documents"] == 4
+    assert report["events"][f"{DOCUMENTS_SUBMITTED.name}.dlq"] == 1
+    assert found_in(tmp_path, words) == {}
+    assert not [word for word in words if word in caplog.text]
+
+    assert KEPT in (await service.read_document("home", "kept"))["content"]
+    assert [found["id"] for found in await service.list_items("home", "documents")] == ["kept"]
+    newest, planned = (await service.client.ok("GET", "/admin/audit"))["entries"][:2]
+    assert (newest["action"], newest["details"]["digest"]) == ("erased", report["digest"])
+    assert newest["details"]["namespace"] == "home"
+    assert planned["details"]["dryRun"] == "True"
+
+
+async def test_an_erased_namespace_stays_away_after_a_restart_and_a_replay(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with running_service(data) as service:
+        await service.add_document("home", f"Ben keeps a {KEPT}. Ben lives in Rome.", id="kept")
+        await service.add_document("away", "Hello.", id="first")
+        await service.client.ok("PATCH", "/ns/away", {"supportingContext": "About zyxonsq."})
+        await service.add_document("away", "zyxobigq " + "mm " * 88_000, id="big")
+        await _plant(service, "away", "diary")
+        await service.pipeline.store.flush()
+        assert found_in(data, SECRETS).keys() == set(SECRETS)
+        report = await _erase(service, namespace="away")
+        assert report["namespace"] == "away"
+        assert report["documents"] == 6
+        assert found_in(data, SECRETS) == {}
+    assert found_in(data, SECRETS) == {}
+    async with running_service(data) as service:
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert [row["namespace"] for row in (await service.client.ok("GET", "/ns"))["namespaces"]] == ["home"]
+        assert KEPT in (await service.read_document("home", "kept"))["content"]
+        assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+        assert found_in(data, SECRETS) == {}
+
+
+async def test_what_was_deleted_before_is_erased_with_the_rest(service: RunningService, tmp_path: Path) -> None:
+    await service.add_document("home", "Ada keeps a zyxotextq in Porto.", id="diary")
+    await service.wait_idle()
+    await service.delete_documents("home", "diary")
+    assert found_in(tmp_path, ("zyxotextq",))
+    report = await _erase(service)
+    assert report["namespace"] is None
+    assert report["events"][MEMORIES_FORMED.name]
+    assert found_in(tmp_path, ("zyxotextq",)) == {}
+    assert (await _erase(service))["events"] == {}
+
+
+async def test_a_document_that_came_back_keeps_its_new_words(service: RunningService, tmp_path: Path) -> None:
+    await service.add_document("home", "Ada keeps a zyxotextq in Porto.", id="diary")
+    await service.wait_idle()
+    await service.delete_documents("home", "diary")
+    await service.add_document("home", f"Ada keeps a {KEPT} in Porto.", id="diary")
+    await service.wait_idle()
+    await _erase(service)
+    assert found_in(tmp_path, ("zyxotextq",)) == {}
+    assert KEPT in (await service.read_document("home", "diary"))["content"]
+    await service.client.ok("POST", "/admin/replay", {})
+    assert (await service.replays.wait_finished()).state == "done"
+    assert KEPT in (await service.read_document("home", "diary"))["content"]
+
+
+async def test_a_blob_that_another_document_needs_stays(service: RunningService) -> None:
+    files = {"file": ("notes.txt", b"Ada saw a lynx in the valley.", "text/plain")}
+    ids = [(await service.client.ok("POST", f"/ns/{ns}/document/file", files=files))["id"] for ns in ("home", "away")]
+    await service.wait_idle()
+    report = await _erase(service, namespace="home", documents=ids[:1])
+    assert (report["blobs"], report["waitingBlobs"]) == (0, 0)
+    assert (await _erase(service, namespace="away"))["blobs"] == 1
+
+
+async def test_documents_that_are_not_there_erase_nothing(service: RunningService) -> None:
+    await service.add_document("home", "Ada lives in Porto.", id="diary")
+    await service.client.fails(404, "POST", "/admin/erasures", {"namespace": "home", "documents": ["diary", "gone"]})
+    await service.client.fails(404, "POST", "/admin/erasures", {"namespace": "nowhere"})
+    await service.client.fails(400, "POST", "/admin/erasures", {"documents": ["diary"]})
+    assert [found["id"] for found in await service.list_items("home", "documents")] == ["diary"]
