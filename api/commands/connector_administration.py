@@ -74,7 +74,7 @@ async def reconnect(state: AppState, id: str, body: ReconnectBody) -> ReconnectR
             raise BadRequestError(f"{row.provider} has no keys", "Leave them out, and follow the link of the answer.")
         return ReconnectResponse(authorization_url=await connectors.create_authorization_link(row, None))
     expected = _KEYS.get(row.provider, frozenset())
-    if secrets.keys() != expected:
+    if secrets.keys() - ({"sessionToken"} if row.provider == "s3" else set()) != expected:
         hint = f"Send {' and '.join(sorted(expected))}." if expected else "It works without credentials."
         raise BadRequestError(f"These are not the credentials of {row.provider}", hint)
     if (fault := await connectors.find_fault(row, secrets)) is not None:

@@ -37,6 +37,7 @@ def _address_fault(name: str, url: str) -> str | None:
     try:
         parts = urlsplit(url)
         usable = parts.scheme.lower() in {"http", "https"} and bool(parts.hostname) and (parts.port or 1) > 0
+        usable = usable and parts.username is None and not any(character.isspace() for character in url)
     except ValueError:
         usable = False
     return None if usable else f"{name} {url[:100]!r} is no web address. It begins with https:// and names a host."

@@ -18,6 +18,7 @@ from connectors.providers.granola.provider import Granola
 from connectors.providers.notion.provider import Notion
 from connectors.providers.onedrive.client import MicrosoftOAuthClient
 from connectors.providers.onedrive.provider import OneDrive
+from connectors.providers.s3.credentials import ServiceRole
 from connectors.providers.s3.provider import S3
 from connectors.providers.s3.sns import SnsTopics
 from connectors.providers.web_crawler.browser_rendering import ChromiumRenderer, PageRenderer
@@ -33,7 +34,7 @@ def open_providers(settings: Settings, clock: Clock) -> dict[str, Provider]:
         *_notion(settings),
         *_github(settings, clock),
         Granola(api_url=settings.granola_url),
-        S3(_sns_topics(settings)),
+        S3(_sns_topics(settings), ServiceRole(frozenset(settings.split_list(settings.s3_role_buckets)))),
         *_google(settings, clock),
         *_microsoft(settings, clock),
         WebCrawler(clock=clock, renderer=_page_renderer(settings)),

@@ -122,12 +122,18 @@ def reconnect(
     api_key: Annotated[str | None, typer.Option(help="New API key (Granola).")] = None,
     access_key_id: Annotated[str | None, typer.Option(help="New access key id (S3).")] = None,
     secret_access_key: Annotated[str | None, typer.Option(help="New secret access key (S3).")] = None,
+    session_token: Annotated[str | None, typer.Option(help="Token of temporary keys (S3).")] = None,
     as_json: JsonOption = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Give a connector new credentials, or print the link at which a user authorizes it anew."""
-    given = {"apiKey": api_key, "accessKeyId": access_key_id, "secretAccessKey": secret_access_key}
+    given = {
+        "apiKey": api_key,
+        "accessKeyId": access_key_id,
+        "secretAccessKey": secret_access_key,
+        "sessionToken": session_token,
+    }
     body = {name: value for name, value in given.items() if value is not None}
     answer = RemoteService.from_options(url, key).request("POST", f"/admin/connectors/{connector}/reconnect", json=body)
     emit(answer, answer["authorizationUrl"] or "The new credentials work, and a run has begun.", as_json=as_json)

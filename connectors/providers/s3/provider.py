@@ -38,6 +38,7 @@ from connectors.provider_interface import (
 )
 from connectors.providers.common.file_metadata import unsupported_reason
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
+from connectors.providers.s3.credentials import BucketCredentials, ServiceRole
 from connectors.providers.s3.sns import SnsTopics
 from connectors.sync_messages import (
     Checkpoint,
@@ -103,14 +104,15 @@ class ObjectPage:
 
 
 class S3(Provider):
-    """S3 with the customer's keys and bucket; events need the operator's SNS `topics`."""
+    """S3 with the customer's bucket and keys, or the service's `role`; events need the operator's SNS `topics`."""
 
     name = "s3"
     rate_limit = RateLimit(requests_per_second=100.0, max_concurrent=_CONCURRENCY, burst=100)
     listing_order = "objects by key"
 
-    def __init__(self, topics: SnsTopics | None = None) -> None:
+    def __init__(self, topics: SnsTopics | None = None, role: ServiceRole | None = None) -> None:
         self._topics = topics
+        self._role = role
         self.supports_webhooks = topics is not None
 
     def classify_error(self, response: httpx2.Response) -> Exception | None:
@@ -123,7 +125,7 @@ class S3(Provider):
         """List the bucket; a killed complete listing resumes after its last key, others start again."""
         complete = cursor is None or "after" in cursor
         after = str(cursor["after"]) if cursor and "after" in cursor else ""
-        bucket = BucketClient(connection)
+        bucket = BucketClient(connection, self._role)
         left = set() if complete else {id_ async for id_, _ in state.item_versions()}
         async for listing in bucket.list_objects(after):
             objects = [stored for stored in listing.objects if not stored.key.endswith("/")]
@@ -152,14 +154,14 @@ class S3(Provider):
 class BucketClient:
     """Signed requests to one bucket."""
 
-    def __init__(self, connection: Connection) -> None:
-        config, secrets = connection.config, connection.secrets
+    def __init__(self, connection: Connection, role: ServiceRole | None = None) -> None:
+        config, endpoint = connection.config, str(connection.config.get("endpoint") or "")
         self._http = connection.http
         self.name = str(config["bucket"])
         self.region = str(config["region"])
-        self._prefix = str(config.get("prefix") or "").lstrip("/")  # people write a prefix like a path
-        self._bucket_url = _bucket_url(self.name, self.region, str(config.get("endpoint") or ""))
-        self._access_keys = (secrets["accessKeyId"], secrets["secretAccessKey"])
+        self._prefix = str(config.get("prefix") or "")
+        self._bucket_url = _bucket_url(self.name, self.region, endpoint)
+        self._credentials = BucketCredentials.of_connector(connection.secrets, role, self.name, endpoint)
         self._fetcher = ItemFetcher("The storage", self._probe)
 
     def item_id(self, key: str) -> str:
@@ -168,6 +170,7 @@ class BucketClient:
 
     async def list_objects(self, start_after: str) -> AsyncIterator[ObjectPage]:
         """Iterate pages of the objects after a key."""
+        await self._settle_prefix()
         asked = {"list-type": "2", "max-keys": "1000", "encoding-type": "url"}
         if self._prefix:
             asked["prefix"] = self._prefix
@@ -178,6 +181,11 @@ class BucketClient:
             if listing.continuation_token is None:
                 return
             place = {"continuation-token": listing.continuation_token}
+
+    async def _settle_prefix(self) -> None:
+        """Leave out slashes in front of the prefix, as in a path, unless keys begin with them."""
+        if self._prefix.startswith("/") and not parse_listing(await self._probe()).objects:
+            self._prefix = self._prefix.lstrip("/")
 
     async def fetch_item(self, stored: S3Object) -> SyncMessage:
         """Fetch an object as an item, a removal or a failure."""
@@ -203,14 +211,16 @@ class BucketClient:
             raise self._bucket_error(answer)
         return answer.content
 
-    async def _probe(self) -> None:
+    async def _probe(self) -> bytes:
         """List one object, which works whenever the storage does."""
-        await self._list({"list-type": "2", "max-keys": "1"} | ({"prefix": self._prefix} if self._prefix else {}))
+        return await self._list(
+            {"list-type": "2", "max-keys": "1"} | ({"prefix": self._prefix} if self._prefix else {})
+        )
 
     async def _signed_get(self, key: str, query: Mapping[str, str], max_bytes: int) -> httpx2.Response:
         path = quote(key, safe="/~")
         asked = f"?{urlencode(sorted(query.items()), quote_via=quote)}" if query else ""
-        headers = _signature_headers(f"{self._bucket_url}/{path}{asked}", self._access_keys, self.region)
+        headers = await self._credentials.sign(f"{self._bucket_url}/{path}{asked}", self.region)
         # HTTP clients resolve dot segments, which are ordinary names in keys; the signature is of the decoded key.
         sent = "/".join(
             segment.replace(".", "%2E") if segment in {".", ".."} else segment for segment in path.split("/")
@@ -264,6 +274,8 @@ class BucketClient:
             return AuthExpiredError(
                 f"The storage does not accept the access key ({code}). Connect again with a valid one."
             )
+        if code == "AccessDenied" and self._credentials.is_anonymous:
+            return ConnectorError(f"The bucket {self.name} is not public, or may not be listed. Give access keys.")
         if code == "AccessDenied":
             return ConnectorError(f"The access key may not list {self.name}. Grant s3:ListBucket.")
         if code == "NoSuchBucket":
@@ -293,18 +305,6 @@ async def _fetch_objects(bucket: BucketClient, objects: Sequence[S3Object]) -> A
     for stored in objects:
         if stored.size > _LARGE_OBJECT_BYTES:
             yield await bucket.fetch_item(stored)
-
-
-def _signature_headers(url: str, keys: tuple[str, str], region: str) -> dict[str, str]:
-    """Compute the headers that sign a GET."""
-    # Imported on first use: slow to import, and needed only with an S3 connector.
-    from botocore.auth import S3SigV4Auth  # noqa: PLC0415 - see above
-    from botocore.awsrequest import AWSRequest  # noqa: PLC0415 - see above
-    from botocore.credentials import Credentials  # noqa: PLC0415 - see above
-
-    request = AWSRequest("GET", url)
-    S3SigV4Auth(Credentials(*keys), "s3", region).add_auth(request)
-    return dict(request.headers.items())
 
 
 def parse_listing(xml: bytes) -> ObjectPage:

@@ -86,6 +86,7 @@ class ReconnectBody(RequestBody):
     api_key: str | None = None
     access_key_id: str | None = None
     secret_access_key: str | None = None
+    session_token: str | None = None
 
 
 class ReconnectResponse(ResponseBody):
