@@ -11,6 +11,7 @@ import base64
 import re
 from collections.abc import Iterator
 from email import message_from_bytes, policy
+from email.errors import MissingHeaderBodySeparatorDefect
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any, cast
@@ -67,11 +68,14 @@ def _bodies(message: EmailMessage) -> Iterator[list[str]]:
 def _texts(message: EmailMessage) -> list[str]:
     found = []
     for part in message.walk():
-        if part.get_content_maintype() == "text" and not part.is_attachment() and not part.get_filename():
+        is_text = part.get_content_maintype() == "text" and part.get_content_type() != "text/rfc822-headers"
+        if is_text and not part.is_attachment() and not part.get_filename():
             try:
                 content = str(part.get_content())
             except (LookupError, KeyError, ValueError, AssertionError):
                 continue
+            if any(isinstance(defect, MissingHeaderBodySeparatorDefect) for defect in message.defects):
+                content = content.partition("\n\n")[2]  # Python took the rest of the header for text
             found.append(to_markdown(content) if part.get_content_type() == "text/html" else content)
     return found
 

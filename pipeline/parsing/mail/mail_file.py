@@ -1,5 +1,6 @@
 """Parsing of mail files (RFC 5322) to the parts that `mail_text` reads."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from email import message_from_bytes
@@ -10,6 +11,13 @@ from pipeline.parsing.mail.mail_text import MailPart, attached_parts, decode_hea
 
 _MAX_DEPTH = 50
 """Nesting limit of parts; deeper mails are attacks on the parser."""
+_HEADER_END = re.compile(rb"(\r?\n\r?\n)")
+_HEADER_LINE = re.compile(rb"From |[!-9;-~]*:|[ \t]")
+_SURE_HEADER = re.compile(
+    rb"(?:[A-Za-z0-9]+-[A-Za-z0-9-]+|from|to|cc|bcc|subject|date|sender|received|references)[ \t]*:", re.IGNORECASE
+)
+"""A name with a hyphen or a common one, unlike `Note: …` in a text."""
+_BLANK_BEFORE_COLON = re.compile(rb"^([^ \t:]+)[ \t]+:")
 _SHOWN_HEADERS = ("subject", "from", "to", "cc", "date")
 
 
@@ -34,10 +42,32 @@ class MailFile:
 
 def read_mail(data: bytes) -> MailFile:
     """Parse a mail; one with broken headers or boundaries is read as far as possible."""
-    message = message_from_bytes(data.lstrip(b"\r\n"))
+    message = message_from_bytes(_with_whole_header(data.lstrip(b"\r\n")))
     root = _part_of(message)
     shown = [f"{name.capitalize()}: {root.headers[name]}" for name in _SHOWN_HEADERS if root.headers.get(name)]
     return MailFile(root.headers.get("subject", ""), "\n".join(shown), root)
+
+
+def _with_whole_header(data: bytes) -> bytes:
+    """Repair lines that would end the header early, so that the headers behind them do not become text.
+
+    A line without a name belongs to the header before it; blanks before a colon go. Behind the last line that is
+    surely a header, everything stays.
+    """
+    head, separator, body = _HEADER_END.split(data, maxsplit=1) if _HEADER_END.search(data) else (data, b"", b"")
+    lines = head.splitlines()
+    sure = [number for number, line in enumerate(lines) if _SURE_HEADER.match(line)]
+    if not sure or all(_HEADER_LINE.match(line) for line in lines[: sure[-1]]):
+        return data
+    repaired = [
+        line
+        if number > sure[-1] or _HEADER_LINE.match(line)
+        else _BLANK_BEFORE_COLON.sub(rb"\1:", line)
+        if _SURE_HEADER.match(line)
+        else b" " + line
+        for number, line in enumerate(lines)
+    ]
+    return b"\n".join(repaired) + separator + body
 
 
 def _part_of(message: Message, depth: int = 0) -> MailPart:

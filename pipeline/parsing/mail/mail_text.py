@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from email.errors import HeaderParseError
 from email.header import decode_header, make_header
+from email.parser import HeaderParser
 from typing import Final
 
 from pipeline.errors import ParsingError
@@ -16,6 +17,8 @@ from pipeline.parsing.markdown_conversion import flatten_layout_tables, to_markd
 
 _CALENDAR_TYPES: Final = frozenset({"text/calendar", "application/ics"})
 _REPORT_TYPES: Final = frozenset({"message/delivery-status", "message/disposition-notification"})
+_RETURNED_HEADERS_TYPE: Final = "text/rfc822-headers"
+"""Type of the part of a bounce that holds the header of the mail that came back (RFC 6522)."""
 _MIN_COVERED: Final = 0.8
 """Share of the HTML's words below which the plain text beside it is only a stub."""
 _MAX_ASCII_BYTE: Final = 0x7F
@@ -129,6 +132,9 @@ def _covers(plain: str, rich: str) -> bool:
 
 def _leaf_text(part: MailPart) -> str:
     text = decode_text(part.data or b"", part.charset)
+    if part.media_type == _RETURNED_HEADERS_TYPE:
+        found = HeaderParser().parsestr(text.lstrip())
+        return _named_headers({name.lower(): decode_header_value(str(value)) for name, value in found.items()})
     if part.media_type in _CALENDAR_TYPES or is_calendar(text):
         return calendar_to_text(text) or text.strip()
     if part.media_type == "text/html":
@@ -141,11 +147,14 @@ def _forwarded(part: MailPart) -> str:
     headers = dict(part.headers)
     for child in part.children[:1]:
         headers |= child.headers
-    named = [f"{name.capitalize()}: {headers[name]}" for name in _FORWARDED_HEADERS if headers.get(name)]
     body = "\n\n".join(text for child in part.children for text in _texts(child) if text)
-    return "\n\n".join(
-        ["---------- Forwarded message ---------", *(["  \n".join(named)] if named else []), body]
-    ).strip()
+    parts = ("---------- Forwarded message ---------", _named_headers(headers), body)
+    return "\n\n".join(each for each in parts if each)
+
+
+def _named_headers(headers: Mapping[str, str]) -> str:
+    """Write the headers that people read; all others concern programs."""
+    return "  \n".join(f"{name.capitalize()}: {headers[name]}" for name in _FORWARDED_HEADERS if headers.get(name))
 
 
 def decode_text(data: bytes, charset: str | None) -> str:

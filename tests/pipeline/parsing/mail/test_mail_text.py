@@ -155,3 +155,24 @@ def test_a_mail_whose_boundary_never_comes_is_read_as_text() -> None:
 def test_raw_eight_bit_headers_are_readable() -> None:
     assert read_mail("Subject: Formação\n\nTexto.".encode()).subject == "Formação"
     assert read_mail("Subject: Formação\n\nTexto.".encode("cp1252")).subject == "Formação"
+
+
+@pytest.mark.parametrize(
+    "odd", [b"a line without a name", b"X-Bar : with a blank", b"X-\xe9: not ASCII", b"Subject2 folded without a blank"]
+)
+def test_a_broken_line_does_not_turn_the_headers_behind_it_into_text(odd: bytes) -> None:
+    data = b"From: a@example.test\n" + odd + b"\nX-Foo: program\nSubject: Tides\n\nHigh water at noon."
+    mail = read_mail(data)
+    assert mail.subject == "Tides"
+    assert mail.text.endswith("\n\nHigh water at noon.")
+    assert "X-Foo" not in mail.text
+
+
+def test_a_text_that_follows_the_headers_without_an_empty_line_stays() -> None:
+    mail = read_mail(b"From: a@example.test\nSubject: Tides\nHigh water at noon.\nNote: bring boots.\n\nAda")
+    assert "High water at noon.\nNote: bring boots." in mail.text
+
+
+def test_of_the_mail_that_came_back_the_header_is_told_as_people_read_it() -> None:
+    returned = MailPart("text/rfc822-headers", b"Received: from x\nX-Foo: program\nFrom: a@b.c\nSubject: Tides\n")
+    assert mail_text(returned) == "From: a@b.c  \nSubject: Tides"
