@@ -14,6 +14,7 @@ from connectors.providers.notion.enhanced_markdown import (
 
 MAX_LISTED_VALUES: Final = 25
 """Values of a property that a page holds; further ones have to be fetched."""
+_PEOPLE_KINDS: Final = frozenset({"people", "created_by", "last_edited_by"})
 _PAGED_KINDS: Final = frozenset({"relation", "people", "rich_text", "title"})
 
 
@@ -101,6 +102,20 @@ def related_pages(values: Mapping[str, Any]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def unnamed_people(values: Mapping[str, Any]) -> set[str]:
+    """Return the ids of users in properties that Notion gives without their name, also in rollups."""
+    waiting = list(values.values())
+    found: set[str] = set()
+    for value in waiting:
+        kind = value.get("type")
+        if kind in _PEOPLE_KINDS:
+            listed = [value[kind]] if isinstance(value.get(kind), Mapping) else value.get(kind) or []
+            found |= {person["id"] for person in listed if not person.get("name") and person.get("id")}
+        elif kind == "rollup":
+            waiting += (value.get("rollup") or {}).get("array") or []
+    return found
+
+
 def truncated_properties(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield (name, id) of the properties that may have more values than the page holds."""
     for name, value in values.items():
@@ -174,6 +189,10 @@ def _property_text(value: Mapping[str, Any], names: Names) -> str:
         return ", ".join(related)
     if kind == "rollup":
         return _rollup(value[kind], names)
+    if kind in _PEOPLE_KINDS:
+        people = [value[kind]] if isinstance(value[kind], Mapping) else value[kind]
+        shown = [person.get("name") or names.users.get(person.get("id", "")) for person in people]
+        return ", ".join(name for name in shown if name)
     return _PROPERTY_FORMATTERS[kind](value[kind]) if kind in _PROPERTY_FORMATTERS else ""
 
 
@@ -224,9 +243,6 @@ _PROPERTY_FORMATTERS: Final[Mapping[str, Callable[[Any], str]]] = {
     "select": _joined_names,
     "status": _joined_names,
     "multi_select": _joined_names,
-    "people": _joined_names,
-    "created_by": _joined_names,
-    "last_edited_by": _joined_names,
     "created_time": str,
     "last_edited_time": str,
     "date": _date_property,

@@ -21,6 +21,7 @@ from connectors.providers.notion.content import (
     property_lines,
     related_pages,
     truncated_properties,
+    unnamed_people,
     uploaded_files,
 )
 from connectors.providers.notion.enhanced_markdown import Names
@@ -90,7 +91,7 @@ class PageReader:
         authors = {author for entry in (page, *comments) if (author := author_id(entry))}
         names = Names(
             await self._tree.titles([*text.unnamed_pages, *related_pages(properties)]),
-            await self._names_of_users({*authors, *text.unnamed_users}),
+            await self._names_of_users({*authors, *text.unnamed_users, *unnamed_people(properties)}),
         )
         title = object_title({**page, "properties": properties}) or "Untitled"
         item = SourceItem(

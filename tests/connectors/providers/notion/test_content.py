@@ -199,6 +199,7 @@ def test_every_kind_of_property_is_told() -> None:
                     {"type": "number", "number": 3},
                     {"type": "relation", "relation": [{"id": "p1"}]},
                     {"type": "number", "number": None},
+                    {"type": "people", "people": [{"object": "user", "id": "e"}]},
                 ],
             },
         },
@@ -211,9 +212,9 @@ def test_every_kind_of_property_is_told() -> None:
         "Span": {"type": "formula", "formula": {"type": "date", "date": {"start": "2026-01-01", "end": "2026-01-02"}}},
         "Null": {"type": "rich_text", "rich_text": None},
     }
-    assert dict(property_lines(values, Names({"p1": "Plan"}))) == {
+    assert dict(property_lines(values, Names({"p1": "Plan"}, {"e": "Eve"}))) == {
         "Related": "Plan, Untitled",
-        "Rolled": "Text, 3, Plan",
+        "Rolled": "Text, 3, Plan, Eve",
         "Sum": "12",
         "By": "Ada",
         "At": "2026-01-02T03:04:00.000Z",

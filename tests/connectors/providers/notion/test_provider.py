@@ -196,6 +196,15 @@ async def test_properties_of_a_row_are_told(bench: ProviderHarness, notion: Noti
     assert bench.text(row.id) == "# Coffee\n\n**Status**: Done  \n**Due**: 2026-03-01"
 
 
+async def test_people_whom_notion_gives_by_id_only_are_named(bench: ProviderHarness, notion: NotionDouble) -> None:
+    user = {"object": "user", "id": ADA}
+    owner = {"id": "o", "type": "people", "people": [user], "has_more": False}
+    editor = {"id": "e", "type": "last_edited_by", "last_edited_by": user}
+    row = notion.page("Coffee", "", notion.data_source("Tasks").id, Owner=owner, Editor=editor)
+    await bench.run()
+    assert bench.text(row.id) == "# Coffee\n\n**Owner**: Ada  \n**Editor**: Ada"
+
+
 async def test_files_are_documents_of_their_own(bench: ProviderHarness, notion: NotionDouble, wiki: NodeDouble) -> None:
     signed = notion.upload("plan 1.pdf", b"%PDF")
     notion.edit(wiki, markdown=f'See <pdf src="{signed}">The plan</pdf>')
