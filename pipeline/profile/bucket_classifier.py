@@ -8,29 +8,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.ports import Embedder
+from pipeline.profile.bucket_topics import TOPICS
 from pipeline.rows import MemoryColumns, NamespaceRow, OrganizationRow, Terms, Vector
 from pipeline.text.analyzer import hash_terms
+from pipeline.text.english_verbs import word_set
 
 DEFAULT_BUCKETS = {
     "preferences": "What somebody likes, loves, enjoys, prefers, wants, dislikes or hates: favourites, tastes"
 }
 """Buckets when neither the namespace nor the organization defines any."""
-MIN_BUCKET_SIMILARITY = 0.2
-"""Minimum score for a fact to be in a bucket; 0 is as similar as unrelated texts, 1 the same vector."""
-MAX_SCORE_GAP = 0.1
+DESCRIPTION_WEIGHT = 0.6
+"""Weight of a description's own vector beside the example facts of the topics that it resembles."""
+TOPIC_TEMPERATURE = 0.1
+"""Temperature of a description's weights of topics: lower takes fewer topics."""
+MIN_CLAIMED_WEIGHT = 0.12
+"""Weight from which a topic belongs to a bucket; the others compete with it."""
+BACKGROUND_WEIGHT = 0.2
+"""Weight of the nearest unclaimed topic, subtracted from a fact's similarity to a bucket."""
+MIN_MARGIN = 0.01
+"""Minimum similarity above that background for a fact to be in a bucket."""
+MAX_SCORE_GAP = 0.02
 """Maximum distance to the best bucket's score for a fact to be in another one too."""
-SHARED_TERM_BONUS = 0.12
+SHARED_TERM_BONUS = 0.05
 """Score bonus for each term that a fact shares with a bucket's name and description."""
 _PHRASES = re.compile(r"[,;:.()]|\band\b|\bor\b")
-_UNRELATED_PAIRS = (
-    ("The museum closes at six.", "Payroll, invoices and taxes"),
-    ("It rained all weekend.", "Programming languages and tools"),
-    ("The printer on the second floor is broken.", "Birthdays and relatives"),
-    ("The team won three games in a row.", "Prescriptions and symptoms"),
-    ("The train to Vienna leaves at nine.", "Recipes and restaurants"),
-    ("The river flooded the valley.", "Interviews and promotions"),
+_FRAME_WORDS = word_set(
+    "user users the a an of about on for to with from by at in into is are was be been has have had do does did "
+    "done what who whom whose where when which how why that this these those it its their they them his her he she "
+    "my your fact facts information info detail details everything anything something whatever whenever statement "
+    "statements memory memories thing things any all every relates relate related relating regarding regards "
+    "concerns concerning concern such as eg e g example examples like including includes include use bucket section "
+    "category here put store remember keep contain contains should must if mentions mention says say tells tell "
+    "told mentioned person people somebody someone anybody one there "
 )
-"""Unrelated pairs of texts, whose mean cosine is the embedder's baseline."""
+"""Words of a description that say nothing of what belongs into the bucket."""
 
 
 def effective_buckets(namespace: NamespaceRow, organization: OrganizationRow) -> dict[str, str]:
@@ -39,21 +50,33 @@ def effective_buckets(namespace: NamespaceRow, organization: OrganizationRow) ->
 
 
 @dataclass(frozen=True, slots=True)
+class TopicVectors:
+    """Vectors of the topics by which descriptions and facts are compared.
+
+    Shapes: `examples` and `descriptions` (topics, dimensions), unit length without the means; `example_mean`,
+    `description_mean` (dimensions,).
+    """
+
+    examples: NDArray[np.float32]
+    descriptions: NDArray[np.float32]
+    example_mean: NDArray[np.float32]
+    description_mean: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class BucketClassifier:
     """Buckets prepared to classify facts.
 
-    Shapes: `bucket_vectors` (buckets, dimensions), `phrase_vectors` (phrases, dimensions), `phrase_offsets`
-    (buckets,) with the first phrase of each, `vocabulary` the sorted terms of all descriptions,
-    `term_in_bucket` (terms, buckets).
+    Shapes: `bucket_vectors` (buckets, dimensions), `background_vectors` (topics, dimensions), `fact_mean`
+    (dimensions,), `vocabulary` the sorted terms of all descriptions, `term_in_bucket` (terms, buckets).
     """
 
     names: tuple[str, ...]
     bucket_vectors: NDArray[np.float32]
-    phrase_vectors: NDArray[np.float32]
-    phrase_offsets: NDArray[np.intp]
+    background_vectors: NDArray[np.float32]
+    fact_mean: NDArray[np.float32]
     vocabulary: NDArray[np.uint32]
     term_in_bucket: NDArray[np.float32]
-    baseline_similarity: float
 
     def classify(self, vectors: NDArray[np.float32], shared_term_counts: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Return the membership of facts in buckets, shape (facts, buckets).
@@ -62,14 +85,12 @@ class BucketClassifier:
         """
         if not self.names:
             return np.zeros((len(vectors), 0), np.bool_)
-        cosines = (
-            vectors @ self.bucket_vectors.T + _max_per_bucket(vectors @ self.phrase_vectors.T, self.phrase_offsets)
-        ) / 2
-        # Cosines of some models lie in a narrow range above a high baseline: stretch it.
-        similarity = (cosines - self.baseline_similarity) / (1 - max(self.baseline_similarity, 0.0))
+        facts = _centered(vectors, self.fact_mean)
+        background = (facts @ self.background_vectors.T).max(axis=1, initial=0.0)
+        similarity = facts @ self.bucket_vectors.T - BACKGROUND_WEIGHT * background[:, None]
         score = similarity + SHARED_TERM_BONUS * shared_term_counts
         best = score.max(axis=1, keepdims=True)
-        membership: NDArray[np.bool_] = (score >= MIN_BUCKET_SIMILARITY) & (score >= best - MAX_SCORE_GAP)
+        membership: NDArray[np.bool_] = (score >= MIN_MARGIN) & (score >= best - MAX_SCORE_GAP)
         return membership
 
     def classify_columns(self, columns: MemoryColumns) -> NDArray[np.bool_]:
@@ -101,48 +122,78 @@ class BucketClassifier:
 NO_BUCKETS = BucketClassifier(
     names=(),
     bucket_vectors=np.zeros((0, 0), np.float32),
-    phrase_vectors=np.zeros((0, 0), np.float32),
-    phrase_offsets=np.zeros(0, np.intp),
+    background_vectors=np.zeros((0, 0), np.float32),
+    fact_mean=np.zeros(0, np.float32),
     vocabulary=np.zeros(0, np.uint32),
     term_in_bucket=np.zeros((0, 0), np.float32),
-    baseline_similarity=0.0,
 )
 """Classifier without any bucket."""
 
 
-async def build_classifier(embedder: Embedder, definitions: Mapping[str, str]) -> BucketClassifier:
-    """Build a classifier for buckets by name and description."""
-    texts = [f"{_bucket_name_words(name)}. {text}" for name, text in definitions.items()]
-    phrases = [[phrase.strip() for phrase in _PHRASES.split(text) if phrase.strip()] or [text] for text in texts]
-    unrelated_texts = [text for pair in _UNRELATED_PAIRS for text in pair]
-    all_phrases = [phrase for bucket_phrases in phrases for phrase in bucket_phrases]
-    vectors = np.stack(await embedder.embed_documents([*texts, *all_phrases, *unrelated_texts])).astype(np.float32)
-    phrase_offsets = np.cumsum([0, *map(len, phrases)])[:-1]
+async def embed_topics(embedder: Embedder) -> TopicVectors:
+    """Embed the topics once for all buckets of an embedder."""
+    vectors = np.stack(await embedder.embed_documents([text for texts in TOPICS.values() for text in texts]))
+    offsets = np.cumsum([0, *map(len, TOPICS.values())])[:-1]
+    mean = vectors.mean(axis=0)
+    counts = np.array([len(texts) for texts in TOPICS.values()], np.float32)
+    examples = (np.add.reduceat(_centered(vectors, mean), offsets, axis=0) / counts[:, None]).astype(np.float32)
+    descriptions = np.stack([await embedder.embed_query(description) for description in TOPICS])
+    description_mean = descriptions.mean(axis=0)
+    return TopicVectors(
+        _centered(examples, np.zeros_like(mean)), _centered(descriptions, description_mean), mean, description_mean
+    )
+
+
+async def build_classifier(
+    embedder: Embedder, definitions: Mapping[str, str], topics: TopicVectors | None = None
+) -> BucketClassifier:
+    """Build a classifier for buckets by name and description; `topics` are embedded if not given."""
+    if not definitions:
+        return NO_BUCKETS
+    topics = topics or await embed_topics(embedder)
+    texts = [describe_bucket(name, description) for name, description in definitions.items()]
+    own = _centered(np.stack([await embedder.embed_query(text) for text in texts]), topics.description_mean)
+    weights = np.exp(own @ topics.descriptions.T / TOPIC_TEMPERATURE)
+    weights /= weights.sum(axis=1, keepdims=True)
+    zero = np.zeros_like(topics.example_mean)
+    unclaimed = weights.max(axis=0) < MIN_CLAIMED_WEIGHT
     terms = [np.unique(hash_terms(text)) for text in texts]
     vocabulary = np.unique(np.concatenate([*terms, np.zeros(0, np.uint32)])).astype(np.uint32)
     return BucketClassifier(
         names=tuple(definitions),
-        bucket_vectors=vectors[: len(texts)],
-        phrase_vectors=vectors[len(texts) : len(texts) + len(all_phrases)],
-        phrase_offsets=phrase_offsets,
+        bucket_vectors=_mixed(own, _centered(weights @ topics.examples, zero)),
+        background_vectors=_mixed(topics.descriptions, topics.examples)[unclaimed],
+        fact_mean=topics.example_mean,
         vocabulary=vocabulary,
-        term_in_bucket=np.stack([np.isin(vocabulary, text_terms) for text_terms in terms], axis=1).astype(np.float32)
-        if terms
-        else np.zeros((0, 0), np.float32),
-        baseline_similarity=_baseline_similarity(vectors[len(texts) + len(all_phrases) :]),
+        term_in_bucket=np.stack([np.isin(vocabulary, text_terms) for text_terms in terms], axis=1).astype(np.float32),
     )
 
 
-def _max_per_bucket(similarities: NDArray[np.float32], phrase_offsets: NDArray[np.intp]) -> NDArray[np.float32]:
-    """Return each fact's highest similarity to a phrase of each bucket."""
-    highest: NDArray[np.float32] = np.maximum.reduceat(similarities, phrase_offsets, axis=1)
-    return highest
+def describe_bucket(name: str, description: str) -> str:
+    """Return a bucket's name and the words of its description that say what belongs there.
+
+    >>> describe_bucket("work", "Facts about the user's job, and what the user does at work")
+    'work: job, work'
+    """
+    phrases = (
+        " ".join(word for word in re.findall(r"[\w-]+", phrase.replace("'s", "")) if word.lower() not in _FRAME_WORDS)
+        for phrase in _PHRASES.split(description)
+    )
+    words = ", ".join(filter(None, phrases))
+    title = name.replace("-", " ").replace("_", " ")
+    return f"{title}: {words}" if words else title
 
 
-def _baseline_similarity(unrelated_vectors: NDArray[np.float32]) -> float:
-    """Return the mean cosine of the unrelated pairs."""
-    return float(np.mean(np.sum(unrelated_vectors[0::2] * unrelated_vectors[1::2], axis=1)))
+def _mixed(descriptions: NDArray[np.float32], examples: NDArray[np.float32]) -> NDArray[np.float32]:
+    mixed = DESCRIPTION_WEIGHT * descriptions + (1 - DESCRIPTION_WEIGHT) * examples
+    return _centered(mixed, np.zeros(mixed.shape[1], np.float32))
 
 
-def _bucket_name_words(name: str) -> str:
-    return name.replace("-", " ").replace("_", " ")
+def _centered(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the vectors without a common part, at unit length; zero stays zero."""
+    if not vectors.any():
+        return vectors
+    centered = vectors - mean
+    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = (centered / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+    return scaled

@@ -13,7 +13,13 @@ from dataclasses import dataclass, field, replace
 
 from pipeline.columns import to_microseconds
 from pipeline.ports import Catalog, Clock, DocumentTable, Embedder, MemoryTable
-from pipeline.profile.bucket_classifier import BucketClassifier, build_classifier, effective_buckets
+from pipeline.profile.bucket_classifier import (
+    BucketClassifier,
+    TopicVectors,
+    build_classifier,
+    effective_buckets,
+    embed_topics,
+)
 from pipeline.profile.profile_sections import (
     DEFAULT_MAX_TOKENS,
     ProfileSnapshot,
@@ -97,6 +103,7 @@ class ProfileCache:
         self._entries_by_incarnation: dict[str, _CacheEntry] = {}
         self._classifiers: OrderedDict[tuple[tuple[str, str], ...], _CachedClassifier] = OrderedDict()
         self._deleted_documents: OrderedDict[str, None] = OrderedDict()
+        self._topics: TopicVectors | None = None
         documents.subscribe(self._on_documents_change, self._entries_by_incarnation.__contains__)
         memories.subscribe(self._on_memories_change, self._entries_by_incarnation.__contains__)
 
@@ -226,8 +233,9 @@ class ProfileCache:
         key = tuple(bucket_definitions.items())
         cached = self._classifiers.get(key)
         if cached is None:
+            self._topics = self._topics or await embed_topics(self._embedder)
             cached = self._classifiers[key] = _CachedClassifier(
-                await build_classifier(self._embedder, bucket_definitions)
+                await build_classifier(self._embedder, bucket_definitions, self._topics)
             )
         self._classifiers.move_to_end(key)
         while len(self._classifiers) > MAX_CACHED_CLASSIFIERS:

@@ -78,6 +78,8 @@ class FlakyEmbedder:
         return [ZERO_VECTOR for _ in texts]
 
     async def embed_query(self, text: str, term_weight: object = None) -> Vector:
+        if self.away:
+            raise OSError("away")
         return ZERO_VECTOR
 
 
