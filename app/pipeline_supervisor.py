@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol
 
 from app.generation_pipeline import Pipeline
+from app.log_consistency import verify_log_covers_tables
 from app.pipeline_factory import open_pipeline
 from app.resources import Resources, index_config_from_settings, open_resources
 from pipeline.errors import FollowerClosedError, OutageError
@@ -276,6 +277,8 @@ async def open_supervisor(
             foundation, await open_pipeline(foundation, served.current), runs_stages, serves_requests
         )
         try:
+            if runs_stages or serves_requests:
+                await verify_log_covers_tables(foundation.bus, live.pipeline.store)
             if serves_requests:
                 await live.pipeline.catch_up()
             yield live

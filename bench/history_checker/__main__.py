@@ -72,15 +72,16 @@ def check_histories(
     report = Report(deployment.name, with_kills)
     prefix = f"h{time.time_ns() // 1000:x}"
 
-    def run(seed: int) -> History:
-        runner = HistoryRunner(deployment.urls, deployment.key, f"{prefix}-{seed}", seed, size or Size())
-        return runner.run()
-
+    runners = [
+        HistoryRunner(deployment.urls, deployment.key, f"{prefix}-{seed}", seed, size or Size()) for seed in seeds
+    ]
     with ExitStack() as stack:
         killed = stack.enter_context(_kills(deployment, kill_interval)) if with_kills else itertools.repeat(0)
         with ThreadPoolExecutor(CONCURRENT_HISTORIES) as threads:
-            histories = list(threads.map(run, seeds))
+            histories = list(threads.map(HistoryRunner.run, runners))
         report.kills = next(iter(killed))
+    with ThreadPoolExecutor(CONCURRENT_HISTORIES) as threads:
+        list(threads.map(HistoryRunner.forget, runners))
     submissions = asyncio.run(_by_namespace(deployment))
     for history in histories:
         report.add(history, judge(history, submissions.get(history.namespace, [])))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-OperationKind = Literal["add", "patch_content", "patch_metadata", "delete", "read", "list"]
+OperationKind = Literal["add", "patch_content", "patch_metadata", "delete", "read", "list", "move"]
 WRITES: tuple[OperationKind, ...] = ("add", "patch_content", "patch_metadata")
 
 
@@ -35,20 +35,34 @@ class Operation:
 
 @dataclass(slots=True)
 class FinalState:
-    """A document after everything was processed; `status` None: there is none."""
+    """A document after everything was processed; `status` None: there is none.
+
+    `is_moved`: it was looked for in the namespace to which the history's content was moved.
+    """
 
     document: str
     status: str | None
     metadata: dict[str, object]
     content: str
+    is_moved: bool = False
 
 
 @dataclass(slots=True)
 class History:
-    """All operations on the documents of one namespace, and what was left of them."""
+    """All operations on the documents of one namespace, and what was left of them.
+
+    Its content may be moved away meanwhile; documents written later begin anew in the same namespace.
+    """
 
     namespace: str
     operations: list[Operation] = field(default_factory=list)
     final: list[FinalState] = field(default_factory=list)
-    found: dict[str, list[str]] = field(default_factory=dict)
-    """Public ids of the documents that a search found, by its query."""
+    found: list[str] = field(default_factory=list)
+    """Public ids of the documents that a search found in the namespace."""
+    found_moved: list[str] = field(default_factory=list)
+    """The same in the namespace to which the content was moved."""
+    is_moved: bool = False
+    remembered: list[str] = field(default_factory=list)
+    """What a process still recalled or listed of memories after it was acknowledged that they are forgotten."""
+    is_unremembered: bool = False
+    """True if a statement never became a memory."""

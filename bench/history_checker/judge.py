@@ -44,24 +44,37 @@ class _State:
 
 
 class _DocumentFold:
-    """Every state of one document, in log order. State 0 is before the first submission."""
+    """Every state of a document id in its namespace, in log order. State 0 is before the first submission.
 
-    def __init__(self, submissions: Sequence[LoggedSubmission]) -> None:
-        self.submissions = submissions
-        self.states = [_State(None, "")]
+    Where the content was moved away, a state without a document follows, and those of a document begun later.
+    """
+
+    def __init__(self, submissions: Sequence[LoggedSubmission], *, is_moved: bool) -> None:
+        self.states: list[_State] = []
+        self._positions: dict[str, int] = {}
+        of_first = [submission for submission in submissions if _epoch(submission) == 0]
+        of_second = [submission for submission in submissions if _epoch(submission) > 0]
+        self._add(of_first)
+        self.moved = self.states[-1]
+        """The last state of the document that was there before the move."""
+        if is_moved or of_second:
+            self._add(of_second)
+
+    def _add(self, submissions: Sequence[LoggedSubmission]) -> None:
+        """Append the states of the documents of one incarnation."""
+        self.states.append(_State(None, ""))
         row: DocumentRow | None = None
         text = ""
         for submission in submissions:
             row = apply_submission(row, submission.event, submission.offset)
             text = _text_after(text, row, submission)
+            for token in submission.event.metadata or {}:
+                self._positions.setdefault(token, len(self.states))
             self.states.append(_State(None if row is None else dict(row.metadata), text))
 
     def position_of(self, token: str) -> int | None:
         """Return the number of the first state that has the write with this token."""
-        for number, submission in enumerate(self.submissions, 1):
-            if token in (submission.event.metadata or {}):
-                return number
-        return None
+        return self._positions.get(token)
 
     def first_match(self, metadata: dict[str, object] | None, lower: int) -> int | None:
         """Return the first state from `lower` on with this metadata."""
@@ -76,7 +89,9 @@ def judge(history: History, submissions: Sequence[LoggedSubmission]) -> Verdict:
     for submission in submissions:
         by_document.setdefault(submission.event.id, []).append(submission)
     documents = {operation.document for operation in history.operations} | by_document.keys()
-    folds = {document: _DocumentFold(by_document.get(document, [])) for document in documents}
+    folds = {
+        document: _DocumentFold(by_document.get(document, []), is_moved=history.is_moved) for document in documents
+    }
     for operation in history.operations:
         is_acknowledged = operation.kind in WRITES and operation.status == OK
         if is_acknowledged and folds[operation.document].position_of(operation.token) is None:
@@ -84,15 +99,21 @@ def judge(history: History, submissions: Sequence[LoggedSubmission]) -> Verdict:
     for document, fold in folds.items():
         _judge_sights(history, document, fold, verdict)
     for final in history.final:
-        _judge_final(history, final, folds[final.document].states[-1], verdict)
-    present = {final.document for final in history.final if final.status is not None}
-    for query, ids in history.found.items():
+        fold = folds[final.document]
+        _judge_final(history, final, fold.moved if final.is_moved else fold.states[-1], verdict)
+    for is_moved, found in ((False, history.found), (True, history.found_moved)):
+        present = {final.document for final in history.final if final.status is not None and final.is_moved == is_moved}
         verdict.went_back += [
-            f"{history.namespace}: the search for {query!r} found {id_}, which was deleted"
-            for id_ in ids
-            if id_ not in present
+            f"{history.namespace}: a search found {id_}, which was deleted" for id_ in found if id_ not in present
         ]
+    verdict.went_back += [f"{history.namespace}: {memory}" for memory in history.remembered]
+    if history.is_unremembered:
+        verdict.stuck.append(f"{history.namespace}: a statement never became a memory")
     return verdict
+
+
+def _epoch(submission: LoggedSubmission) -> int:
+    return int(submission.event.incarnation.rpartition("#")[2])
 
 
 def _text_after(text: str, row: DocumentRow | None, submission: LoggedSubmission) -> str:
@@ -136,7 +157,7 @@ def _sights_of(history: History, document: str) -> list[tuple[float, float, Sigh
 
 
 def _judge_final(history: History, final: FinalState, expected: _State, verdict: Verdict) -> None:
-    place = f"{history.namespace}/{final.document}"
+    place = f"{history.namespace}/{final.document}{' as moved' if final.is_moved else ''}"
     if final.status is None or expected.metadata is None:
         if (final.status is None) != (expected.metadata is None):
             verdict.lost.append(f"{place} ends as {final.status}, but the log says {expected.metadata}")

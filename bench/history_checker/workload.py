@@ -22,6 +22,14 @@ NOT_FOUND = 404
 REFUSED = 503
 KINDS: tuple[OperationKind, ...] = ("add", "patch_content", "patch_metadata", "delete", "read", "list")
 WEIGHTS = (5, 3, 5, 1, 6, 2)
+MOVE_FOLLOWERS = 2
+"""Clients of a history that wait until its content was moved, the one that moves it included."""
+MOVE_POLLS, MOVE_POLL_SECONDS = 50, 0.05
+OPERATIONS_GROUP = "recollect.operations"
+INCLUDE_DOCUMENTS = {"include": {"documents": True}}
+SEARCH_DELAY_SECONDS = 20.0
+"""Time in which a search through another process has to show a change."""
+STATEMENT = "I keep the key of the cellar in the attic."
 _Request = tuple[str, str, Any]
 """Method, path in the namespace, and body."""
 
@@ -33,6 +41,8 @@ class Size:
     clients: int = 4
     operations: int = 10
     documents: int = 2
+    with_moves: bool = True
+    """Move the content of every second history to another namespace while it runs."""
 
 
 class HistoryRunner:
@@ -51,12 +61,44 @@ class HistoryRunner:
             for operations in threads.map(self._run_client, range(self._size.clients)):
                 self.history.operations += operations
         with httpx2.Client(headers=self._headers, timeout=REQUEST_TIMEOUT_SECONDS) as client:
-            for number in range(self._size.documents):
-                self.history.final.append(self._settled(client, f"d{number}"))
-            query = f"journal of {self.history.namespace}"
-            answer = self._send(client, 0, ("POST", "/search", {"query": query, "include": {"documents": True}}))
-            self.history.found[query] = _document_ids(answer)
+            if any(operation.kind == "move" for operation in self.history.operations):
+                self._wait_for_the_move(client)
+            self.history.found = self._read_final_states(client, is_moved=False)
+            if self.history.is_moved:
+                self.history.found_moved = self._read_final_states(client, is_moved=True)
         return self.history
+
+    def forget(self) -> None:
+        """Have a statement remembered, forget it through one process, and look for it through every one.
+
+        Apart from `run`: a process that is killed every few seconds has no time to form a memory.
+        """
+        with httpx2.Client(headers=self._headers, timeout=REQUEST_TIMEOUT_SECONDS) as client:
+            self._forget(client)
+
+    def _read_final_states(self, client: httpx2.Client, *, is_moved: bool) -> list[str]:
+        """Read every document when it is processed; returns the ids of those that a search finds."""
+        for number in range(self._size.documents):
+            self.history.final.append(self._settled(client, f"d{number}", is_moved=is_moved))
+        query = {
+            "query": "journal",
+            "searchMode": "chunks",
+            "threshold": 0,
+            "limit": 100,
+            "include": {"documents": True},
+        }
+        return _document_ids(self._send(client, 0, ("POST", "/search", query), namespace=self._name(is_moved=is_moved)))
+
+    def _name(self, *, is_moved: bool) -> str:
+        return f"{self.history.namespace}{'-moved' if is_moved else ''}"
+
+    def _wait_for_the_move(self, client: httpx2.Client) -> None:
+        """Wait until the stage of moves has handled every request, and look whether this one was among them."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while self._unhandled_operations(client) and time.monotonic() < deadline:
+            time.sleep(REPEAT_PAUSE_SECONDS)
+        answer = self._send(client, 0, ("GET", "", None), namespace=self._name(is_moved=True))
+        self.history.is_moved = answer is not None and answer.status_code == OK
 
     def _run_client(self, number: int) -> list[Operation]:
         random_choice = random.Random(f"{self._seed}/{number}")
@@ -64,13 +106,32 @@ class HistoryRunner:
         with httpx2.Client(headers=self._headers, timeout=REQUEST_TIMEOUT_SECONDS) as client:
             for step in range(self._size.operations):
                 kind = random_choice.choices(KINDS, WEIGHTS)[0]
+                if self._is_moving and number < MOVE_FOLLOWERS and step == self._size.operations // 2:
+                    if number:
+                        self._wait_until_moved(client)
+                    else:
+                        kind = "move"
                 document = f"d{random_choice.randrange(self._size.documents)}"
                 api = random_choice.randrange(len(self._urls))
                 operation = Operation(number, kind, document, f"t{number}x{step}", time.monotonic())
                 self._perform(client, api, operation)
                 operation.ended = time.monotonic()
+                if kind == "move":
+                    self._wait_until_moved(client)
                 operations.append(operation)
         return operations
+
+    @property
+    def _is_moving(self) -> bool:
+        return self._size.with_moves and bool(self._seed % 2)
+
+    def _wait_until_moved(self, client: httpx2.Client) -> None:
+        """Wait a while for the move, to write to the namespace that begins anew; the other clients race with it."""
+        for _ in range(MOVE_POLLS):
+            answer = self._send(client, 0, ("GET", "", None), namespace=self._name(is_moved=True))
+            if answer is not None and answer.status_code == OK:
+                return
+            time.sleep(MOVE_POLL_SECONDS)
 
     def _perform(self, client: httpx2.Client, api: int, operation: Operation) -> None:
         token, path = operation.token, f"/document/{operation.document}"
@@ -90,8 +151,11 @@ class HistoryRunner:
             "delete": ("DELETE", "/document", {"ids": [operation.document]}),
             "read": ("GET", path, None),
             "list": ("POST", "/list/documents?limit=100", {}),
+            "move": ("DELETE", f"?moveTo={self._name(is_moved=True)}", None),
         }
-        answer = self._send(client, api, requests[operation.kind], operation)
+        # A move that is repeated would move what was written since.
+        attempts = 1 if operation.kind == "move" else REPEATS
+        answer = self._send(client, api, requests[operation.kind], operation, attempts=attempts)
         operation.status = None if answer is None else answer.status_code
         if operation.kind == "read" and answer is not None and answer.status_code in {OK, NOT_FOUND}:
             shown = answer.json().get("metadata") or {} if answer.status_code == OK else None
@@ -107,14 +171,17 @@ class HistoryRunner:
         api: int,
         request: _Request,
         operation: Operation | None = None,
+        *,
+        namespace: str | None = None,
+        attempts: int = REPEATS,
     ) -> httpx2.Response | None:
         """Send a request, and again while it is refused or gets no answer; None if that never ends.
 
         A read is timed from its last attempt: earlier ones told the client nothing.
         """
         method, path, body = request
-        for attempt in range(REPEATS):
-            url = f"{self._urls[(api + attempt) % len(self._urls)]}/ns/{self.history.namespace}{path}"
+        for attempt in range(attempts):
+            url = f"{self._urls[(api + attempt) % len(self._urls)]}/ns/{namespace or self.history.namespace}{path}"
             if operation is not None:
                 operation.attempts = attempt + 1
                 if method == "GET" or path.startswith("/list"):
@@ -128,22 +195,64 @@ class HistoryRunner:
             time.sleep(REPEAT_PAUSE_SECONDS)
         return None
 
-    def _settled(self, client: httpx2.Client, document: str) -> FinalState:
+    def _settled(self, client: httpx2.Client, document: str, *, is_moved: bool) -> FinalState:
         deadline = time.monotonic() + SETTLE_SECONDS
+        namespace = self._name(is_moved=is_moved)
         while True:
-            answer = self._send(client, 0, ("GET", f"/document/{document}", None))
+            answer = self._send(client, 0, ("GET", f"/document/{document}", None), namespace=namespace)
             if answer is not None and answer.status_code == NOT_FOUND:
-                return FinalState(document, None, {}, "")
+                return FinalState(document, None, {}, "", is_moved)
             shown = answer.json() if answer is not None and answer.status_code == OK else {}
             status = shown.get("system", {}).get("status", "unknown")
             if status in {"done", "failed"} or time.monotonic() > deadline:
-                return FinalState(document, status, shown.get("metadata") or {}, shown.get("content") or "")
+                content = shown.get("content") or ""
+                return FinalState(document, status, shown.get("metadata") or {}, content, is_moved)
             time.sleep(0.1)
+
+    def _unhandled_operations(self, client: httpx2.Client) -> bool:
+        try:
+            answer = client.get(f"{self._urls[0]}/admin/status")
+        except httpx2.TransportError:
+            return True
+        lag = answer.json().get("lag") if answer.status_code == OK else None
+        return not lag or bool(lag.get(OPERATIONS_GROUP))
+
+    def _forget(self, client: httpx2.Client) -> None:
+        body = {"id": "statement", "content": STATEMENT, "dreaming": "instant"}
+        self._send(client, 0, ("POST", "/document", body))
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while not (ids := self._live_memories(client, 0)):
+            if time.monotonic() > deadline:
+                self.history.is_unremembered = True
+                return
+            time.sleep(REPEAT_PAUSE_SECONDS)
+        first = self._seed % len(self._urls)
+        answer = self._send(client, first, ("DELETE", "/memories", {"ids": ids}))
+        if answer is None or answer.status_code != OK:
+            return
+        for api in range(len(self._urls)):
+            still = set(ids) & set(self._live_memories(client, api))
+            self.history.remembered += [f"memory {id_} is still listed by process {api}" for id_ in still]
+            # A search of another process follows the tables a moment later.
+            deadline = time.monotonic() + (0.0 if api == first else SEARCH_DELAY_SECONDS)
+            while (again := self._recalled(client, api, ids)) and time.monotonic() < deadline:
+                time.sleep(REPEAT_PAUSE_SECONDS)
+            self.history.remembered += [f"memory {id_} is still found by process {api}" for id_ in again]
+
+    def _recalled(self, client: httpx2.Client, api: int, ids: Sequence[str]) -> list[str]:
+        """Return which of these memories a search finds."""
+        found = self._send(client, api, ("POST", "/search", {"query": STATEMENT, "searchMode": "memories"}))
+        results = found.json()["results"] if found is not None and found.status_code == OK else []
+        return [result["id"] for result in results if result["id"] in ids]
+
+    def _live_memories(self, client: httpx2.Client, api: int) -> list[str]:
+        answer = self._send(client, api, ("POST", "/list/memories?limit=100", {}))
+        listed = answer.json()["memories"] if answer is not None and answer.status_code == OK else []
+        return [memory["id"] for memory in listed if not memory["isForgotten"]]
 
 
 def _document_ids(answer: httpx2.Response | None) -> list[str]:
     if answer is None or answer.status_code != OK:
         return []
     results = answer.json()["results"]
-    documents = [document for result in results for document in result.get("documents") or []]
-    return sorted({document["id"] for document in documents})
+    return sorted({result["included"]["document"]["id"] for result in results})

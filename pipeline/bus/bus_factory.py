@@ -1,13 +1,20 @@
 """Construction of the bus from settings. Kafka's libraries are imported only if Kafka is configured."""
 
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Bus
 from pipeline.bus.sqlite.bus import SqliteBus
+from pipeline.bus.sqlite.log_database import partition_of_key, read_end_offsets
 from pipeline.ports import Clock
 from pipeline.settings import Settings
 from schemas import topics
+from schemas.ids import partition
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -52,6 +59,34 @@ async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) ->
         return await topic_admin.check(topics.ALL_TOPICS)
     finally:
         await cluster.close()
+
+
+async def read_log_ends(settings: Settings, topic: str) -> tuple[dict[int, int], Callable[[str], int]]:
+    """Read the offset of the next record of each partition, and the partition of a record's key.
+
+    Neither opens the log for writing nor creates anything.
+    """
+    if settings.kafka_bootstrap is None:
+        ends = await asyncio.to_thread(_read_embedded_ends, settings.data_dir / "log" / "log.db", topic, settings)
+        return ends, lambda key: partition_of_key(key.encode(), settings.partitions)
+    from pipeline.bus.kafka.cluster import Cluster
+    from pipeline.bus.kafka.offsets import Offsets
+    from pipeline.bus.kafka.topic_admin import TopicAdmin
+
+    cluster = Cluster(kafka_options_from(settings, settings.kafka_bootstrap))
+    try:
+        found = await Offsets(cluster, TopicAdmin(cluster)).end_offsets([topic])
+    finally:
+        await cluster.close()
+    kafka_ends = {partition.partition: end for partition, end in found.items()}
+    return kafka_ends, lambda key: partition(key.encode(), settings.partitions)
+
+
+def _read_embedded_ends(file: Path, topic: str, settings: Settings) -> dict[int, int]:
+    if not file.exists():
+        return dict.fromkeys(range(settings.partitions), 0)
+    with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as db:
+        return read_end_offsets(db, topic, settings.partitions)
 
 
 def kafka_options_from(settings: Settings, bootstrap: str) -> "KafkaOptions":

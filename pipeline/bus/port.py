@@ -78,6 +78,10 @@ class Bus(Protocol):
         """Bytes on this machine's disk; None if the log is elsewhere. Reads the disk: call it in a thread."""
         ...
 
+    def partition_of(self, key: str) -> int:
+        """Return the partition of records with this key."""
+        ...
+
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append (key, event) pairs in order; durable on return. OutageError if the log can't be written."""
         ...

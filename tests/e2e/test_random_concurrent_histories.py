@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
+
 from bench.history_checker.__main__ import check_histories
-from bench.history_checker.deployment import embedded_deployment
+from bench.history_checker.deployment import embedded_deployment, running_processes
 from bench.history_checker.workload import Size
+from tools.kafka_broker import DockerBroker, LocalBroker
 
 LONG = Size(operations=20)
 """Long enough for a process to be killed and to come back meanwhile."""
@@ -16,3 +19,12 @@ def test_on_the_embedded_log_nothing_is_lost_doubled_stuck_or_seen_going_back(tm
         killed = check_histories(service, range(4, 8), with_kills=True, size=LONG, kill_interval=0.5)
         assert killed.kills
         assert killed.verdict.problems == []
+
+
+@pytest.mark.kafka
+def test_on_kafka_nothing_is_lost_doubled_stuck_or_seen_going_back(
+    own_kafka: LocalBroker | DockerBroker, tmp_path: Path
+) -> None:
+    with running_processes(tmp_path, own_kafka.bootstrap) as service:
+        report = check_histories(service, range(6))
+        assert report.verdict.problems == []

@@ -10,18 +10,20 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from app.cli.diagnostics.check_runner import CheckResult, passed
+from app.log_consistency import REMEDY, find_stored_mismatch
 from app.resources import (
     embedder_from_settings,
     index_config_from_settings,
     language_model_from_settings,
     tables_uri,
 )
-from pipeline.bus.bus_factory import prepare_topics
+from pipeline.bus.bus_factory import prepare_topics, read_log_ends
 from pipeline.errors import EndpointUnavailableError
 from pipeline.ports import UnusableReplyError
 from pipeline.settings import Settings
 from pipeline.store.generations.generation_registry import open_generations
 from pipeline.store.store_factory import verify_store
+from schemas.topics import DOCUMENTS_SUBMITTED
 
 MAX_FULL_CHECK_BYTES = 1024**3
 """Largest log that is checked completely; a larger one would take too long."""
@@ -104,6 +106,11 @@ async def check_tables(settings: Settings) -> list[CheckResult]:
     )
     if not exists:
         return [passed(f"none at {uri} yet: the first start creates them")]
+    ends, partition_of = await read_log_ends(settings, DOCUMENTS_SUBMITTED.name)
+    if problem := await find_stored_mismatch(
+        generations.uri(active), settings.storage_options(uri), ends, partition_of
+    ):
+        return [("problem", f"They do not belong to the log: {problem}", REMEDY)]
     message = f"generation {active.number} at {uri}, vectors of {embedder.name}"
     if config.chunk_size != settings.chunk_size:
         remedy = "`recollect replay` rebuilds the tables with the settings."

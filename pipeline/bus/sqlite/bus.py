@@ -113,6 +113,9 @@ class SqliteBus:
     def disk_bytes(self) -> int:
         return sum(path.stat().st_size for path in self._database.path.parent.glob("log.db*"))
 
+    def partition_of(self, key: str) -> int:
+        return self._database.partition_for(key.encode())
+
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append events; synced to disk on return. LogWriteError if the log can't be written."""
         return await self.append(topic.name, encode(entries))

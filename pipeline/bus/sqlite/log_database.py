@@ -116,18 +116,14 @@ class LogDatabase:
 
     def partition_for(self, key: bytes) -> int:
         """Return the partition of a key, stable for the life of the directory."""
-        return crc32(key) % self.partitions
+        return partition_of_key(key, self.partitions)
 
     def _load_end_offsets(self) -> dict[TopicPartition, int]:
-        end_offsets: dict[TopicPartition, int] = {}
-        newest = "SELECT max(offset) FROM records WHERE topic = ? AND partition = ?"
-        for name, topic in self.topic_ids.items():
-            saved = dict(self._db.execute("SELECT partition, next FROM end_offsets WHERE topic = ?", (topic,)))
-            for partition in range(self.partitions):
-                (offset,) = self._db.execute(newest, (topic, partition)).fetchone()
-                after_newest = 0 if offset is None else offset + 1
-                end_offsets[name, partition] = max(after_newest, saved.get(partition, 0))
-        return end_offsets
+        return {
+            (name, partition): end
+            for name in self.topic_ids
+            for partition, end in read_end_offsets(self._db, name, self.partitions).items()
+        }
 
 
 class LogTransaction:
@@ -203,6 +199,23 @@ class LogTransaction:
             (topic_id,) = self._db.execute(insert, (name,)).fetchone()
             self.topic_ids[name] = topic_id
         return topic_id
+
+
+def partition_of_key(key: bytes, partitions: int) -> int:
+    """Return the partition of a key."""
+    return crc32(key) % partitions
+
+
+def read_end_offsets(db: sqlite3.Connection, topic: str, partitions: int) -> dict[int, int]:
+    """Return the offset of the next record of each partition."""
+    (topic_id,) = db.execute("SELECT id FROM topics WHERE name = ?", (topic,)).fetchone() or (None,)
+    saved = dict(db.execute("SELECT partition, next FROM end_offsets WHERE topic = ?", (topic_id,)))
+    newest = "SELECT max(offset) FROM records WHERE topic = ? AND partition = ?"
+    ends: dict[int, int] = {}
+    for partition in range(partitions):
+        (offset,) = db.execute(newest, (topic_id, partition)).fetchone()
+        ends[partition] = max(0 if offset is None else offset + 1, saved.get(partition, 0))
+    return ends
 
 
 def connect_log(path: Path) -> sqlite3.Connection:

@@ -11,14 +11,16 @@ from tests.support.fakes import EPOCH
 INCARNATION = "alice#0"
 
 
-def logged(offset: int, operation: str, token: str | None = None, *, adds_text: bool = True) -> LoggedSubmission:
+def logged(
+    offset: int, operation: str, token: str | None = None, *, incarnation: str = INCARNATION
+) -> LoggedSubmission:
     values = {
         "operation": operation,
-        "incarnation": INCARNATION,
-        "document": document_key(INCARNATION, "d0"),
+        "incarnation": incarnation,
+        "document": document_key(incarnation, "d0"),
         "id": "d0",
         "at": EPOCH,
-        "content": Content(text=f"Line {token}.") if token and adds_text else None,
+        "content": Content(text=f"Line {token}.") if token else None,
         "metadata": {token: 1} if token else None,
     }
     return LoggedSubmission(offset, DocumentSubmitted.model_validate(values))
@@ -92,9 +94,31 @@ def test_a_deleted_document_that_is_still_there_or_found_is_reported() -> None:
     deleted = [*LOG, logged(9, "delete")]
     assert len(judge(history(), deleted).lost) == 1
     gone = history(end=final("", status=None))
-    gone.found = {"lines": ["d0"]}
+    gone.found = ["d0"]
     assert len(judge(gone, deleted).went_back) == 1
 
 
 def test_a_repetition_in_the_log_stands_once() -> None:
     assert judge(history(), [*LOG, logged(9, "add", "a")]).problems == []
+
+
+def test_after_a_move_the_documents_stand_in_the_target_and_new_ones_begin_anew() -> None:
+    log = [*LOG, logged(9, "add", "c", incarnation="alice#1")]
+    reads = [read(0, {"a": 1, "b": 1}), read(1, None), read(2, {"c": 1})]
+    moved = History("alice", reads, [final("Line c.", "c")], is_moved=True)
+    moved.final.append(FinalState("d0", "done", {"a": 1, "b": 1}, "Line a.\n\nLine b.", is_moved=True))
+    assert judge(moved, log).problems == []
+    moved.operations.append(read(3, {"a": 1, "b": 1}))
+    assert len(judge(moved, log).went_back) == 1
+
+
+def test_what_a_move_leaves_behind_or_loses_is_reported() -> None:
+    moved = History("alice", [], [final("Line a.\n\nLine b.", "a", "b")], is_moved=True)
+    moved.final.append(FinalState("d0", None, {}, "", is_moved=True))
+    assert len(judge(moved, LOG).lost) == 2
+
+
+def test_a_memory_that_is_still_recalled_after_it_was_forgotten_goes_back() -> None:
+    forgotten = history()
+    forgotten.remembered = ["memory m is still listed by process 1"]
+    assert len(judge(forgotten, LOG).went_back) == 1

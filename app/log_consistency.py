@@ -1,0 +1,88 @@
+"""Check that the tables belong to the log: no table has a record that the log does not have."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Any
+
+import lancedb
+import pyarrow as pa
+
+from pipeline.bus.port import Bus
+from pipeline.store import Store, StoreMismatchError
+from pipeline.store.lancedb.sharded_table import ShardedTable
+from schemas.topics import DOCUMENTS_SUBMITTED
+
+MAX_ROWS = 10_000
+"""Newest rows of a table that are compared: a log that lacks any lacks the newest."""
+MAX_TABLES = 10_000
+REMEDY = (
+    "Put back the log that belongs to these tables, from the same backup; or accept this log and rebuild the tables"
+    " from it with `recollect replay --force` while the service is stopped, which gives up what only the tables have."
+)
+_ENTITY_KEY_COLUMNS = {"documents": "key", "chunks": "document"}
+PartitionOf = Callable[[str], int]
+"""The partition of a record's key."""
+
+
+async def verify_log_covers_tables(bus: Bus, store: Store) -> None:
+    """StoreMismatchError if a table has rows made of records that the log does not have.
+
+    New records would get offsets that those rows have seen already, so they would be ignored.
+    """
+    topic = DOCUMENTS_SUBMITTED.name
+    lowest = min((await bus.end_offsets(topic)).values(), default=0)
+    tables: Sequence[ShardedTable[Any]] = (store.documents, store.chunks)
+    for table in tables:
+        columns = [_ENTITY_KEY_COLUMNS[table.codec.table], "incarnation", "seq"]
+        snapshot, stored = await table.scan(None, f"seq >= {lowest}", columns)
+        unflushed = table.codec.encode(table.unflushed_rows(snapshot, None)).select(columns)
+        # Read after the rows: other processes go on writing to the log, and then to the tables.
+        ends = await bus.end_offsets(topic)
+        newest = pa.concat_tables([stored.select(columns), unflushed])
+        if problem := find_missing_record(newest, ends, bus.partition_of):
+            raise StoreMismatchError(f"The tables do not belong to the log ({bus.description}): {problem} {REMEDY}")
+
+
+def find_missing_record(rows: pa.Table, ends: Mapping[int, int], partition_of: PartitionOf) -> str | None:
+    """Say which record the log lacks; None if it has the records of all rows.
+
+    `rows`: entity key, incarnation and `seq`, in this order; `ends`: the next offset of each partition.
+    """
+    newest = rows.sort_by([("seq", "descending")]).slice(0, MAX_ROWS)
+    for key, incarnation, seq in zip(*(column.to_pylist() for column in newest.columns), strict=True):
+        partition = partition_of(f"{incarnation}/{key}")
+        end = ends.get(partition, 0)
+        if seq >= end:
+            return (
+                f"a row was made of record {seq} of {DOCUMENTS_SUBMITTED.name}/{partition}, which has records up to"
+                f" {end - 1} only. The log is older than the tables, was made anew, or has lost its end."
+            )
+    return None
+
+
+async def read_stored_rows(uri: str, storage: Mapping[str, str] | None, lowest: int) -> AsyncIterator[pa.Table]:
+    """Yield the rows of each table with a position from `lowest` on, as `find_missing_record` takes them.
+
+    Opens nothing for writing, so that it may be called beside a running service.
+    """
+    connection = await lancedb.connect_async(uri, storage_options=None if storage is None else dict(storage))
+    for name in (await connection.list_tables(limit=MAX_TABLES)).tables:
+        kind = name.partition("_")[0]
+        if kind in _ENTITY_KEY_COLUMNS:
+            table = await connection.open_table(name)
+            columns = [_ENTITY_KEY_COLUMNS[kind], "incarnation", "seq"]
+            names = (await table.schema()).names
+            if set(columns) <= set(names):
+                # Shared tables keep deleted rows for a while, without their positions.
+                where = f"seq >= {lowest}" + (" AND NOT deleted" if "deleted" in names else "")
+                yield await table.query().where(where).select(columns).to_arrow()
+
+
+async def find_stored_mismatch(
+    uri: str, storage: Mapping[str, str] | None, ends: Mapping[int, int], partition_of: PartitionOf
+) -> str | None:
+    """Say which record of the stored rows the log lacks; None if it has all."""
+    async for rows in read_stored_rows(uri, storage, min(ends.values(), default=0)):
+        if problem := await asyncio.to_thread(find_missing_record, rows, ends, partition_of):
+            return problem
+    return None

@@ -1,0 +1,71 @@
+"""A log and tables that do not belong together are noticed at the start and by the doctor."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app.cli.diagnostics.component_checks import check_tables
+from app.cli.offline_replay import replay_offline
+from app.pipeline_supervisor import open_supervisor
+from pipeline.store import StoreMismatchError
+from tests.support.service_world import running_service, service_settings
+
+pytestmark = pytest.mark.anyio
+
+
+async def _add(folder: Path, *documents: str, copy_to: Path | None = None) -> None:
+    """Add documents one after the other; `copy_to` gets the log as it is while the service still runs."""
+    async with running_service(folder) as service:
+        for document in documents:
+            await service.add_document("home", f"A note of {document}.", id=document, taskType="superrag")
+        await service.wait_idle()
+        if copy_to is not None:
+            shutil.copytree(folder / "log", copy_to)
+
+
+def _put_back(folder: Path, log: Path) -> None:
+    shutil.rmtree(folder / "log")
+    shutil.copytree(log, folder / "log")
+
+
+async def _assert_refused(folder: Path) -> None:
+    with pytest.raises(StoreMismatchError, match="do not belong to the log") as refusal:
+        async with open_supervisor(service_settings(folder)):
+            pass
+    assert "recollect replay" in str(refusal.value)
+    ((status, message, remedy),) = await check_tables(service_settings(folder))
+    assert (status, "do not belong to the log" in message) == ("problem", True)
+    assert "recollect replay" in remedy
+
+
+async def test_an_older_log_beside_newer_tables_is_refused_until_the_tables_are_rebuilt_from_it(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    await _add(folder, "a", "b", "c")
+    shutil.copytree(folder / "log", tmp_path / "older")
+    await _add(folder, *(f"later{number}" for number in range(6)))
+    assert [status for status, *_ in await check_tables(service_settings(folder))] == ["ok"]
+    _put_back(folder, tmp_path / "older")
+    await _assert_refused(folder)
+    await replay_offline(service_settings(folder), "replay", {"force": True}, as_json=True)
+    async with running_service(folder) as service:
+        assert {item["id"] for item in await service.list_items("home", "documents")} == {"a", "b", "c"}
+        await service.add_document("home", "A note of d.", id="d")
+        await service.wait_idle()
+        assert len(await service.list_items("home", "documents")) == 4
+
+
+async def test_a_log_that_was_made_anew_is_refused(tmp_path: Path) -> None:
+    await _add(tmp_path, "a", "b", "c")
+    shutil.rmtree(tmp_path / "log")
+    await _assert_refused(tmp_path)
+
+
+async def test_a_log_that_lost_its_end_because_its_write_ahead_log_is_damaged_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    await _add(folder, "a")
+    await _add(folder, "b", "c", "d", copy_to=tmp_path / "damaged")
+    (ahead,) = (tmp_path / "damaged").glob("*-wal")
+    ahead.write_bytes(b"\x00" * ahead.stat().st_size)
+    _put_back(folder, tmp_path / "damaged")
+    await _assert_refused(folder)
