@@ -9,6 +9,7 @@ from bench.history_checker.deployment import embedded_deployment, running_proces
 from bench.history_checker.workload import Size
 from tools.kafka_broker import DockerBroker, LocalBroker
 
+pytestmark = pytest.mark.slow
 LONG = Size(operations=20)
 """Long enough for a process to be killed and to come back meanwhile."""
 
@@ -26,5 +27,5 @@ def test_on_kafka_nothing_is_lost_doubled_stuck_or_seen_going_back(
     own_kafka: LocalBroker | DockerBroker, tmp_path: Path
 ) -> None:
     with running_processes(tmp_path, own_kafka.bootstrap) as service:
-        report = check_histories(service, range(6))
+        report = check_histories(service, range(4))
         assert report.verdict.problems == []

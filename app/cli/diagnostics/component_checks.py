@@ -10,7 +10,6 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from app.cli.diagnostics.check_runner import CheckResult, passed
-from app.log_consistency import REMEDY, find_stored_mismatch
 from app.resources import (
     embedder_from_settings,
     index_config_from_settings,
@@ -22,6 +21,7 @@ from pipeline.errors import EndpointUnavailableError
 from pipeline.ports import UnusableReplyError
 from pipeline.settings import Settings
 from pipeline.store.generations.generation_registry import open_generations
+from pipeline.store.log_consistency import REMEDY, find_stored_mismatch
 from pipeline.store.store_factory import verify_store
 from schemas.topics import DOCUMENTS_SUBMITTED
 

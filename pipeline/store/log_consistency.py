@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import lancedb
 import pyarrow as pa
 
-from pipeline.bus.port import Bus
-from pipeline.store import Store, StoreMismatchError
 from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.lancedb.store_properties import StoreMismatchError
+from pipeline.store.store import Store
 from schemas.topics import DOCUMENTS_SUBMITTED
 
 MAX_ROWS = 10_000
@@ -24,7 +24,18 @@ PartitionOf = Callable[[str], int]
 """The partition of a record's key."""
 
 
-async def verify_log_covers_tables(bus: Bus, store: Store) -> None:
+class Log(Protocol):
+    """The part of a bus that tells how far its topics go."""
+
+    @property
+    def description(self) -> str: ...
+
+    def partition_of(self, key: str) -> int: ...
+
+    async def end_offsets(self, topic: str) -> Mapping[int, int]: ...
+
+
+async def verify_log_covers_tables(bus: Log, store: Store) -> None:
     """StoreMismatchError if a table has rows made of records that the log does not have.
 
     New records would get offsets that those rows have seen already, so they would be ignored.
