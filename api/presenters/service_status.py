@@ -8,6 +8,7 @@ from importlib.metadata import version
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, NotFoundError, ServiceUnavailableError
 from api.presenters import replay_presenter
+from api.presenters.search_speed import search_speed
 from pipeline.bus.port import Bus
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
 from pipeline.store.lancedb.table_size import sum_sizes
@@ -64,6 +65,7 @@ async def service_status(state: AppState) -> StatusResponse:
         failures=(await failed_documents(state))[:STATUS_PREVIEW_SIZE],
         delayed=delayed[:STATUS_PREVIEW_SIZE],
         delayed_count=len(delayed),
+        searches=search_speed(state.metrics.search_buckets()),
         replay=await _running_replay(state),
         disk=DiskUsage(
             tables=sum_sizes(snapshot.tables.values()).bytes,

@@ -92,6 +92,12 @@ class Metrics:
 
         return timed
 
+    def search_buckets(self) -> dict[float, int]:
+        """Return how many searches since the start took at most so many seconds, by bucket."""
+        (family,) = self._search_seconds.collect()
+        samples = (sample for sample in family.samples if sample.name.endswith("_bucket"))
+        return {float(sample.labels["le"]): int(sample.value) for sample in samples}
+
     def observe_embedding(self, call: str, seconds: float, error: Exception | None) -> None:
         """Count a call of the embedder: `documents` or `query`."""
         self._embedder_seconds.labels(call).observe(seconds)

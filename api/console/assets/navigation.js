@@ -2,7 +2,8 @@
 
 /** Entries for a key's rights and the current namespace; `key`: shortcut after `g`. */
 export function* entriesFor({ namespace, rights }) {
-  yield { tab: "namespaces", name: "Namespaces", parts: [], key: "n" };
+  yield { tab: "home", name: "Home", parts: [], key: "h" };
+  yield { tab: "namespaces", name: "Namespaces", parts: ["namespaces"], key: "n" };
   if (namespace !== null) {
     yield { tab: "search", name: "Search", parts: ["ns", namespace, "search"], key: "s" };
     yield { tab: "documents", name: "Documents", parts: ["ns", namespace, "documents"], key: "d" };

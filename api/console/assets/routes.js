@@ -5,6 +5,7 @@ import { connector } from "./pages/connector.js";
 import { connectors } from "./pages/connectors.js";
 import { document } from "./pages/document.js";
 import { documents } from "./pages/documents.js";
+import { home } from "./pages/home.js";
 import { keys } from "./pages/keys.js";
 import { memories } from "./pages/memories.js";
 import { memory } from "./pages/memory.js";
@@ -20,7 +21,8 @@ const title = (text) => () => text;
 
 /** `at`: parts of the address, with `:name` for those that vary; `tab`: the entry of the navigation it belongs to. */
 const PAGES = [
-  { at: "", tab: "namespaces", title: title("Namespaces"), show: namespaces },
+  { at: "", tab: "home", title: title("Home"), show: home },
+  { at: "namespaces", tab: "namespaces", title: title("Namespaces"), show: namespaces },
   { at: "ns/:namespace/search", tab: "search", title: title("Search"), show: search },
   { at: "ns/:namespace/documents", tab: "documents", title: title("Documents"), show: documents },
   { at: "ns/:namespace/documents/:id", tab: "documents", title: title("Document"), show: document },

@@ -47,6 +47,19 @@ class DelayedDocument(ResponseBody):
     error: str
 
 
+class SearchSpeed(ResponseBody):
+    """Searches that this process answered since it started; times in milliseconds, None before the first.
+
+    `by_bucket`: searches per bucket, whose upper bounds in milliseconds are in `bounds`; the last has none.
+    """
+
+    count: Count
+    median: float | None
+    p99: float | None
+    bounds: list[float]
+    by_bucket: list[Count]
+
+
 class StatusResponse(ResponseBody):
     """Documents by status, lag by consumer group and by stage, dead letters by topic, the newest failures.
 
@@ -68,6 +81,7 @@ class StatusResponse(ResponseBody):
     delayed: list[DelayedDocument]
     delayed_count: Count
     disk: DiskUsage
+    searches: SearchSpeed
     replay: ReplayProgressResponse | None = None
     """Running replay, if any."""
 

@@ -152,7 +152,7 @@ async def test_versions_are_walked_and_one_is_forgotten(visitor: ConsoleUser) ->
     await visitor.press("Forget", "dialog")
     await visitor.wait_for_text("Forgotten: ")
     await visitor.browser.wait_until("return !document.querySelector('main').innerText.includes('Porto')")
-    await visitor.press("Include superseded, forgotten and expired memories")
+    await visitor.press("Include replaced, forgotten and expired memories")
     await visitor.wait_for_text("forgotten")
     assert await visitor.accessibility_violations() == []
     assert await visitor.horizontal_overflow() == 0

@@ -37,6 +37,7 @@ async def test_a_wrong_key_is_told_and_a_right_one_opens(visitor: ConsoleUser, l
 
 async def test_a_question_is_answered_and_leads_to_its_source(visitor: ConsoleUser, lighthouse: str) -> None:
     await visitor.sign_in()
+    await visitor.press("Namespaces")
     await visitor.press(lighthouse)
     await visitor.wait_for_text("Results are ranked by similarity")
     await visitor.press("Options")

@@ -5,32 +5,49 @@ import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
 import { confirmAction } from "../parts/dialogs.js";
-import { actionForm, checkbox, field, submit } from "../parts/forms.js";
+import { actionForm, checkbox, field, form, submit } from "../parts/forms.js";
 import { memoryBadges } from "../parts/memory-badges.js";
 import { empty } from "../parts/placeholders.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 25;
+const FOUND = 50;
+/** Low, because a list is looked through: what is about it only in part is shown below. */
+const LEAST_SIMILARITY = 0.1;
 const SHOWN = 20;
 
 export async function memories({ app, api, rights, namespace, query, signal }) {
   const forgotten = query.get("forgotten") === "yes";
-  const options = { page: query.get("page") ?? 1, limit: PER_PAGE };
-  const answer = await api.post(path("ns", namespace, "list", "memories"), { include: { forgotten } }, options, signal);
+  const wanted = query.get("q") ?? "";
+  const found = wanted === "" ? await listPage(api, namespace, forgotten, query.get("page") ?? 1, signal) : await similar(api, namespace, forgotten, wanted, signal);
   const address = (page) => to(["ns", namespace, "memories"], { page, forgotten: forgotten ? "yes" : null });
   return [
-    choice(app, namespace, forgotten),
-    answer.memories.length === 0 ? nothing() : listed(answer, namespace),
-    pager(answer.pagination, address),
+    finder(app, namespace, wanted, forgotten),
+    found.memories.length > 0 ? listed(found, namespace, wanted) : wanted === "" ? nothing() : empty("No matching memory", `No memory here is about “${wanted}”.`),
+    found.pagination ? pager(found.pagination, address) : null,
     rights.writes(namespace) ? forgetting(app, api, namespace) : null,
   ];
 }
 
-function choice(app, namespace, forgotten) {
-  const shown = checkbox("Include superseded, forgotten and expired memories", forgotten, {
-    on: { change: () => app.go(["ns", namespace, "memories"], { forgotten: shown.box.checked ? "yes" : null }) },
-  });
-  return shown.node;
+function listPage(api, namespace, forgotten, page, signal) {
+  return api.post(path("ns", namespace, "list", "memories"), { include: { forgotten } }, { page, limit: PER_PAGE }, signal);
+}
+
+/** The memories that a search finds, most similar first. */
+async function similar(api, namespace, forgotten, wanted, signal) {
+  const body = { query: wanted, searchMode: "memories", limit: FOUND, threshold: LEAST_SIMILARITY, include: { forgotten } };
+  const { results } = await api.post(path("ns", namespace, "search"), body, undefined, signal);
+  return { memories: results };
+}
+
+function finder(app, namespace, wanted, forgotten) {
+  const input = el("input", { type: "search", value: wanted, maxlength: "2000", "data-find": true, autocomplete: "off", dir: "auto" });
+  const show = () => app.go(["ns", namespace, "memories"], { q: input.value.trim() || null, forgotten: shown.box.checked ? "yes" : null });
+  const shown = checkbox("Include replaced, forgotten and expired memories", forgotten, { on: { change: show } });
+  return [
+    form(show, { role: "search", class: "row" }, field("Find memories about", input), el("button", { type: "submit" }, "Find")),
+    shown.node,
+  ];
 }
 
 function nothing() {
@@ -40,14 +57,15 @@ function nothing() {
   );
 }
 
-function listed({ memories: rows, pagination }, namespace) {
+function listed({ memories: rows, pagination }, namespace, wanted) {
   const columns = [
-    { name: "Memory", show: (row) => el("a", { href: to(["ns", namespace, "memories", row.id]) }, row.memory) },
-    { name: "Is", show: (row) => memoryBadges(row) },
-    { name: "Version", align: "number", show: (row) => String(row.version) },
+    { name: "Memory", show: (row) => el("a", { href: to(["ns", namespace, "memories", row.id]), dir: "auto" }, row.memory) },
+    { name: "State", show: (row) => memoryBadges(row) },
+    { name: "Version", align: "number", show: (row) => String(row.version ?? "") },
     { name: "Changed", show: (row) => time(row.system.updatedAt) },
   ];
-  return table(plural(pagination.totalItems, "memory", "memories"), columns, rows);
+  const title = pagination ? plural(pagination.totalItems, "memory", "memories") : `${plural(rows.length, "memory", "memories")} about “${wanted}”, most similar first`;
+  return table(title, columns, rows);
 }
 
 function forgetting(app, api, namespace) {

@@ -21,14 +21,14 @@ export async function namespaces({ app, api, rights, query, signal }) {
     rows.length === 0
       ? empty("No matching namespace", `None that your key opens has “${wanted}” in its name.`)
       : listed(rows, await api.get("admin/growth", { namespace: rows.map((row) => row.namespace), days: DAYS }, signal)),
-    pager(answer.pagination, (page) => to([], { q: wanted, page })),
+    pager(answer.pagination, (page) => to(["namespaces"], { q: wanted, page })),
     app.who.role === "read" ? null : opener(app),
   ];
 }
 
 function finder(app, wanted) {
   const input = el("input", { type: "search", value: wanted, maxlength: "100", "data-find": true, name: "q" });
-  return form(() => app.go([], { q: input.value.trim() }), { role: "search", class: "row" }, field("Find a namespace", input), el("button", { type: "submit" }, "Find"));
+  return form(() => app.go(["namespaces"], { q: input.value.trim() }), { role: "search", class: "row" }, field("Find a namespace", input), el("button", { type: "submit" }, "Find"));
 }
 
 function listed(rows, growth) {

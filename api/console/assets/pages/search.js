@@ -6,6 +6,7 @@ import { number, plural } from "../format.js";
 import { FilterBuilder } from "../parts/filters.js";
 import { checkbox, field, form, select } from "../parts/forms.js";
 import { pastMomentNotice, momentInput, readMoment } from "../parts/past-moment.js";
+import { requestAsCode } from "../parts/request-as-code.js";
 import { searchResult } from "../parts/search-result.js";
 import { empty, failure, loading } from "../parts/placeholders.js";
 
@@ -44,6 +45,7 @@ async function answer({ api, namespace, signal }, body, place) {
       const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
       refill(place, el("p.muted", {}, summary), pastMomentNotice(answered), el("ol.plain", {}, results.map((one) => el("li", {}, searchResult(one, { namespace, body, scale })))));
     }
+    place.append(requestAsCode(namespace, body));
   } catch (error) {
     if (!signal.aborted) refill(place, failure(error));
   }
@@ -58,7 +60,7 @@ function nothing(body) {
 
 class Controls {
   constructor(asked) {
-    this.query = el("input", { type: "search", required: true, value: asked.query ?? "", "data-find": true, autocomplete: "off" });
+    this.query = el("input", { type: "search", required: true, value: asked.query ?? "", "data-find": true, autocomplete: "off", dir: "auto" });
     this.mode = select(MODES, asked.searchMode);
     this.limit = el("input", { type: "number", min: "1", max: "100", value: asked.limit, required: true });
     this.threshold = el("input", { type: "number", min: "0", max: "1", step: "0.05", value: asked.threshold, required: true });

@@ -36,7 +36,7 @@ function moving({ app, api, namespace }) {
     const text = `Moves all content to ${target.value} and deletes ${namespace}.`;
     if (!(await confirmAction(`Move ${namespace}?`, text, "Move"))) return;
     await api.delete(path("ns", namespace), { query: { moveTo: target.value } });
-    app.go([]);
+    app.go(["namespaces"]);
     app.say(`${namespace} is on its way to ${target.value}.`);
   };
   return el("details", {}, el("summary", {}, "Move it into another namespace"), actionForm(move, { class: "row" }, field("Into", target), submit("Move", {})));
@@ -47,7 +47,7 @@ function ending({ app, api, namespace }) {
     const text = "Deletes all documents, memories and settings. This cannot be undone except by importing an earlier export.";
     if (!(await confirmAction(`Delete ${namespace}?`, text, "Delete everything"))) return null;
     const gone = await api.delete(path("ns", namespace));
-    app.go([]);
+    app.go(["namespaces"]);
     return `${namespace} is gone, with ${plural(gone.deletedDocumentsCount, "document")}.`;
   });
   return el("details", {}, el("summary", {}, "Delete it"), button("Delete this namespace", end, { class: "danger" }));

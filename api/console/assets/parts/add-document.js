@@ -11,8 +11,8 @@ export const DREAMING = { dynamic: "Deferred (when the namespace is idle)", inst
 const AT_ONCE = 2;
 
 /** Build the form; `added` is called after each accepted document. */
-export function addDocumentForm({ api, namespace }, added, { open = false } = {}) {
-  const dreaming = select(DREAMING, "dynamic");
+export function addDocumentForm({ api, namespace }, added, { open = false, dreaming: usual = "dynamic" } = {}) {
+  const dreaming = select(DREAMING, usual);
   const about = new DocumentDetails();
   const rows = el("ul.plain.uploads", { "aria-label": "Uploads", "aria-live": "polite" });
   const upload = (files) => inTurn([...files], (file) => one(api, namespace, file, { dreaming: dreaming.value, ...about.read() }, rows, added));

@@ -2,14 +2,13 @@
 
 import { svg } from "../dom.js";
 
-const [WIDTH, HEIGHT] = [96, 20];
-
-export function barChart(values) {
+/** `width`, `height` in pixels; a wide chart shrinks with its place. */
+export function barChart(values, { width = 96, height = 20 } = {}) {
   const most = Math.max(1, ...values);
-  const step = WIDTH / values.length;
+  const step = width / values.length;
   const bars = values.map((value, at) => {
-    const height = value === 0 ? 1 : Math.max(2, (HEIGHT * value) / most);
-    return svg("rect", { x: at * step, y: HEIGHT - height, width: step - 1, height });
+    const length = value === 0 ? 1 : Math.max(2, (height * value) / most);
+    return svg("rect", { x: at * step, y: height - length, width: step - 1, height: length });
   });
-  return svg("svg", { class: "spark", width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true" }, bars);
+  return svg("svg", { class: "spark", width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, bars);
 }

@@ -21,7 +21,7 @@ export function searchResult(one, { namespace, body, scale }) {
       isMemory && !one.isLatest ? badge("Forgotten", "bad") : null,
       one.isInference ? badge("Inferred") : null,
     ),
-    el("p.text", {}, highlightWords(one.memory ?? one.chunk, body.query)),
+    el("p.text", { dir: "auto" }, highlightWords(one.memory ?? one.chunk, body.query)),
     el("footer.muted", {}, source(one, namespace, isMemory), " · ", time(one.system.updatedAt)),
     chips(one.metadata),
     relatives(one.included?.related, namespace),

@@ -1,0 +1,83 @@
+/** A search as code that does the same: curl, Python and TypeScript. */
+
+import { el, refill } from "../dom.js";
+import { button } from "./forms.js";
+
+const COPIED_MS = 2000;
+
+/** Build a closed section with the request in each language; the key is left to the environment. */
+export function requestAsCode(namespace, body) {
+  const sent = withoutUsual(body);
+  const url = new URL(`../ns/${encodeURIComponent(namespace)}/search`, document.baseURI).href;
+  const texts = { curl: curl(url, sent), Python: python(url, namespace, sent), TypeScript: typescript(url, sent) };
+  const code = el("pre.document", { tabindex: "0", "aria-label": "Code" });
+  const choices = Object.keys(texts).map((name) => button(name, () => choose(name)));
+  const copy = button("Copy", async () => {
+    await navigator.clipboard.writeText(code.textContent);
+    refill(copy, "Copied");
+    setTimeout(() => refill(copy, "Copy"), COPIED_MS);
+  });
+  const choose = (name) => {
+    refill(code, texts[name]);
+    for (const choice of choices) choice.setAttribute("aria-pressed", String(choice.textContent === name));
+  };
+  choose("curl");
+  return el("details.code", {}, el("summary", {}, "This search as code"), el("div.row", {}, choices, copy), code);
+}
+
+/** Leave out what the service takes by itself. */
+function withoutUsual({ query, searchMode, limit, threshold, rerank, rewriteQuery, include, ...rest }) {
+  const given = { query, ...rest };
+  if (searchMode !== "hybrid") given.searchMode = searchMode;
+  if (limit !== 10) given.limit = limit;
+  if (threshold !== 0.3) given.threshold = threshold;
+  if (rerank !== "none") given.rerank = rerank;
+  if (rewriteQuery) given.rewriteQuery = true;
+  const included = Object.fromEntries(Object.entries(include).filter(([, wanted]) => wanted));
+  return { ...given, include: included };
+}
+
+function curl(url, body) {
+  const data = JSON.stringify(body).replaceAll("'", "'\\''");
+  return `curl ${url} \\\n  -H "Authorization: Bearer $SUPERMEMORY_API_KEY" -H "Content-Type: application/json" \\\n  -d '${data}'`;
+}
+
+function python(url, namespace, { asOf, ...body }) {
+  const named = Object.entries(body).map(([name, value]) => `    ${snake(name)}=${pythonValue(value)},`);
+  const extension = asOf === undefined ? [] : [`    extra_body={"asOf": ${JSON.stringify(asOf)}},`];
+  return [
+    "from supermemory import Supermemory",
+    "",
+    `client = Supermemory(base_url=${JSON.stringify(url.replace(/\/ns\/.*$/, ""))})  # the key: SUPERMEMORY_API_KEY`,
+    "answer = client.search(",
+    `    ${JSON.stringify(namespace)},`,
+    ...named,
+    ...extension,
+    ")",
+    "for result in answer.results:",
+    "    print(result.similarity, result.memory or result.chunk)",
+  ].join("\n");
+}
+
+function typescript(url, body) {
+  return [
+    `const answer = await fetch(${JSON.stringify(url)}, {`,
+    '  method: "POST",',
+    "  headers: { authorization: `Bearer ${process.env.SUPERMEMORY_API_KEY}`, \"content-type\": \"application/json\" },",
+    `  body: JSON.stringify(${JSON.stringify(body, null, 2).replaceAll("\n", "\n  ")}),`,
+    "});",
+    "const { results } = await answer.json();",
+  ].join("\n");
+}
+
+const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+
+/** JSON as a Python literal. */
+function pythonValue(value) {
+  if (value === true) return "True";
+  if (value === false) return "False";
+  if (value === null) return "None";
+  if (Array.isArray(value)) return `[${value.map(pythonValue).join(", ")}]`;
+  if (typeof value === "object") return `{${Object.entries(value).map(([name, held]) => `${JSON.stringify(name)}: ${pythonValue(held)}`).join(", ")}}`;
+  return JSON.stringify(value);
+}

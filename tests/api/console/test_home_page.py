@@ -1,0 +1,82 @@
+"""Home, first steps, and searches as code, in a real Chromium."""
+
+import asyncio
+import os
+import sys
+
+import pytest
+
+from tests.support.chromium import needs_chromium
+from tests.support.console_user import NARROW, WIDE, ConsoleUser
+from tests.support.service_world import ADMIN
+
+pytestmark = [pytest.mark.anyio, needs_chromium]
+
+
+async def _remember(visitor: ConsoleUser, namespace: str, text: str) -> None:
+    await visitor.ok("POST", f"/ns/{namespace}/document", {"content": text, "id": "said", "dreaming": "instant"})
+    await visitor.service.wait_until_idle()
+
+
+async def _run(*command: str) -> str:
+    """Run a program with the key of the tests; returns its output."""
+    process = await asyncio.create_subprocess_exec(
+        *command, env=os.environ | {"SUPERMEMORY_API_KEY": ADMIN}, stdout=-1, stderr=-1
+    )
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
+    return output.decode()
+
+
+async def test_home_shows_what_is_new_and_leads_to_it(visitor: ConsoleUser) -> None:
+    await _remember(visitor, "newcomers", "My name is Ottilie. I live in Bergen.")
+    await visitor.sign_in()
+    await visitor.wait_for_text("New memories")
+    await visitor.wait_for_text("The last 30 days")
+    await visitor.wait_for_text("Needs attention")
+    await visitor.browser.wait_until("return document.querySelector('.chart .spark')")
+    assert await visitor.accessibility_violations() == []
+    await visitor.browser.set_viewport(*NARROW)
+    assert await visitor.horizontal_overflow() == 0
+    await visitor.browser.set_viewport(*WIDE)
+    await visitor.select("In namespace", "newcomers")
+    await visitor.enter("Ask", "Where does the user live?")
+    await visitor.press("Search", within="main")
+    await visitor.wait_for_text("in Bergen")
+
+
+async def test_who_has_nothing_yet_adds_a_text_and_gets_an_answer(visitor: ConsoleUser) -> None:
+    key = await visitor.ok("POST", "/admin/keys", {"name": "fresh", "role": "write", "namespaces": ["fresh:*"]})
+    await visitor.sign_in(key["key"])
+    await visitor.wait_for_text("Nothing is remembered yet")
+    assert await visitor.accessibility_violations() == []
+    await visitor.enter("Text or URL", "The spare key hangs behind the barn door.")
+    await visitor.press("Add")
+    await visitor.wait_for_text("2. Ask about it")
+    await visitor.service.wait_until_idle()
+    await visitor.enter("Question", "Where is the spare key?")
+    await visitor.press("Ask")
+    await visitor.wait_for_text("Passage")
+    assert "behind the barn door" in await visitor.text(".result .text")
+
+
+@pytest.mark.parametrize(("language", "program"), [("Python", [sys.executable, "-c"]), ("curl", ["sh", "-c"])])
+async def test_a_search_as_code_finds_the_same(visitor: ConsoleUser, language: str, program: list[str]) -> None:
+    await _remember(visitor, "coded", "The captain's log says: don't anchor at Skarvøy.")
+    options = '{"searchMode":"chunks","filter":{"operator":"neq","field":"kind","value":"it\'s"},"limit":3}'
+    await visitor.open_signed_in(f"#/ns/coded/search?q=captain's log&o={options}")
+    await visitor.wait_for_text("1 result in")
+    await visitor.press("This search as code")
+    await visitor.press(language)
+    assert "Skarv" in await _run(*program, await visitor.text(".code pre"))
+    assert await visitor.accessibility_violations() == []
+
+
+async def test_memories_are_found_by_what_they_are_about(visitor: ConsoleUser) -> None:
+    await _remember(visitor, "finder", "I live in Rome. My dog is called Rex. I play the cello.")
+    await visitor.open_signed_in("#/ns/finder/memories")
+    await visitor.enter("Find memories about", "Rex")
+    await visitor.press("Find")
+    await visitor.wait_for_text("about “Rex”, most similar first")
+    assert "Rex" in await visitor.text("tbody th")
+    assert await visitor.accessibility_violations() == []
