@@ -103,6 +103,7 @@ async def open_connectors(
         clients=clients,
         locks=locks,
         public_url=public_url.rstrip("/"),
+        namespace_of=lambda incarnation: _namespace_of(live, incarnation),
     )
     engine = SyncScheduler(
         registry=connections,
@@ -119,6 +120,11 @@ async def open_connectors(
         yield ConnectorRuntime(engine, offers, routes, foundation.bus)
     finally:
         await clients.aclose()
+
+
+def _namespace_of(live: PipelineSupervisor, incarnation: str) -> str | None:
+    owner = live.pipeline.store.catalog.namespace_of(incarnation)
+    return None if owner is None else owner.name
 
 
 def _tables(live: PipelineSupervisor) -> ConnectorTables:

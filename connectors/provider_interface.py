@@ -206,9 +206,12 @@ class Provider(ABC):
         del response
         return None
 
-    def service_token_source(self, http: HttpClient) -> AccessTokenSource | None:
-        """Return the source of tokens that the operator's own access gives, of a provider without `oauth`."""
-        del http
+    def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
+        """Return the source of tokens that the operator's own access gives, of a provider without `oauth`.
+
+        `namespace` is the connector's; None if this process does not know it yet.
+        """
+        del http, namespace
         return None
 
     async def fetch_account(self, connection: Connection) -> Account | None:

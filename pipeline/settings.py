@@ -127,6 +127,10 @@ class Settings(BaseSettings):
     github_api_url: str = "https://api.github.com"
     google_client_id: str | None = None
     google_client_secret: SecretStr | None = None
+    google_service_account: SecretStr | None = None
+    """JSON key of a service account with domain-wide delegation, or the path of its file."""
+    google_subjects: str | None = None
+    """Users for whom it acts: `namespace=address` pairs separated by commas, or an address for all namespaces."""
     google_accounts_url: str = "https://accounts.google.com"
     google_token_url: str = "https://oauth2.googleapis.com"  # noqa: S105 - an address
     google_certificates_url: str = "https://www.googleapis.com/oauth2/v3/certs"

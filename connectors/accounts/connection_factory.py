@@ -1,6 +1,6 @@
 """Construction of a connector's connection from settings, catalog and secrets."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,13 +18,17 @@ OAUTH_CALLBACK_PATH = "/oauth/callback"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionFactory:
-    """Factory of connections to the configured providers; `public_url` is this service's own address."""
+    """Factory of connections to the configured providers; `public_url` is this service's own address.
+
+    `namespace_of` returns the name of the namespace to which an incarnation belongs, if it is known.
+    """
 
     providers: Mapping[str, Provider]
     secret_store: SecretStore
     clients: HttpClients
     locks: Locks
     public_url: str
+    namespace_of: Callable[[str], str | None]
 
     def provider_named(self, name: str) -> Provider:
         """Return the provider; MisconfigurationError if the operator has not set it up."""
@@ -49,7 +53,8 @@ class ConnectionFactory:
                 row.id, self.authorization_server(row.provider), self.secret_store, self.locks
             )
         elif provider.has_service_access:
-            access = provider.service_token_source(self._http_client(provider, None))
+            namespace = self.namespace_of(row.incarnation)
+            access = provider.service_token_source(self._http_client(provider, None), namespace)
         http = self._http_client(provider, access)
         return Connection(
             connector_id=row.id,

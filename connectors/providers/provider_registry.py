@@ -13,6 +13,7 @@ from connectors.providers.github.provider import GitHub
 from connectors.providers.gmail.provider import Gmail, PubSubConfig
 from connectors.providers.google.oauth_client import GoogleOAuthClient
 from connectors.providers.google.pubsub_push import GoogleSigningKeys
+from connectors.providers.google.service_account import ServiceAccount, parse_subjects
 from connectors.providers.google_drive.provider import GoogleDrive
 from connectors.providers.granola.provider import Granola
 from connectors.providers.notion.provider import Notion
@@ -81,17 +82,25 @@ def _github_app(settings: Settings) -> GitHubApp | None:
 
 
 def _google(settings: Settings, clock: Clock) -> Iterator[Provider]:
-    if settings.google_client_id is None:
+    account = _service_account(settings)
+    if settings.google_client_id is None and account is None:
         return
     drive = GoogleOAuthClient(
-        settings.google_client_id,
+        settings.google_client_id or "",
         _secret(settings.google_client_secret),
         settings.google_drive_url,
         settings.google_accounts_url,
         settings.google_token_url,
+        account,
     )
     yield GoogleDrive(drive, clock=clock)
     yield Gmail(replace(drive, api_url=settings.gmail_url), clock=clock, pubsub=_gmail_push(settings, clock))
+
+
+def _service_account(settings: Settings) -> ServiceAccount | None:
+    key = _secret(settings.google_service_account)
+    subjects = parse_subjects(settings.google_subjects)
+    return ServiceAccount(key, subjects, settings.google_token_url) if key else None
 
 
 def _gmail_push(settings: Settings, clock: Clock) -> PubSubConfig | None:

@@ -124,8 +124,9 @@ class GitHub(Provider):
         """Classify the four meanings of 403."""
         return client.classify_error(response)
 
-    def service_token_source(self, http: HttpClient) -> AccessTokenSource | None:
+    def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
         """Return tokens of the app's installation."""
+        del namespace
         return None if self._app is None else InstallationTokenSource(self._app, http, self._api_url, self._clock)
 
     async def fetch_account(self, connection: Connection) -> Account | None:

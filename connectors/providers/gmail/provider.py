@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 
 import httpx2
 
-from connectors.client.http_client import json_or_raise
+from connectors.client.access_token import AccessTokenSource
+from connectors.client.http_client import HttpClient, json_or_raise
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import PlanRequiredError, WebhookVerificationError
 from connectors.provider_interface import (
@@ -59,9 +60,11 @@ class Gmail(Provider):
         self._clock = clock
         self._pubsub = pubsub
         self._base_url = f"{client.api_url}/gmail/v1/users/me"
-        self.supports_webhooks = pubsub is not None
+        self.has_service_access = client.service_account is not None
+        # A push names the mailbox, and only a consent records to which connectors one belongs.
+        self.supports_webhooks = pubsub is not None and not self.has_service_access
         self.oauth = client.oauth(SCOPE)
-        self.api_origins = frozenset({client.api_url})
+        self.api_origins = client.origins()
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         """Sync the mailbox; see `gmail.sync`."""
@@ -74,6 +77,10 @@ class Gmail(Provider):
         if response.status_code == 400 and "failedPrecondition" in error_reasons(response):
             return PlanRequiredError("This Google account has no Gmail.")
         return classify_error(response, "Gmail") if response.status_code in {403, 429} else None
+
+    def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
+        """Return tokens of the service account for the user of a namespace."""
+        return self._client.token_source(http, namespace, SCOPE, self._clock)
 
     async def fetch_account(self, connection: Connection) -> Account:
         """Return the mailbox, which pushes identify by its address."""
@@ -124,7 +131,7 @@ class Gmail(Provider):
     ) -> WebhookSubscription | None:
         """Watch the mailbox; notifications go to the operator's topic and one address for all connectors."""
         del callback_url
-        if self._pubsub is None:
+        if self._pubsub is None or not self.supports_webhooks:
             return None
         labels = sorted(connection.selected_ids("labels"))
         if current is not None and current.data.get("labels") == labels and self._is_fresh(current):

@@ -4,8 +4,12 @@ from dataclasses import dataclass
 
 import httpx2
 
+from connectors.client.access_token import AccessTokenSource
+from connectors.client.http_client import HttpClient
 from connectors.errors import AuthExpiredError, MisconfigurationError, RateLimitedError
 from connectors.provider_interface import OAuthConfig
+from connectors.providers.google.service_account import DelegatedTokenSource, ServiceAccount
+from pipeline.ports import Clock
 
 _RATE_LIMIT_REASONS = frozenset(
     {
@@ -30,9 +34,27 @@ class GoogleOAuthClient:
     api_url: str
     accounts_url: str = "https://accounts.google.com"
     token_url: str = "https://oauth2.googleapis.com"  # noqa: S105 - an address
+    service_account: ServiceAccount | None = None
+    """Account that acts for users in place of their consent."""
 
-    def oauth(self, *scopes: str) -> OAuthConfig:
-        """Build the OAuth parameters; consent is requested every time, as only it yields a refresh token."""
+    def token_source(
+        self, http: HttpClient, namespace: str | None, scope: str, clock: Clock
+    ) -> AccessTokenSource | None:
+        """Return the service account's tokens for the user of a namespace; None without a service account."""
+        account = self.service_account
+        return None if account is None else DelegatedTokenSource(account, http, namespace, scope, clock)
+
+    def origins(self, *more: str) -> frozenset[str]:
+        """Return the origins of the API, and of the token endpoint that a service account asks."""
+        return frozenset({self.api_url, *more, *([self.token_url] if self.service_account else [])})
+
+    def oauth(self, *scopes: str) -> OAuthConfig | None:
+        """Build the OAuth parameters; consent is requested every time, as only it yields a refresh token.
+
+        None with a service account, which needs no consent.
+        """
+        if self.service_account is not None:
+            return None
         return OAuthConfig(
             authorize_url=f"{self.accounts_url}/o/oauth2/v2/auth",
             token_url=f"{self.token_url}/token",

@@ -8,7 +8,9 @@ from uuid import uuid4
 
 import httpx2
 
+from connectors.client.access_token import AccessTokenSource
 from connectors.client.concurrent_map import map_concurrently
+from connectors.client.http_client import HttpClient
 from connectors.client.request_throttle import RateLimit, SleepFunction
 from connectors.errors import WebhookVerificationError
 from connectors.provider_interface import (
@@ -52,7 +54,8 @@ class GoogleDrive(Provider):
         self._clock = clock
         self._sleep = sleep
         self.oauth = client.oauth(SCOPE)
-        self.api_origins = frozenset({client.api_url})
+        self.has_service_access = client.service_account is not None
+        self.api_origins = client.origins()
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         """Sync the drives; see `google_drive.sync`."""
@@ -65,6 +68,10 @@ class GoogleDrive(Provider):
     def classify_error(self, response: httpx2.Response) -> Exception | None:
         """Classify 403 by its reason."""
         return classify_error(response, "Google Drive") if response.status_code in {403, 429} else None
+
+    def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
+        """Return tokens of the service account for the user of a namespace."""
+        return self._client.token_source(http, namespace, SCOPE, self._clock)
 
     async def fetch_account(self, connection: Connection) -> Account:
         """Return the Google account."""

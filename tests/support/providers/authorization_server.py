@@ -4,13 +4,19 @@ import base64
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count
+from typing import Any
 from urllib.parse import parse_qsl, urlencode
+
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import RSAKey
 
 from connectors.errors import AuthExpiredError
 from tests.support.providers.provider_double import DoubleResponse
 
 CLIENT_ID = "the-client"
 CLIENT_SECRET = "the-client-secret"
+JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 REVOKED = {"error": "invalid_grant", "error_description": "Token has been expired or revoked."}
 
 
@@ -25,6 +31,11 @@ class AuthorizationServerDouble:
     scope: str = ""
     accepts_any_code: bool = False
     """Codes are taken from anybody: for tests that come back from a consent nobody was asked for."""
+    service_key: RSAKey | None = None
+    """Key of a service account; `delegated_scopes` are granted to it, for `users`."""
+    delegated_scopes: set[str] = field(default_factory=set)
+    users: set[str] = field(default_factory=set)
+    delegations: list[dict[str, Any]] = field(default_factory=list)
     _codes: dict[str, tuple[str, str]] = field(default_factory=dict)
     _numbers: "count[int]" = field(default_factory=lambda: count(1))
 
@@ -56,6 +67,8 @@ class AuthorizationServerDouble:
     def token(self, body: bytes) -> DoubleResponse:
         """The token endpoint, asked with a form."""
         form = dict(parse_qsl(body.decode()))
+        if form.get("grant_type") == JWT_GRANT and self.service_key is not None:
+            return self._delegate(self.service_key, form.get("assertion", ""))
         if (form.get("client_id"), form.get("client_secret")) != (CLIENT_ID, CLIENT_SECRET):
             return DoubleResponse(401, {"error": "invalid_client", "error_description": "The client is not known."})
         match form.get("grant_type"):
@@ -69,6 +82,23 @@ class AuthorizationServerDouble:
                 is_known = form.get("refresh_token") in self.refresh_tokens
                 return self._issue(first=False) if is_known else DoubleResponse(400, self.revoked_error)
         return DoubleResponse(400, {"error": "unsupported_grant_type"})
+
+    def _delegate(self, key: RSAKey, assertion: str) -> DoubleResponse:
+        """A token for the user whom a service account names, as Google gives it."""
+        try:
+            found = jwt.decode(assertion, key, algorithms=["RS256"])
+        except JoseError:
+            return DoubleResponse(400, {"error": "invalid_grant", "error_description": "Invalid JWT Signature."})
+        claims = found.claims
+        assert claims["exp"] - claims["iat"] <= 3600
+        if claims["scope"] not in self.delegated_scopes:
+            told = "Client is unauthorized to retrieve access tokens using this method, or for any of the scopes."
+            return DoubleResponse(401, {"error": "unauthorized_client", "error_description": told})
+        if claims["sub"] not in self.users:
+            return DoubleResponse(400, {"error": "invalid_grant", "error_description": "Invalid email or User ID"})
+        self.scope = claims["scope"]
+        self.delegations.append(claims)
+        return self._issue(first=False)
 
     def _issue(self, *, first: bool) -> DoubleResponse:
         number = next(self._numbers)

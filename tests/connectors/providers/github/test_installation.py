@@ -32,7 +32,7 @@ def github() -> Iterator[GitHubDouble]:
 
 def _bench(github: GitHubDouble, app: GitHubApp, selected: str = "octo/handbook") -> ProviderHarness:
     provider = GitHub(None, "", app=app, clock=FixedClock(github.now))
-    source = provider.service_token_source(connect(provider, http_clients(github, github)).http)
+    source = provider.service_token_source(connect(provider, http_clients(github, github)).http, None)
     return ProviderHarness(provider, github, access=source, selection={"repos": [selected]})
 
 

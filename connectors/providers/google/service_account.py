@@ -1,0 +1,162 @@
+"""Access of a Google service account that acts for users of its Workspace (domain-wide delegation)."""
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from connectors.client.http_client import HttpClient
+from connectors.errors import ConnectorError, MisconfigurationError, ProviderUnavailableError
+from pipeline.ports import Clock
+
+_GRANT_TYPE: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+_JWT_LIFETIME: Final = timedelta(hours=1)
+_CLOCK_MARGIN: Final = timedelta(seconds=10)
+_RENEWAL_MARGIN: Final = timedelta(minutes=5)
+"""Remaining lifetime from which a token is replaced, so that no request outlives it."""
+_ALL_NAMESPACES: Final = "*"
+_KEY_FIELDS: Final = ("client_email", "client_id", "private_key")
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceAccount:
+    """Service account by its JSON key (or the path of that file), and the user it acts for by namespace."""
+
+    json_key: str = field(repr=False)
+    subjects: Mapping[str, str]
+    token_url: str
+
+    def key(self) -> Mapping[str, str]:
+        """Return the parsed key; MisconfigurationError if it is none."""
+        try:
+            text = self.json_key if self.json_key.lstrip().startswith("{") else Path(self.json_key).read_text("utf-8")
+            key = json.loads(text)
+            if all(isinstance(key[name], str) for name in _KEY_FIELDS):
+                return dict(key)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            reason = type(error).__name__
+        else:
+            reason = "a field is no text"
+        raise MisconfigurationError(
+            "RECOLLECT_GOOGLE_SERVICE_ACCOUNT is no key of a service account"
+            f" ({reason}). Set the JSON file that Google made for it, or its path."
+        )
+
+    def subject(self, namespace: str | None) -> str:
+        """Return the user whose data a namespace reads; MisconfigurationError if the operator named nobody."""
+        if namespace is None:
+            raise ProviderUnavailableError("The namespace is not known to this process yet. The next run tries again.")
+        found = self.subjects.get(namespace) or self.subjects.get(_ALL_NAMESPACES)
+        if found is None:
+            raise MisconfigurationError(
+                f"Nobody's data is lent to the namespace {namespace}. The operator adds it to"
+                f" RECOLLECT_GOOGLE_SUBJECTS, such as {namespace}=ada@example.com."
+            )
+        return found
+
+
+def parse_subjects(text: str | None) -> dict[str, str]:
+    """Parse `namespace=address` pairs separated by commas; an address alone is everybody's."""
+    found = {}
+    for part in (text or "").split(","):
+        namespace, separator, address = part.strip().rpartition("=")
+        if address:
+            found[namespace.strip() if separator else _ALL_NAMESPACES] = address.strip()
+    return found
+
+
+class DelegatedTokenSource:
+    """`AccessTokenSource` for one user and scope; a token is replaced before it ends, or once Google rejects it."""
+
+    def __init__(
+        self, account: ServiceAccount, http: HttpClient, namespace: str | None, scope: str, clock: Clock
+    ) -> None:
+        self._account = account
+        self._http = http
+        self._namespace = namespace
+        self._scope = scope
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._token = ""
+        self._expires_at: datetime | None = None
+
+    async def token(self) -> str:
+        """Return a token with some time left; see `AccessTokenSource.token`."""
+        async with self._lock:
+            if self._expires_at is None or self._expires_at - self._clock.now() < _RENEWAL_MARGIN:
+                await self._renew()
+            return self._token
+
+    async def refresh(self, rejected_token: str) -> str:
+        """Replace a rejected token; if another request already did, return its token."""
+        async with self._lock:
+            if self._token == rejected_token:
+                await self._renew()
+            return self._token
+
+    async def _renew(self) -> None:
+        key = await asyncio.to_thread(self._account.key)
+        subject = self._account.subject(self._namespace)
+        now = self._clock.now()
+        url = f"{self._account.token_url}/token"
+        claims = {"iss": key["client_email"], "sub": subject, "scope": self._scope, "aud": url}
+        assertion = await asyncio.to_thread(_sign, key, claims, now)
+        data = {"grant_type": _GRANT_TYPE, "assertion": assertion}
+        answer = await self._http.request("POST", url, data=data, idempotent=True, without_token=True)
+        try:
+            body = answer.json()
+        except ValueError as error:
+            raise ProviderUnavailableError("Google gave no token now. The next run tries again.") from error
+        if answer.status_code >= 400 or not isinstance(body, dict) or "access_token" not in body:
+            raise _token_error(body if isinstance(body, dict) else {}, key, subject, self._scope)
+        self._token = str(body["access_token"])
+        self._expires_at = now + timedelta(seconds=int(body.get("expires_in") or 3600))
+
+
+def _sign(key: Mapping[str, str], claims: Mapping[str, Any], now: datetime) -> str:
+    # Imported on first use: slow to import, and needed only with a service account.
+    from joserfc import jwt  # noqa: PLC0415 - see above
+    from joserfc.errors import JoseError  # noqa: PLC0415 - see above
+    from joserfc.jwk import RSAKey  # noqa: PLC0415 - see above
+
+    times = {
+        "iat": int((now - _CLOCK_MARGIN).timestamp()),
+        "exp": int((now - _CLOCK_MARGIN + _JWT_LIFETIME).timestamp()),
+    }
+    header = {"alg": "RS256", "typ": "JWT"} | ({"kid": key["private_key_id"]} if "private_key_id" in key else {})
+    try:
+        return jwt.encode(header, {**claims, **times}, RSAKey.import_key(key["private_key"]), algorithms=["RS256"])
+    except (JoseError, ValueError) as error:
+        raise MisconfigurationError(
+            "The private key in RECOLLECT_GOOGLE_SERVICE_ACCOUNT is damaged. Make a new key of the service account."
+        ) from error
+
+
+def _token_error(body: Mapping[str, Any], key: Mapping[str, str], subject: str, scope: str) -> ConnectorError:
+    """Say what the operator, or the Workspace's administrator, has to do about a refused token."""
+    code, told = str(body.get("error", "")), str(body.get("error_description", ""))
+    if code in {"unauthorized_client", "access_denied", "invalid_scope"}:
+        return MisconfigurationError(
+            f"Google does not let the service account act for users ({code}). In the Workspace's Admin console, under"
+            " Security > Access and data control > API controls > Domain-wide delegation, an administrator adds the"
+            f" client id {key['client_id']} with the scope {scope}; that takes effect within a day, mostly at once."
+        )
+    if code == "invalid_grant" and ("email" in told.lower() or "user" in told.lower() or "account" in told.lower()):
+        return MisconfigurationError(
+            f"Google knows no active user {subject} in this Workspace ({told}). Correct RECOLLECT_GOOGLE_SUBJECTS."
+        )
+    if code == "invalid_grant" and "signature" in told.lower():
+        return MisconfigurationError(
+            f"The key of the service account {key['client_email']} was deleted or is of another one. Make a new"
+            " key, and set RECOLLECT_GOOGLE_SERVICE_ACCOUNT to it."
+        )
+    if code == "invalid_grant":
+        return MisconfigurationError(f"Google refuses the service account: {told or code}. Check this machine's clock.")
+    if code in {"invalid_client", "deleted_client", "disabled_client"}:
+        return MisconfigurationError(
+            f"The service account {key['client_email']} does not exist any more or is disabled ({code})."
+        )
+    return ProviderUnavailableError(f"Google gave no token now ({code or 'no reason'}). The next run tries again.")
