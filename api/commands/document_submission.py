@@ -6,7 +6,7 @@ of a document that were published at once would be applied in any order, and the
 
 import asyncio
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -17,6 +17,7 @@ from api.errors.http_errors import BadRequestError, NotFoundError
 from pipeline.ports import Position
 from pipeline.projection import apply_submission
 from pipeline.rows import DocumentRow, DocumentStatus, NamespaceRow
+from pipeline.store.blobs.blob_store import is_content_of
 from schemas.base import Metadata
 from schemas.events import Content, DocumentSubmitted, Dreaming, TaskType, Upload
 from schemas.http.field_types import metadata_chars
@@ -25,6 +26,12 @@ from schemas.limits import MAX_METADATA_CHARS
 from schemas.topics import DOCUMENTS_SUBMITTED
 
 SubmissionOperation = Literal["add", "patch", "replace"]
+RequireQuota = Callable[[int], None]
+"""Raises QuotaExceededError unless so many more documents may be added."""
+
+
+def _allow_any(_: int) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +68,15 @@ class SubmissionOutcome:
 
 
 async def add_documents(
-    state: AppState, namespace_name: str, drafts: Sequence[DocumentDraft]
+    state: AppState, namespace_name: str, drafts: Sequence[DocumentDraft], require_quota: RequireQuota = _allow_any
 ) -> list[SubmissionOutcome]:
     """Add documents, or append to existing documents; unchanged content is skipped.
 
-    A rejected document has an `error` in its outcome; the others are still accepted.
+    A rejected document has an `error` in its outcome; the others are still accepted. `require_quota` is asked for
+    new content only, before anything is stored; if it raises, nothing is added.
     """
+    if state.catalog.namespace(namespace_name) is None:
+        require_quota(len(drafts))
     namespace = await get_or_create_namespace(state, namespace_name)
     ids = [draft.id or _content_derived_id(namespace_name, draft) for draft in drafts]
     rows = await state.documents.find_by_public_id(namespace.incarnations, set(ids))
@@ -80,6 +90,8 @@ async def add_documents(
         has_new_content.append(False)
         if problems[-1] is not None or is_known(row, key, state.clock.now()):
             continue
+        if row is None or not _same_content(row, draft):
+            require_quota(sum(has_new_content) + 1)
         event = await _add_event(state, namespace, row, public, draft)
         if event is not None:
             has_new_content[-1] = _has_content(event)
@@ -99,10 +111,18 @@ async def add_documents(
 
 
 async def patch_document(
-    state: AppState, namespace_name: str, document_id: str, draft: DocumentDraft
+    state: AppState,
+    namespace_name: str,
+    document_id: str,
+    draft: DocumentDraft,
+    require_quota: RequireQuota = _allow_any,
 ) -> SubmissionOutcome:
-    """Replace the content if given, merge metadata, keep the rest; raises NotFoundError."""
-    return await _change_document(state, await _find_document(state, namespace_name, document_id), "patch", draft)
+    """Replace the content if given, merge metadata, keep the rest; raises NotFoundError.
+
+    `require_quota` is asked for a new content only.
+    """
+    row = await _find_document(state, namespace_name, document_id)
+    return await _change_document(state, row, "patch", draft, require_quota)
 
 
 async def replace_document(
@@ -157,7 +177,11 @@ async def _find_document(state: AppState, namespace_name: str, document_id: str)
 
 
 async def _change_document(
-    state: AppState, row: DocumentRow, operation: SubmissionOperation, draft: DocumentDraft
+    state: AppState,
+    row: DocumentRow,
+    operation: SubmissionOperation,
+    draft: DocumentDraft,
+    require_quota: RequireQuota = _allow_any,
 ) -> SubmissionOutcome:
     key = submission_key(row.incarnation, 0, (operation, draft))
     if is_known(row, key, state.clock.now()):
@@ -168,6 +192,8 @@ async def _change_document(
         draft = _patch_changes(row, draft)
         if draft.is_empty():
             return SubmissionOutcome(row.id, row.key, row.status)
+    if draft.content is not None:
+        require_quota(1)
     packed = None if draft.content is None else await state.blobs.store_text(draft.content)
     event = _submission_event(state, operation, row, draft, packed)
     after = await submit(state, [_with_key(event, key)])
@@ -189,18 +215,11 @@ async def _add_event(
     draft: DocumentDraft,
 ) -> DocumentSubmitted | None:
     """Build the event of an added document; None if it changes nothing."""
-    packed = None if draft.content is None else await state.blobs.store_text(draft.content)
-    if row is None:
+    if row is None or not _same_content(row, draft):
         incarnation = namespace.incarnations[0]
-        return _submission_event(
-            state,
-            "add",
-            _NewDocument(incarnation, document_key(incarnation, document_id), document_id),
-            draft,
-            packed,
-        )
-    if not _same_content(row, draft, packed):
-        return _submission_event(state, "add", row, draft, packed)
+        document = row or _NewDocument(incarnation, document_key(incarnation, document_id), document_id)
+        packed = None if draft.content is None else await state.blobs.store_text(draft.content)
+        return _submission_event(state, "add", document, draft, packed)
     changes = _changed_fields(row, draft)
     return None if changes.is_empty() else _submission_event(state, "add", row, changes, None)
 
@@ -251,7 +270,7 @@ def _content_derived_id(name: str, draft: DocumentDraft) -> str:
     return content_id(name, content, draft.metadata, draft.date)
 
 
-def _same_content(row: DocumentRow, draft: DocumentDraft, packed: Content | None) -> bool:
+def _same_content(row: DocumentRow, draft: DocumentDraft) -> bool:
     """Return whether the draft's content was submitted already, for the same kind of processing.
 
     Content that failed counts as new, so that sending it again retries it.
@@ -260,7 +279,7 @@ def _same_content(row: DocumentRow, draft: DocumentDraft, packed: Content | None
         return False
     if draft.upload is not None:
         return row.upload is not None and row.upload.blob.sha256 == draft.upload.blob.sha256
-    if packed is None or row.source == packed:
+    if draft.content is None or (row.source is not None and is_content_of(row.source, draft.content)):
         return True
     return row.text_seq == row.content_seq and row.text == draft.content
 

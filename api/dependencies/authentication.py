@@ -77,6 +77,10 @@ class NamespaceAccess:
         """Raise UsedUpError (402) unless the key and the organization have enough left this month."""
         self.state.policies.quotas.require(self.principal, self.state.clock, unit, requested)
 
+    def require_document_quota(self, documents: int) -> None:
+        """Raise UsedUpError (402) unless so many more documents may be added this month."""
+        self.require_quota("documents", documents)
+
     def count_usage(self, *, documents: int = 0, searches: int = 0) -> None:
         """Add to the key's usage."""
         self.state.policies.quotas.count(self.principal, self.state.clock, documents=documents, searches=searches)

@@ -185,9 +185,10 @@ async def update(caller: AnyKey, id: DocumentPath, body: UpdateDocumentBody) -> 
         raise NotImplementedHereError("A document keeps its custom id here", "Add it again under the new id.")
     if body.content is not None:
         _require_valid_content(body.content)
-        found.access.require_quota("documents")
     draft = replace(_to_draft(body, body.content), id=None)
-    outcome = await document_submission.patch_document(caller.state, found.access.namespace, found.row.id, draft)
+    outcome = await document_submission.patch_document(
+        caller.state, found.access.namespace, found.row.id, draft, found.access.require_document_quota
+    )
     found.access.count_usage(documents=int(outcome.has_new_content))
     return Accepted(id=encode_document_id(found.row.key), status=outcome.status)
 
@@ -223,8 +224,9 @@ def _batch_drafts(body: AddDocumentsBody) -> Iterator[tuple[list[str], DocumentD
 
 async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDraft]) -> dict[int, AddResult]:
     """Add documents of one container with one write; returns the outcomes by position in the batch."""
-    access.require_quota("documents", len(drafts))
-    outcomes = await document_submission.add_documents(access.state, access.namespace, list(drafts.values()))
+    outcomes = await document_submission.add_documents(
+        access.state, access.namespace, list(drafts.values()), access.require_document_quota
+    )
     access.count_usage(documents=sum(outcome.has_new_content for outcome in outcomes))
     results = {}
     for position, outcome in zip(drafts, outcomes, strict=True):
@@ -242,12 +244,13 @@ def _refused(error: str, details: str) -> AddResult:
 
 async def _add(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
     _require_valid_content(draft.content or "")
-    access.require_quota("documents")
     return await _submit(access, draft)
 
 
 async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
-    outcome = (await document_submission.add_documents(access.state, access.namespace, [draft]))[0]
+    (outcome,) = await document_submission.add_documents(
+        access.state, access.namespace, [draft], access.require_document_quota
+    )
     access.count_usage(documents=int(outcome.has_new_content))
     if outcome.error is not None:
         raise BadRequestError("The metadata can't be accepted", outcome.error)

@@ -65,9 +65,9 @@ async def add(access: WriteAccess, body: DocumentBody) -> DocumentAccepted:
     """Add a document, or append to an existing document with the same id."""
     if problem := validate_content(body.content):
         raise BadRequestError("The content can't be accepted", problem)
-    access.require_quota("documents")
+    draft = _to_draft(body, body.task_type, body.dreaming)
     outcomes = await document_submission.add_documents(
-        access.state, access.namespace, [_to_draft(body, body.task_type, body.dreaming)]
+        access.state, access.namespace, [draft], access.require_document_quota
     )
     return _accepted_response(access, outcomes[0])
 
@@ -80,8 +80,11 @@ async def add_batch(access: WriteAccess, body: BatchBody) -> BatchResponse:
     problems = [validate_content(item.content) for item in body.documents]
     valid = [item for item, problem in zip(body.documents, problems, strict=True) if problem is None]
     drafts = [_to_draft(item, body.task_type, body.dreaming) for item in valid]
-    access.require_quota("documents", len(drafts))
-    outcomes = await document_submission.add_documents(access.state, access.namespace, drafts) if drafts else []
+    outcomes = (
+        await document_submission.add_documents(access.state, access.namespace, drafts, access.require_document_quota)
+        if drafts
+        else []
+    )
     access.count_usage(documents=sum(outcome.has_new_content for outcome in outcomes))
     results = [BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None]
     failed = [
@@ -178,12 +181,11 @@ async def update(access: WriteAccess, id: DocumentPath, body: DocumentPatch) -> 
     """Replace the content if given; metadata merges key by key."""
     if body.content is not None and (problem := validate_content(body.content)):
         raise BadRequestError("The content can't be accepted", problem)
-    if body.content is not None:
-        access.require_quota("documents")
     draft = DocumentDraft(**body.model_dump(exclude_unset=True))
-    return _accepted_response(
-        access, await document_submission.patch_document(access.state, access.namespace, id, draft)
+    outcome = await document_submission.patch_document(
+        access.state, access.namespace, id, draft, access.require_document_quota
     )
+    return _accepted_response(access, outcome)
 
 
 @router.delete("", tags=["Content Management"])

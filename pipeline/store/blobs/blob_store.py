@@ -163,6 +163,17 @@ class FolderBlobs(ContentAddressedBlobs):
         return len(stray)
 
 
+def is_content_of(content: Content, text: str) -> bool:
+    """Tell whether a content is this text, inline or by its hash; nothing is read.
+
+    >>> is_content_of(Content(text="Ada"), "Ada"), is_content_of(Content(text="Ada"), "Ben")
+    (True, False)
+    """
+    if content.blob is None:
+        return content.text == text
+    return content.blob.sha256 == sha256(text.encode()).hexdigest()
+
+
 def blob_path(digest: str) -> str:
     """Path of a blob below its store; RejectedError if `digest` is not a SHA-256."""
     if not _SHA256_PATTERN.fullmatch(digest):

@@ -70,6 +70,18 @@ async def test_a_batch_is_taken_as_a_whole_or_not_at_all(client: ContractClient)
     await limited.fails(404, "GET", "/ns/alice/document/c")
 
 
+async def test_at_a_full_quota_what_changes_no_content_is_taken(client: ContractClient) -> None:
+    _, limited = await issued(client, monthlyDocuments=2)
+    path, two = "/ns/alice/document/batch", [{**NOTE, "id": "a"}, {**NOTE, "id": "b"}]
+    await limited.ok("POST", path, {"documents": two})
+    assert (await limited.ok("POST", path, {"documents": two}))["failed"] == 0
+    await limited.ok("POST", "/ns/alice/document", {**two[0], "metadata": {"seen": True}})
+    await limited.fails(402, "POST", path, {"documents": [*two, {**NOTE, "id": "c"}]})
+    await limited.fails(402, "POST", path, {"documents": [two[0], {"id": "b", "content": "Another text."}]})
+    await limited.fails(402, "POST", "/ns/elsewhere/document", NOTE)
+    await limited.fails(404, "GET", "/ns/elsewhere")
+
+
 async def test_what_says_nothing_new_uses_nothing(client: ContractClient) -> None:
     key, writer = await issued(client)
     for _ in range(3):
