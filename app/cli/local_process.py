@@ -1,6 +1,10 @@
 """Helpers of commands that run a part of the service in their own process."""
 
 import asyncio
+import errno
+import os
+import re
+import sqlite3
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +14,12 @@ from app.cli.conventions import ExitCode, error_exit
 from app.process_tuning import tune_process
 from pipeline.errors import DataDirectoryLockedError, OutageError
 from pipeline.settings import Settings
+
+_DISK_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO})
+_SQLITE_DISK_ERRORS = frozenset(
+    {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_PERM}
+)
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 
 
 def apply_process_tuning(settings: Settings) -> None:
@@ -38,3 +48,27 @@ def exit_on_startup_error() -> Iterator[None]:
     except OutageError as error:
         hint = "`recollect doctor` checks every component."
         raise error_exit(f"{error}\n{hint}", ExitCode.UNREACHABLE) from error
+    except (OSError, RuntimeError, sqlite3.Error) as error:
+        reason = disk_failure(error)
+        if reason is None:
+            raise
+        raise error_exit(
+            f"The data directory can't be written: {reason}. Free space on its disk, or see that this user may write"
+            " there, and start again: nothing acknowledged is lost."
+        ) from error
+
+
+def disk_failure(error: Exception) -> str | None:
+    """Return what a disk refuses, if that is the error: also of LanceDB, which raises RuntimeError for it.
+
+    >>> disk_failure(RuntimeError("lance error: No space left on device (os error 28), src/io/commit.rs"))
+    'No space left on device'
+    >>> disk_failure(RuntimeError("no running event loop")) is None
+    True
+    """
+    if isinstance(error, sqlite3.Error):
+        is_disk = error.sqlite_errorcode & 0xFF in _SQLITE_DISK_ERRORS if hasattr(error, "sqlite_errorcode") else False
+        return str(error) if is_disk else None
+    found = _OS_ERROR.search(str(error))
+    code = error.errno if isinstance(error, OSError) and error.errno else int(found[1]) if found else None
+    return os.strerror(code) if code in _DISK_ERRNOS else None

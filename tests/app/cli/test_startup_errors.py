@@ -1,0 +1,45 @@
+"""A disk that refuses to be written at the start is a sentence and an exit code."""
+
+import errno
+import sqlite3
+
+import pytest
+import typer
+
+from app.cli.conventions import ExitCode
+from app.cli.local_process import exit_on_startup_error
+
+
+def _full_database() -> sqlite3.Error:
+    with sqlite3.connect(":memory:") as db:
+        db.execute("CREATE TABLE texts(text)")
+        db.execute("PRAGMA max_page_count = 1")
+        try:
+            db.execute("INSERT INTO texts VALUES (?)", ["long" * 10_000])
+        except sqlite3.Error as error:
+            return error
+    raise AssertionError("the database took more than it may hold")
+
+
+LANCE_ERROR = (
+    "lance error: LanceError(IO): Generic LocalFileSystem error: Unable to copy data to file: No space left on device"
+    " (os error 28), /registry/lance-table-13.0.0/src/io/commit.rs:1663:50"
+)
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), RuntimeError(LANCE_ERROR), _full_database()]
+)
+def test_a_full_disk_is_said_in_a_sentence(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as exited, exit_on_startup_error():
+        raise error
+    assert exited.value.exit_code == ExitCode.FAILED
+    said = capsys.readouterr().err
+    assert "can't be written" in said
+    assert "Free space" in said
+    assert "commit.rs" not in said
+
+
+def test_other_errors_keep_their_traceback() -> None:
+    with pytest.raises(RuntimeError, match="unexpected"), exit_on_startup_error():
+        raise RuntimeError("unexpected")
