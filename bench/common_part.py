@@ -1,7 +1,8 @@
 """`python -m bench.common_part`: make `pipeline/index/segments/e5_common_part.npy` anew.
 
 From the open half of `bench.datasets.paraphrases` and the guides in `--data`: the means of statements and of
-questions, and the directions in which the means of twelve languages differ.
+questions, the mean direction of everyday statements, and the directions in which the means of twelve languages
+differ.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from bench.datasets.paraphrases import LANGUAGES, paraphrases
 from bench.paraphrases import GUIDES, guide_sections
 from bench.recall import DATA
-from pipeline.index.segments.common_part import E5_FILE
+from pipeline.index.segments.common_part import E5_FILE, CommonPart
 from pipeline.models.e5.e5_embedder import E5Embedder
 
 _DIRECTIONS = len(LANGUAGES) - 1
@@ -45,7 +46,8 @@ async def _common_part(guides: Path) -> NDArray[np.float32]:
 
     halves = [paraphrases(language, locked=False).facts for language in LANGUAGES]
     sections = [guide_sections(guides / folder) for folder in GUIDES.values()]
-    facts = np.array([await documents([fact for fact, _ in half]) for half in halves])
+    vectors = [np.array(await embedder.embed_documents([fact for fact, _ in half])) for half in halves]
+    facts = np.array([own.mean(axis=0) for own in vectors])
     questions = np.array([await queries([question for _, question in half]) for half in halves])
     bodies = np.mean([await documents([body for _, body in pairs]) for pairs in sections], axis=0)
     headings = np.mean([await queries([heading for heading, _ in pairs]) for pairs in sections], axis=0)
@@ -53,7 +55,8 @@ async def _common_part(guides: Path) -> NDArray[np.float32]:
     directions = np.linalg.svd(differences, full_matrices=False)[2][:_DIRECTIONS]
     document_mean = _FACTS_SHARE * facts.mean(axis=0) + (1 - _FACTS_SHARE) * bodies
     query_mean = _QUESTIONS_SHARE * questions.mean(axis=0) + (1 - _QUESTIONS_SHARE) * headings
-    return np.concatenate([[document_mean], [query_mean], directions]).astype(np.float32)
+    everyday = CommonPart(document_mean, query_mean, query_mean, directions).directions_of(np.concatenate(vectors))
+    return np.concatenate([[document_mean], [query_mean], [everyday.mean(axis=0)], directions]).astype(np.float32)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "date": "its document is of the time that the question names",
     "supersedes": "it replaced what would answer the question",
     "newer": "it was said after another statement about the same thing",
+    "neighbor": "the passage before or after it means what the question asks for",
     "memorySupport": "a memory that was made of it answers the question",
     "outdated": "what was remembered of it and answers best was replaced or forgotten since",
     "statedInChunk": "the passage it was made of answers the question better",

@@ -19,6 +19,11 @@ MIN_TERM_SHARE = 0.55
 """Minimum term share at any cosine: half is too little, because one name of two words has it."""
 MIN_TERM_SHARE_WITHOUT_VECTORS = 0.75
 """The share by itself, without vectors, and in scripts without spaces, where all cosines are high."""
+MIN_COSINE = 0.35
+MIN_COSINE_LEAD = 0.2
+MIN_COMPARED = 8
+"""With vectors of sentences a memory is meant as well from this cosine without the common part, if it is so much
+higher than that of every other memory, among at least so many: "Clara's birthday" is like all that is known of her."""
 MIN_WORD_SIMILARITY = 0.3
 """Cosine from which a word stands for another: favorite and favourite have 0.71, car and Volvo 0.26."""
 _FIRST_PERSON = frozenset({"i", "my", "me", "mine"})
@@ -44,12 +49,13 @@ def matching_memories(
     language = detect_language(description_words, description)
     asked = list(_description_terms(query, description_words, language))
     by_words = vectors is None or any(term.word is None for term in asked)
+    leading = _leading_hit(query, hits)
     found = []
     for hit in hits:
         share = _matched_weight_share(asked, hit.text, language, vectors)
         cosine = 0.0 if by_words else float(np.vecdot(hit.vector, query.vector))
         enough = (
-            share >= MIN_TERM_SHARE_WITHOUT_VECTORS
+            share >= MIN_TERM_SHARE_WITHOUT_VECTORS or hit is leading
             if by_words
             else share >= MIN_TERM_SHARE and share + cosine >= MIN_COMBINED_SCORE
         )
@@ -58,6 +64,15 @@ def matching_memories(
         ):
             found.append(hit)
     return found
+
+
+def _leading_hit(query: AnalyzedQuery, hits: Sequence[Hit]) -> Hit | None:
+    """The hit that is clearly nearer to the description than all others; None without vectors of sentences."""
+    if query.calibration.common_part is None or len(hits) < MIN_COMPARED:
+        return None
+    cosines = sorted(((query.row_cosine(hit.vector), at) for at, hit in enumerate(hits)), reverse=True)
+    (best, at), (second, _) = cosines[:2]
+    return hits[at] if best >= MIN_COSINE and best - second >= MIN_COSINE_LEAD else None
 
 
 def _description_terms(query: AnalyzedQuery, folded_words: Iterable[str], language: str) -> Iterable[_DescriptionTerm]:

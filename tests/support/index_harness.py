@@ -16,7 +16,7 @@ from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking import candidate_generation
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.index.segments import segment, segment_list
-from pipeline.models.wordllama_embedder import WordLlamaEmbedder
+from pipeline.ports import Embedder
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from pipeline.store import Store, open_store
 from pipeline.text.analyzer import hash_terms
@@ -33,7 +33,7 @@ class IndexHarness:
     """Writes rows the way stages do, and asks the way a search does."""
 
     store: Store
-    embedder: WordLlamaEmbedder
+    embedder: Embedder
     cache: NamespaceIndexCache
 
     def namespace(self, name: str = "alice") -> NamespaceRow:
@@ -69,7 +69,7 @@ class IndexHarness:
         await self.set_chunks(key, *passages, incarnation=incarnation)
 
     async def set_chunks(self, key: str, *passages: str, incarnation: str = INCARNATION) -> None:
-        vectors = self.embedder.encode_batch(passages)
+        vectors = await self.embedder.embed_documents(passages)
         rows, start = [], 0
         for position, text in enumerate(passages):
             row = ChunkRow(
@@ -100,7 +100,7 @@ class IndexHarness:
             seq=1,
             created_at=NOW,
             updated_at=NOW,
-            vector=self.embedder.encode_batch([text])[0],
+            vector=(await self.embedder.embed_documents([text]))[0],
             terms=hash_terms(text),
             **fields,
         )
@@ -133,7 +133,7 @@ def force_spilled_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def open_harness(folder: Path, embedder: WordLlamaEmbedder, limit_bytes: int) -> AsyncIterator[IndexHarness]:
+async def open_harness(folder: Path, embedder: Embedder, limit_bytes: int) -> AsyncIterator[IndexHarness]:
     store = await open_store(str(folder), dimensions=embedder.dimensions, shards=2)
     cache = NamespaceIndexCache(
         store.documents, store.chunks, store.memories, store.catalog, limit_bytes, folder=folder / "index"

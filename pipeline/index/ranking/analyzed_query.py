@@ -10,10 +10,17 @@ from pipeline.index.ranking.array_operations import cosines
 from pipeline.index.ranking.bm25_scorer import Bm25Scorer
 from pipeline.index.ranking.collection_statistics import TermWeights
 from pipeline.index.ranking.query_intent import QueryIntent
-from pipeline.index.ranking.ranking_parameters import CHUNK_K1, K1, Calibration
+from pipeline.index.ranking.ranking_parameters import (
+    CHUNK_K1,
+    K1,
+    NEIGHBOR_MAX_CHARS,
+    NEIGHBOR_SHARE,
+    Calibration,
+)
 from pipeline.index.segments.binary_quantization import SignBitCodes
 from pipeline.index.segments.postings import Postings
 from pipeline.index.segments.segment import Segment
+from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
 
@@ -58,6 +65,21 @@ class AnalyzedQuery:
         vectors = segment.columns.vectors
         products = cosines(vectors if rows is None else vectors[rows], self.direction)
         return self._weigh_products(segment, products, rows)
+
+    def neighbor_contribution(self, view: SegmentView[ChunkColumns], rows: NDArray[np.intp]) -> NDArray[np.float32]:
+        """A share of the lead that the better of the chunks before and after each row has by cosine; at least 0."""
+        columns = view.segment.columns
+        own = self.vector_contribution(view.segment, rows)
+        best = own
+        for step in (-1, 1):
+            others = np.clip(rows + step, 0, len(columns.positions) - 1)
+            adjacent = columns.positions[others] == columns.positions[rows] + step
+            adjacent &= view.document_ordinals[others] == view.document_ordinals[rows]
+            best = np.where(adjacent, np.maximum(best, self.vector_contribution(view.segment, others)), best)
+        lengths = (columns.ends[rows] - columns.starts[rows]).astype(np.float32)
+        shares = NEIGHBOR_SHARE * np.maximum(1.0 - lengths / np.float32(NEIGHBOR_MAX_CHARS), 0.0)
+        gains: NDArray[np.float32] = shares * (best - own)
+        return gains
 
     def approximate_vector_contribution(
         self, segment: Segment[ChunkColumns] | Segment[MemoryColumns], codes: SignBitCodes

@@ -44,7 +44,7 @@ COMMON_TERM_ROW_SHARE = 0.05
 MAX_DEFERRED_WEIGHT_SHARE = 0.2
 """Terms in more than this share of the rows are scored only for preselected rows, as long as they have at most
 this share of the query's weight."""
-SPEAKER_BOOST = 1.25
+SPEAKER_BOOST = 0.8
 """Gain of a chunk spoken entirely by somebody the query names; else in proportion to the share of its text."""
 TIME_BOOST = 2.7
 NUMBER_BOOST = 1.0
@@ -63,7 +63,11 @@ NEWER_CANDIDATES = 8
 this cosine to each other, of which the newer is an answer, too, and means at most so much less of the question. On
 the open half of `bench.paraphrases` nine of ten statements that replace another have this cosine to it, and one of
 a hundred pairs of other facts."""
-MEMORY_SUPPORT_FACTOR = 0.12
+NEIGHBOR_SHARE = 0.6
+NEIGHBOR_MAX_CHARS = 600
+"""Share of what the passage before or after means more of the question that a passage gains; less the longer the
+passage is, and none from NEIGHBOR_MAX_CHARS: a turn of a conversation depends on the turn before it."""
+MEMORY_SUPPORT_FACTOR = 0.2
 """Share of the score of its best memory that a chunk gains."""
 STATED_IN_CHUNK_PENALTY = 3.0
 """Penalty for a memory whose source chunk already ranks higher."""
@@ -111,21 +115,23 @@ class Calibration:
     def query_floor(self, vector: Vector, row_count: int) -> float:
         """The cosine at which meaning says nothing: higher for unusual questions and in large namespaces.
 
-        The less a question is like others, the higher its cosines with everything; and the more rows there are,
-        the higher the best cosine among those that have nothing to do with it.
+        The less a question is like others, and the more it is like any everyday statement, the higher its cosines
+        with everything; and the more rows there are, the higher the best cosine among those that have nothing to do
+        with it.
         """
         if self.common_part is None:
             return self.cosine_floor
         typicality = float(vector @ self.common_part.query_mean)
+        likeness = float(self.query_direction(vector) @ self.common_part.everyday)
         rows = FLOOR_PER_ROWS * math.log10(max(row_count, 1))
-        return self.cosine_floor + rows - FLOOR_PER_TYPICALITY * (typicality - USUAL_TYPICALITY)
+        return self.cosine_floor + rows + likeness - FLOOR_PER_TYPICALITY * (typicality - USUAL_TYPICALITY)
 
 
-FLOOR_PER_TYPICALITY = 2.5
+FLOOR_PER_TYPICALITY = 2.0
 USUAL_TYPICALITY = 0.78
-FLOOR_PER_ROWS = 0.03
+FLOOR_PER_ROWS = 0.05
 """What raises the floor of cosines: the distance of a question from the mean question, and each factor of ten of
-rows. Fitted so that of the open half's questions about 2 % lose their answer (decision 0043)."""
+rows. Fitted on five collections so that of the open half's questions about 2 % lose their answer (decision 0043)."""
 
 # Without vectors: 0.3 is a fifth of the greatest BM25 score. WordLlama's and other models' are estimates.
 BM25_ONLY_CALIBRATION = Calibration(bm25_weight=14.0, document_weight=2.0, vector_weight=0.0, midpoint=1.4)
@@ -141,11 +147,11 @@ SENTENCE_MODEL_CALIBRATION = Calibration(
 @cache
 def _e5_calibration() -> Calibration:
     return Calibration(
-        bm25_weight=14.0,
+        bm25_weight=16.0,
         document_weight=2.0,
-        vector_weight=7.0,
+        vector_weight=8.0,
         midpoint=0.85,
-        cosine_floor=0.06,
+        cosine_floor=0.05,
         common_part=e5_common_part(),
     )
 

@@ -15,6 +15,7 @@ ScoreFactor = Literal[
     "bm25",
     "documentBm25",
     "vector",
+    "neighbor",
     "speaker",
     "time",
     "number",

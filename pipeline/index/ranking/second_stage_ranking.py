@@ -3,13 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate
-from pipeline.index.ranking.candidates import Candidates
+from pipeline.index.ranking.candidates import AnySegmentView, Candidates
 from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS, QueryIntent
 from pipeline.index.ranking.ranking_parameters import (
     FULL_CUE_SIMILARITY,
@@ -25,7 +26,8 @@ from pipeline.index.ranking.ranking_parameters import (
 from pipeline.index.ranking.search_request_and_hits import ScoreFactor
 from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_successors
 from pipeline.index.segments.document_store import DocumentStore
-from pipeline.rows import MemoryColumns, Vector
+from pipeline.index.segments.segment_list import SegmentView
+from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -95,6 +97,7 @@ def _statement_at(
 def _relate_memories_and_chunks(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
     """Add text features, successors of superseded memories, and what memories and chunks say about each other."""
     candidates, successors = expand_successors(query, candidates)
+    candidates = _add_neighbor_feature(query, candidates)
     candidates = _add_text_features(query, candidates)
     candidates = _add_date_feature(query, candidates, documents)
     candidates = _propagate_to_successors(candidates, successors)
@@ -155,6 +158,26 @@ def _best_memory_scores(
     best = np.full(len(candidates), -np.inf)
     np.maximum.at(best, alignment.chunk_positions[selected], candidates.scores[alignment.memory_positions[selected]])
     return best
+
+
+def _add_neighbor_feature(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+    """Add what the passages before and after a short passage mean of the query, but make no answer of it by that."""
+    start, answering_score = 0, query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
+    for group in candidates.scored_rows:
+        rows = start + np.arange(len(group.rows))
+        start += len(group.rows)
+        if _holds_chunks(group.view) and query.vectors_comparable(group.view.segment.columns.vectors):
+            gains = query.neighbor_contribution(group.view, group.rows).astype(np.float64)
+            missing = np.maximum(answering_score - candidates.scores[rows], 1e-6)
+            below = candidates.scores[rows] < answering_score
+            gains = np.where(below, missing * -np.expm1(-gains / missing), gains)
+            gaining = np.flatnonzero(gains > 0.0)
+            candidates = candidates.with_contribution("neighbor", gains[gaining], rows[gaining])
+    return candidates
+
+
+def _holds_chunks(view: AnySegmentView) -> TypeGuard[SegmentView[ChunkColumns]]:
+    return isinstance(view.segment.columns, ChunkColumns)
 
 
 def _add_text_features(query: AnalyzedQuery, candidates: Candidates) -> Candidates:

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from pipeline.rows import Vector
 
 E5_FILE = Path(__file__).parent / "e5_common_part.npy"
-"""Rows: the mean of statements, that of questions, then the directions. Made by `python -m bench.common_part`."""
+"""Rows: the mean of statements, that of questions, everyday statements, then the directions.
+
+Made by `python -m bench.common_part`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +27,8 @@ class CommonPart:
 
     document_mean: Vector
     query_mean: Vector
+    everyday: Vector
+    """The mean direction of everyday statements: a question that is like it is like any of them."""
     directions: NDArray[np.float32]
     """Orthonormal rows."""
 
@@ -37,11 +41,15 @@ class CommonPart:
 
     def cosine(self, left: Vector, right: Vector) -> float:
         """The cosine of two documents' vectors without the common part."""
-        pair = np.stack([left, right])
-        rest = pair - self.document_mean
+        first, second = self.directions_of(np.stack([left, right]))
+        return float(first @ second)
+
+    def directions_of(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The rest of each document's vector, of unit length; zero for a row without a vector."""
+        rest: NDArray[np.float32] = vectors - self.document_mean
         rest -= (rest @ self.directions.T) @ self.directions
-        lengths = self.lengths(pair)
-        return float(rest[0] @ rest[1] / (lengths[0] * lengths[1]))
+        rest /= self.lengths(vectors)[:, None]
+        return rest
 
     def lengths(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """The length of the rest of each row; infinite for a row of zeros, which has no vector yet."""
@@ -78,4 +86,4 @@ class LengthCache:
 def e5_common_part() -> CommonPart:
     """The common part of multilingual-e5-small."""
     means: NDArray[np.float32] = np.load(E5_FILE)
-    return CommonPart(means[0], means[1], means[2:])
+    return CommonPart(means[0], means[1], means[2], means[3:])

@@ -163,7 +163,7 @@ async def test_the_nearest_memories_are_the_current_ones(either: IndexHarness) -
     await either.add_memory("kitten", "Alice has a kitten.", "d")
     await either.add_memory("old", "Alice has a cat now.", "d", is_latest=False)
     await either.add_memory("tax", "Taxes are due in May.", "d")
-    vector = either.embedder.encode_batch(["Alice has a cat."])[0]
+    vector = (await either.embedder.embed_documents(["Alice has a cat."]))[0]
     near = await either.cache.nearest("alice", vector, 2)
     assert [row.id for row, _ in near] == ["cat", "kitten"]
     assert near[0][1] == pytest.approx(1.0, abs=1e-5)

@@ -33,6 +33,16 @@ async def test_a_passage_is_lifted_by_the_memory_made_of_it(either: IndexHarness
     assert hits[0].raw_score > before["d-1"]
 
 
+async def test_an_answer_gains_by_the_question_before_it(either: IndexHarness) -> None:
+    await either.add_document("alone", "Ben: Yes, five of them.")
+    await either.add_document("talk", "Ann: Did you see whales in the bay?", "Ben: Yes, five of them.")
+    await either.add_document("long", "Ann: Did you see whales in the bay?", f"Ben: Yes, five of them.{' Well.' * 120}")
+    hits = await either.hits("whales in the bay", threshold=0.0, kinds=("chunk",), explain=True)
+    gains = {hit.id: (hit.explanation or {}).get("neighbor") for hit in hits}
+    assert gains["talk-1"]
+    assert gains["alone-0"] is gains["long-1"] is None
+
+
 async def test_a_memory_comes_after_the_passage_that_says_the_same(either: IndexHarness) -> None:
     await either.add_document("d", *PASSAGES)
     await either.add_memory("m", "Bob went to the sea with Bob's dog", "d", start=len(PASSAGES[0]) + 5)

@@ -6,7 +6,7 @@ import pytest
 from pipeline.index.segments.common_part import CommonPart, LengthCache, e5_common_part
 
 MEAN = np.array([0.9, 0.1, 0.0, 0.0], np.float32)
-COMMON = CommonPart(MEAN, MEAN, np.array([[0.0, 0.0, 0.0, 1.0]], np.float32))
+COMMON = CommonPart(MEAN, MEAN, np.zeros(4, np.float32), np.array([[0.0, 0.0, 0.0, 1.0]], np.float32))
 
 
 def test_what_differs_only_in_language_is_alike() -> None:
@@ -37,3 +37,11 @@ def test_lengths_are_those_of_the_rest_and_are_kept() -> None:
 def test_the_shipped_directions_are_orthonormal() -> None:
     directions = e5_common_part().directions
     assert np.allclose(directions @ directions.T, np.eye(len(directions)), atol=1e-4)
+
+
+def test_documents_are_compared_in_the_directions_of_what_is_left_of_them() -> None:
+    vectors = np.random.default_rng(2).normal(size=(3, 4)).astype(np.float32)
+    directions = COMMON.directions_of(vectors)
+    assert np.allclose(np.linalg.norm(directions, axis=1), 1.0, atol=1e-3)
+    assert float(directions[0] @ directions[1]) == pytest.approx(COMMON.cosine(vectors[0], vectors[1]), abs=1e-5)
+    assert not COMMON.directions_of(np.zeros((1, 4), np.float32)).any()
