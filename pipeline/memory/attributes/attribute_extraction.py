@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from pipeline.memory.attributes import entity_attributes, person_attributes, predicates, quantities
+from pipeline.memory.attributes import endings, entity_attributes, person_attributes, predicates, quantities
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
@@ -29,6 +29,7 @@ _PATTERNS = (
     *entity_attributes.PATTERNS,
     *predicates.PATTERNS,
     *quantities.PATTERNS,
+    *endings.PATTERNS,
 )
 
 
@@ -79,7 +80,7 @@ def _match_patterns(text: str, qualifier: str) -> tuple[Attribute, ...]:
         for attribute in pattern.build(match) if match is not None else ():
             if match is not None and attribute is not None and attribute.value != attribute.subject:
                 attributes.setdefault(
-                    (*attribute.key, attribute.replaced_value or ""),
+                    (*attribute.key, attribute.replaced_value or (attribute.value if pattern.is_multiple else "")),
                     _with_detail(attribute, f"{circumstances(match)} {qualifier}".strip()),
                 )
     return tuple(attributes.values())

@@ -44,20 +44,26 @@ AttributeBuilder = Callable[[re.Match[str]], Iterable[Attribute | None]]
 @dataclass(frozen=True, slots=True)
 class AttributePattern:
     """A pattern of a complete fact, the attributes it yields, and `hints`, of which a text must contain
-    one.
+    one. `is_multiple`: one attribute may have several values.
     """
 
     pattern: re.Pattern[str]
     build: AttributeBuilder
     trigger_words: frozenset[str]
+    is_multiple: bool = False
 
 
 def attribute_pattern(
-    pattern: str, build: AttributeBuilder, trigger_words: str, *, allow_circumstances: bool = True
+    pattern: str,
+    build: AttributeBuilder,
+    trigger_words: str,
+    *,
+    allow_circumstances: bool = True,
+    is_multiple: bool = False,
 ) -> AttributePattern:
     """Build a pattern from the beginning of a fact to its end, with a `tail` of circumstances."""
     return AttributePattern(
-        re.compile(f"^{pattern}{TAIL if allow_circumstances else '$'}"), build, word_set(trigger_words)
+        re.compile(f"^{pattern}{TAIL if allow_circumstances else '$'}"), build, word_set(trigger_words), is_multiple
     )
 
 

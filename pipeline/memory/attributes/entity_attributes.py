@@ -27,7 +27,7 @@ _OPEN = word_set(
     "deadline date price cost fee budget version owner maintainer priority limit port assignee headcount "
     "capacity pressure dosage dose bedtime domain host region language currency slogan motto quota threshold "
     "timeout interval frequency temperature score rank rating balance nationality religion hometown size "
-    "color employer bank goal target eta duration length speed rate shift schedule"
+    "password passcode pin code color employer bank goal target eta duration length speed rate shift schedule"
 )
 """Single-valued attributes with any value."""
 _NAMED_ONLY = word_set(
@@ -145,6 +145,17 @@ def _possessed(match: re.Match[str]) -> Iterable[Attribute | None]:
     yield _said_to_change(
         match, build_attribute(match, attribute, raw, value_kind=_kind(attribute, normalize_phrase(raw)))
     )
+
+
+_FIGURE = re.compile(r"\d[\d.,:]*")
+
+
+def _measured(match: re.Match[str]) -> Iterable[Attribute | None]:
+    """Compare any other figure of somebody's with one of the same kind: `27:45`, `number 12`, `15,000 euros`."""
+    value, name = normalize_phrase(match["v"]), normalize_phrase(_SKIPPED.sub("", match["a"].casefold()))
+    if len(_FIGURE.findall(value)) == 1 and _attribute(match["a"]) is None and len(value.split()) < 4:
+        shape = _FIGURE.sub(lambda figure: re.sub(r"\d+", "#", figure[0].replace(",", "")), value)
+        yield _said_to_change(match, build_attribute(match, f"{name} in {shape}", value))
 
 
 def _said_to_change(match: re.Match[str], attribute: Attribute | None) -> Attribute | None:
@@ -268,6 +279,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} {_IS}{FREE}", _possessed, _IS_HINTS),
     attribute_pattern(rf"{THING}'s? {_ATTRIBUTE} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS),
     attribute_pattern(rf"{THING}'s? {_ATTRIBUTE} {_IS}{FREE}", _possessed, _IS_HINTS),
+    attribute_pattern(rf"(?P<s>{NAME})'s (?P<a>[\w -]{{2,40}}?) {_IS}(?P<v>[^;()]{{1,40}}?)", _measured, _IS_HINTS),
     attribute_pattern(rf"(?:The |Our )?{THING} {_HEAD} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS),
     attribute_pattern(rf"(?:The |Our )?{THING} {_HEAD} {_IS}{FREE}", _possessed, _IS_HINTS),
     attribute_pattern(rf"(?:The |Our )?{THING} (?P<c>{_CHANGED})(?:on |for |at )?{FREE}", _when, _CHANGED_HINTS),

@@ -151,6 +151,10 @@ _FORMS = tuple(
             ("{s} is no longer {v}",),
         ),
         (
+            rf"{_WHO} hasn't smoked\b(?P<t>.*)",
+            ("{s} is no longer smoking",),
+        ),
+        (
             rf"{_WHO} {NOW}smokes\b(?P<t>.*)",
             ("{s} is smoking",),
         ),
@@ -173,6 +177,80 @@ _FORMS = tuple(
         (
             rf"{_WHO} (?:just )?turned (?P<v>\d{{1,3}}|thirty|forty|fifty|sixty|twenty){_WHEN}",
             ("{s} is {v} years old",),
+        ),
+        (
+            rf"{_WHO} used to live in {_PLACE}{_WHEN}",
+            ("{s} no longer lives in {v}",),
+        ),
+        (
+            rf"{_WHO} used to work (?:at|for) {_PLACE}{_WHEN}",
+            ("{s} no longer works at {v}",),
+        ),
+        (
+            rf"(?P<v>{NAME}) (?:dumped|left|broke up with) {_WHO}{_WHEN}",
+            ("{s} is no longer dating {v}", "{s}'s relationship status is single"),
+        ),
+        (
+            rf"{_WHO} (?:has been|is) {NOW}(?:seeing|in a relationship with) someone{_WHEN}",
+            ("{s}'s relationship status is taken",),
+        ),
+        (
+            (
+                rf"{_WHO}'s (?P<o>girlfriend|boyfriend|wife|husband|partner|boss) (?P<v>[A-Z][a-z]+) "
+                r"(?:and|is|has|works|lives)\b(?P<t>.*)"
+            ),
+            ("{s}'s {o} is {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} is {NOW}(?P<v>(?:(?:junior|senior|lead|principal|staff|head|chief|assistant) )?"
+                rf"[a-z]+(?: [a-z]+)?) at (?P<o>[A-Z][\w&]*){_WHEN}"
+            ),
+            ("{s} works as a {v}", "{s} works at {o}"),
+        ),
+        (
+            (
+                rf"{_WHO} (?:got|was|has been) (?:promoted|hired as|made)(?: to| as)? (?:an? )?{_JOB} at "
+                rf"(?P<o>[A-Z][\w&]*){_WHEN}"
+            ),
+            ("{s} works as a {v}", "{s} works at {o}"),
+        ),
+        (
+            rf"{_WHO} got laid off from (?P<v>.+?){_WHEN}",
+            ("{s} no longer works for {v}",),
+        ),
+        (
+            rf"{_WHO} (?:is|goes) {NOW}(?:by|as) (?P<v>[A-Z][a-z]+){_WHEN}",
+            ("{s}'s name is now {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has )?{NOW}(?:switched|changed|moved|upped|raised|lowered|bumped|pushed|rescheduled|"
+                r"renamed|increased) (?:their|the|his|her) (?P<o>[\w -]{2,30}?) to (?P<v>[^,;]+?)"
+            ),
+            (
+                "{s}'s {o} is now {v}",
+                "{s}'s {o} moved to {v}",
+                "The {o} is now {v}",
+                "The {o} moved to {v}",
+                "The {o} is now in {v}",
+            ),
+        ),
+        (
+            (
+                rf"(?P<s>{NAME}'s [\w -]{{2,30}}?|The [\w -]{{2,30}}?) (?:has )?(?:just )?"
+                r"(?:(?:got|was|has been|is being|is) )?(?:now )?(?:pushed|moved|rescheduled|postponed|changed|shifted|"
+                r"went|gone|rose|dropped|fell|grew|grown) (?:back |forward |up |down )?to (?P<v>[^,;]+?)"
+            ),
+            ("{s} is now {v}", "{s} changed to {v}", "{s} is now in {v}"),
+        ),
+        (
+            rf"User's (?P<o>[a-z][\w -]{{1,30}}?) is {NOW}in {_PLACE}{_WHEN}",
+            ("The {o} is in {v}",),
+        ),
+        (
+            rf"(?P<s>The [a-z][\w -]{{1,30}}?) (?:has )?{NOW}(?:moved|relocated) to {_PLACE}{_WHEN}",
+            ("{s} is now in {v}",),
         ),
         (
             (
@@ -209,11 +287,11 @@ _FORMS = tuple(
         ),
     )
 )
-_TAIL = re.compile(r"(?:,| because | so | but | though | [-\u2013\u2014] | \().*$")
+_TAIL = re.compile(r"(?:,| after all$| in the end$| because | so | but | though | [-\u2013\u2014] | \().*$")
 
 
-def plain_forms(text: str) -> Iterator[str]:
-    """Yield plain statements that say the same as a fact, without an aside after a comma.
+def plain_forms(text: str, *, is_first: bool = True) -> Iterator[str]:
+    """Yield plain statements that say the same as a fact, without an aside after a comma, and forms of these.
 
     >>> list(plain_forms("User relocated to Riga"))
     ['User moved to Riga']
@@ -227,4 +305,7 @@ def plain_forms(text: str) -> Iterator[str]:
         if match is not None:
             values = {name: value or "" for name, value in match.groupdict().items()}
             for form in forms:
-                yield form.format(**values)
+                plain = form.format(**values)
+                yield plain
+                if is_first:
+                    yield from plain_forms(plain, is_first=False)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute
 from pipeline.memory.attributes.attribute_patterns import (
     CALLED,
+    INSTEAD,
     NAME,
     NOW,
     OLD,
@@ -92,13 +93,19 @@ def _denial(match: re.Match[str], verb: str, value: str) -> Attribute | None:
     )
 
 
+_ONE_AT_A_TIME = frozenset({"study", "drive", "teach"})
+"""Verbs of which `now` ends the former object."""
+
+
 def _does(match: re.Match[str]) -> Iterable[Attribute | None]:
     verb = _THIRD[match["b"]]
     what = match["v"] or ""
     if (no := _NO.match(what)) is not None:
         yield _denial(match, verb, what[no.end() :])
         return
-    yield _assertion(match, verb, what, is_denied=False)
+    stated = _assertion(match, verb, what, is_denied=False)
+    is_change = verb in _ONE_AT_A_TIME and INSTEAD.search(what) is not None
+    yield replace(stated, is_explicit_change=True) if stated is not None and is_change else stated
     if verb == "drive" and what.startswith(("a ", "an ")):
         yield _assertion(match, "have", what, is_denied=False)
 

@@ -30,8 +30,8 @@ _SAME = {
     "timezone": "time zone",
 }
 NEUTRAL = (
-    "now|currently|these days|nowadays|anymore|any more|already|instead|too|as well|again|right now|"
-    "at the moment|from now on|today|at present"
+    "now|after all|in the end|currently|these days|nowadays|anymore|any more|already|instead|too|as well|again|"
+    "right now|at the moment|from now on|today|at present"
 )
 _TRAILING = re.compile(rf"(?:,? (?:{NEUTRAL}))+$")
 _ARTICLE = re.compile(r"^(?:an?|the|my|their|our|his|her|its|some)\s+")
@@ -50,8 +50,7 @@ _ARTICLES = re.compile(r" (?:an?|the|my|their|our|his|her|its|some)(?= )")
 _ONE_OF_SEVERAL = re.compile(
     r"'s (?:[a-z-]+ )*?(?:son|daughter|child|kid|brother|sister|sibling|friend|colleague|coworker|co-worker|"
     r"cousin|uncle|aunt|niece|nephew|neighbor|neighbour|cat|dog|pet|grandmother|grandfather|grandma|grandpa|"
-    r"student|client|customer|teammate|classmate|roommate|flatmate|grandchild|grandson|granddaughter|team|"
-    r"group)$"
+    r"student|client|customer|teammate|classmate|grandchild|grandson|granddaughter)$"
 )
 _OF_ITS_TEXT = word_set(
     "issue problem system file code function method class object value result results paper study book "

@@ -1,7 +1,7 @@
 """Clauses of a parsed sentence: each finite verb with a subject of its own, or the subject it shares."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -76,9 +76,22 @@ def find_clauses(doc: "Doc") -> Iterator[Clause]:
             yield Clause(head, _tokens(head, heads), subject, shared)
 
 
+def without_addition(clause: Clause, at: "Token") -> Clause | None:
+    """Return the clause without what a conjunction adds to it from before a token; None if nothing stands before."""
+    for place in range(len(clause.tokens) - 1, 1, -1):
+        token = clause.tokens[place]
+        if clause.head.i < token.i <= at.i and (token.dep_ in ("cc", "mark") or token.text in (",", ";", "(")):
+            kept = [part for part in clause.tokens[:place] if part.dep_ not in ("cc", "punct")]
+            return replace(clause, tokens=tuple(kept)) if kept and kept[-1].i > clause.head.i else None
+    return None
+
+
 def own_subject(verb: "Token") -> "Token | None":
     """Return the subject of a verb."""
     subjects = [child for child in verb.children if child.dep_ in SUBJECTS]
+    if not subjects:
+        # `my brother got engaged`: the parser may give the subject to the auxiliary.
+        subjects = [child for helper in auxiliaries(verb) for child in helper.children if child.dep_ in SUBJECTS]
     named = [child for child in subjects if child.dep_ != "expl"]
     before = [child for child in named if child.i < verb.i]
     return before[-1] if before else next(iter(named or subjects), None)

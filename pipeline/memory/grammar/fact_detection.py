@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, find_clauses
+from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, find_clauses, without_addition
 from pipeline.memory.grammar.english_parser import parsed
 from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.language_profiles import detect_language, is_permanent, states_personal_fact
@@ -13,7 +13,7 @@ from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
-from pipeline.memory.grammar.refusals import refusal
+from pipeline.memory.grammar.refusals import dangling, refusal
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, PETS, Worth, worth
@@ -144,9 +144,10 @@ def _facts_of(
     if is_question:
         asking = max((clause.tokens[-1].i for clause in clauses if clause.tokens), default=0)
         clauses = [clause for clause in clauses if clause.tokens and clause.tokens[-1].i < asking]
-    for clause in clauses:
-        is_resolved = _needs_antecedent(clause)
+    for whole in clauses:
+        is_resolved = _needs_antecedent(whole)
         person = discourse.person if is_resolved else None
+        clause = _without_dangling(whole, has_antecedent=person is not None)
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
             if value.score >= min_worth:
@@ -155,6 +156,13 @@ def _facts_of(
     if not clauses or is_question:
         discourse.person = None
     return facts
+
+
+def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:
+    """Leave off what a clause adds of something unnamed: `I'm single and loving it`."""
+    unnamed = dangling(clause, has_antecedent=has_antecedent)
+    shorter = None if unnamed is None else without_addition(clause, unnamed)
+    return clause if shorter is None else shorter
 
 
 def _to_fact(clause: Clause, context: SpeakerContext, referents: Referents, value: Worth) -> DetectedFact:

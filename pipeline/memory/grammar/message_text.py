@@ -13,7 +13,9 @@ _OPENING = re.compile(
     r"btw|by the "
     r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|"
     r"absolutely|definitely|exactly|totally|for sure|"
-    r"sounds good|congrats|congratulations|agreed|same here|me too|you know what|you know|i mean|guess what|wait|"
+    r"sounds good|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|my bad|"
+    r"change of plans|smashed it|"
+    r"lately|nowadays|these days|from today|me too|you know what|you know|i mean|guess what|wait|"
     r"in fact|of course|unfortunately|luckily|thankfully|fortunately|sadly|finally|good (?:morning|evening|question)|"
     r"no (?:worries|problem|way)|to be honest|long story short|fun fact|note that|please note that|remember that|"
     r"just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|"
@@ -113,6 +115,32 @@ _OCCASION = re.compile(
 )
 """An appointment without a verb: `dinner with Marc on Saturday`."""
 _INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+)(?: here)?$")
+_SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
+"""A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
+_OWN = (
+    r"rent|salary|appointment|interview|flight|train|meeting|exam|deadline|shift|boss|manager|landlord|doctor|dentist|vet|"
+    r"therapist|wedding|car|laptop|phone|visa|cold|fever|flu|surgery|package|delivery|back|knee|marathon|commute|lease"
+)
+"""Nouns that mean the writer's own where nothing stands before them."""
+_OWN_FIRST = re.compile(
+    rf"^(?=(?:{_OWN}) (?:(?:just|finally|now) )?(?:is|was|got|has|went|gave|says|said|moved|leaves|starts|died)\b)",
+    re.IGNORECASE,
+)
+_MOVED = re.compile(
+    r"^(?:they(?:'ve)?|he|she|somebody|someone) (?:have |has |had |just )*(?P<verb>moved|changed|pushed|rescheduled|"
+    r"postponed|shifted|raised|lowered|bumped|increased|renamed|cut|extended) (?P<what>(?:my|our|the) [\w ]{2,30}?) "
+    r"(?:(?:back|forward|up|down|out|again) )?(?:to|until|till) (?P<value>\S.*)$",
+    re.IGNORECASE,
+)
+_NEW_VALUE = re.compile(
+    r"^(?:got a |have a |my |our )?new (?P<what>[\w-]+(?: [\w-]+){0,2}?)(?: today| now| btw)*"
+    r"(?:,? it'?s |: |, | is | - )(?P<value>[\w@+.:-]*\d[\w@+.:-]*)(?P<rest>.*)$|"
+    r"^(?:my |our )?new (?P<measure>(?:[\w-]+ )?(?:PB|PR|record|best|number|pin|code|password))(?: is)? "
+    r"(?P<figure>[\w.:-]*\d\S*)$",
+    re.IGNORECASE,
+)
+_NO_MORE_OF = re.compile(r"^no more (?=[\w -]{3,20}?(?: for me| since| now|$|,))", re.IGNORECASE)
+_BACK = re.compile(r"^(?=(?:finally |already )?(?:back|home|out) (?:from|of) )", re.IGNORECASE)
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
 
@@ -139,9 +167,24 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
         text = shorter
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
+    text = _SECOND_NAME.sub(_with_comma, text)
+    text = _NEW_VALUE.sub(_new_value, text)
+    text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
+    text = _OWN_FIRST.sub("my ", _NO_MORE_OF.sub("I no longer have ", _BACK.sub("I'm ", text)))
     text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
+
+
+def _with_comma(match: re.Match[str]) -> str:
+    return f", and{match['second']}" if is_third_person(match["verb"]) else match[0]
+
+
+def _new_value(match: re.Match[str]) -> str:
+    """Return `my phone number is now 555` for `new phone number, it's 555`."""
+    if match["figure"] is not None:
+        return f"my {match['measure']} is now {match['figure']}"
+    return f"my {match['what']} is now {match['value']}{match['rest']}"
 
 
 def _without_vocative(text: str, context: SpeakerContext) -> str:
@@ -163,6 +206,8 @@ def restore_subject(text: str) -> str:
     following = text[match.end() :].split(maxsplit=1)
     if following and text[:1].isupper() and (is_third_person(following[0]) or following[0] in _PLAIN_FINITE):
         return text
+    if verb == "haven't" and re.match(r"haven't (?:\w+ed|had|seen|been|eaten|slept|gone|done)\b", lower):
+        return f"I {lower}"
     if verb == "been":
         return (
             f"I've {lower}"
@@ -176,7 +221,11 @@ def restore_subject(text: str) -> str:
     if (
         verb in PASTS and verb not in {"was", "were", "had", "did", "felt", "put", "let", "read", "set", "cut", "said"}
     ) or (verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES):
-        return text if re.match(r"\s+(?:by|as|in)\b", text[match.end() :]) and verb.endswith("ed") else f"I {lower}"
+        return (
+            text
+            if re.match(r"\s+(?:by|as|in(?! (?:my|our|the|an?)\b))\b", text[match.end() :]) and verb.endswith("ed")
+            else f"I {lower}"
+        )
     if is_gerund(verb) and len(verb) > 5 and verb not in _GERUNDS:
         return text if _FINITE.search(_NO_MORE.split(text)[0]) else f"I'm {lower}"
     return text

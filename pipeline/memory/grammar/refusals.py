@@ -46,8 +46,8 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "subject not named"
     if any(map(_lacks_object, clause.tokens[:-1])):
         return "an object left out"
-    if dangling := _dangling(clause, has_antecedent=has_antecedent):
-        return f"{dangling!r} is not named"
+    if (unnamed := dangling(clause, has_antecedent=has_antecedent)) is not None:
+        return f"{unnamed.text!r} is not named"
     return "its writer is not named" if not context.is_speech and not words.isdisjoint(FIRST) else None
 
 
@@ -111,17 +111,17 @@ def _is_counted(clause: Clause) -> bool:
     return any(token.like_num for token in clause.tokens) and any(token.lower_ in FIRST for token in clause.tokens)
 
 
-def _dangling(clause: Clause, *, has_antecedent: bool) -> str | None:
+def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
     """Return a word that stands for something the clause does not name."""
     for token in clause.tokens:
         word = token.lower_
         if word in OTHERS:
             if not has_antecedent and not _has_own_antecedent(token, clause):
-                return word
+                return token
         elif word in _DANGLING and _stands_alone(token) and not (word == "there" and _is_counted(clause)):
             if word in ("it", "them") and token.i > clause.head.i and _has_own_antecedent(token, clause, thing=True):
                 continue
-            return word
+            return token
     return None
 
 

@@ -84,7 +84,7 @@ _EVALUATIONS = word_set(
     "cute sweet delicious touching powerful peaceful calming relaxing hooked down up alone keen eager able "
     "afraid positive "
     "blast joy honor pleasure treat experience feeling idea way thing moment time adventure reminder journey support "
-    "hungry thirsty bored cold hot sleepy here there back late early similar game rollercoaster relief"
+    "hungry thirsty bored hot sleepy here there back late early similar game rollercoaster relief"
 )
 _VAGUE_OBJECTS = word_set(
     "time fun blast thing things lot stuff something anything everything nothing way ways idea idea moment "
@@ -102,6 +102,7 @@ _VAGUE_OBJECTS = word_set(
     "connection connections inspiration encouragement kudos opportunity opportunities possibilities future hand "
     "hands eye eyes"
 )
+_PLACING = frozenset({"in", "from", "at", "on", "into", "out", "back"})
 _TRAITS = word_set(
     "favourite favorite allergic intolerant vegetarian vegan diabetic always never anymore longer every usually "
     "daily weekly"
@@ -153,10 +154,12 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         return 2.0, f"{lemma} {particle}"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return 1.0, lemma
-    if _is_bare(clause) and not (lemma in _STRONG and any(child.dep_ == "neg" for child in head.children)):
+    if _is_bare(clause) and not _is_habit(clause):
         return -1.0, f"{lemma} alone"
     if lemma == "be":
         return _copula_score(clause)
+    if lemma == "have" and not objects and (duty := [child for child in head.children if child.dep_ == "xcomp"]):
+        return (-1.0 if duty[0].lemma_ in _EMPTY else 1.0), f"have to {duty[0].lemma_}"
     if lemma in _LIGHT:
         return _light_verb_score(lemma, objects)
     if lemma in _LIKING and objects and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
@@ -164,6 +167,13 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     if (inner := _intended(clause)) is not None:
         return (-1.0 if inner.lemma_ in _EMPTY else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _is_habit(clause: Clause) -> bool:
+    """Return whether a verb alone tells a habit: `I smoke`, `I don't drive`."""
+    lemma = clause.head.lemma_.lower()
+    is_present = clause.head.tag_ == "VBP" and clause.subject.lower_ in FIRST and lemma not in _LIKING
+    return lemma in _STRONG and (is_present or any(child.dep_ == "neg" for child in clause.head.children))
 
 
 def _light_verb_score(lemma: str, objects: "list[Token]") -> tuple[float, str]:
@@ -198,10 +208,9 @@ def _is_bare(clause: Clause) -> bool:
 def _copula_score(clause: Clause) -> tuple[float, str]:
     complement = next((child for child in clause.head.children if child.dep_ in ("attr", "acomp", "oprd")), None)
     if complement is None:
-        placed = any(
-            child.dep_ == "prep" and child.lower_ in ("in", "from", "at", "on", "into")
-            for child in clause.head.children
-        )
+        placed = any(child.dep_ in ("prep", "advmod") and child.lower_ in _PLACING for child in clause.head.children)
+        if placed and any(token.ent_type_ in ("DATE", "TIME") or token.like_num for token in clause.tokens):
+            return 2.0, "time"
         return (1.5, "place or time") if placed or any(token.ent_type_ for token in clause.tokens) else (-1.0, "be")
     lemma = complement.lemma_.lower()
     if lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:

@@ -52,3 +52,46 @@ def test_a_messy_update_retires_the_earlier_message(first: str, second: str) -> 
 )
 def test_wishes_the_past_and_other_people_retire_nothing(first: str, second: str) -> None:
     assert not _retires(second, first)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("My rent is 820 euros", "ugh rent went up to 910 euros"),
+        ("My 5k PB is 27:45", "New 5k PB today: 26:10"),
+        ("My locker is number 12", "I was wrong, my locker is number 21"),
+        ("My appointment is on Tuesday", "they moved my appointment to Thursday"),
+        ("my editor is Sublime", "switched my editor to Zed and never looked back"),
+        ("Our office is in Soho", "heads up: the office moved to Shoreditch last week"),
+        ("I take metformin", "my doctor took me off metformin"),
+        ("I play the violin in an orchestra", "I left the orchestra in spring"),
+        ("I'm on parental leave", "back from parental leave since monday"),
+        ("I have a boyfriend called Matteo", "Matteo and I split up in October"),
+        ("I wanna get a tattoo", "got the tattoo!! a tiny fern"),
+        ("I'm applying to TU Delft", "got into TU Delft!!!!"),
+        ("I study law in Bonn", "changed majors, I study psychology now"),
+        ("I'm junior dev at Klarna", "got promoted to senior dev at Klarna today"),
+        ("Bo lives in Turin and Ana lives in Rome", "Bo moved to Milan"),
+        ("I smoke", "haven't smoked since August"),
+    ],
+)
+def test_what_a_state_is_about_can_end_and_a_plan_be_fulfilled(first: str, second: str) -> None:
+    assert _retires(second, first)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("My 10k PB is 44:10", "ran a 10k in 47:30 today, so hot"),
+        ("My car costs 200 a month", "my phone costs 30 a month"),
+        ("I want to visit Nepal", "I visited Bhutan in 2018"),
+        ("I plan to adopt a cat", "my landlord adopted a cat lol"),
+        ("I'm writing a novel", "my sister finished her novel"),
+        ("I take vitamin D", "I don't take iron"),
+        ("I have a dog named Ozzy", "my phone died in the middle of a call"),
+        ("I own a house", "my uncle sold his house"),
+        ("I drive a Skoda", "rented a Fiat in Sicily last week"),
+    ],
+)
+def test_the_end_of_something_else_ends_no_state(first: str, second: str) -> None:
+    assert not _retires(second, first)

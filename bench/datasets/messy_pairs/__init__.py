@@ -1,0 +1,42 @@
+"""Pairs of messages as people write them: whether the second replaces the first, and a question."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class MessyPair:
+    """Two messages; `is_update`: the second ends what the first says. `question`: what the one that holds answers."""
+
+    is_update: bool
+    first: str
+    second: str
+    question: str | None
+
+
+def messy_pairs(half: Literal["open", "locked"]) -> list[MessyPair]:
+    """Return the pairs of one half, written before the rules saw them."""
+    return list(_read((_FOLDER / f"{half}.txt").read_text("utf-8")))
+
+
+def pairs_of_file(path: Path) -> list[MessyPair]:
+    """Return the pairs of a JSON file with `first`, `second`, `expected` and `question`."""
+    return [
+        MessyPair(pair["expected"] == "first is superseded", pair["first"], pair["second"], pair["question"])
+        for pair in json.loads(path.read_text("utf-8"))
+    ]
+
+
+def _read(text: str) -> Iterator[MessyPair]:
+    is_update = False
+    for line in text.splitlines():
+        if line.startswith("= "):
+            is_update = line == "= replaces"
+        elif line and not line.startswith("#"):
+            first, second, question, _ = line.split(" | ")
+            yield MessyPair(is_update, first, second, question)

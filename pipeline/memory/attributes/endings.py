@@ -1,0 +1,125 @@
+"""Objects of present states, their endings, and plans with what fulfils them: `takes metformin`, `came off it`."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute
+from pipeline.memory.attributes.attribute_patterns import FREE, NAME, NOW, WHO, AttributePattern, attribute_pattern
+from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
+
+STATE = "involves"
+"""Attribute of every present state; its values are what the state is about."""
+PLAN = "plans"
+_USING = "uses|plays|takes|studies|learns|teaches|reads|wears|drives|rides|runs|attends|does|rents|practises|practices"
+_GERUNDS = (
+    "using|playing|taking|studying|learning|teaching|reading|writing|wearing|driving|riding|running|attending|doing|"
+    "renting|building|practising|practicing|watching|dating|seeing|going to|training for|preparing for|working on"
+)
+_STATES = rf"(?:{_USING}|has|has got|owns|goes to|is {NOW}(?:{_GERUNDS}|on|in|at|with|engaged to|married to))"
+_OVER = (
+    rf"(?:has |have )?{NOW}(?:(?:quit|stopped|gave up|given up)(?: (?:{_GERUNDS}))?|dropped|ditched|finished|completed|"
+    r"handed in|submitted|cancelled|canceled|sold|got rid of|gave away|got over|came off|dropped out of|resigned from|"
+    r"broke up with|split up with|called off|had to put)|"
+    rf"is {NOW}(?:done with|over|off|out of|back from|home from|no longer (?:{_GERUNDS}|on|in|with|engaged to))|"
+    rf"no longer (?:{_USING}|goes to)|"
+    r"used to (?:use|play|take|study|learn|teach|read|wear|drive|ride|run|attend|do|have|own|go to|date)"
+)
+_GROUPS = (
+    r"(?:[\w-]+ )?(?:job|company|band|orchestra|choir|team|club|group|church|school|board|council|party|gym|"
+    r"association|firm|course|class|committee|force|army|league|[A-Z]\w+)"
+)
+_WISHES = (
+    r"(?:wants|would like|'d like|plans|hopes|is (?:now |still )?(?:planning|going|hoping|trying|looking|about)) to "
+    r"(?:get|buy|adopt|find|book|visit|join|have|take|rent|start|finish|see)"
+)
+_SEEKS = (
+    r"is (?:now |still )?(?:applying (?:to|for)|looking for|searching for|saving (?:up )?for|waiting for|hoping for)"
+)
+_FULFILLED = (
+    rf"(?:has |have )?{NOW}(?:got(?: into| accepted (?:to|at|by))?|bought|adopted|found|booked|visited|joined|rented|"
+    r"received|signed for|was accepted (?:to|at|by))"
+)
+_PARTS = re.compile(r" (?:in|at|with|on|for|from|to|near|of|as|called|named|every|each|since|until|during|after|by) ")
+_LOST_END = (
+    r"(?:has |have )?(?:just |finally |sadly )*(?:died|passed away|was stolen|got stolen|ran away|is gone|"
+    r"are gone|is over|ended|is dead|broke down for good|expired|was cancelled|got cancelled)"
+)
+
+
+def _phrases(text: str) -> Iterator[str]:
+    """Yield the values that an object names: itself, its head without details, and what the details name."""
+    parts = _PARTS.split(text)
+    for phrase in dict.fromkeys((text, *parts)):
+        value = parse_value(phrase)
+        if value is not None:
+            yield value
+
+
+def _stated(name: str, match: re.Match[str]) -> Iterable[Attribute | None]:
+    subject = parse_subject(match["s"])
+    detail = normalize_phrase(match.string)
+    for value in _phrases(match["v"]) if subject is not None else ():
+        # With all its words as a detail: what two states are about may be the same, and they are two.
+        yield Attribute(subject or "", name, value, is_single_valued=False, detail=detail)
+
+
+def _state(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield from _stated(STATE, match)
+
+
+def _plan(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield from _stated(PLAN, match)
+
+
+def _ending(name: str, match: re.Match[str]) -> Iterable[Attribute | None]:
+    subject, value = parse_subject(match["s"]), parse_value(_PARTS.split(match["v"])[0])
+    if subject is not None and value is not None and value != subject:
+        yield Attribute(
+            subject,
+            name,
+            f"{NEGATION_PREFIX}{value}",
+            replaced_value=value,
+            is_single_valued=False,
+            detail=normalize_phrase(match.string),
+        )
+
+
+def _over(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield from _ending(STATE, match)
+
+
+def _fulfilled(match: re.Match[str]) -> Iterable[Attribute | None]:
+    yield from _ending(PLAN, match)
+
+
+def _words(pattern: str) -> str:
+    """Return the words of a pattern, of which a text must contain one."""
+    return " ".join(re.findall(r"[a-z]{2,}", pattern))
+
+
+PATTERNS: tuple[AttributePattern, ...] = (
+    attribute_pattern(
+        rf"{WHO} {NOW}(?:{_STATES}) {FREE}", _state, _words(_STATES), allow_circumstances=False, is_multiple=True
+    ),
+    attribute_pattern(rf"{WHO} (?:{_OVER}) {FREE}(?: down)?", _over, _words(_OVER)),
+    attribute_pattern(rf"{WHO} (?:has )?{NOW}(?:left|lost) (?:the|their|her|his) (?P<v>{_GROUPS})", _over, "left lost"),
+    attribute_pattern(rf"(?P<s>{NAME})'s (?P<v>[\w -]{{2,30}}?) {_LOST_END}", _over, _words(_LOST_END)),
+    attribute_pattern(rf"{NAME}(?:'s [\w -]+?)? took (?P<s>{NAME}) off {FREE}", _over, "took"),
+    attribute_pattern(
+        rf"(?P<v>{NAME}) (?:has )?(?:dumped|left|broke up with|ghosted) (?P<s>{NAME})", _over, "dumped left broke"
+    ),
+    attribute_pattern(
+        rf"(?P<v>{NAME}) and (?P<s>{NAME}) (?:have |has )?(?:broke|broken|split) up", _over, "broke broken split"
+    ),
+    attribute_pattern(
+        rf"(?P<s>{NAME}) and (?P<v>{NAME}) (?:have |has )?(?:broke|broken|split) up", _over, "broke broken split"
+    ),
+    attribute_pattern(
+        rf"{WHO} (?:{_WISHES}|{_SEEKS}) {FREE}",
+        _plan,
+        _words(_WISHES + _SEEKS),
+        allow_circumstances=False,
+        is_multiple=True,
+    ),
+    attribute_pattern(rf"{WHO} {_FULFILLED} {FREE}", _fulfilled, _words(_FULFILLED)),
+)
