@@ -28,6 +28,7 @@ from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_su
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
+from pipeline.text.succession import may_succeed
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -61,6 +62,7 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, documents: Do
                 and older.cosine <= newer.cosine + NEWER_MAX_COSINE_DIFFERENCE
                 and older.speaker == newer.speaker
                 and query.calibration.common_part.cosine(older.vector, newer.vector) >= NEWER_MIN_COSINE
+                and may_succeed(newer.text, older.text)
             ):
                 raised[newer.position] = older.score + _RAISE
     rows = np.array(list(raised), np.intp)
@@ -69,7 +71,7 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, documents: Do
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A short candidate: place, score, cosine with the query, time, speaker (empty without a name) and vector."""
+    """A short candidate: place, score, cosine with the query, time, speaker (empty without a name), vector and text."""
 
     position: int
     score: float
@@ -77,6 +79,7 @@ class _Statement:
     time: tuple[date, int]
     speaker: str
     vector: Vector
+    text: str
 
 
 def _statement_at(
@@ -91,7 +94,9 @@ def _statement_at(
     speaker, colon, _ = text[:MAX_SPEAKER_NAME_CHARS].partition(":")
     time = (document.effective_date, document.created_at)
     cosine = query.row_cosine(vector)
-    return _Statement(position, float(candidates.scores[position]), cosine, time, speaker if colon else "", vector)
+    return _Statement(
+        position, float(candidates.scores[position]), cosine, time, speaker if colon else "", vector, text
+    )
 
 
 def _relate_memories_and_chunks(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:

@@ -1,0 +1,145 @@
+"""Succession of statements: whether a newer one may hold instead of an older one, by features of both. Pure.
+
+For texts that no rule has understood. It looks at whom each is about and at how the newer one is said; English
+only, and other languages are left to their meaning.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import pairwise
+
+from pipeline.text.analyzer import detect_language, words
+from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, word_set
+
+CACHED_TEXTS = 1024
+_SELF = "I"
+_PART = re.compile(r"[,;.!?:]+ |\.\.+| - ")
+_OPENING = re.compile(
+    r"^(?:[A-Z][\w ]{0,30}: )?(?:(?:so|well|ok|okay|hey|btw|ugh|omg|yeah|oh|wait|actually|no|update|correction|"
+    r"fyi|lol|oops|turns out|heads up|and|but|the other day|lately|finally|just|now|life update|small)\b[\s,:!.-]*)+",
+    re.IGNORECASE,
+)
+_SPEAKER = re.compile(r"(?:i|we|user|i'?m|we'?re|i'?ve|we'?ve|i'?ll|i'?d)\b", re.IGNORECASE)
+_WORD = re.compile(r"[\w.&'\u2019-]+")
+_DETERMINERS = frozenset({"my", "our", "the", "this", "a", "an", "user"})
+_BOUNDS = word_set("in at on from of for with by about to and or but because as is are was were has have had will can")
+_AFTER_IS = re.compile(r"(?:an?|the|in|on|at|not|now|just|also|back|going|been|my|our|\w+ing|\d.*)$")
+_SELF_FIRST = frozenset({"not", "haven't", "didn't", "don't", "can't", "back", "home", "out", "no", "new"})
+"""First words after which `I` is left out."""
+_MAX_SUBJECT_WORDS = 5
+_MARKS = re.compile(
+    r"\b(?:the|is|are|was|i|i'm|my|we|our|have|has|to|of|with|and|user|not|at|an?|from|me|\w{3,}ed|\w+s)\b",
+    re.IGNORECASE,
+)
+_TO_SPEAKER = re.compile(r"\b(?:me|us)\b", re.IGNORECASE)
+_UNREAL = re.compile(
+    r"\b(?:if|wish|would|i'd|could|should|might|maybe|perhaps|someday|one day|imagine|pretend|translate|"
+    r"thinking (?:of|about)|hope|hoping|(?:want|wants|plan|plans|going|applying) to|goal|average|dream|apply)\b|\?\s*$",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:used to|grew up|before that|back then|as a (?:kid|child)|in my last|"
+    r"my (?:old|first|last|ex)|years ago|in (?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"\b(?:visit(?:ing|ed)?|rent(?:ed|al)|tried|trying|on weekends|this (?:week|weekend|month)|"
+    r"for (?:a|the) (?:day|week|weekend)|feel|feels|feeling)\b",
+    re.IGNORECASE,
+)
+_ADDED = re.compile(
+    r"\b(?:too|also|as well|either|even more)\b(?!\s+(?:big|small|late|much|many|tired|expensive|cold))",
+    re.IGNORECASE,
+)
+_CHANGE = re.compile(
+    r"\b(?:now|any ?more|no longer|instead|actually|moved|switched|changed|quit|stopped|left|sold|bought|got|"
+    r"gave up|turned|took|dumped|fired|hired|promoted|turns out|new|since|from now on|was wrong|finally|"
+    r"cancelled|upgraded|finished|dropped|passed|died|broke up|split)\b",
+    re.IGNORECASE,
+)
+
+
+def may_succeed(newer: str, older: str) -> bool:
+    """Return whether the newer statement may hold instead of the older; True where its language is not known.
+
+    >>> may_succeed("we're in Antwerp since last weekend", "I live in Ghent")
+    True
+    >>> may_succeed("my parents live in Linz", "We live in Graz")
+    False
+    >>> may_succeed("I used to live in Brno", "I live in Ostrava")
+    False
+    """
+    if not (_is_english(newer) and _is_english(older)):
+        return True
+    if not _are_about_the_same(newer, older):
+        return False
+    if _ADDED.search(newer) and not _ADDED.search(older):
+        return False
+    if _CHANGE.search(newer):
+        return not _UNREAL.search(newer) or _UNREAL.search(older) is not None
+    return not any(pattern.search(newer) and not pattern.search(older) for pattern in (_UNREAL, _PAST, _PASSING))
+
+
+def _is_english(text: str) -> bool:
+    return _MARKS.search(text) is not None and detect_language(words(text), text) == "english"
+
+
+def _are_about_the_same(newer: str, older: str) -> bool:
+    old = _subject(_PART.split(older, maxsplit=1)[0])
+    new, *later = [subject for part in _PART.split(newer) if (subject := _subject(part))] or [""]
+    if not new or not old or _fits(new, newer, old, older):
+        return True
+    return old != _SELF and any(subject != _SELF and _fits(subject, newer, old, older) for subject in later)
+
+
+def _fits(new: str, newer: str, old: str, older: str) -> bool:
+    """Return whether what is said of one subject may end what was said of the other."""
+    if new == old:
+        return True
+    if new == _SELF:
+        return _mentions(newer, old)  # `they moved my appointment` after `my appointment is on Tuesday`
+    if old == _SELF:
+        # `Marlene dumped me` after `I'm dating Marlene`, `my doctor took me off it`
+        return _mentions(older, new) or (_TO_SPEAKER.search(newer) is not None and _CHANGE.search(newer) is not None)
+    return Counter(new.split()) <= Counter(old.split())
+
+
+def _mentions(text: str, subject: str) -> bool:
+    return re.search(rf"\b{re.escape(subject.rpartition(' ')[2])}\b", text, re.IGNORECASE) is not None
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def _subject(text: str) -> str:
+    """Return whom a statement is about: the speaker, a noun of the speaker's or a name; empty where it does not say."""
+    body = _OPENING.sub("", text.strip())
+    if _SPEAKER.match(body) and not re.match(r"user's\b", body, re.IGNORECASE):
+        return _SELF
+    word = body.partition(" ")[0].lower()
+    if word in _SELF_FIRST or is_past(word) or (is_gerund(word) and len(word) > 5):
+        return _SELF  # `got promoted today`
+    named = " ".join(_subject_words(_WORD.findall(body)))
+    return "" if named in _NOBODY else named
+
+
+def _subject_words(found: list[str]) -> Iterator[str]:
+    """Yield the words before the verb, owners without their `'s` and nouns without articles."""
+    count = 0
+    for word, following in pairwise([*found[: _MAX_SUBJECT_WORDS + 1], ""]):
+        plain = word.lower().replace("\u2019", "'").strip(".'-")
+        bare = plain.removesuffix("'s")
+        if plain in _BOUNDS or (count and _is_verb(plain)):
+            return
+        if bare not in _DETERMINERS:
+            count += 1
+            yield bare
+        if bare != plain and _AFTER_IS.match(following.lower()):
+            return
+
+
+def _is_verb(word: str) -> bool:
+    return word in BASES or word in PASTS or is_past(word) or (word.endswith("s") and not word.endswith(("ss", "'s")))
+
+
+_NOBODY = frozenset({"it", "that", "this", "there", "he", "she", "they", "what", "who", "here", "everyone"})

@@ -1,0 +1,44 @@
+"""Succession of statements: a newer one comes first only where it may hold instead of the older one."""
+
+import pytest
+
+from pipeline.text.succession import may_succeed
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("I'm living in Ghent these days", "so yeah we finally packed up and we're in Antwerp since last weekend!!"),
+        ("My appointment is on Tuesday", "they moved my appointment to Thursday"),
+        ("My rent is 820 euros", "ugh rent went up to 910 euros"),
+        ("I'm dating Marlene", "Marlene dumped me last night"),
+        ("my editor is Sublime", "switched my editor to Zed"),
+        ("My roommate is Kelly", "Kelly moved out, my roommate is Blessing now"),
+        ("User lives in Rome", "User moved to Oslo in May 2026"),
+        ("My sister works at IKEA", "my sister quit IKEA and joined H&M"),
+        ("Ich wohne in Berlin", "Meine Schwester wohnt in Rom"),
+    ],
+)
+def test_a_newer_statement_about_the_same_may_hold_instead(older: str, newer: str) -> None:
+    assert may_succeed(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We live in Graz", "my parents live in Linz"),
+        ("My boss is Renate", "my boss's boss is Henrik"),
+        ("My boss is Renate", "Omar's boss is Liv"),
+        ("I live in Turin", "I'd love to live in Lisbon someday"),
+        ("I live in Ostrava", "I grew up in Brno"),
+        ("I live in Leeds", "visiting my aunt in York this weekend"),
+        ("I work at Maersk", "maybe I should apply at DHL"),
+        ("I love jazz", "I love techno too"),
+        ("My exam is on the 4th", "my friend's exam is on the 6th"),
+        ("User's phone number is 555", "User's work number is 777"),
+        ("I work at Bayer", "recruiter from BASF called me again, not interested"),
+        ("Anna works at Bosch", "Hanna moved to a job at Bayer"),
+    ],
+)
+def test_what_is_said_of_others_or_only_wished_does_not(older: str, newer: str) -> None:
+    assert not may_succeed(newer, older)
