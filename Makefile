@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Half of them more than cores: tests also wait, for other processes and for what has to time out.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(min(6, cores + cores // 2))')
 
-.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka asyncapi hooks clean
+.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka asyncapi sbom hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -103,6 +103,9 @@ kafka: install ## Run a real Apache Kafka on loopback until Ctrl-C (ARGS="--port
 
 asyncapi: install ## Write docs/asyncapi.json, what is on which topic
 	@$(BIN)/python -m tools.write_asyncapi
+
+sbom: install ## Write the software bill of materials (CycloneDX) of what is locked, to dist
+	@$(BIN)/python -m tools.write_sbom $(UV)
 
 hooks: install ## Run the checks before every commit
 	@$(BIN)/pre-commit install
