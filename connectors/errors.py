@@ -21,6 +21,15 @@ class AuthExpiredError(ConnectorError):
     code = "auth_expired"
 
 
+class UnusableSourceError(ConnectorError):
+    """Source that can't be read as it was connected: a wrong bucket or address, a missing permission.
+
+    Its code is that of rejected credentials, because the same people act: they correct it or connect again.
+    """
+
+    code = "auth_expired"
+
+
 class RateLimitedError(ConnectorError):
     """Rate limit for longer than a run waits; `retry_after` is the time until the next attempt."""
 

@@ -175,6 +175,19 @@ class SecretStore:
 
         await self.update(connector, change)
 
+    async def take(self, connector: str, name: str, is_match: Callable[[Mapping[str, Any]], bool]) -> Any | None:
+        """Remove and return a secret that works once; None, and nothing removed, if it does not match."""
+        taken: list[Any] = []
+
+        def remove(values: dict[str, Any]) -> ConnectorSecrets | None:
+            if name not in values or not is_match(values[name]):
+                return None
+            taken.append(values.pop(name))
+            return values
+
+        await self.update(connector, remove)
+        return taken[0] if taken else None
+
     async def rotate_key(self, connector: str) -> bool:
         """Re-encrypt secrets that an older key encrypted; return whether that was necessary."""
         async with self._locks.acquire(f"secrets/{connector}"):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 
 import httpx2
 
@@ -87,6 +87,17 @@ def _unclassified(response: httpx2.Response) -> Exception | None:
     return None
 
 
+class GetOptions(TypedDict, total=False):
+    """Options of a GET; see `HttpClient.request`."""
+
+    params: Mapping[str, Any] | None
+    headers: Mapping[str, str] | None
+    max_bytes: int
+    without_token: bool
+    signed: bool
+    follow_redirects: bool
+
+
 @dataclass(slots=True)
 class _PendingRequest:
     """Request under way, with the options and the history of its retries."""
@@ -129,28 +140,9 @@ class HttpClient:
         self._throttle = Throttle(rate_limit or RateLimit(), clock=clock, sleep=sleep)
         self._sleep = sleep
 
-    async def get(
-        self,
-        url: str,
-        *,
-        params: Mapping[str, Any] | None = None,
-        headers: Mapping[str, str] | None = None,
-        max_bytes: int = MAX_RESPONSE_BYTES,
-        without_token: bool = False,
-        signed: bool = False,
-        follow_redirects: bool = True,
-    ) -> httpx2.Response:
+    async def get(self, url: str, **options: Unpack[GetOptions]) -> httpx2.Response:
         """Send a GET and read the body; ResourceFetchError if it exceeds `max_bytes` when decoded."""
-        return await self.request(
-            "GET",
-            url,
-            params=params,
-            headers=headers,
-            max_bytes=max_bytes,
-            without_token=without_token,
-            signed=signed,
-            follow_redirects=follow_redirects,
-        )
+        return await self.request("GET", url, **options)
 
     async def request(
         self,

@@ -35,7 +35,9 @@ class OAuthCallback:
             return message_page("Not connected", _LINK_EXPIRED_MESSAGE, 400)
         if (denied := request.query_params.get("error")) is not None:
             return await self._denied(row, secret, denied)
-        taken = await self._consume_state(row, secret)
+        taken = await self.connection_factory.secret_store.take(
+            row.id, "authorization", lambda kept: _equal_in_constant_time(kept["state"], secret)
+        )
         if taken is None:
             return message_page("Not connected", _LINK_EXPIRED_MESSAGE, 400)
         try:
@@ -55,20 +57,6 @@ class OAuthCallback:
             return message_page("Not connected", _LINK_EXPIRED_MESSAGE, 400)
         code = "access_denied" if reason == "access_denied" else "provider_refused"
         return _redirect_back(kept, code, f"{row.provider} gave no access.")
-
-    async def _consume_state(self, row: ConnectorChanged, secret: str) -> Mapping[str, Any] | None:
-        """Return and delete the data that the link was created with; None if it does not match."""
-        taken: list[Mapping[str, Any]] = []
-
-        def take(values: dict[str, Any]) -> dict[str, Any] | None:
-            kept = values.get("authorization")
-            if kept is None or not _equal_in_constant_time(kept["state"], secret):
-                return None
-            taken.append(values.pop("authorization"))
-            return values
-
-        await self.connection_factory.secret_store.update(row.id, take)
-        return taken[0] if taken else None
 
     async def _activate(self, row: ConnectorChanged, code: str, verifier: str) -> None:
         token = await self.connection_factory.authorization_server(row.provider).exchange_code(code, verifier)

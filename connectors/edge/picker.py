@@ -165,21 +165,13 @@ class Picker:
     async def _open_session(self, connector: str, token: str) -> Response:
         session = token_urlsafe(32)
         now = self.registry.now()
-        opened: list[bool] = []
-
-        def use(values: dict[str, Any]) -> dict[str, Any] | None:
-            kept = values.get("picker")
-            if kept is None or not _is_valid_token(kept, "token", token, now):
-                return None
-            opened.append(True)
-            del values["picker"]
-            stay = {"session": token_digest(session), "until": (now + SESSION_LIFETIME).isoformat()}
-            return {**values, "visit": {**stay, "return_url": kept["return_url"]}}
-
+        secrets, kept = self.connection_factory.secret_store, None
         if self.registry.find_active(connector) is not None:
-            await self.connection_factory.secret_store.update(connector, use)
-        if not opened:
+            kept = await secrets.take(connector, "picker", lambda link: _is_valid_token(link, "token", token, now))
+        if kept is None:
             return message_page("Nothing to choose here", _LINK_EXPIRED_MESSAGE, 403)
+        stay = {"session": token_digest(session), "until": (now + SESSION_LIFETIME).isoformat()}
+        await secrets.set_value(connector, "visit", {**stay, "return_url": kept["return_url"]})
         answer = RedirectResponse(f"{PICKER_PATH}/{connector}", 303, {"Referrer-Policy": "no-referrer"})
         answer.set_cookie(
             SESSION_COOKIE,

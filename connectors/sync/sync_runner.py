@@ -19,6 +19,7 @@ from connectors.errors import (
     ItemError,
     QuotaExhaustedError,
     RateLimitedError,
+    UnusableSourceError,
 )
 from connectors.provider_interface import Connection, Provider
 from connectors.sync.connector_quota import DocumentQuota
@@ -131,7 +132,7 @@ class SyncRunner:
         except ConnectorError as expected:
             error = expected
         except ItemError as failure:
-            error = ConnectorError(str(failure))
+            error = UnusableSourceError(str(failure))
         except RetryableError:
             raise  # a failure of the lock, the log or the store: the run stays requested
         except Exception as unexpected:  # noqa: BLE001 - a provider's bug ends its run, not the service

@@ -4,12 +4,10 @@ Ids begin with the repository's number, which survives renames. Files are compar
 push, another default branch and a rename are all handled as two different trees.
 """
 
-import hmac
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from hashlib import sha256
 from typing import Any, Final
 
 from pydantic import JsonValue
@@ -32,6 +30,7 @@ from connectors.provider_interface import (
     WebhookSubscription,
 )
 from connectors.providers.common.item_fetcher import ItemFetcher
+from connectors.providers.common.webhook_signature import require_signature
 from connectors.providers.github import client
 from connectors.providers.github.batch_head_check import fetch_heads
 from connectors.providers.github.client import PAGE_SIZE, GitHubClient, Repository, repository_path
@@ -287,8 +286,7 @@ class GitHub(Provider):
         """Verify the SHA-256 signature over the raw body; the older SHA-1 signature is not accepted."""
         secret = delivery.subscription.secret if delivery.subscription else self._webhook_secret
         given = delivery.headers.get("x-hub-signature-256", "")
-        if not secret or not hmac.compare_digest(given.encode(), sign_delivery(secret, delivery.body).encode()):
-            raise WebhookVerificationError("The delivery is not signed with GitHub's webhook secret.")
+        require_signature(secret, delivery.body, given, "The delivery is not signed with GitHub's webhook secret.")
         try:
             body = json.loads(delivery.body)
         except ValueError as error:
@@ -337,11 +335,6 @@ class EndOfSteps:
 
 
 END_OF_STEPS: Final = EndOfSteps()
-
-
-def sign_delivery(secret: str, body: bytes) -> str:
-    """Compute the value of X-Hub-Signature-256."""
-    return "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
 
 
 async def _sync_issues(

@@ -1,10 +1,8 @@
 """Notion provider: shared pages with their files, through Notion's Markdown export."""
 
-import hmac
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from hashlib import sha256
 from typing import Any, Final
 
 from connectors.client.http_client import json_or_raise, origin
@@ -22,6 +20,7 @@ from connectors.provider_interface import (
     VerifiedDelivery,
     WebhookDelivery,
 )
+from connectors.providers.common.webhook_signature import require_signature
 from connectors.providers.notion.client import NotionClient
 from connectors.providers.notion.content import object_title
 from connectors.providers.notion.enhanced_markdown import dashed_id
@@ -129,17 +128,12 @@ class Notion(Provider):
             if not given and isinstance(body.get("verification_token"), str):
                 return VerifiedDelivery(verification_token=body["verification_token"])
             raise WebhookVerificationError("No verification token is set for Notion's webhooks.")
-        if not hmac.compare_digest(given.encode(), sign_delivery(self._webhook_secret, delivery.body).encode()):
-            raise WebhookVerificationError("The delivery is not signed with the verification token that is set.")
+        refusal = "The delivery is not signed with the verification token that is set."
+        require_signature(self._webhook_secret, delivery.body, given, refusal)
         return VerifiedDelivery(_hints(body), body["id"], datetime.fromisoformat(body["timestamp"]))
 
     def _client(self, connection: Connection) -> NotionClient:
         return NotionClient(connection.http, self._api_url, self._token)
-
-
-def sign_delivery(secret: str, body: bytes) -> str:
-    """Compute the value of X-Notion-Signature."""
-    return "sha256=" + hmac.new(secret.encode(), body, sha256).hexdigest()
 
 
 def _hints(body: Mapping[str, Any]) -> tuple[ChangeHint, ...]:

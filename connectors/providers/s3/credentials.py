@@ -7,7 +7,7 @@ from functools import cached_property
 from threading import Lock
 from typing import Any, Final, Protocol
 
-from connectors.errors import AuthExpiredError, MisconfigurationError
+from connectors.errors import MisconfigurationError, UnusableSourceError
 
 ANONYMOUS_KEY: Final = "anonymous"
 """Access key id of a public bucket, whose requests are not signed."""
@@ -76,7 +76,7 @@ class BucketCredentials:
     def of_connector(
         cls, secrets: Mapping[str, str], role: ServiceRole | None, bucket: str, endpoint: str
     ) -> "BucketCredentials":
-        """Read a connector's secrets; AuthExpiredError for a role that may not be used for this bucket.
+        """Read a connector's secrets; UnusableSourceError for a role that may not be used for this bucket.
 
         The interface has no field for a session's token: it follows the access key id after a space.
         """
@@ -84,7 +84,7 @@ class BucketCredentials:
         if key != ROLE_KEY:
             role = None
         elif role is None or not role.allows(bucket, endpoint):
-            raise AuthExpiredError(
+            raise UnusableSourceError(
                 f"The role of this service may not be used for {bucket}: give access keys, or ask the operator to"
                 " name the bucket in RECOLLECT_S3_ROLE_BUCKETS."
             )

@@ -27,6 +27,7 @@ from connectors.errors import (
     MisconfigurationError,
     ProviderUnavailableError,
     RateLimitedError,
+    UnusableSourceError,
     WebhookVerificationError,
 )
 from connectors.provider_interface import (
@@ -275,14 +276,14 @@ class BucketClient:
                 f"The storage does not accept the access key ({code}). Connect again with a valid one."
             )
         if code == "AccessDenied" and self._credentials.is_anonymous:
-            return ConnectorError(f"The bucket {self.name} is not public, or may not be listed. Give access keys.")
+            return UnusableSourceError(f"The bucket {self.name} is not public, or may not be listed. Give access keys.")
         if code == "AccessDenied":
-            return ConnectorError(f"The access key may not list {self.name}. Grant s3:ListBucket.")
+            return UnusableSourceError(f"The access key may not list {self.name}. Grant s3:ListBucket.")
         if code == "NoSuchBucket":
-            return ConnectorError(f"There is no bucket {self.name} in {self.region}.")
+            return UnusableSourceError(f"There is no bucket {self.name} in {self.region}.")
         if code in _WRONG_REGION_ERRORS or answer.status_code in {301, 307}:
             region = answer.headers.get("x-amz-bucket-region", "another region")
-            return ConnectorError(f"The bucket {self.name} is in {region}. Connect it again with that region.")
+            return UnusableSourceError(f"The bucket {self.name} is in {region}. Connect it again with that region.")
         if code == "RequestTimeTooSkewed":
             return MisconfigurationError("The clock of this service is wrong; its operator has to set it.")
         return ProviderUnavailableError(

@@ -16,7 +16,7 @@ from lxml import etree
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import HttpClient, origin
 from connectors.client.request_throttle import SleepFunction
-from connectors.errors import ConnectorError, ItemError, ResourceFetchError
+from connectors.errors import ItemError, ResourceFetchError, UnusableSourceError
 from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher
 from connectors.providers.web_crawler.browser_rendering import PageRenderer
@@ -229,7 +229,7 @@ class CrawlSync:
             following = normalize_url(response.headers["location"], where)
             if following is None or site_of(following) != site_of(self.start_url) or not self.rules.allows(following):
                 if url == self.start_url:
-                    raise ConnectorError(f"{url} leads to {following}, which is not to be read. Start there.")
+                    raise UnusableSourceError(f"{url} leads to {following}, which is not to be read. Start there.")
                 return FetchOutcome(url, where, depth)
             if url != self.start_url and not self._is_in_scope(following):
                 return FetchOutcome(url, where, depth)
@@ -261,7 +261,7 @@ class CrawlSync:
             async for step in self._handle_not_modified(outcome):
                 yield step
         elif status >= 400 and outcome.requested_url == self.start_url:
-            raise ConnectorError(f"{self.start_url} answered {status}. Check the address.")
+            raise UnusableSourceError(f"{self.start_url} answered {status}. Check the address.")
         elif status in _GONE_STATUSES:
             for step in self._remove_page(url):
                 yield step
@@ -481,5 +481,5 @@ def start_url_of(config: Mapping[str, str | float | bool]) -> str:
     """Return the URL at which a crawl begins."""
     start = normalize_url(str(config.get("startUrl", "")))
     if start is None:
-        raise ConnectorError("The start URL is no http or https address. Give another one.")
+        raise UnusableSourceError("The start URL is no http or https address. Give another one.")
     return start

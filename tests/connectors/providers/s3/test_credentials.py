@@ -8,9 +8,10 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from starlette.types import Receive, Scope, Send
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from connectors.errors import AuthExpiredError, ConnectorError, MisconfigurationError
+from connectors.errors import ConnectorError, MisconfigurationError, UnusableSourceError
 from connectors.providers.s3.credentials import ServiceRole
 from connectors.providers.s3.provider import S3
 from tests.support.connectors.in_memory_sync import InMemorySync, connect, http_clients
@@ -48,7 +49,7 @@ class BucketApp:
         await send({"type": "http.response.body", "body": body})
 
 
-async def _run(app: BucketApp, key_id: str, *, role: ServiceRole | None = None, prefix: str = "") -> InMemorySync:
+async def _run(app: ASGIApp, key_id: str, *, role: ServiceRole | None = None, prefix: str = "") -> InMemorySync:
     provider, sync = S3(role=role), InMemorySync()
     config = {"bucket": "papers", "region": "eu-west-1", "endpoint": ENDPOINT, "prefix": prefix}
     connection = connect(provider, http_clients(app, app), config=config)
@@ -76,7 +77,7 @@ async def test_requests_to_a_public_bucket_are_not_signed() -> None:
 @pytest.mark.parametrize("role", [None, ServiceRole(frozenset()), ServiceRole(frozenset({"papers"}))])
 async def test_a_role_is_used_for_buckets_that_the_operator_names_only(role: ServiceRole | None) -> None:
     app = BucketApp()
-    with pytest.raises(AuthExpiredError, match="RECOLLECT_S3_ROLE_BUCKETS"):
+    with pytest.raises(UnusableSourceError, match="RECOLLECT_S3_ROLE_BUCKETS"):
         await _run(app, "role", role=role)
     assert not app.headers
 
@@ -184,6 +185,17 @@ async def test_a_real_server_takes_the_signature_of_a_role(s3: S3Server, monkeyp
     await sync.run(provider, replace(connection, secrets={"accessKeyId": "role", "secretAccessKey": "role"}))
     assert list(sync.items) == [f"s3://recollect/{objects.prefix}a.txt"]
     refused = {"accessKeyId": "anonymous", "secretAccessKey": "anonymous"}
-    with pytest.raises(ConnectorError, match="not public"):
+    with pytest.raises(UnusableSourceError, match="not public"):
         await sync.run(provider, replace(connection, secrets=refused))
     await clients.aclose()
+
+
+@pytest.mark.parametrize("code", ["AccessDenied", "NoSuchBucket", "PermanentRedirect", "ExpiredToken"])
+async def test_what_a_customer_can_correct_is_not_internal(code: str) -> None:
+    async def refusing(scope: Scope, receive: Receive, send: Send) -> None:
+        answer = Response(f"<Error><Code>{code}</Code></Error>", 403, media_type="application/xml")
+        await answer(scope, receive, send)
+
+    with pytest.raises(ConnectorError) as failure:
+        await _run(refusing, "key")
+    assert failure.value.code == "auth_expired"

@@ -10,9 +10,9 @@ import pytest
 from connectors.client.http_client import HttpClients
 from connectors.errors import (
     AuthExpiredError,
-    ConnectorError,
     MisconfigurationError,
     ProviderUnavailableError,
+    UnusableSourceError,
     WebhookVerificationError,
 )
 from connectors.provider_interface import ChangeHint, Connection, WebhookDelivery
@@ -200,12 +200,12 @@ async def test_one_object_that_may_not_be_read_is_told(world: S3Harness, status:
         (error_response(400, "ExpiredToken"), AuthExpiredError, "valid one"),
         (error_response(403, "InvalidAccessKeyId"), AuthExpiredError, "valid one"),
         (error_response(403, "SignatureDoesNotMatch"), AuthExpiredError, "valid one"),
-        (error_response(403, "AccessDenied"), ConnectorError, "s3:ListBucket"),
-        (error_response(404, "NoSuchBucket"), ConnectorError, "no bucket recollect"),
+        (error_response(403, "AccessDenied"), UnusableSourceError, "s3:ListBucket"),
+        (error_response(404, "NoSuchBucket"), UnusableSourceError, "no bucket recollect"),
         (error_response(403, "RequestTimeTooSkewed"), MisconfigurationError, "clock"),
         (
             error_response(301, "PermanentRedirect", headers={"x-amz-bucket-region": "eu-west-1"}),
-            ConnectorError,
+            UnusableSourceError,
             "eu-west-1",
         ),
         (error_response(200, "Odd"), ProviderUnavailableError, "something else"),
