@@ -1,7 +1,7 @@
 """Granola provider: meeting notes with their transcripts.
 
-The API has no webhooks and lists no deletions, and a note may leave a folder without a new time: only a complete
-listing detects both. Every run makes one if it takes few requests; otherwise there is one a day. Notes are
+The API lists no deletions and sends no events about them, and a note may leave a folder without a new time: only a
+complete listing detects both. Every run makes one if it takes few requests; otherwise there is one a day. Notes are
 listed only once their summary is finished.
 """
 
@@ -17,8 +17,19 @@ from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import json_or_raise, origin
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import AuthExpiredError, ItemError, PlanRequiredError
-from connectors.provider_interface import Connection, PickerEntry, PickerPage, Provider, SelectionKind
+from connectors.provider_interface import (
+    Connection,
+    PickerEntry,
+    PickerPage,
+    Provider,
+    SelectionKind,
+    VerifiedDelivery,
+    WebhookDelivery,
+    WebhookSubscription,
+)
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
+from connectors.providers.granola import webhook_endpoints
+from connectors.providers.granola.webhook_endpoints import ENDPOINTS_PATH
 from connectors.sync_messages import Checkpoint, Cursor, RemovedItem, SourceItem, SyncMessage, SyncState
 from schemas.base import Metadata
 
@@ -35,6 +46,7 @@ class Granola(Provider):
 
     name = "granola"
     selection_kinds = ("folders",)
+    supports_webhooks = True
     rate_limit = RateLimit(requests_per_second=5.0, max_concurrent=4, burst=25)
     full_sync_interval = timedelta(days=1)
     listing_order = "notes as Granola lists them, newest first; with a selection folder by folder"
@@ -49,6 +61,8 @@ class Granola(Provider):
             return AuthExpiredError(
                 "Granola does not accept the API key. Connect again with a new one from its settings."
             )
+        if ENDPOINTS_PATH in response.url.path:
+            return None  # keys that may read, but have no webhooks, are polled
         if response.status_code == 402 or (response.status_code == 403 and not _is_of_one_note(response)):
             return PlanRequiredError("Granola's API needs a Business or Enterprise plan, and a key that may read.")
         return None
@@ -86,6 +100,25 @@ class Granola(Provider):
         return PickerPage(
             tuple(PickerEntry(f["id"], f["name"], "folders", expandable=f["id"] in parents) for f in shown)
         )
+
+    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        """Verify a delivery; see `webhook_endpoints`."""
+        return webhook_endpoints.verify(delivery)
+
+    async def subscribe(
+        self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None
+    ) -> WebhookSubscription | None:
+        """Create an endpoint for the selected folders, in place of the current one; Granola makes its secret."""
+        del secret
+        headers, folders = _authorization(connection), connection.selected_ids("folders")
+        made = await webhook_endpoints.create_endpoint(connection.http, self._api_url, headers, callback_url, folders)
+        if made is not None and current is not None:
+            await self.unsubscribe(connection, current)
+        return made
+
+    async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
+        """Delete the endpoint."""
+        await webhook_endpoints.delete_endpoint(connection.http, self._api_url, _authorization(connection), current.id)
 
     async def _folders(self, connection: Connection) -> AsyncIterator[dict[str, Any]]:
         async for page in _list_pages(self._api_url, connection, "folders", {}):
@@ -201,8 +234,11 @@ async def _list_first(api: str, connection: Connection) -> None:
 
 
 async def _request(api: str, connection: Connection, path: str, params: Mapping[str, Any]) -> httpx2.Response:
-    headers = {"authorization": f"Bearer {connection.secrets['apiKey']}"}
-    return await connection.http.get(f"{api}/v1/{path}", params=params or None, headers=headers)
+    return await connection.http.get(f"{api}/v1/{path}", params=params or None, headers=_authorization(connection))
+
+
+def _authorization(connection: Connection) -> dict[str, str]:
+    return {"authorization": f"Bearer {connection.secrets['apiKey']}"}
 
 
 async def _list_pages(

@@ -1,9 +1,13 @@
 """Granola's public API as its reference describes it."""
 
+import base64
+import hmac
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from hashlib import sha256
 from itertools import count
 from typing import Any
 
@@ -51,6 +55,8 @@ class GranolaDouble(ProviderDouble):
         self.keys = {"grn_good"}
         self.notes: dict[str, NoteDouble] = {}
         self.folders: dict[str, Folder] = {}
+        self.allowed_scopes = {"personal", "public"}
+        self.endpoints: dict[str, dict[str, Any]] = {}
 
     def note(self, title: str | None, summary: str = "", *, folders: list[Folder] | None = None) -> NoteDouble:
         at = self.advance_clock()
@@ -78,8 +84,33 @@ class GranolaDouble(ProviderDouble):
             "listNotes": self._list,
             "getNote": self._get,
             "listFolders": self._list_folders,
+            "createWebhookEndpoint": self._create_endpoint,
+            "deleteWebhookEndpoint": self._delete_endpoint,
         }
         return answers[call.operation.id](call)
+
+    def _create_endpoint(self, call: ReceivedRequest) -> DoubleResponse:
+        if not set(call.body["scopes"]) <= self.allowed_scopes:
+            return DoubleResponse(403, {"message": "The key does not have these scopes"})
+        secret = f"whsec_{base64.b64encode(f'secret {next(self.numbers)}'.encode()).decode()}"
+        made = {"id": self._id("whe"), "object": "webhook_endpoint", "signing_secret": secret, **call.body}
+        self.endpoints[made["id"]] = made
+        return DoubleResponse(201, made)
+
+    def _delete_endpoint(self, call: ReceivedRequest) -> DoubleResponse:
+        id_ = call.path_parameters["webhook_endpoint_id"]
+        if self.endpoints.pop(id_, None) is None:
+            return DoubleResponse(404, {"message": "Not found"})
+        return DoubleResponse(200, {"id": id_, "object": "webhook_endpoint", "deleted": True})
+
+    def deliver(self, endpoint: str, event: str, note: str, at: datetime) -> tuple[dict[str, str], bytes]:
+        """The headers and the body of an event, signed as Standard Webhooks describes."""
+        body = json.dumps({"event_id": "e1", "event_type": event, "note_id": note, "occurred_at": _time(at)}).encode()
+        key = base64.b64decode(self.endpoints[endpoint]["signing_secret"].removeprefix("whsec_"))
+        stamp = str(int(at.timestamp()))
+        digest = hmac.new(key, f"msg_{note}.{stamp}.".encode() + body, sha256).digest()
+        signature = f"v1,{base64.b64encode(digest).decode()}"
+        return {"webhook-id": f"msg_{note}", "webhook-timestamp": stamp, "webhook-signature": signature}, body
 
     def _list(self, call: ReceivedRequest) -> DoubleResponse:
         within = self._within(call.query.get("folder_id"))
