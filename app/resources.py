@@ -17,7 +17,7 @@ from pipeline.models import (
 )
 from pipeline.models.instrumented_embedder import instrument_embedder
 from pipeline.models.media_endpoint import MediaEndpoint
-from pipeline.models.vector_cache import CachingEmbedder, VectorCache
+from pipeline.models.vector_cache import VectorCache, cache_embedder
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool
 from pipeline.parsing.url_fetcher import HttpFetcher
@@ -106,7 +106,7 @@ class Resources:
             return embedder  # as quick as the cache
         endpoint = self.settings.embedder_base_url or index_config.embedder_base_url
         address = endpoint if index_config.embedder == "openai" else None
-        return CachingEmbedder(embedder, self.vector_cache, f"{embedder.name} {embedder.dimensions} {address}")
+        return cache_embedder(embedder, self.vector_cache, f"{embedder.name} {embedder.dimensions} {address}")
 
 
 def index_config_from_settings(settings: Settings) -> IndexConfig:

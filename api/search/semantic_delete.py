@@ -45,6 +45,9 @@ def matching_memories(
     query: AnalyzedQuery, description: str, hits: Sequence[Hit], vectors: WordVectors | None
 ) -> list[Hit]:
     """Keep the hits that the description means, in their order."""
+    if query.calibration.common_part is not None:
+        # Chosen without vectors of words, whose cosines with these thresholds were not measured.
+        vectors = None
     description_words = words(description)
     language = detect_language(description_words, description)
     asked = list(_description_terms(query, description_words, language))

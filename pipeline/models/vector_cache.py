@@ -10,8 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pipeline.ports import Embedder
+from pipeline.ports import Embedder, WordVectors
 from pipeline.rows import Vector
 from pipeline.runtime.sqlite_connection import connect, transaction
 
@@ -78,6 +79,13 @@ class VectorCache:
             self._db = None
 
 
+def cache_embedder(embedder: Embedder, cache: VectorCache, model: str) -> Embedder:
+    """Wrap an embedder; the wrapper provides word vectors if the embedder does. See `CachingEmbedder`."""
+    if isinstance(embedder, WordVectors):
+        return _CachingWordEmbedder(embedder, embedder, cache, model)
+    return CachingEmbedder(embedder, cache, model)
+
+
 class CachingEmbedder:
     """An embedder whose vectors are looked up before they are computed.
 
@@ -119,6 +127,15 @@ class CachingEmbedder:
 
     def _key(self, text: str) -> bytes:
         return sha256(self._model + b"\0" + text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+class _CachingWordEmbedder(CachingEmbedder):
+    def __init__(self, embedder: Embedder, word_vectors: WordVectors, cache: VectorCache, model: str) -> None:
+        super().__init__(embedder, cache, model)
+        self._word_vectors = word_vectors
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        return self._word_vectors.word_vectors(words)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -15,10 +15,11 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipeline.models.e5.e5_graph import INPUT, build_graph
 from pipeline.models.e5.e5_weights import E5Weights, locate_weights
-from pipeline.models.e5.unigram_tokenizer import UnigramTokenizer
+from pipeline.models.e5.unigram_tokenizer import WORD_CACHE_SIZE, UnigramTokenizer
 from pipeline.rows import Vector
 
 NAME = "multilingual-e5-small"
@@ -44,6 +45,7 @@ class E5Model:
         self._session = onnxruntime.InferenceSession(build_graph(weights), options, providers=["CPUExecutionProvider"])
         self._weights = weights
         self._tokenizer = UnigramTokenizer(weights.vocabulary)
+        self.word_vector = lru_cache(maxsize=WORD_CACHE_SIZE)(self._embed_word)
 
     def embed(self, prefix: str, text: str) -> Vector:
         """A unit vector; zero for a text without characters."""
@@ -55,6 +57,14 @@ class E5Model:
         (states,) = self._session.run(None, {INPUT: self._weights.embed_tokens(tokens)[None]})
         mean: Vector = states[0].mean(axis=0, dtype=np.float32)
         return mean / np.float32(np.sqrt(mean @ mean))
+
+    def _embed_word(self, word: str) -> Vector:
+        """The unit vector of a word from those of its pieces, without running the model; zero for no word."""
+        tokens = np.array(self._tokenizer.token_ids(word), np.int64)
+        if not len(tokens):
+            return np.zeros(DIMENSIONS, np.float32)
+        vector: Vector = self._weights.token_vectors(tokens).sum(axis=0, dtype=np.float32)
+        return vector / np.float32(np.sqrt(vector @ vector))
 
 
 class E5Embedder:
@@ -79,6 +89,10 @@ class E5Embedder:
         """The query's vector."""
         return await self._runtime.embed_query(text)
 
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Implement `ports.WordVectors`; rows of zeros while the model is being loaded."""
+        return self._runtime.word_vectors(words)
+
 
 class _Runtime:
     """The model and its threads, one per process: a replay opens a second embedder beside the serving one."""
@@ -92,6 +106,14 @@ class _Runtime:
     async def embed_query(self, text: str) -> Vector:
         model = await asyncio.shield(asyncio.wrap_future(self._model))
         return await asyncio.wrap_future(self._for_queries.submit(model.embed, QUERY_PREFIX, text))
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(words), DIMENSIONS), np.float32)
+        if self._model.done():
+            model = self._model.result()
+            for at, word in enumerate(words):
+                vectors[at] = model.word_vector(word)
+        return vectors
 
     async def embed_document(self, text: str) -> Vector:
         model = await asyncio.shield(asyncio.wrap_future(self._model))

@@ -84,9 +84,13 @@ class E5Weights:
 
     def embed_tokens(self, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
         """Vectors of tokens plus those of their positions; shape (tokens, width)."""
-        vectors = _unpack(self._token_blocks[tokens]).to_float32()
+        vectors = self.token_vectors(tokens)
         vectors += self._position_vectors[: len(tokens)]
         return vectors
+
+    def token_vectors(self, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Vectors of tokens wherever they stand; shape (tokens, width)."""
+        return _unpack(self._token_blocks[tokens]).to_float32()
 
     def _tensor(self, name: str) -> NDArray[np.uint8]:
         start, size = self._places[name]

@@ -1,13 +1,16 @@
 """Search by meaning with the default embedder: paraphrases, other languages, and what holds now."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import date
 
 import pytest
 
+from api.search.search_query import SearchContext, SearchModels, search_index
 from bench.recall import build_text_index
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models.e5.e5_embedder import E5Embedder
+from schemas.http.v5.search_bodies import SearchBody
 
 pytestmark = pytest.mark.anyio
 FACTS = (
@@ -67,3 +70,19 @@ async def test_what_was_said_later_comes_first_and_the_older_stays(
     model: E5Embedder, question: str, before: str, after: str
 ) -> None:
     assert await _found(model, question, (before, after), ("2025-01-01", "2026-01-01")) == [after, before]
+
+
+@pytest.mark.parametrize("options", [{"rerank": "order"}, {"rewriteQuery": True}])
+async def test_reranking_and_rewriting_compare_words_by_meaning(
+    model: E5Embedder, options: Mapping[str, object]
+) -> None:
+    index = await build_text_index(("The movie in the cinema was too long.", "The bread in the shop was good."), model)
+    context = SearchContext("s#0", date(2026, 1, 1), explain=True)
+    bodies = [
+        SearchBody.model_validate({"query": "long film", "threshold": 0, **more})
+        for more in (dict[str, object](), options)
+    ]
+    plain, again = [(await search_index(index, SearchModels(model), body, context)).hits[0] for body in bodies]
+    assert again.text.startswith("The movie")
+    explained, before = again.explanation or {}, plain.explanation or {}
+    assert explained.get("wordSimilarity", 0.0) > 1.0 or explained["bm25"] > before["bm25"]

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from pipeline.models.vector_cache import MAX_QUERIES, CachingEmbedder, VectorCache
+from pipeline.models.vector_cache import MAX_QUERIES, CachingEmbedder, VectorCache, cache_embedder
+from pipeline.models.wordllama_embedder import WordLlamaEmbedder
+from pipeline.ports import WordVectors
 from pipeline.rows import Vector
 from tests.support.fakes import HashingEmbedder
 
@@ -109,3 +111,11 @@ async def test_questions_not_asked_for_longest_are_forgotten(cache: VectorCache)
     assert model.asked == before
     await embedder.embed_query("question 1")
     assert model.asked == before + 1
+
+
+async def test_vectors_of_words_are_passed_on_where_the_model_has_them(cache: VectorCache) -> None:
+    assert not isinstance(cache_embedder(HashingEmbedder(), cache, "hashing"), WordVectors)
+    words = WordLlamaEmbedder.from_package()
+    wrapped = cache_embedder(words, cache, "words")
+    assert isinstance(wrapped, WordVectors)
+    np.testing.assert_array_equal(wrapped.word_vectors(["tea"]), words.word_vectors(["tea"]))

@@ -108,6 +108,14 @@ async def test_questions_asked_at_once_each_get_their_own_vector(embedder: E5Emb
     )
 
 
+async def test_words_of_one_meaning_are_alike_without_running_the_model(embedder: E5Embedder) -> None:
+    await embedder.embed_query("loads the model")
+    film, movie, bread, nothing = embedder.word_vectors(["film", "movie", "bread", ""])
+    assert film @ movie > 0.4
+    assert film @ bread < 0.2
+    assert not nothing.any()
+
+
 async def test_strange_texts_have_finite_vectors(embedder: E5Embedder) -> None:
     for text in ["\0", "\ud800 lone", "x" * 50_000, "word " * 10_000, "?!", "\u200b"]:
         vector = await embedder.embed_query(text)
