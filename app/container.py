@@ -1,6 +1,6 @@
 """The container: opens pipeline, policies, connectors and replays, and wires the interface to them."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ from api.explain.event_locator import EventLocator
 from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
 from api.policies.api_keys import ApiKeyAuthenticator
+from api.policies.key_tree import KeyFamily, KeyTree
 from api.policies.monthly_quotas import ConnectorQuota
 from api.policies.request_policies import RequestPolicies, open_request_policies
 from api.search import profile_query, related_memories, search_query
@@ -127,6 +128,7 @@ def _build_app_state(
         blobs=resources.blobs,
         clock=resources.clock,
         keyring=ApiKeyAuthenticator(store.catalog, admin_key),
+        key_tree=KeyTree(store.catalog),
         queries=_build_queries(pipeline),
         health=pipeline.health,
         metrics=resources.metrics,
@@ -172,4 +174,7 @@ def _build_connector_quota(supervisor: PipelineSupervisor, policies: RequestPoli
         # Looked up per call: a switch replaces the pipeline and its catalog.
         return supervisor.pipeline.store.catalog.key(id_)
 
-    return ConnectorQuota(policies.quotas, find_key, supervisor.resources.clock)
+    def find_families(id_: str) -> Iterator[KeyFamily]:
+        return KeyTree(supervisor.pipeline.store.catalog).families(id_)
+
+    return ConnectorQuota(policies.quotas, find_key, supervisor.resources.clock, find_families)

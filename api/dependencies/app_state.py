@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from api.dependencies import service_interfaces
 from api.policies.api_keys import ApiKeyAuthenticator
+from api.policies.key_tree import KeyTree
 from api.policies.request_policies import RequestPolicies
 from pipeline.bus.port import Bus
 from pipeline.health import HealthService
@@ -46,6 +47,7 @@ class AppState:
     blobs: Blobs
     clock: Clock
     keyring: ApiKeyAuthenticator
+    key_tree: KeyTree
     queries: Queries
     health: HealthService
     submissions: Submissions

@@ -75,7 +75,8 @@ class NamespaceAccess:
 
     def require_quota(self, unit: QuotaUnit, requested: int = 1) -> None:
         """Raise UsedUpError (402) unless the key and the organization have enough left this month."""
-        self.state.policies.quotas.require(self.principal, self.state.clock, unit, requested)
+        families = self.state.key_tree.families(self.principal.id)
+        self.state.policies.quotas.require(self.principal, self.state.clock, unit, requested, families)
 
     def require_document_quota(self, documents: int) -> None:
         """Raise UsedUpError (402) unless so many more documents may be added this month."""

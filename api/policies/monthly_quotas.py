@@ -1,16 +1,23 @@
 """Monthly quotas (UTC) of keys and of the organization; an exceeded quota is 402."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from api.errors.http_errors import QuotaExceededError
 from api.policies.api_keys import OPERATOR_KEY_ID, Principal, principal_from_row
+from api.policies.key_tree import KeyFamily
 from pipeline.ports import Clock
 from pipeline.rows import ApiKeyRow
 from pipeline.usage_counter import UsageCounter, UsageCounts, month_of
 
 QuotaUnit = Literal["documents", "searches"]
+QuotaOwner = Literal["key", "issuer", "organization"]
+_WHOSE: Mapping[QuotaOwner, str] = {
+    "key": "This key's",
+    "issuer": "The issuing key's",
+    "organization": "The organization's",
+}
 UNKNOWN_KEY_ID = "unknown"
 """Key charged for connectors that were created before their key was recorded."""
 
@@ -25,9 +32,9 @@ class MonthlyQuota:
 
 @dataclass(frozen=True, slots=True)
 class ExceededQuota:
-    """Quota of a key or of the organization that a request would exceed."""
+    """Quota that a request would exceed. `issuer`: of a key above, which the keys below it use together."""
 
-    is_key_quota: bool
+    owner: QuotaOwner
     used: int
     limit: int
 
@@ -47,12 +54,19 @@ class MonthlyQuotas:
             self.default_key_quota.searches if principal.monthly_searches is None else principal.monthly_searches,
         )
 
-    def require(self, principal: Principal, clock: Clock, unit: QuotaUnit, requested: int = 1) -> None:
+    def require(
+        self,
+        principal: Principal,
+        clock: Clock,
+        unit: QuotaUnit,
+        requested: int = 1,
+        families: Iterable[KeyFamily] = (),
+    ) -> None:
         """Raise QuotaExceededError if `requested` more would exceed a quota, without concurrent requests."""
         month = month_of(clock.now())
-        exceeded = self.exceeded(principal.id, self.key_quota(principal), month, unit, requested)
+        exceeded = self.exceeded(principal.id, self.key_quota(principal), month, unit, requested, families=families)
         if exceeded is not None:
-            whose = "This key's" if exceeded.is_key_quota else "The organization's"
+            whose = _WHOSE[exceeded.owner]
             raise QuotaExceededError(
                 f"{whose} monthly quota of {unit} is used up",
                 f"{exceeded.used:,} of {exceeded.limit:,} were used in {month} (UTC),"
@@ -60,23 +74,38 @@ class MonthlyQuotas:
             )
 
     def exceeded(
-        self, key: str, quota: MonthlyQuota, month: str, unit: QuotaUnit, requested: int
+        self,
+        key: str,
+        quota: MonthlyQuota,
+        month: str,
+        unit: QuotaUnit,
+        requested: int,
+        *,
+        families: Iterable[KeyFamily] = (),
     ) -> ExceededQuota | None:
-        """Return the quota that `requested` more would exceed, the key's first; None if neither."""
-        for of_key, limits in ((True, quota), (False, self.organization_quota)):
-            limit: int | None = getattr(limits, unit)
-            if limit is None:
-                continue
-            counts = self.usage.for_key(key, month) if of_key else self.usage.total(month)
-            used: int = getattr(counts, unit)
-            if used + requested > limit:
-                return ExceededQuota(of_key, used, limit)
-        return None
+        """Return the quota that `requested` more would exceed: the key's, a family's, the organization's; else None."""
+        if exceeded := _exceeded("key", quota, self.usage.for_key(key, month), unit, requested):
+            return exceeded
+        for family in families:
+            used = sum((self.usage.for_key(member, month) for member in family.members), UsageCounts())
+            limits = self.key_quota(principal_from_row(family.head))
+            owner: QuotaOwner = "key" if family.head.id == key else "issuer"
+            if exceeded := _exceeded(owner, limits, used, unit, requested):
+                return exceeded
+        return _exceeded("organization", self.organization_quota, self.usage.total(month), unit, requested)
 
     def count(self, principal: Principal, clock: Clock, *, documents: int = 0, searches: int = 0) -> None:
         """Add to a key's usage."""
         if documents or searches:
             self.usage.count(principal.id, clock.now(), UsageCounts(documents, searches))
+
+
+def _exceeded(
+    owner: QuotaOwner, quota: MonthlyQuota, counts: UsageCounts, unit: QuotaUnit, requested: int
+) -> ExceededQuota | None:
+    limit: int | None = getattr(quota, unit)
+    used: int = getattr(counts, unit)
+    return None if limit is None or used + requested <= limit else ExceededQuota(owner, used, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,16 +119,26 @@ class ConnectorQuota:
     quotas: MonthlyQuotas
     find_key: Callable[[str], ApiKeyRow | None]
     clock: Clock
+    find_families: Callable[[str], Iterable[KeyFamily]] = lambda _: ()
 
     def check(self, api_key_id: str | None, requested: int) -> str | None:
         """Return why `requested` more documents are not allowed, for the run's report; None if they are."""
         month = month_of(self.clock.now())
         exceeded = self.quotas.exceeded(
-            api_key_id or UNKNOWN_KEY_ID, self._quota_for_key(api_key_id), month, "documents", requested
+            api_key_id or UNKNOWN_KEY_ID,
+            self._quota_for_key(api_key_id),
+            month,
+            "documents",
+            requested,
+            families=() if api_key_id is None else self.find_families(api_key_id),
         )
         if exceeded is None:
             return None
-        whose = "the key that created this connector" if exceeded.is_key_quota else "the organization"
+        whose = {
+            "key": "the key that created this connector",
+            "issuer": "the keys of one issuer",
+            "organization": "the organization",
+        }[exceeded.owner]
         return (
             f"The {exceeded.limit:,} documents that {whose} may add in {month} (UTC) are used up."
             " The next run continues from here."

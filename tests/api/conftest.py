@@ -19,6 +19,7 @@ from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
 from api.policies.api_keys import ApiKeyAuthenticator
 from api.policies.audit_log import AuditLog
+from api.policies.key_tree import KeyTree
 from api.policies.request_policies import RequestPolicies
 from api.search.profile_query import ProfileQuery
 from api.search.search_query import SearchModels, search_namespace
@@ -125,6 +126,7 @@ async def open_service(folder: Path) -> AsyncIterator[Service]:
         blobs=FolderBlobs(folder / "blobs"),
         clock=clock,
         keyring=ApiKeyAuthenticator(store.catalog, ADMIN),
+        key_tree=KeyTree(store.catalog),
         queries=Queries(
             search=queries.search,
             build_profile=queries.profile,

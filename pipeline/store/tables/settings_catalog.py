@@ -76,6 +76,11 @@ class SettingsCatalog:
     def organization(self) -> OrganizationRow:
         return self._organization.row
 
+    @property
+    def key_count(self) -> int:
+        """Number of API keys, revoked ones included."""
+        return len(self._keys)
+
     def keys(self) -> list[ApiKeyRow]:
         """Return every API key, revoked ones included, oldest first."""
         return sorted(self._keys.values(), key=lambda row: (row.created_at, row.id))

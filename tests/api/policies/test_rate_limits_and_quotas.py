@@ -82,6 +82,25 @@ async def test_at_a_full_quota_what_changes_no_content_is_taken(client: Contract
     await limited.fails(404, "GET", "/ns/elsewhere")
 
 
+async def test_keys_of_a_limited_admin_key_share_its_quota(client: ContractClient) -> None:
+    _, team = await issued(client, role="admin", namespaces=["team:*"], monthlyDocuments=2, monthlySearches=1)
+    _, lead = await issued(team, role="admin", namespaces=["team:*"])
+    _, first = await issued(lead, namespaces=["team:*"])
+    _, second = await issued(lead, namespaces=["team:*"])
+    await first.ok("POST", "/ns/team:a/document", {**NOTE, "id": "a"})
+    await second.ok("POST", "/ns/team:a/document", {**NOTE, "id": "b"})
+    for key in (first, second, lead):
+        refused = await key.fails(402, "POST", "/ns/team:a/document", {**NOTE, "id": "c"})
+        assert refused["details"].startswith("2 of 2")
+    _, third = await issued(team, namespaces=["team:*"])
+    refused = await third.fails(402, "POST", "/ns/team:a/document", {**NOTE, "id": "c"})
+    assert refused["error"].startswith("The issuing key's monthly quota of documents")
+    await first.ok("POST", "/ns/team:a/search", {"query": "cello"})
+    await team.fails(402, "POST", "/ns/team:a/search", {"query": "cello"})
+    _, other = await issued(client, namespaces=["team:*"])
+    await other.ok("POST", "/ns/team:a/document", {**NOTE, "id": "c"})
+
+
 async def test_what_says_nothing_new_uses_nothing(client: ContractClient) -> None:
     key, writer = await issued(client)
     for _ in range(3):
