@@ -52,10 +52,10 @@ class QueryVariantBuilder:
     async def build(self, text: str, today: date) -> QueryVariant:
         """Build a query variant with dates instead of "last week", in the words of the namespace."""
         text = resolve_dates(text[:MAX_QUERY_CHARS], today).text
-        question = await analyze_query(self.index, self.embedder, text, today)
+        question = await analyze_query(self.index, self.embedder, text, today, words_suffice=True)
         right = await correct_spelling(self.index, text, question, self.request)
         if right != text:
-            text, question = right, await analyze_query(self.index, self.embedder, right, today)
+            text, question = right, await analyze_query(self.index, self.embedder, right, today, words_suffice=True)
         if isinstance(self.embedder, WordVectors):
             question = await expand_query(self.index, question, text, self.request, self.embedder)
         return QueryVariant(text, question)

@@ -168,7 +168,7 @@ async def _query_variants(
     """The query as it is, or the ways in which it is asked where that was asked for."""
     query = body.query[:MAX_QUERY_CHARS]
     if not body.rewrite_query or len(query) > MAX_REWRITTEN_QUERY_CHARS:
-        return [QueryVariant(query, await analyze_query(index, models.embedder, query))]
+        return [QueryVariant(query, await analyze_query(index, models.embedder, query, words_suffice=True))]
     rewriting = QueryVariantBuilder(index, models.embedder, request, context.today)
     if models.rewriter is None:
         return await rewriting.build_all(query)

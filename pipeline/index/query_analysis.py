@@ -1,13 +1,19 @@
 """Query analysis: term weights in the namespace, vector, intent and calibration."""
 
 import asyncio
+import logging
+from collections.abc import Awaitable
 from datetime import date
 
+import numpy as np
+
+from pipeline.errors import RetryableError
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.query_intent import QueryIntent
 from pipeline.index.ranking.ranking_parameters import MULTI_ANSWER_DOCUMENT_FACTOR, calibration_for
 from pipeline.ports import Embedder
+from pipeline.rows import Vector
 from pipeline.text.analyzer import query_term_forms
 
 MAX_QUERY_TERMS = 256
@@ -15,25 +21,40 @@ MAX_QUERY_CHARS = 8_000
 """Longer queries are cut to this length."""
 
 
+EMBEDDER_TIMEOUT_SECONDS = 5.0
+"""Time after which a query goes on without its vector, where words may do."""
+NO_EMBEDDER = "none"
+"""Name of the embedder whose calibration ranks by words alone."""
+log = logging.getLogger(__name__)
+
+
 async def analyze_query(
-    index: NamespaceIndex, embedder: Embedder, query_text: str, today: date | None = None
+    index: NamespaceIndex,
+    embedder: Embedder,
+    query_text: str,
+    today: date | None = None,
+    *,
+    words_suffice: bool = False,
 ) -> AnalyzedQuery:
     """Analyze a query against the current rows of a namespace.
 
-    `today`: the day from which "last week" counts; None: only times with a year are resolved.
+    `today`: the day from which "last week" counts; None: only times with a year are resolved. `words_suffice`:
+    while the embedder is away, rank by words alone, as without an embedder.
     """
     query_text = query_text[:MAX_QUERY_CHARS]
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
     statistics.choose_forms(forms)
     weights = statistics.term_weights()
-    embedding = embedder.embed_query(query_text, weights.word_weight)
+    embedding: Awaitable[Vector] = embedder.embed_query(query_text, weights.word_weight)
+    if words_suffice:
+        embedding = _embedding_or_zeros(embedding, embedder.dimensions)
     if index.fits_inline_search:
         documents, vector = statistics.document_scores(), await embedding
     else:
         documents, vector = await asyncio.gather(asyncio.to_thread(statistics.document_scores), embedding)
     intent = QueryIntent.parse(query_text, today)
-    calibration = calibration_for(embedder.name)
+    calibration = calibration_for(embedder.name if vector.any() else NO_EMBEDDER)
     return AnalyzedQuery(
         term_weights=weights,
         vector=vector,
@@ -44,3 +65,12 @@ async def analyze_query(
         document_scores=MULTI_ANSWER_DOCUMENT_FACTOR * documents if intent.asks_for_several else documents,
         intent=intent,
     )
+
+
+async def _embedding_or_zeros(embedding: Awaitable[Vector], dimensions: int) -> Vector:
+    try:
+        async with asyncio.timeout(EMBEDDER_TIMEOUT_SECONDS):
+            return await embedding
+    except (RetryableError, TimeoutError) as error:
+        log.warning("A search goes on by words alone: %r", error)
+        return np.zeros(dimensions, np.float32)

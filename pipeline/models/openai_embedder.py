@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import numpy as np
 
-from pipeline.errors import RejectedError, RetryableError
+from pipeline.errors import OutageError, RejectedError, RetryableError
 from pipeline.rows import Vector
 
 BATCH_SIZE = 64
@@ -20,9 +20,15 @@ PERMANENT_ERROR_STATUSES = {
 }
 """Errors caused by the request itself. A wrong key or model affects all requests and is retried."""
 
+OUTAGE_STATUSES = {HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE}
+"""Answers of an endpoint that serves nobody now: documents wait for it and do not fail."""
+
 
 class OpenAIEmbedder:
-    """Unit vectors from an endpoint. RetryableError when it may work later, RejectedError when it won't."""
+    """Unit vectors from an endpoint.
+
+    OutageError while nobody answers there, RetryableError when it may work later, RejectedError when it won't.
+    """
 
     def __init__(
         self,
@@ -72,6 +78,8 @@ class OpenAIEmbedder:
     async def _post(self, body: dict[str, Any]) -> httpx2.Response:
         try:
             return await self._client.post(self._url, json=body)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise OutageError(f"The embedding endpoint {self._url} did not answer: {error!r}") from error
         except httpx2.TransportError as error:
             raise RetryableError(f"The embedding endpoint {self._url} did not answer: {error!r}") from error
 
@@ -82,6 +90,8 @@ class OpenAIEmbedder:
         reason = f"The embedding endpoint {self._url} answered {status}: {response.text[:300]}"
         if status in PERMANENT_ERROR_STATUSES:
             raise RejectedError(reason)
+        if status in OUTAGE_STATUSES:
+            raise OutageError(reason)
         raise RetryableError(reason)
 
     def _parse_vectors(self, response: httpx2.Response, count: int) -> list[Vector]:

@@ -230,7 +230,8 @@ class PositionsContract:
 
     async def test_redriven_records_keep_their_original_position(self, harness: Harness) -> None:
         bus, topic = await harness.open(), harness.topic("redriven")
-        handler = RecordingHandler(failures={1: [RejectedError("not yet")] * 2})
+        failures: dict[int, list[BaseException]] = {1: [RejectedError("not yet")] * 10}
+        handler = RecordingHandler(failures=failures)
         stage = Stage(harness.stage("redriven"), topic, handler.handle)
         places = await bus.publish(topic, numbered_events([0, 1, 2]))
         await bus.run([stage], until_idle=True)
@@ -239,6 +240,7 @@ class PositionsContract:
         assert await bus.redrive(topic.name) == 0
         assert await bus.dead_letters(topic.name) == []
         assert await bus.depth(topic.dead_letter_topic) == 0
+        failures.clear()
         await bus.run([stage], until_idle=True)
         redriven = handler.records[-1]
         assert (redriven.event.number, Position(redriven.partition, redriven.offset)) == (1, places[1])

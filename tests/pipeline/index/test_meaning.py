@@ -7,9 +7,11 @@ import pytest
 
 from api.search.search_query import SearchContext, SearchModels, search_index
 from bench.recall import build_text_index
+from pipeline.errors import OutageError
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models.e5.e5_embedder import E5Embedder
+from pipeline.rows import Vector
 from schemas.http.v5.search_bodies import SearchBody
 
 pytestmark = pytest.mark.anyio
@@ -86,3 +88,20 @@ async def test_reranking_and_rewriting_compare_words_by_meaning(
     assert again.text.startswith("The movie")
     explained, before = again.explanation or {}, plain.explanation or {}
     assert explained.get("wordSimilarity", 0.0) > 1.0 or explained["bm25"] > before["bm25"]
+
+
+async def test_while_the_embedder_is_away_words_find_what_is_there(
+    model: E5Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = await build_text_index(FACTS, model)
+
+    async def refuse(text: str, term_weight: object = None) -> Vector:
+        raise OutageError("nobody answers")
+
+    monkeypatch.setattr(model, "embed_query", refuse)
+    hits = await index.search(
+        await analyze_query(index, model, "Who bought a Pixel?", words_suffice=True), SearchRequest()
+    )
+    assert hits[0].text == FACTS[1]
+    with pytest.raises(OutageError):
+        await analyze_query(index, model, "Who bought a Pixel?")

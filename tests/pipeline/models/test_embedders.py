@@ -7,7 +7,7 @@ import httpx2
 import numpy as np
 import pytest
 
-from pipeline.errors import RejectedError, RetryableError
+from pipeline.errors import OutageError, RejectedError, RetryableError
 from pipeline.models import open_embedder
 from pipeline.models.e5.e5_embedder import E5Embedder
 from pipeline.models.openai_embedder import OpenAIEmbedder
@@ -95,7 +95,7 @@ async def test_strange_queries_are_harmless(wordllama: WordLlamaEmbedder) -> Non
 
 @pytest.mark.parametrize(
     ("status", "error"),
-    [(429, RetryableError), (503, RetryableError), (401, RetryableError), (422, RejectedError)],
+    [(429, OutageError), (503, OutageError), (401, RetryableError), (422, RejectedError)],
 )
 async def test_an_endpoint_that_fails_says_whether_to_try_again(status: int, error: type[Exception]) -> None:
     with pytest.raises(error, match=str(status)):
@@ -106,7 +106,7 @@ async def test_an_endpoint_that_does_not_answer_is_tried_again_later() -> None:
     def refuse(request: httpx2.Request) -> httpx2.Response:
         raise httpx2.ConnectError("refused", request=request)
 
-    with pytest.raises(RetryableError, match="did not answer"):
+    with pytest.raises(OutageError, match="did not answer"):
         await _endpoint(refuse).embed_query("hello")
 
 
