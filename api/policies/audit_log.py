@@ -40,6 +40,7 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "postAdminDlqReplay": "dead letters redriven",
     "deleteAdminDlq": "dead letters dropped",
     "postAdminErasures": "erased",
+    "putAdminConnectorsByIdOptions": "connector options changed",
     "getAdminExport": "exported",
     "postAdminImport": "imported",
     "postNsByNamespaceConnectors": "connector created",
