@@ -85,12 +85,22 @@ async def _download_content(api: DriveClient, file: DriveFile) -> httpx2.Respons
     if instead is not None and not is_export_too_large(smaller := await api.export(file.id, instead)):
         return smaller
     try:
-        return item_response(await api.export_large(file.id, media_type), "Google Drive")
+        return await _export_large(api, file.id, media_type)
     except ItemError:
         if media_type != "text/markdown":
             raise
         # Pictures make the Markdown of a document large; its plain text has none.
         return await api.export(file.id, "text/plain")
+
+
+async def _export_large(api: DriveClient, id_: str, media_type: str) -> httpx2.Response:
+    """Export what the direct call refuses for its size, in one of two ways; each serves documents the other doesn't."""
+    try:
+        return item_response(await api.export_large(id_, media_type), "Google Drive")
+    except ItemError:
+        if (linked := await api.export_by_link(id_, media_type)) is None:
+            raise
+        return linked
 
 
 def _file_item(file: DriveFile, path: str, response: httpx2.Response) -> SourceItem:

@@ -37,6 +37,7 @@ SCOPE = "https://www.googleapis.com/auth/drive.readonly"
 CHANNEL_LIFETIME = timedelta(days=7)
 """Maximum lifetime of a channel; channels can't be renewed, only replaced."""
 _RENEW_BEFORE = timedelta(days=1)
+_EXPORT_LINKS_ORIGIN = "https://docs.google.com"
 _TOP_LEVEL = "drives"
 
 
@@ -55,7 +56,7 @@ class GoogleDrive(Provider):
         self._sleep = sleep
         self.oauth = client.oauth(SCOPE)
         self.has_service_access = client.service_account is not None
-        self.api_origins = client.origins()
+        self.api_origins = client.origins(_EXPORT_LINKS_ORIGIN)
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         """Sync the drives; see `google_drive.sync`."""

@@ -39,6 +39,9 @@ class Channel:
     messages: int = 0
 
 
+EXPORT_LINKS = "https://docs.google.com/outside/export"
+
+
 class GoogleDriveDouble(GoogleDouble):
     """The world: files by id, what they contain, and when each last changed in which drive's feed."""
 
@@ -200,6 +203,11 @@ class GoogleDriveDouble(GoogleDouble):
 
     def answer_undescribed(self, request: Request, body: bytes) -> DoubleResponse:
         """The content that a long-running download leads to."""
+        if request.url.path.startswith("/outside/export/"):
+            id_, media = request.url.path.removeprefix("/outside/export/").split("/", 1)
+            if not self.accounts.accepts(request.headers.get("authorization")):
+                return DoubleResponse(401)
+            return DoubleResponse(200, self.contents[id_][media], media_type=media)
         if request.url.path.startswith("/outside/"):
             id_, media = self.operations[request.url.path.rpartition("/")[2]]
             if not self.accounts.accepts(request.headers.get("authorization")):
@@ -231,7 +239,10 @@ class GoogleDriveDouble(GoogleDouble):
             return error_response(404, "notFound", f"File not found: {call.path_parameters['fileId']}.")
         media = call.query.get("mimeType", "")
         if call.operation.id == "files.get" and call.query.get("alt") != "media":
-            return DoubleResponse(200, self._with_trashed_flag(file))
+            medias = self.contents.get(file["id"], {}) if file["mimeType"].startswith(GOOGLE) else {}
+            links = {media: f"{EXPORT_LINKS}/{file['id']}/{media}" for media in medias if media}
+            shown = {"exportLinks": links} if links else {}
+            return DoubleResponse(200, self._with_trashed_flag(file) | shown)
         if not file.get("capabilities", {}).get("canDownload", True):
             return error_response(403, "cannotDownloadFile")
         native = file["mimeType"].startswith(GOOGLE)

@@ -241,6 +241,13 @@ async def test_a_document_too_large_to_export_takes_the_long_way(world: GoogleDr
     assert len(world.in_memory_sync.text(id_)) == len(LARGE)
 
 
+async def test_a_large_document_that_drive_does_not_prepare_is_read_by_its_link(world: GoogleDriveHarness) -> None:
+    id_ = world.drive.put("Plan", world.folder, DOCUMENT, {"text/markdown": LARGE})
+    world.drive.broken_paths["/download"] = error_response(403, "cannotExportFile")
+    await world.sync()
+    assert len(world.in_memory_sync.text(id_)) == len(LARGE)
+
+
 async def test_slides_too_large_to_export_become_their_text(world: GoogleDriveHarness) -> None:
     content = {
         "application/vnd.openxmlformats-officedocument.presentationml.presentation": LARGE,
@@ -334,7 +341,12 @@ async def test_a_shortcut_to_what_can_not_be_read_fails_alone(world: GoogleDrive
 
 @pytest.mark.parametrize(
     ("name", "media_type"),
-    [("README", "application/octet-stream"), ("LICENSE", "application/octet-stream"), ("plan.ics", "application/ics")],
+    [
+        ("README", "application/octet-stream"),
+        ("LICENSE", "application/octet-stream"),
+        ("plan.ics", "application/ics"),
+        ("mail.msg", "application/vnd.ms-outlook"),
+    ],
 )
 async def test_texts_without_a_telling_ending_are_read(world: GoogleDriveHarness, name: str, media_type: str) -> None:
     id_ = world.drive.put(name, world.folder, media_type, b"Text")
