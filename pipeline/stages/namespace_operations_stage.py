@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import groupby
 
 from pipeline.errors import OutageError
 from pipeline.ports import Catalog, Clock, DocumentTable, IncarnationEraser, OperationTable, Publisher, Submissions
@@ -13,6 +14,9 @@ from schemas.events import DocumentSubmitted, NamespaceChanged, OperationRequest
 from schemas.ids import incarnation_key
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH
 from schemas.topics import DOCUMENTS_SUBMITTED, OPERATIONS_REQUESTED, SETTINGS_CHANGED
+
+MAX_OPERATIONS_PER_BATCH = 256
+"""Namespaces that one purge erases: each purge writes new versions, thus files, of every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,26 +39,23 @@ class NamespaceOperationsStage:
             name="operations",
             source=OPERATIONS_REQUESTED,
             handle=self.handle,
-            batch_size=1,
+            batch_size=MAX_OPERATIONS_PER_BATCH,
             on_dead_letter=self.on_dead_letter,
         )
 
     async def handle(self, batch: Sequence[Record[OperationRequested]]) -> None:
-        """Execute the operations in order; each may be repeated from the start."""
-        for record in batch:
-            event = record.event
-            error = await self._execute(event)
-            await self.operations.record(_finished_operation(event, error, self.clock))
+        """Execute the operations in order, successive purges as one; each may be repeated from the start."""
+        for kind, records in groupby(batch, key=lambda record: record.event.kind):
+            events = [record.event for record in records]
+            if kind == "purge":
+                await self._purge({incarnation for event in events for incarnation in event.incarnations})
+            for event in events:
+                error = await self._move(event) if kind == "move" else None
+                await self.operations.record(_finished_operation(event, error, self.clock))
 
     async def on_dead_letter(self, record: Record[OperationRequested], reason: str) -> None:
         """Mark the operation as failed with the reason."""
         await self.operations.record(_finished_operation(record.event, reason, self.clock))
-
-    async def _execute(self, event: OperationRequested) -> str | None:
-        if event.kind == "move":
-            return await self._move(event)
-        await self._purge(event.incarnations)
-        return None
 
     async def _purge(self, incarnations: Collection[str]) -> None:
         """Erase unowned incarnations; those moved to another namespace meanwhile stay."""

@@ -113,6 +113,19 @@ async def test_a_purge_erases_only_what_nobody_owns() -> None:
     assert office.erased.incarnations == [frozenset({"carl#0"})]
 
 
+async def test_purges_in_a_row_are_one_erasure() -> None:
+    office = OperationsHarness()
+    events = [
+        OperationRequested(id=name, kind="purge", source=name, incarnations=(f"{name}#0",), at=EPOCH)
+        for name in ("carl", "dora", "bob")
+    ]
+    await office.stage.handle(
+        [record(OPERATIONS_REQUESTED, event.source, event, at) for at, event in enumerate(events)]
+    )
+    assert office.erased.incarnations == [frozenset({"carl#0", "dora#0"})]
+    assert {row.status for row in office.recorded.rows.values()} == {"done"}
+
+
 async def test_a_move_hands_the_incarnations_over_and_frees_the_name() -> None:
     office = OperationsHarness()
     await office.world.write_and_extract("a", "I like tea.", incarnation="bob#0")
