@@ -41,6 +41,9 @@ _CHARSETS: Final = {
 """Charsets as mails name them; most programs mean the larger set of the same family."""
 _SEVEN_BIT_CHARSETS: Final = ("iso-2022", "iso2022", "hz", "utf-7", "unicode-1-1-utf-7")
 """Charsets whose bytes are all ASCII, so that decoding them as UTF-8 succeeds with rubbish."""
+_DOUBLE_BYTE_CODECS: Final = frozenset({"big5", "cp949", "cp932", "gb18030", "euc_jp"})
+_MIN_BYTES: Final = 8
+"""Characters outside ASCII from which a text that decodes as another charset is believed to be of that one."""
 _WORD = re.compile(r"\w{2,}")
 _ADDRESS_IN_TEXT = re.compile(r"https?://\S+")
 _FORWARDED_HEADERS: Final = ("from", "date", "subject", "to", "cc")
@@ -166,7 +169,7 @@ def decode_text(data: bytes, charset: str | None) -> str:
         if attempt is None:
             continue
         try:
-            return _normalize_line_ends(data.decode(attempt))
+            return _normalize_line_ends(_undo_transcoding(data.decode(attempt), codec))
         except (UnicodeDecodeError, ValueError):
             continue
     nearly = data.decode(codec or "latin-1", errors="replace")
@@ -176,6 +179,19 @@ def decode_text(data: bytes, charset: str | None) -> str:
         return decode(data)
     except ParsingError:
         return _normalize_line_ends(nearly)
+
+
+def _undo_transcoding(text: str, codec: str | None) -> str:
+    """Return what a text was before some server took its bytes for Latin-1 and wrote them as UTF-8."""
+    is_transcoded = (
+        codec in _DOUBLE_BYTE_CODECS and sum("\x80" <= character <= "\xff" for character in text) >= _MIN_BYTES
+    )
+    if not is_transcoded or max(text) > "\xff":
+        return text
+    try:
+        return text.encode("latin-1").decode(str(codec))
+    except UnicodeDecodeError:
+        return text
 
 
 def _known_codec(name: str) -> str | None:

@@ -176,3 +176,9 @@ def test_a_text_that_follows_the_headers_without_an_empty_line_stays() -> None:
 def test_of_the_mail_that_came_back_the_header_is_told_as_people_read_it() -> None:
     returned = MailPart("text/rfc822-headers", b"Received: from x\nX-Foo: program\nFrom: a@b.c\nSubject: Tides\n")
     assert mail_text(returned) == "From: a@b.c  \nSubject: Tides"
+
+
+def test_a_text_that_a_server_took_for_latin_1_is_what_it_was() -> None:
+    transcoded = "軟體光碟更新迅速".encode("big5").decode("latin-1").encode()
+    assert decode_text(transcoded, "big5") == "軟體光碟更新迅速"
+    assert decode_text("déjà vu à l'été, très très légère".encode(), "big5") == "déjà vu à l'été, très très légère"
