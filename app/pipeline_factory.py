@@ -173,6 +173,7 @@ def _build_fact_extractor(
         clock=resources.clock,
         input_tokens=resources.settings.llm_input_tokens,
         on_outcome=resources.metrics.observe_model_call,
+        on_items=resources.metrics.observe_model_items,
     )
 
 

@@ -35,7 +35,7 @@ class LlmCallStats:
     output_tokens: int = 0
     seconds: float = 0
 
-    def __call__(self, outcome: str, spent: TokenUsage) -> None:
+    def __call__(self, outcome: str, spent: TokenUsage, _documents: int) -> None:
         """Count a call; see `LlmExtractor.on_outcome`."""
         self.outcomes[outcome] += 1
         self.input_tokens += spent.input_tokens

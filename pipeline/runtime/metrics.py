@@ -3,7 +3,7 @@
 Gauges (lag, sizes) are measured at scrape time by `pipeline.health`.
 """
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from time import monotonic
@@ -69,6 +69,8 @@ class Metrics:
         self._embedder_seconds = self._histogram("embedder_seconds", "Calls of the embedder.", REQUEST_BUCKETS, "call")
         self._embedder_failures = self._counter("embedder_failures", "Calls of the embedder that failed.", "call")
         self._model_requests = self._counter("model_requests", "Questions to the language model.", "outcome")
+        self._model_documents = self._counter("model_documents", "Documents that the language model was asked about.")
+        self._model_memories = self._counter("model_memories", "Memories in answers, kept or left out.", "result")
         self._model_tokens = self._counter("model_tokens", "Tokens of questions and answers.", "direction")
         self._model_seconds = self._histogram("model_seconds", "Answers of the language model.", BACKGROUND_BUCKETS)
 
@@ -109,13 +111,20 @@ class Metrics:
             since = ongoing.since if ongoing else monotonic()
             self.readiness.embedder_failure = OngoingFailure(since, type(error).__name__)
 
-    def observe_model_call(self, outcome: str, usage: TokenUsage) -> None:
-        """Count a call of the language model; `outcome` is `formed`, `unusable` or `away`."""
+    def observe_model_call(self, outcome: str, usage: TokenUsage, documents: int) -> None:
+        """Count a call of the language model; `outcome` is `formed`, `unusable` or `unavailable`."""
+        self._model_documents.inc(documents)
         self._model_requests.labels(outcome).inc()
         self._model_tokens.labels("input").inc(usage.input_tokens)
         self._model_tokens.labels("output").inc(usage.output_tokens)
         if usage.calls:
             self._model_seconds.observe(usage.seconds)
+
+    def observe_model_items(self, kept: int, rejected: Mapping[str, int]) -> None:
+        """Count the memories of an answer: those kept, and those left out by reason."""
+        self._model_memories.labels("kept").inc(kept)
+        for reason, count in rejected.items():
+            self._model_memories.labels(reason).inc(count)
 
     def on_batch_start(self, stage: str, partition: int) -> None:
         """Record that a batch was handed to a stage."""

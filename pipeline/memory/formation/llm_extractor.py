@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pipeline.errors import EndpointUnavailableError, RetryableError
@@ -34,8 +34,10 @@ LOOKUP_RETRY_SECONDS = 5.0
 
 NearestMemoriesLookup = Callable[[NamespaceRow, Sequence[ExtractionJob]], Awaitable[Sequence[MemoryRow]]]
 """Returns memories that may relate to these documents, within what the documents may see."""
-OutcomeListener = Callable[[str, TokenUsage], None]
-"""Receives the outcome of a request (`formed`, `unusable`, `unavailable`) and its token usage."""
+OutcomeListener = Callable[[str, TokenUsage, int], None]
+"""Receives the outcome of a request (`formed`, `unusable`, `unavailable`), its token usage and its documents."""
+ItemListener = Callable[[int, Mapping[str, int]], None]
+"""Receives the numbers of memories kept of an answer, and of those left out by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class LlmExtractor:
     publisher: Publisher
     clock: Clock
     input_tokens: int
-    on_outcome: OutcomeListener = field(default=lambda _, __: None)
+    on_outcome: OutcomeListener = field(default=lambda _, __, ___: None)
+    on_items: ItemListener = field(default=lambda _, __: None)
 
     async def extract(self, namespace: NamespaceRow, jobs: Sequence[ExtractionJob]) -> Sequence[ExtractionResult]:
         """Return for each document its facts, or a delay while the endpoint is unavailable."""
@@ -83,21 +86,24 @@ class LlmExtractor:
         try:
             reply = await self.model.generate(prompt.instructions, prompt.text, ExtractedMemories)
         except EndpointUnavailableError as error:
-            self.on_outcome("unavailable", TokenUsage())
+            self.on_outcome("unavailable", TokenUsage(), 0)
             return ExtractionDelay(str(error), error.retry_after_seconds)
         except UnusableReplyError as error:
             log.warning("Using rules for %d parts of documents, the model's answer is unusable: %s", len(batch), error)
             await self._record_usage(namespace, batch, "unusable", error.usage)
             return await asyncio.to_thread(extract_parts_by_rules, jobs, batch)
         await self._record_usage(namespace, batch, "formed", reply.usage)
-        facts = parse_answer(reply.answer, batch, prompt.known_memories)
-        return [(job_index, replace(fact, extracted_by=self.model.name)) for job_index, fact in facts]
+        parsed = parse_answer(reply.answer, batch_jobs, prompt.known_memories)
+        self.on_items(len(parsed.facts), parsed.rejected)
+        if parsed.rejected:
+            log.info("Left out memories that the model gave: %s", dict(parsed.rejected))
+        return [(job_index, replace(fact, extracted_by=self.model.name)) for job_index, fact in parsed.facts]
 
     async def _record_usage(
         self, namespace: NamespaceRow, batch: Sequence[TextPart], outcome: str, token_usage: TokenUsage
     ) -> None:
-        self.on_outcome(outcome, token_usage)
         documents = len({part.job_index for part in batch})
+        self.on_outcome(outcome, token_usage, documents)
         event = usage_event(
             namespace.incarnations[0],
             self.clock.now(),
