@@ -1,15 +1,15 @@
 """Issues and pull requests, each with its discussion as one document."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, Literal
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.client.http_client import json_or_raise
-from connectors.errors import ConnectorError
+from connectors.errors import ConnectorError, ProviderUnavailableError
 from connectors.providers.common.disk_buffer import DiskBuffer, open_disk_buffer
-from connectors.providers.common.item_fetcher import ItemFetcher, item_response
+from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher, item_response
 from connectors.providers.github.client import GitHubClient, Repository
 from connectors.providers.github.reviews import (
     PullDiscussion,
@@ -25,6 +25,7 @@ from schemas.base import Metadata
 
 _CONCURRENCY: Final = 8
 _ListName = Literal["comments", "reviews", "line_comments"]
+BufferEntry = tuple[str, dict[str, Any]]
 _COMMENT_FIELDS: Final = ("id", "body", "created_at", "updated_at", "user")
 
 
@@ -66,21 +67,18 @@ class IssueWatermarks:
 
 @dataclass(frozen=True, slots=True)
 class Discussed:
-    """Issue or pull request with its comments; `discussion` None has to be fetched by itself."""
+    """Issue or pull request with its comments; with `discussion` None it has to be read by itself."""
 
     issue: dict[str, Any]
     comments: Sequence[dict[str, Any]]
     discussion: PullDiscussion | None
 
     @classmethod
-    def from_buffer(cls, issue: dict[str, Any], buffer: DiskBuffer, unlisted: set[int] | None) -> "Discussed":
-        """Find what was listed; `unlisted`: pull requests of which not all was, None for all of them."""
-        number = issue["number"]
-        comments = buffer.group(str(number))
-        if not issue.get("pull_request"):
-            return cls(issue, comments, PullDiscussion())
-        if unlisted is None or number in unlisted:
-            return cls(issue, comments, None)
+    def from_buffer(cls, issue: dict[str, Any], buffer: DiskBuffer, lists: "ListedNumbers") -> "Discussed":
+        """Find what was listed."""
+        if not lists.cover(issue):
+            return cls(issue, (), None)
+        comments, number = buffer.group(str(issue["number"])), issue["number"]
         return cls(issue, comments, PullDiscussion(buffer.group(f"{number}/reviews"), buffer.group(f"{number}/lines")))
 
     @property
@@ -89,6 +87,21 @@ class Discussed:
         newest = max((comment.get("updated_at") or "" for comment in self.comments), default="")
         content = self.discussion.version if self.discussion else ""
         return f"{self.issue.get('updated_at') or ''} {self.issue.get('comments') or 0} {newest} {content}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNumbers:
+    """Coverage of the lists of comments; `unlisted_pulls` None: of no pull request they have the reviews."""
+
+    has_comments: bool
+    unlisted_pulls: set[int] | None
+
+    def cover(self, issue: Mapping[str, Any]) -> bool:
+        """Return whether nothing of an issue has to be read by itself."""
+        if not self.has_comments and issue.get("comments") != 0:  # a missing count is not zero
+            return False
+        is_unlisted = self.unlisted_pulls is None or issue["number"] in self.unlisted_pulls
+        return not (issue.get("pull_request") and is_unlisted)
 
 
 class RepositoryIssues:
@@ -102,18 +115,16 @@ class RepositoryIssues:
         self._repository = repository
         self.watermarks = watermarks
 
-    async def sync_all(self, state: SyncState) -> AsyncIterator[list[SourceItem | FailedItem]]:
+    async def sync_all(self, state: SyncState) -> AsyncIterator[list[SourceItem | RemovedItem | FailedItem]]:
         """Yield pages of all issues, newest change first; what belongs to them is listed before, buffered on disk."""
         with open_disk_buffer() as buffer:
-            async for page in self._client.pages(f"{self._repository.api_path}/issues/comments"):
-                buffer.add((str(_issue_number(c)), {key: c.get(key) for key in _COMMENT_FIELDS}) for c in page)
-                self._advance("comments", page)
-            unlisted = await self._list_reviews(buffer)
+            has_comments = await self._buffer_list(buffer, "issues/comments", "comments", _buffered_comment)
+            lists = ListedNumbers(has_comments, await self._list_reviews(buffer))
             self.watermarks = replace(self.watermarks, has_pull_requests=False)
             listing = {"state": "all", "sort": "updated", "direction": "desc"}
             async for page in self._client.pages(f"{self._repository.api_path}/issues", **listing):
                 self._advance_issues(page)
-                listed = [Discussed.from_buffer(issue, buffer, unlisted) for issue in page]
+                listed = [Discussed.from_buffer(issue, buffer, lists) for issue in page]
                 versions = [(self._item_id(one.issue["number"]), one.version) for one in listed]
                 changed_ids = await state.select_changed(versions)
                 yield [
@@ -135,15 +146,20 @@ class RepositoryIssues:
                 self._advance("reviews", pull.reviews)
             cursor = page.next_cursor
             if cursor is None:
-                return unlisted if await self._list_line_comments(buffer) else None
+                are_listed = await self._buffer_list(buffer, "pulls/comments", "line_comments", _buffered_line_comment)
+                return unlisted if are_listed else None
         return None
 
-    async def _list_line_comments(self, buffer: DiskBuffer) -> bool:
-        """Buffer line comments; return False if the account may not list them: each pull request tells it then."""
+    async def _buffer_list(
+        self, buffer: DiskBuffer, kind: str, watermark: _ListName, entry: Callable[[dict[str, Any]], BufferEntry]
+    ) -> bool:
+        """Buffer a list; return False if it can't be read: then each issue is read by itself and tells why."""
         try:
-            async for page in self._client.pages(f"{self._repository.api_path}/pulls/comments"):
-                buffer.add((f"{pull_number(c)}/lines", line_comment(c)) for c in page)
-                self._advance("line_comments", page)
+            async for page in self._client.pages(f"{self._repository.api_path}/{kind}"):
+                buffer.add(map(entry, page))
+                self._advance(watermark, page)
+        except (ProviderUnavailableError, *MALFORMED_ANSWER_ERRORS):
+            return False
         except ConnectorError as error:
             if type(error) is not ConnectorError:
                 raise
@@ -222,14 +238,13 @@ class RepositoryIssues:
             discussion = await fetch_discussion(self._client, self._repository.api_path, number)
         return self._item(Discussed(issue, comments, discussion))
 
-    async def _item_or_failure(self, listed: Discussed) -> SourceItem | FailedItem:
+    async def _item_or_failure(self, listed: Discussed) -> SourceItem | RemovedItem | FailedItem:
         number = listed.issue["number"]
 
-        async def build() -> SourceItem:
-            if listed.discussion is not None:
-                return self._item(listed)
-            read = await fetch_discussion(self._client, self._repository.api_path, number)
-            return self._item(replace(listed, discussion=read))
+        async def build() -> SourceItem | RemovedItem:
+            if listed.discussion is None:
+                return await self._read_issue(number, listed.issue)
+            return self._item(listed)
 
         return await self._fetcher.fetch(self._item_id(number), listed.issue.get("title"), build)
 
@@ -294,6 +309,14 @@ def _author_login(authored: dict[str, Any]) -> str:
 
 def _issue_number(comment: dict[str, Any]) -> int:
     return int(comment["issue_url"].rsplit("/", 1)[1])
+
+
+def _buffered_comment(comment: dict[str, Any]) -> BufferEntry:
+    return str(_issue_number(comment)), {key: comment.get(key) for key in _COMMENT_FIELDS}
+
+
+def _buffered_line_comment(comment: dict[str, Any]) -> BufferEntry:
+    return f"{pull_number(comment)}/lines", line_comment(comment)
 
 
 def _since_parameter(mark: Watermark) -> dict[str, str]:

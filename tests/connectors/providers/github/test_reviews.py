@@ -203,3 +203,17 @@ async def test_events_of_reviews_list_everything(
     headers, body = github.delivery(repo, event, "hook", action=action)
     told = await bench.provider.verify_delivery(WebhookDelivery("POST", headers, {}, body, github.now))
     assert ChangeHint("selected", str(repo.id), requires_full_sync=True) in told.hints
+
+
+@pytest.mark.parametrize("spoiled", [DoubleResponse(502), DoubleResponse(200, [{"id": 1}]), DoubleResponse(403, {})])
+@pytest.mark.parametrize("operation", ["issues/list-comments-for-repo", "pulls/list-review-comments-for-repo"])
+async def test_where_a_list_of_comments_is_no_good_each_issue_is_read_by_itself(
+    bench: ProviderHarness, github: GitHubDouble, repo: RepositoryDouble, spoiled: DoubleResponse, operation: str
+) -> None:
+    repo.comment(repo.open("A question"), "An answer.")
+    github.fail(spoiled, operation, times=100)
+    await bench.run()
+    assert _text(bench, repo) == WHOLE
+    assert "An answer." in bench.text(f"{repo.id}/issues/2")
+    assert not bench.in_memory_sync.failures
+    github.violations.clear()  # the spoiled list is none that GitHub describes
