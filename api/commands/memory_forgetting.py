@@ -63,6 +63,8 @@ async def _forget(state: AppState, rows: Sequence[MemoryRow], reason: str) -> No
         for memory_id in positions
     }
     await state.memory_repository.apply(sources.keys(), edits)
+    # A stage of another process may have been quicker, and searches here have to know of it as well.
+    await state.memories.refresh(sources)
 
 
 def _forget_response(rows: Sequence[MemoryRow], errors: list[ForgetError]) -> ForgetResponse:

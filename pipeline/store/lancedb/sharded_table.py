@@ -1,18 +1,20 @@
 """Table base class: one logical table over several LanceDB tables (shards), whoever writes them."""
 
 import asyncio
+import functools
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Generic, TypeVar
+from typing import Generic, ParamSpec, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from pipeline.errors import OutageError
 from pipeline.store.lancedb.lance_table import LanceTable, release_unused_memory
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec, combine_chunks, in_incarnations, to_numpy
@@ -24,6 +26,21 @@ Row = TypeVar("Row")
 ChangeCallback = Callable[[Mapping[str, list[Row]]], None]
 SHARD_COLUMN = "_shard"
 _BATCH_ROWS = 4096
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def read_errors_as_outages(read: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Make a reader raise OutageError where LanceDB cannot read its disk or object store."""
+
+    @functools.wraps(read)
+    async def reader(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await read(*args, **kwargs)
+        except (OSError, RuntimeError) as error:
+            raise OutageError(f"The tables could not be read: {error}") from error
+
+    return reader
 
 
 class ShardedTable(ABC, Generic[Row]):
@@ -156,6 +173,7 @@ class ShardedTable(ABC, Generic[Row]):
         unflushed = self.unflushed_rows(snapshot, incarnations)
         return self.codec.decode(stored) + [row for row in unflushed if row_matches(row)]
 
+    @read_errors_as_outages
     async def scan_by_secondary_keys(
         self,
         incarnations: Sequence[str] | None,
@@ -174,6 +192,7 @@ class ShardedTable(ABC, Generic[Row]):
         )
         return snapshot, self._exclude_overridden(pa.concat_tables(tables), snapshot)
 
+    @read_errors_as_outages
     async def find_by_secondary_keys(
         self, incarnations: Sequence[str] | None, keys: Collection[str], columns: Sequence[str]
     ) -> list[Row]:
@@ -199,6 +218,7 @@ class ShardedTable(ABC, Generic[Row]):
         # Of two rows with the same id the cached one, which comes last, is newer.
         return list({self.codec.id_of(row): row for row in rows}.values())
 
+    @read_errors_as_outages
     async def scan_row_ids(
         self, incarnations: Sequence[str], where: str, columns: Sequence[str]
     ) -> tuple[Mapping[str, PendingChange[Row]], pa.Table]:
@@ -212,6 +232,7 @@ class ShardedTable(ABC, Generic[Row]):
         ]
         return snapshot, self._exclude_overridden(pa.concat_tables(numbered), snapshot)
 
+    @read_errors_as_outages
     async def take_rows(
         self, row_ids: pa.Table, columns: Sequence[str] | None
     ) -> tuple[Mapping[str, PendingChange[Row]], pa.Table]:
@@ -258,6 +279,7 @@ class ShardedTable(ABC, Generic[Row]):
             if incarnations is None or incarnation_of(row) in incarnations
         ]
 
+    @read_errors_as_outages
     async def _read_stored(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
         # Key filters rule out most shards, and a task per shard would cost more than that.
         reads = [
@@ -266,6 +288,7 @@ class ShardedTable(ABC, Generic[Row]):
         parts = await asyncio.gather(*(lance_table.read_rows(keys) for lance_table, keys in reads))
         return {key: rows for part in parts for key, rows in part.items()}
 
+    @read_errors_as_outages
     async def _scan_shards(
         self, incarnations: Sequence[str] | None, where: str | None, columns: Sequence[str] | None
     ) -> tuple[Mapping[str, PendingChange[Row]], list[pa.Table]]:

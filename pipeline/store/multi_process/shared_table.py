@@ -18,7 +18,7 @@ from pipeline.runtime.timed_wait import is_set_within
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
-from pipeline.store.lancedb.sharded_table import ShardedTable
+from pipeline.store.lancedb.sharded_table import ShardedTable, read_errors_as_outages
 from pipeline.store.multi_process.row_overlay import LoggedChange, RowOverlay, fold_changes
 from pipeline.store.multi_process.shard_committer import Preparation, RowChange, ShardCommitter
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
@@ -170,8 +170,10 @@ class SharedTable(ShardedTable[Row]):
         while not await is_set_within(self._stopped, self._sharing.poll_seconds):
             try:
                 await self.refresh()
-            except STORAGE_ERRORS:
-                _log.exception("Changes of table %s could not be followed; this will be retried.", self.codec.table)
+            except STORAGE_ERRORS as error:
+                _log.warning(
+                    "Changes of table %s could not be followed; this will be retried: %s", self.codec.table, error
+                )
 
     async def _maintain_shards(self) -> None:
         while not await is_set_within(self._stopped, _MAINTENANCE_INTERVAL_SECONDS):
@@ -180,8 +182,8 @@ class SharedTable(ShardedTable[Row]):
                     # Two at a time would take twice the memory, and both cores.
                     async with self._sharing.maintenance_lock:
                         await committer.maintain_if_due()
-                except (*STORAGE_ERRORS, RetryableError):
-                    _log.exception("Maintenance of table %s failed; it will be retried.", committer.name)
+                except (*STORAGE_ERRORS, RetryableError) as error:
+                    _log.warning("Maintenance of table %s failed; it will be retried: %s", committer.name, error)
 
     async def _locate_shards(self, entity_keys: Sequence[str], change: RowChange[Row]) -> dict[str, int]:
         """Find the shard of each key; keys that do not exist and are not created are left out.
@@ -198,6 +200,7 @@ class SharedTable(ShardedTable[Row]):
                 self._cache_shard(key, self._shard_of(self.codec.incarnation_of(rows[0])))
         return {key: shard_by_key[key] for key in entity_keys if key in shard_by_key}
 
+    @read_errors_as_outages
     async def _read_stored(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
         shard_by_key = self._shard_by_entity_key
         keys_by_shard = [

@@ -242,10 +242,10 @@ class MemTableFlusher(Generic[Row]):
                 self.health_issue = f"table {self._name} cannot be written ({type(error).__name__})"
                 pause = _BACKOFF_SECONDS[min(attempt, len(_BACKOFF_SECONDS) - 1)]
                 attempt += 1
-                _log.exception(
+                _log.warning(
                     "Table %s could not be written (attempt %d). %d changed keys stay in memory "
-                    "and in the log; next try in %.1f s.",
-                    self._name, attempt, self._memtable.pending_count(self._shard), pause,
+                    "and in the log; next try in %.1f s: %s",
+                    self._name, attempt, self._memtable.pending_count(self._shard), pause, error,
                 )  # fmt: skip
                 if self._stopping:
                     return
@@ -266,8 +266,8 @@ class MemTableFlusher(Generic[Row]):
             await self.maintain(full=False)
             if idle:
                 self._memtable.clear_row_cache()
-        except STORAGE_ERRORS:
-            _log.exception("Maintenance of table %s failed; it will be retried.", self._name)
+        except STORAGE_ERRORS as error:
+            _log.warning("Maintenance of table %s failed; it will be retried: %s", self._name, error)
 
     def _release_waiters(self) -> None:
         for sequence, waiter in self._waiters:

@@ -405,3 +405,17 @@ async def test_nobody_else_changes_the_rows_between_the_preparation_of_an_update
     rows = await store.documents.update([key], count_once_more, begin_elsewhere)
     assert rows[key][0].seq == 2
     assert (await begun[0])[key][0].seq == 3
+
+
+async def test_a_table_that_cannot_be_read_is_an_outage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+
+    async def fail(*_: object) -> None:
+        raise RuntimeError("lance error: LanceError(IO): connection refused")
+
+    monkeypatch.setattr(SharedLanceTable, "get_rows", fail)
+    monkeypatch.setattr(SharedLanceTable, "scan", fail)
+    with pytest.raises(OutageError, match="connection refused"):
+        await store.documents.get([document(NAMES[0]).key])
+    with pytest.raises(OutageError, match="connection refused"):
+        await store.documents.list_rows(["alice#0"])
