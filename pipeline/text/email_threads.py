@@ -24,7 +24,7 @@ _HEADER = re.compile(
 _NAMED = re.compile(rf"^[ \t>*]*(?P<name>{_FIELD}):[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
 _PERSON = r"(?:[^\W\d_][^\n,\d]{1,79}?|[^\s<>]+@[^\s<>]+)"
 _WROTE = re.compile(
-    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?)(?:,| at| um| \u00e0)? (?:"
+    r"^[ \t]*(?:On|Am|Le|El) (?P<on>[^\n]{4,80}?(?: \d{1,2}[:.]\d{2}(?: ?[AaPp][Mm])?)?)(?:,| at| um| \u00e0)? (?:"
     rf"schrieb (?P<then>{_PERSON})(?: <[^>\n]+>)?|"
     rf"(?P<who>{_PERSON})(?: <[^>\n]+>)?\s+(?:wrote|schrieb|a \u00e9crit|escribi\u00f3)) ?:[ \t]*$",
     re.MULTILINE,
@@ -34,6 +34,9 @@ _FORWARDED = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """What follows was written to somebody else."""
+_BULK = re.compile(r"\b(?:no-?reply|do-?not-?reply|news(?:letter)?s?|marketing|mailer|notifications?)@", re.IGNORECASE)
+_UNSUBSCRIBE = re.compile(r"\bunsubscribe\b", re.IGNORECASE)
+"""Marks of bulk mail, whose `we` is nobody."""
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
@@ -75,6 +78,9 @@ def _parse_mails(text: str) -> Iterator[Utterance]:
     for head, end in _with_ends(list(_HEADER.finditer(own)), own):
         fields = {match["name"]: match["value"].strip() for match in _NAMED.finditer(head[0])}
         on = _parse_mail_date(fields.get("Date") or fields.get("Sent") or "")
+        if _BULK.search(fields.get("From", "")) or _UNSUBSCRIBE.search(text, head.end(), end):
+            yield Utterance(_name(fields.get("From", "")), "", head.end(), said_on=on)
+            continue
         yield from _mail_utterances(text, head.end(), end, _name(fields.get("From", "")), on)
 
 

@@ -166,6 +166,8 @@ def _shares_subject(token: "Token", first: "Token") -> bool:
         return True
     if token.pos_ not in _VERBS:
         return (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO) and not auxiliaries(first)
+    if token.tag_ == "VBZ" and (first.tag_ == "VBP" or auxiliaries(first)):
+        return (subject := own_subject(first)) is None or subject.lower_ not in FIRST  # `I like it, tastes good`
     if token.tag_ in ("VBD", "VBZ"):
         return not any(child.dep_ == "auxpass" for child in first.children)
     if first.tag_ == "VBN" and any(child.lemma_ == "have" for child in auxiliaries(first)):

@@ -13,7 +13,8 @@ _OPENING = re.compile(
     r"btw|by the "
     r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|"
     r"absolutely|definitely|exactly|totally|for sure|"
-    r"sounds good|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|my bad|"
+    r"sounds good|perfect|"
+    r"congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|my bad|"
     r"change of plans|smashed it|"
     r"lately|nowadays|these days|from today|me too|you know what|you know|i mean|guess what|wait|"
     r"in fact|of course|unfortunately|luckily|thankfully|fortunately|sadly|finally|good (?:morning|evening|question)|"
@@ -35,7 +36,7 @@ _TRAILING = re.compile(
     re.IGNORECASE,
 )
 _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
-_LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe)(?=[ ,.!]|$)", re.IGNORECASE)
+_LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
 
@@ -58,6 +59,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("gonna", r"^gonna\b(?! be\b)", "I'm going to"),
         ("last ", r"\b(last|next|this|on) (mon|tue|tues|wed|thu|thur|thurs|fri|sat|sun)\b", _weekday),
         ("gonna", r"\bgonna\b", "going to"),
+        ("wed", r"(?-i:\bWed\b)", "Wednesday"),
         ("gotta", r"\bgotta\b", "have to"),
         ("til", r"(?<=\s)(?:'?til|till)\b", "until"),
         ("rn", r"\brn\b", "right now"),

@@ -21,7 +21,7 @@ _NOBODY = word_set(
     "it this that these those what which who whoever there something someone somebody everything everyone "
     "everybody anyone "
     "anything nothing nobody one some others all both most such thing things people stuff life time part way "
-    "things none each"
+    "things none each tons lots loads fingers plenty"
 )
 _MODALS = word_set("would could should might may must shall ought 'd")
 _OPINIONS = word_set(
@@ -42,6 +42,8 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "not said for sure"
     if clause.tokens[0].tag_ in ("WRB", "WP", "WDT") or _is_inverted(clause):
         return "a question"
+    if any(child.dep_ == "mark" and child.lower_ not in ("so", "that") for child in clause.head.children):
+        return "part of another sentence"
     if not _names_subject(clause, has_antecedent=has_antecedent):
         return "subject not named"
     if any(map(_lacks_object, clause.tokens[:-1])):
@@ -63,6 +65,8 @@ def _names_subject(clause: Clause, *, has_antecedent: bool) -> bool:
     if _is_counted(clause):
         return True
     if subject.lower_ in _NOBODY or (subject.lower_ in OTHERS and not has_antecedent):
+        return False
+    if subject.lower_ in ("me", "us", "him", "them") and not any(child.dep_ == "conj" for child in subject.children):
         return False
     return subject.tag_ not in ("DT", "WDT", "CD") and (subject.i < clause.head.i or subject.dep_ == "attr")
 
@@ -151,7 +155,11 @@ def _has_own_antecedent(token: "Token", clause: Clause, *, thing: bool = False) 
     ]
     if thing:
         return any(
-            part.lemma_.lower() not in HUMAN and part.dep_ in ("dobj", "nsubj", "pobj") and not part.ent_type_
+            part.lemma_.lower() not in HUMAN
+            and part.dep_ in ("dobj", "nsubj")
+            and part.tag_ in ("NN", "NNP")
+            and not part.lower_.endswith(("ist", "er", "or"))
+            and not part.ent_type_
             for part in before
         )
     return bool(before)

@@ -57,7 +57,7 @@ def render_clause(clause: Clause, referents: Referents) -> str:
             replaced.update(_agreeing(token, clause))
     fronted = [] if clause.is_shared else _fronted_time(clause)
     rest = [token for token in clause.tokens if token.i not in {moved.i for moved in fronted}]
-    while rest and (rest[0].is_punct and rest[0].text not in ("(", '"', "'", "$")):
+    while rest and ((rest[0].is_punct and rest[0].text not in ("(", '"', "'", "$")) or rest[0].dep_ == "cc"):
         rest.pop(0)
     text = _join([*subject_tokens, *rest], replaced)
     if fronted:
@@ -99,7 +99,7 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
 
 def _own_kin(token: "Token", referents: Referents) -> str | None:
     """Return `Ann's mum` for `mum`, and `Ann's` for the article of `the kids`; parents do not speak of their own so."""
-    if referents.speaker.lower() in PARENTS:
+    if not PARENTS.isdisjoint(referents.speaker.lower().split()):
         return None
     if token.lower_ in PARENTS and is_own_kin(token) and token.dep_ in (*SUBJECTS, "poss"):
         return f"{referents.speaker}'s {token.lower_}"
@@ -112,7 +112,7 @@ def _own_kin(token: "Token", referents: Referents) -> str | None:
 
 def _proper(token: "Token") -> str | None:
     """Return a name that was written small with its capital: `riga`."""
-    is_name = token.ent_type_ in _NAMED or (token.tag_ == "NNP" and token.dep_ in ("pobj", "nsubj", "appos"))
+    is_name = token.ent_type_ in _NAMED or (token.ent_type_ == "DATE" and token.tag_ == "NNP")
     return token.text[:1].upper() + token.text[1:] if is_name and token.is_lower and token.tag_ in _NOUNS else None
 
 
@@ -136,7 +136,7 @@ def _first_person(token: "Token", word: str, clause: Clause, name: str, *, is_sp
     if word in ("myself", "ourselves"):
         return "themselves"
     if word in ("mine", "ours"):
-        return "theirs"
+        return "theirs" if is_mentioned else f"{name}'s"
     if word in ("me", "us"):
         return "them" if is_mentioned and token.dep_ not in SUBJECTS else name
     return name
@@ -169,7 +169,11 @@ def _agreeing(subject: "Token", clause: Clause) -> dict[int, str]:
         agreed[finite.i] = "had" if verb.tag_ in ("VBN", "VBD") else "would"
     elif word in _AGREED:
         agreed[finite.i] = _AGREED[word]
-    elif finite.tag_ in ("VBP", "VB", "NN") and word not in ("ca", "wo", "will", "can") and finite.dep_ != "xcomp":
+    elif (
+        finite.tag_ not in ("VBD", "VBN", "VBG", "VBZ", "MD")
+        and word not in ("ca", "wo", "will", "can")
+        and finite.dep_ != "xcomp"
+    ):
         agreed[finite.i] = third_person(finite.text)
     if following is not None and following.lower_ in ("n't", "n\u2019t") and finite.i in agreed:
         agreed[following.i] = "n't"

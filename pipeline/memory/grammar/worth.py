@@ -162,6 +162,8 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         return (-1.0 if duty[0].lemma_ in _EMPTY else 1.0), f"have to {duty[0].lemma_}"
     if lemma in _LIGHT:
         return _light_verb_score(lemma, objects)
+    if objects and _is_generic(objects[0]):
+        return -1.0, f"{lemma} {objects[0].lemma_}"
     if lemma in _LIKING and objects and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
         return 0.0, lemma
     if (inner := _intended(clause)) is not None:
@@ -176,10 +178,24 @@ def _is_habit(clause: Clause) -> bool:
     return lemma in _STRONG and (is_present or any(child.dep_ == "neg" for child in clause.head.children))
 
 
+def _is_generic(token: "Token") -> bool:
+    """Return whether a noun says nothing by itself: `some good advice`, `a few plans`, `their dream`."""
+    detailed = any(child.dep_ in ("prep", "compound", "relcl", "acl", "appos", "nummod") for child in token.children)
+    return token.lemma_.lower() in _GENERIC and not detailed
+
+
+_GENERIC = word_set(
+    "plan lead advice setback news project incident feedback talent skill meeting attitude addition copy idea dream "
+    "goal stuff memory trend theme inclusivity feeling thought surge opinion insight style"
+)
+
+
 def _light_verb_score(lemma: str, objects: "list[Token]") -> tuple[float, str]:
     """Score have, get, make and the like by what is had."""
     if not objects:
         return (1.0 if lemma == "get" else -1.0), lemma
+    if _is_generic(objects[0]):
+        return -1.0, f"{lemma} {objects[0].lemma_}"
     is_counted = any(child.like_num for child in objects[0].children)
     if not is_counted and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
         return -1.0, f"{lemma} {objects[0].lemma_}"
