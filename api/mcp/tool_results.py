@@ -95,6 +95,11 @@ class ForgetResult(ToolResult):
         lines += [f"- {problem.id}: {problem.error}" for problem in self.problems]
         if self.matches and not self.forgotten:
             lines.append("Nothing is forgotten yet. Ask the user, then call again with these ids and dryRun false.")
+        if self.matches:
+            lines.append(
+                "Passages of documents that say it are not changed: searches find them until the sentence is removed "
+                "from the document or the document is deleted."
+            )
         return "\n".join(lines)
 
     def _heading(self) -> str:

@@ -207,6 +207,7 @@ def _forget_about(service: RemoteService, namespace: str, about: str, *, yes: bo
             return {"count": 0, "errors": [], "matches": []}
         for match in matches:
             typer.echo(f"  {match['memory']}", err=True)
+        typer.echo("Their documents are not changed: passages that say it are still found.", err=True)
         confirm(f"Forget {pluralize(len(matches), 'memory', 'memories')}?")
         ids = [match["id"] for match in matches]
         return service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})

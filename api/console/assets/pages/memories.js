@@ -76,7 +76,7 @@ function forgetting(app, api, namespace) {
     if (matches.length === 0) return app.say("No matching memories.");
     const names = matches.slice(0, SHOWN).map((one) => `“${one.memory}”`).join(", ");
     const more = matches.length > SHOWN ? `, and ${matches.length - SHOWN} more` : "";
-    const stays = `${names}${more}. ${matches.length === 1 ? "Its" : "Their"} history stays, and is shown on request.`;
+    const stays = `${names}${more}. ${matches.length === 1 ? "Its" : "Their"} history stays, and is shown on request. Passages that say it are still found until their documents are changed or deleted.`;
     if (!(await confirmAction(`Forget ${plural(matches.length, "memory", "memories")}?`, stays, "Forget"))) return undefined;
     const { count } = await api.delete(path("ns", namespace, "memories"), { body: { ids: matches.map((one) => one.id) } });
     app.say(`Forgotten: ${count}.`);

@@ -48,7 +48,7 @@ function statement({ document, span, since, date, events: log }, id, namespace) 
 }
 
 async function forget({ app, api, namespace }, { id, memory: text }) {
-  if (!(await confirmAction("Forget this?", `“${text}”. Its history stays, and is shown on request.`, "Forget"))) return;
+  if (!(await confirmAction("Forget this?", `“${text}”. Its history stays, and is shown on request. Passages that say it are still found: change or delete the supporting documents to remove them.`, "Forget"))) return;
   await app.attempt(async () => {
     await api.delete(path("ns", namespace, "memories"), { body: { ids: [id] } });
     await app.show();
