@@ -61,14 +61,14 @@ async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) ->
         await cluster.close()
 
 
-async def read_log_ends(settings: Settings, topic: str) -> tuple[dict[int, int], Callable[[str], int]]:
+async def read_log_ends(settings: Settings, topic: str) -> tuple[dict[int, int], Callable[[str, int], int]]:
     """Read the offset of the next record of each partition, and the partition of a record's key.
 
     Neither opens the log for writing nor creates anything.
     """
     if settings.kafka_bootstrap is None:
         ends = await asyncio.to_thread(_read_embedded_ends, settings.data_dir / "log" / "log.db", topic, settings)
-        return ends, lambda key: partition_of_key(key.encode(), settings.partitions)
+        return ends, lambda key, partitions: partition_of_key(key.encode(), partitions)
     from pipeline.bus.kafka.cluster import Cluster
     from pipeline.bus.kafka.offsets import Offsets
     from pipeline.bus.kafka.topic_admin import TopicAdmin
@@ -79,7 +79,7 @@ async def read_log_ends(settings: Settings, topic: str) -> tuple[dict[int, int],
     finally:
         await cluster.close()
     kafka_ends = {partition.partition: end for partition, end in found.items()}
-    return kafka_ends, lambda key: partition(key.encode(), settings.partitions)
+    return kafka_ends, lambda key, partitions: partition(key.encode(), partitions)
 
 
 def _read_embedded_ends(file: Path, topic: str, settings: Settings) -> dict[int, int]:

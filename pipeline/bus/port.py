@@ -78,8 +78,8 @@ class Bus(Protocol):
         """Bytes on this machine's disk; None if the log is elsewhere. Reads the disk: call it in a thread."""
         ...
 
-    def partition_of(self, key: str) -> int:
-        """Return the partition of records with this key."""
+    def partition_of(self, key: str, partitions: int) -> int:
+        """Return the partition of records with this key in a topic with so many partitions."""
         ...
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:

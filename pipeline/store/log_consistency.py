@@ -20,8 +20,8 @@ REMEDY = (
     " from it with `recollect replay --force` while the service is stopped, which gives up what only the tables have."
 )
 _ENTITY_KEY_COLUMNS = {"documents": "key", "chunks": "document"}
-PartitionOf = Callable[[str], int]
-"""The partition of a record's key."""
+PartitionOf = Callable[[str, int], int]
+"""The partition of a record's key, in a topic with so many partitions."""
 
 
 class Log(Protocol):
@@ -30,7 +30,7 @@ class Log(Protocol):
     @property
     def description(self) -> str: ...
 
-    def partition_of(self, key: str) -> int: ...
+    def partition_of(self, key: str, partitions: int) -> int: ...
 
     async def end_offsets(self, topic: str) -> Mapping[int, int]: ...
 
@@ -61,7 +61,8 @@ def find_missing_record(rows: pa.Table, ends: Mapping[int, int], partition_of: P
     """
     newest = rows.sort_by([("seq", "descending")]).slice(0, MAX_ROWS)
     for key, incarnation, seq in zip(*(column.to_pylist() for column in newest.columns), strict=True):
-        partition = partition_of(f"{incarnation}/{key}")
+        # As many as the topic has, whatever the settings say; none if it does not exist.
+        partition = partition_of(f"{incarnation}/{key}", len(ends)) if ends else 0
         end = ends.get(partition, 0)
         if seq >= end:
             return (

@@ -80,7 +80,7 @@ def run_deployment(folder: Path, s3: S3Server, parts: list[str | None], **settin
             **stored,
             "RECOLLECT_EMBEDDER_BASE_URL": f"http://127.0.0.1:{proxies[0].port}/v1",
             "RECOLLECT_STORAGE_ENDPOINT": f"http://127.0.0.1:{proxies[1].port}",
-            "RECOLLECT_LOG_PARTITIONS": "2",
+            "RECOLLECT_LOG_PARTITIONS": "4",
             "RECOLLECT_SHARDS": "1",
             "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
             **settings,

@@ -118,8 +118,8 @@ class KafkaBus:
         """None: the log is on the brokers' disks."""
         return
 
-    def partition_of(self, key: str) -> int:
-        return partition_of(key.encode(), self.partitions)
+    def partition_of(self, key: str, partitions: int) -> int:
+        return partition_of(key.encode(), partitions)
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append events; on all in-sync replicas on return. KafkaUnavailableError after a bounded time.

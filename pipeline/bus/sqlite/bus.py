@@ -23,6 +23,7 @@ from pipeline.bus.sqlite.log_database import (
     GroupPartition,
     LogDatabase,
     LogTransaction,
+    partition_of_key,
 )
 from pipeline.bus.sqlite.log_eraser import LogEraser
 from pipeline.bus.sqlite.log_reader import LogReader
@@ -113,8 +114,8 @@ class SqliteBus:
     def disk_bytes(self) -> int:
         return sum(path.stat().st_size for path in self._database.path.parent.glob("log.db*"))
 
-    def partition_of(self, key: str) -> int:
-        return self._database.partition_for(key.encode())
+    def partition_of(self, key: str, partitions: int) -> int:
+        return partition_of_key(key.encode(), partitions)
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append events; synced to disk on return. LogWriteError if the log can't be written."""
