@@ -4,6 +4,7 @@ The words of the first results are the vocabulary; those whose vectors are most 
 added with a part of its weight.
 """
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -39,7 +40,8 @@ async def expand_query(
     """Add expansion terms, which weigh less than the query's own."""
     wider = replace(request, limit=_VOCABULARY_HITS, threshold=0.0, explain=False)
     found = await index.search(query, wider)
-    more = find_expansion_terms(query_text, [hit.text for hit in found], vectors)
+    # Words not seen before take a tenth of a millisecond each, which must not hold up other requests.
+    more = await asyncio.to_thread(find_expansion_terms, query_text, [hit.text for hit in found], vectors)
     if not more:
         return query
     weights = query.term_weights
