@@ -187,7 +187,7 @@ def github_files(items: int) -> ProviderMeasurement:
     at = connect(provider, http_clients(double), selection={"repos": [str(repo.id)]})
     # The repository, its commit, its tree, one archive, issues and their comments.
     return ProviderMeasurement(
-        "github, files", provider, with_token(at, "gho_good"), lambda: len(double.calls) + double.downloads, 7
+        "github, files", provider, with_token(at, "gho_good"), lambda: len(double.calls) + double.downloads, 8
     )
 
 
@@ -200,8 +200,8 @@ def github_issues(items: int) -> ProviderMeasurement:
         repo.comment(repo.open(f"{number}", "text"), "text")
     provider = GitHub("id", "secret", clock=FixedClock())
     at = connect(provider, http_clients(double), selection={"repos": [str(repo.id)]})
-    # The repository, its commit, and two lists.
-    least = 2 + 2 * -(-items // 100)
+    # The repository, its commit, a query for reviews, and two lists.
+    least = 3 + 2 * -(-items // 100)
     return ProviderMeasurement("github, issues", provider, with_token(at, "gho_good"), lambda: len(double.calls), least)
 
 
