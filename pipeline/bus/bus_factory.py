@@ -86,7 +86,9 @@ def _read_embedded_ends(file: Path, topic: str, settings: Settings) -> dict[int,
     if not file.exists():
         return dict.fromkeys(range(settings.partitions), 0)
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=5)) as db:
-        return read_end_offsets(db, topic, settings.partitions)
+        # As many as the log was made with, whatever the settings say.
+        (created_with,) = db.execute("SELECT value FROM log_metadata WHERE name = 'partitions'").fetchone()
+        return read_end_offsets(db, topic, int(created_with))
 
 
 def kafka_options_from(settings: Settings, bootstrap: str) -> "KafkaOptions":
