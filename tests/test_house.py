@@ -76,7 +76,7 @@ def test_every_command_of_make_is_in_its_help() -> None:
 
 def test_every_dependency_has_its_reason_and_licence() -> None:
     project = _pyproject()
-    groups = project["dependency-groups"].values()
+    groups = [*project["dependency-groups"].values(), *project["project"]["optional-dependencies"].values()]
     requirements = [*project["project"]["dependencies"], *(name for group in groups for name in group)]
     names = {re.split(r"[\[<>=;~! ]", requirement)[0] for requirement in requirements}
     rows = {row[0]: row for row in _rows(ROOT / "docs" / "dependencies.md") if len(row) == 4}

@@ -2,11 +2,14 @@
 
 import asyncio
 import re
+import zipfile
 from collections.abc import Callable
 from html import unescape
 from typing import Protocol, TypeVar
 
 from pipeline.errors import ParsingError
+from pipeline.parsing import optical_recognition
+from pipeline.parsing.archive_files import MAX_NESTING, ArchiveFile, read_archive
 from pipeline.parsing.charset_detection import decode
 from pipeline.parsing.document_titles import document_title
 from pipeline.parsing.file_types import (
@@ -19,6 +22,7 @@ from pipeline.parsing.file_types import (
 from pipeline.parsing.mail.calendar_text import calendar_to_text, is_calendar
 from pipeline.parsing.parser_pool import ParserPool, UnparsableFileError
 from pipeline.parsing.parser_process import NO_READER
+from pipeline.parsing.svg_text import is_svg, svg_text
 from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html
 from pipeline.ports import ParsedDocument
 from schemas.events import Upload
@@ -26,6 +30,8 @@ from schemas.limits import MAX_TEXT_CHARS
 
 T = TypeVar("T")
 
+ARCHIVE_SECONDS = 300.0
+"""Longest time for all files of an archive; those that come after are named as not read."""
 MAX_INLINE_SIZE = 65_536
 """Longest text that is analyzed on the event loop; longer ones go to a thread."""
 PARSER_MIME_TYPES = {
@@ -40,6 +46,10 @@ PARSER_MIME_TYPES = {
 _PAGE_TITLE = re.compile(rb"<title[^>]*>([^<]*)</title", re.IGNORECASE)
 
 
+class EmptyFileError(UnparsableFileError):
+    """A file without text."""
+
+
 class MediaModel(Protocol):
     """Model endpoint for images and audio. Raises ParsingError or RetryableError."""
 
@@ -51,9 +61,13 @@ class MediaModel(Protocol):
 class FileParser:
     """Parser of files and texts; returns Markdown for structured formats, else the text as sent."""
 
-    def __init__(self, pool: ParserPool, media_model: MediaModel | None = None) -> None:
+    def __init__(
+        self, pool: ParserPool, media_model: MediaModel | None = None, *, recognizes_text: bool | None = None
+    ) -> None:
+        """`recognizes_text`: read images and scanned PDFs with the `ocr` extra; None: if it is installed."""
         self._pool = pool
         self._media_model = media_model
+        self._recognizes_text = optical_recognition.is_installed() if recognizes_text is None else recognizes_text
 
     async def parse_file(self, data: bytes, upload: Upload) -> ParsedDocument:
         """Parse a file. ParsingError carries the reason and the kind of the file."""
@@ -61,7 +75,8 @@ class FileParser:
         try:
             return await self._parse_by_kind(kind, data, upload)
         except ParsingError as error:
-            error.document_type = kind_from_hints(upload) if kind is None or kind in _CONTAINER_REFUSALS else kind
+            named = kind_from_hints(upload) if kind is None or kind in _UNTYPED_CONTAINERS else kind
+            error.document_type = named if named is None else _SHOWN_TYPES.get(named, named)
             raise
 
     async def _parse_by_kind(self, kind: str | None, data: bytes, upload: Upload) -> ParsedDocument:
@@ -71,6 +86,8 @@ class FileParser:
             return await self._describe_media(kind, data, upload)
         if kind in _CONTAINER_REFUSALS:
             raise ParsingError(_CONTAINER_REFUSALS[kind])
+        if kind == "zip":
+            return await self._parse_archive(data, upload)
         if kind is not None and kind not in TEXT_KINDS:
             return await self._parse_binary(kind, data, upload)
         if kind == "email":
@@ -99,6 +116,8 @@ class FileParser:
         try:
             return await self._parse_in_worker(kind, data, upload.filename)
         except UnparsableFileError as error:
+            if kind == "pdf" and isinstance(error, EmptyFileError) and self._recognizes_text:
+                return await self._recognize(kind, data, upload)
             if data[:1024].lstrip()[:5] == b"%PDF-" or data[:2] == b"PK":
                 raise
             # A document by its name but without the signature: possibly a text with a wrong name.
@@ -130,18 +149,77 @@ class FileParser:
             raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
         text = parsed.text.replace("\x00", "").strip()
         if not text:
-            raise UnparsableFileError(_EMPTY_REASONS.get(kind, f"No text was found in the {kind} file."))
+            raise EmptyFileError(_EMPTY_REASONS.get(kind, f"No text was found in the {kind} file."))
         if len(text) > MAX_TEXT_CHARS:
             raise ParsingError(_too_long_message(len(text)))
         own_title = parsed.subject if kind == "email" else parsed.title
         metadata_title = page_title(data) if kind == "webpage" else own_title
         return ParsedDocument(
             text=text,
-            type=kind,
+            type=_SHOWN_TYPES.get(kind, kind),
             title=document_title(text, kind, metadata_title=metadata_title, filename=filename),
         )
 
+    async def _parse_archive(self, data: bytes, upload: Upload, nesting: int = 0) -> ParsedDocument:
+        """Parse each file of an archive under its name; those that can't be read are named with the reason."""
+        try:
+            files = await asyncio.to_thread(lambda: list(read_archive(data)))
+        except (zipfile.BadZipFile, NotImplementedError) as error:
+            raise ParsingError(f"The archive can't be unpacked: it is damaged ({error}).") from error
+        texts, unread = [], []
+        ends_at = asyncio.get_running_loop().time() + ARCHIVE_SECONDS
+        for file in files:
+            problem = file.problem
+            if problem is None and asyncio.get_running_loop().time() > ends_at:
+                problem = f"reading the archive took longer than {ARCHIVE_SECONDS:g} s"
+            if problem is None:
+                try:
+                    texts.append(f"# {file.name}\n\n{await self._parse_member(file, upload, nesting)}")
+                except ParsingError as error:
+                    problem = str(error)
+            if problem is not None:
+                unread.append(f"- {file.name}: {problem}")
+        if not texts:
+            reasons = "; ".join(line.removeprefix("- ") for line in unread[:3]) or "it is empty"
+            raise ParsingError(f"The archive holds no file that can be read: {reasons}")
+        text = "\n\n".join([*texts, *(["# Files that were not read", "\n".join(unread)] if unread else [])])
+        if len(text) > MAX_TEXT_CHARS:
+            raise ParsingError(_too_long_message(len(text)))
+        return ParsedDocument(text=text, type="markdown", title=upload.filename)
+
+    async def _parse_member(self, file: ArchiveFile, upload: Upload, nesting: int) -> str:
+        named = upload.model_copy(update={"filename": file.name, "mime_type": None, "file_type": None})
+        kind = await _run_in_thread_if_large(len(file.data), lambda: detect_file_kind(file.data, named))
+        if kind != "zip":
+            return (await self._parse_by_kind(kind, file.data, named)).text
+        if nesting >= MAX_NESTING:
+            raise ParsingError("an archive too deep inside archives")
+        return (await self._parse_archive(file.data, named, nesting + 1)).text
+
+    async def _recognize(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
+        """Recognize the text of an image or a scanned PDF, a few pages per request to a worker."""
+        texts: list[str] = []
+        page, pages = 0, 1
+        mime = "application/pdf" if kind == "pdf" else "image/*"
+        while page < min(pages, optical_recognition.MAX_PAGES):
+            try:
+                found = await self._pool.recognize(data, mime=mime, page=page)
+            except UnparsableFileError as error:
+                raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
+            texts += [found.text] if found.text else []
+            page, pages = page + optical_recognition.PAGES_PER_REQUEST, found.pages
+        if pages > optical_recognition.MAX_PAGES:
+            texts.append(f"[pages after {optical_recognition.MAX_PAGES} were not read]")
+        text = "\n\n".join(texts).replace("\x00", "").strip()
+        if not text:
+            raise UnparsableFileError(f"No text was recognized in the {kind}.")
+        return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=upload.filename))
+
     async def _describe_media(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
+        if kind == "image" and is_svg(data):
+            return _drawing(data, upload)
+        if kind == "image" and self._media_model is None and self._recognizes_text:
+            return await self._recognize(kind, data, upload)
         if self._media_model is None or kind == "video":
             raise ParsingError(_MEDIA_REFUSALS[kind])
         if kind == "image":
@@ -154,9 +232,18 @@ class FileParser:
         return ParsedDocument(text=text.strip(), type=kind, title=title)
 
 
+def _drawing(data: bytes, upload: Upload) -> ParsedDocument:
+    text = svg_text(data)
+    if not text:
+        raise ParsingError("The drawing holds no title, description or label. Send its text, or an image of it.")
+    return ParsedDocument(text=text, type="image", title=document_title(text, "image", filename=upload.filename))
+
+
+_SHOWN_TYPES = {"notebook": "markdown"}
+_UNTYPED_CONTAINERS = frozenset({"ole", "zip"})
 _MEDIA_REFUSALS = {
-    "image": "Images need a model that describes them: set RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL "
-    "to an endpoint with vision, or send the image's text.",
+    "image": "Images need a model that describes them, or text recognition: set RECOLLECT_LLM_BASE_URL and "
+    "RECOLLECT_LLM_MODEL to an endpoint with vision, install recollect[ocr], or send the image's text.",
     "audio": "Audio needs a model that transcribes it: set RECOLLECT_LLM_BASE_URL and RECOLLECT_LLM_MODEL "
     "to an endpoint with transcriptions, or send a transcript.",
     "video": "Videos are not supported. Send a transcript, or the sound track as an audio file "
@@ -165,10 +252,10 @@ _MEDIA_REFUSALS = {
 _CONTAINER_REFUSALS = {
     "ole": "The file is an office document with a password, or of an old format. Remove the password or save "
     "it as DOCX, PPTX, XLSX or PDF, and send it again.",
-    "zip": "The file is an archive. Unpack it and send what is inside.",
 }
 _EMPTY_REASONS = {
-    "pdf": "No text was found in the PDF: it is damaged, empty or made of scanned pages. Send its text.",
+    "pdf": "No text was found in the PDF: it is damaged, empty or made of scanned pages, "
+    "which recollect[ocr] reads. Send its text.",
     "webpage": "No text was found in the page: it may need a browser to build it. Send its text.",
 }
 _IMAGE_SIGNATURES = {

@@ -1,7 +1,8 @@
 """Kinds of files: by signature, then by the caller's hints; the text itself decides the rest (text_types).
 
 The kinds are the values of a document's `type`: text, markdown, webpage, pdf, docx, pptx, xlsx, csv, email,
-json, chat, code, image, audio, video; and the older office formats doc, ppt, xls, odt, ods, rtf, epub.
+json, chat, code, image, audio, video, notebook (shown as markdown); and the older formats doc, ppt, xls, odt, ods,
+rtf, epub.
 """
 
 import zipfile
@@ -33,6 +34,7 @@ KIND_BY_MIME_TYPE = {
     "application/vnd.oasis.opendocument.text": "odt",
     "application/vnd.oasis.opendocument.spreadsheet": "ods",
     "application/epub+zip": "epub",
+    "application/x-ipynb+json": "notebook",
     "application/rtf": "rtf",
     "text/rtf": "rtf",
     "text/csv": "csv",
@@ -72,7 +74,8 @@ _EXTENSIONS_BY_KIND = {
     "json": "json jsonl ndjson",
     "code": "py pyi js mjs cjs ts tsx jsx java kt kts scala c h cc cpp cxx hpp cs go rs rb php swift m mm "
     "lua pl pm r jl dart ex exs erl hs clj sql sh bash zsh fish ps1 bat css scss less vue svelte xml yaml "
-    "yml toml ini cfg conf dockerfile makefile cmake gradle tf proto graphql ipynb",
+    "yml toml ini cfg conf dockerfile makefile cmake gradle tf proto graphql",
+    "notebook": "ipynb",
     "image": "png jpg jpeg gif webp bmp tif tiff heic heif avif svg",
     "audio": "mp3 wav m4a ogg oga opus flac aac",
     "video": "mp4 mov mkv webm avi mpeg mpg",

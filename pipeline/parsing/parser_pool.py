@@ -24,6 +24,8 @@ class ParserResult:
     text: str
     title: str | None
     subject: str | None
+    pages: int = 1
+    """All pages of a file that is read by pages."""
 
 
 class ParserPool:
@@ -41,11 +43,18 @@ class ParserPool:
 
     async def parse(self, data: bytes, *, mime: str, filename: str | None, output: str) -> ParserResult:
         """Parse a file. UnparsableFileError: the parser refused it; ParsingError: it hit a limit."""
+        return await self._request(data, {"mime": mime, "filename": filename, "output": output})
+
+    async def recognize(self, data: bytes, *, mime: str, page: int = 0) -> ParserResult:
+        """Recognize the text of an image, or of some pages of a PDF from `page` on; raises as `parse` does."""
+        return await self._request(data, {"mime": mime, "page": page, "ocr": True})
+
+    async def _request(self, data: bytes, header: dict[str, Any]) -> ParserResult:
         async with self._concurrency_limit:
             worker = self._idle.pop() if self._idle else self._start()
             try:
                 async with asyncio.timeout(self._timeout_seconds):
-                    parsed = await worker.parse(data, {"mime": mime, "filename": filename, "output": output})
+                    parsed = await worker.parse(data, header)
             except TimeoutError as error:
                 raise ParsingError(
                     f"Reading the file took longer than {self._timeout_seconds:g} s and was stopped. "
@@ -118,7 +127,7 @@ class _ParserWorker:
         self.requests_served += 1
         if not answer["ok"]:
             raise UnparsableFileError(answer["error"])
-        return ParserResult(text.decode(), answer["title"], answer["subject"])
+        return ParserResult(text.decode(), answer["title"], answer["subject"], answer.get("pages", 1))
 
     def _exchange_frames(self, request: bytes) -> tuple[dict[str, Any], bytes]:
         self._stdin.write(request)

@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 FRAME_LENGTHS = struct.Struct(">IQ")
 """The lengths of header and body."""
+SLIDES_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 MAIL_MIME_TYPE: Final = "message/rfc822"
 RTF_BODY_TYPE: Final = "text/rtf"
 _MAX_ATTACHMENTS: Final = 50
 NO_READER = "xberg is not installed"
 """Error of every request where the library has no wheel, as on Windows."""
+_OCR_BYTES = 2 << 30
+"""Address space of the OCR libraries, models and their threads, on top of the limit."""
 _PR_SET_PDEATHSIG = 1
 
 
@@ -46,8 +49,9 @@ def main() -> None:
     _limit_memory(int(sys.argv[1]) * 1024 * 1024)
     with asyncio.Runner() as runner:
         while (request := _read_frame(sys.stdin.buffer)) is not None:
-            no_reader = encode_frame({"ok": False, "error": NO_READER}, b"")
-            answers.write(no_reader if xberg is None else runner.run(_parse_request(xberg, *request)))
+            answers.write(
+                _recognize(*request) if request[0].get("ocr") else runner.run(_parse_request(xberg, *request))
+            )
             answers.flush()
 
 
@@ -61,6 +65,8 @@ def _import_parser() -> Any:
 
 async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> bytes:
     """Parse a file; encode `{"ok": true, "title", "subject"}` with the text, or `{"ok": false, "error"}`."""
+    if xberg is None:
+        return encode_frame({"ok": False, "error": NO_READER}, b"")
     config = xberg.ExtractionConfig(
         use_cache=False,
         disable_ocr=True,
@@ -79,7 +85,30 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
         return encode_frame({"ok": False, "error": "; ".join(e.message for e in result.errors)}, b"")
     document = result.results[0]
     details = {"ok": True, "title": document.metadata.title, "subject": document.metadata.subject}
-    return encode_frame(details, document.content.encode(errors="replace"))
+    text = document.content + (_slide_notes(body) if header["mime"] == SLIDES_MIME_TYPE else "")
+    return encode_frame(details, text.encode(errors="replace"))
+
+
+def _slide_notes(body: bytes) -> str:
+    from pipeline.parsing.slide_notes import slide_notes  # noqa: PLC0415 - only presentations need it
+
+    return f"\n\n{notes}" if (notes := slide_notes(body)) else ""
+
+
+def _recognize(header: dict[str, Any], body: bytes) -> bytes:
+    """Recognize the text of an image, or of pages of a PDF from `header["page"]`; `pages` counts all of them."""
+    from pipeline.parsing import optical_recognition as ocr  # noqa: PLC0415 - an extra, and a second of imports
+
+    _make_room_for_ocr()
+    try:
+        if header["mime"] == "application/pdf":
+            text, pages = ocr.recognize_pages(body, header["page"])
+        else:
+            text, pages = ocr.recognize_image(body), 1
+    except (ocr.UnreadableImageError, MemoryError, RuntimeError) as error:
+        return encode_frame({"ok": False, "error": str(error)}, b"")
+    details = {"ok": True, "title": None, "subject": None, "pages": pages}
+    return encode_frame(details, text.encode(errors="replace"))
 
 
 async def _parse_mail(xberg: Any, config: Any, body: bytes) -> bytes:
@@ -167,8 +196,19 @@ def _limit_memory(extra_bytes: int) -> None:
 
     with open("/proc/self/statm") as statm:  # noqa: PTH123 - one line of a pseudo file
         used = int(statm.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + extra_bytes, used + extra_bytes))
+    limit = used + extra_bytes
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit + _OCR_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _make_room_for_ocr() -> None:
+    """Raise the limit once by what the libraries and models of the `ocr` extra take."""
+    if sys.platform != "linux":
+        return
+    import resource  # noqa: PLC0415 - Windows has no such module
+
+    _, highest = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (highest, highest))
 
 
 def _die_with_parent() -> None:

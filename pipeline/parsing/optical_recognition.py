@@ -1,0 +1,108 @@
+"""Optical character recognition of images and scanned PDFs, offline: the `ocr` extra (rapidocr, pypdfium2).
+
+Runs in a worker process that can be killed; a PDF is read a few pages at a time.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from io import BytesIO
+from typing import Any
+
+PAGES_PER_REQUEST = 2
+MAX_PAGES = 300
+_DPI_SCALE = 200 / 72
+_MAX_SIDE = 2400
+"""Pixels; larger images are scaled down, so that a worker's memory suffices."""
+_THREADS = 2
+
+
+class UnreadableImageError(Exception):
+    """Data that is no image or PDF that the libraries open; the message is for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """A recognized line and the box around it, in pixels."""
+
+    text: str
+    left: float
+    top: float
+    bottom: float
+
+
+def is_installed() -> bool:
+    """Return whether the libraries of the extra are here; imports nothing."""
+    return find_spec("rapidocr") is not None and find_spec("pypdfium2") is not None
+
+
+def recognize_image(data: bytes) -> str:
+    """Return the text of an image."""
+    pil = import_module("PIL.Image")
+    try:
+        image = import_module("PIL.ImageOps").exif_transpose(pil.open(BytesIO(data))).convert("RGB")
+    except (OSError, ValueError, SyntaxError, pil.DecompressionBombError) as error:
+        raise UnreadableImageError(str(error)) from error
+    return _recognize(image)
+
+
+def recognize_pages(data: bytes, first: int) -> tuple[str, int]:
+    """Return the text of PAGES_PER_REQUEST pages from `first` (0: the first page), and the number of all pages."""
+    pdfium = import_module("pypdfium2")
+    try:
+        document = pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        raise UnreadableImageError(str(error)) from error
+    count = len(document)
+    texts = []
+    for number in range(first, min(first + PAGES_PER_REQUEST, count)):
+        page = document[number]
+        scale = min(_DPI_SCALE, _MAX_SIDE / max(page.get_size()))
+        if text := _recognize(page.render(scale=scale).to_pil().convert("RGB")):
+            texts.append(f"[page {number + 1}]\n\n{text}")
+    return "\n\n".join(texts), count
+
+
+def join_lines(lines: list[TextLine]) -> str:
+    """Order recognized lines as they are read: rows from the top, each from the left.
+
+    >>> join_lines([TextLine("world", 90, 11, 29), TextLine("Next", 0, 40, 58), TextLine("Hello", 0, 10, 28)])
+    'Hello world\\nNext'
+    """
+    rows: list[list[TextLine]] = []
+    for line in sorted(lines, key=lambda line: (line.top + line.bottom) / 2):
+        middle = (line.top + line.bottom) / 2
+        if rows and middle < rows[-1][0].bottom and middle > rows[-1][0].top:
+            rows[-1].append(line)
+        else:
+            rows.append([line])
+    return "\n".join(" ".join(line.text for line in sorted(row, key=lambda line: line.left)) for row in rows)
+
+
+def _recognize(image: Any) -> str:
+    numpy = import_module("numpy")
+    image.thumbnail((_MAX_SIDE, _MAX_SIDE))
+    found = _engine()(numpy.asarray(image)[:, :, ::-1])
+    if found.txts is None:
+        return ""
+    boxes = [box.tolist() for box in found.boxes]
+    return join_lines(
+        [
+            TextLine(text, min(x for x, _ in box), min(y for _, y in box), max(y for _, y in box))
+            for text, box in zip(found.txts, boxes, strict=True)
+        ]
+    )
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    """Load the models that the package ships, once in a worker."""
+    options = "EngineConfig.onnxruntime"
+    return import_module("rapidocr").RapidOCR(
+        params={
+            "Global.log_level": "critical",
+            f"{options}.intra_op_num_threads": _THREADS,
+            f"{options}.inter_op_num_threads": 1,
+        }
+    )

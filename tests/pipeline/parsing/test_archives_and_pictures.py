@@ -1,0 +1,155 @@
+"""Archives as their files, notebooks as cells, notes of slides, drawings, and scans through the `ocr` extra."""
+
+import io
+import json
+import zipfile
+from collections.abc import AsyncIterator
+
+import pytest
+
+from pipeline.errors import ParsingError
+from pipeline.parsing import archive_files, optical_recognition
+from pipeline.parsing.document_parser import FileParser
+from pipeline.parsing.parser_pool import ParserPool
+from tests.pipeline.parsing.test_document_parser import reason, upload
+from tests.support import file_samples
+from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
+
+pytestmark = pytest.mark.anyio
+NOTES_RELATION = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/notesSlide"
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def extractor(anyio_backend: str) -> AsyncIterator[FileParser]:
+    made = FileParser(ParserPool(max_workers=1, timeout_seconds=WAIT_TIMEOUT_SECONDS, memory_limit_mb=1536))
+    yield made
+    await made.aclose()
+
+
+async def test_an_archive_is_read_as_its_files(extractor: FileParser) -> None:
+    inner = file_samples.archive({"deep.txt": "Deep words."})
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("notes/bees.md", "The bees returned.")
+        archive.writestr("plan.docx", file_samples.docx("Plan", "We move to Oslo."))
+        archive.writestr("inner.zip", inner)
+        archive.writestr("song.mp3", b"ID3 sound")
+        archive.writestr("__MACOSX/._bees.md", b"\x00")
+        archive.writestr(".DS_Store", b"\x00")
+    parsed = await extractor.parse_file(data.getvalue(), upload(data.getvalue(), "all.zip"))
+    assert parsed.type == "markdown"
+    for part in (
+        "# notes/bees.md\n\nThe bees returned.",
+        "We move to Oslo.",
+        "# inner.zip\n\n# deep.txt\n\nDeep words.",
+    ):
+        assert part in parsed.text
+    assert "- song.mp3: Audio needs a model" in parsed.text
+    assert "DS_Store" not in parsed.text
+
+
+async def test_archives_are_bounded_in_count_size_and_depth(
+    extractor: FileParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive_files, "MAX_FILES", 2)
+    many = file_samples.archive({f"{n}.txt": f"Text {n}." for n in range(5)})
+    assert "- 3 more files: more than 2" in (await extractor.parse_file(many, upload(many, "a.zip"))).text
+    monkeypatch.setattr(archive_files, "MAX_UNPACKED_BYTES", 1000)
+    large = file_samples.archive({"small.txt": "Text.", "zeros.txt": "0" * 5000})
+    assert (
+        "- zeros.txt: the archive unpacks to more" in (await extractor.parse_file(large, upload(large, "a.zip"))).text
+    )
+    nested = file_samples.archive({"a.txt": "Text."})
+    for _ in range(4):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            archive.writestr("inner.zip", nested)
+        nested = buffer.getvalue()
+    assert "too deep inside archives" in await reason(extractor, nested, "a.zip")
+
+
+async def test_an_archive_of_nothing_or_of_damage_is_refused(extractor: FileParser) -> None:
+    assert "it is empty" in await reason(extractor, file_samples.archive({".hidden": "x"}), "a.zip")
+    assert "damaged" in await reason(extractor, file_samples.archive({"a.txt": "x" * 99})[:-30], "a.zip")
+
+
+async def test_a_notebook_becomes_its_cells(extractor: FileParser) -> None:
+    printed = {"output_type": "stream", "name": "stdout", "text": ["42\n"]}
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Bees\n", "A study."]},
+        {"cell_type": "code", "metadata": {}, "source": "print(42)", "execution_count": 1, "outputs": [printed]},
+    ]
+    data = json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}).encode()
+    parsed = await extractor.parse_file(data, upload(data, "study.ipynb"))
+    assert parsed.type == "markdown"
+    assert parsed.text.startswith("# Bees\n\nA study.")
+    assert "print(42)\n```\n\n42" in parsed.text
+    assert "execution_count" not in parsed.text
+
+
+async def test_the_notes_of_slides_are_kept(extractor: FileParser) -> None:
+    deck = io.BytesIO(file_samples.pptx("Hello", "World"))
+    with zipfile.ZipFile(deck, "a") as archive:
+        link = f'<Relationship Id="rId9" Type="{NOTES_RELATION}" Target="../notesSlides/notesSlide1.xml"/>'
+        archive.writestr("ppt/slides/_rels/slide1.xml.rels", f"<Relationships>{link}</Relationships>")
+        words = "<a:r><a:t>Speak </a:t></a:r><a:r><a:t>slowly.</a:t></a:r>"
+        body, number = (
+            f'<p:sp><p:nvPr><p:ph type="{kind}"/></p:nvPr><p:txBody><a:p>{runs}</a:p></p:txBody></p:sp>'
+            for kind, runs in (("body", words), ("sldNum", "<a:r><a:t>1</a:t></a:r>"))
+        )
+        archive.writestr(
+            "ppt/notesSlides/notesSlide1.xml", f'<p:notes xmlns:p="p" xmlns:a="a">{body}{number}</p:notes>'
+        )
+    parsed = await extractor.parse_file(deck.getvalue(), upload(deck.getvalue(), "deck.pptx"))
+    assert parsed.text.endswith("Notes of slide 1: Speak slowly.")
+
+
+async def test_a_drawing_gives_its_words(extractor: FileParser) -> None:
+    head = b'<?xml version="1.0"?><!DOCTYPE svg [<!ENTITY x "secret">]><svg xmlns="http://www.w3.org/2000/svg">'
+    data = head + b"<title>Map</title><text>Old <tspan>town</tspan> &x;</text></svg>"
+    parsed = await extractor.parse_file(data, upload(data, "map.svg"))
+    assert (parsed.type, parsed.text) == ("image", "Map\nOld town &x;")
+    assert "no title, description or label" in await reason(extractor, b"<svg><rect/></svg>", "a.svg")
+
+
+def scan(*lines: str) -> "bytes":
+    """Draw lines as a page of a scanner: a PNG."""
+    image_module = pytest.importorskip("PIL.Image")
+    draw_module = pytest.importorskip("PIL.ImageDraw")
+    font = pytest.importorskip("PIL.ImageFont").load_default(30)
+    page = image_module.new("RGB", (1000, 120 + 60 * len(lines)), "white")
+    for row, line in enumerate(lines):
+        draw_module.Draw(page).text((60, 60 + 60 * row), line, fill="black", font=font)
+    out = io.BytesIO()
+    page.save(out, "PNG")
+    return out.getvalue()
+
+
+@pytest.mark.skipif(not optical_recognition.is_installed(), reason="needs the ocr extra, which is not installed")
+async def test_images_and_scanned_pages_are_read_offline(extractor: FileParser) -> None:
+    image = scan("The ferry leaves at noon.", "Bring two tickets.")
+    parsed = await extractor.parse_file(image, upload(image, "note.png"))
+    assert (parsed.type, parsed.text) == ("image", "The ferry leaves at noon.\nBring two tickets.")
+    image_module = pytest.importorskip("PIL.Image")
+    pages = [image_module.open(io.BytesIO(scan(f"Page of number {n}"))) for n in range(6)]
+    out = io.BytesIO()
+    pages[0].save(out, "PDF", save_all=True, append_images=pages[1:])
+    parsed = await extractor.parse_file(out.getvalue(), upload(out.getvalue(), "scan.pdf"))
+    assert parsed.type == "pdf"
+    assert [line for line in parsed.text.splitlines() if line.startswith("[page")] == [
+        f"[page {n}]" for n in range(1, 7)
+    ]
+    assert "Page of number 5" in parsed.text
+    assert "can't be read" in await reason(extractor, b"\x89PNG\r\n damaged", "a.png")
+
+
+async def test_without_the_extra_an_image_is_refused_with_what_to_do() -> None:
+    extractor = FileParser(ParserPool(), recognizes_text=False)
+    data = b"\x89PNG\r\n"
+    with pytest.raises(ParsingError, match=r"install recollect\[ocr\]"):
+        await extractor.parse_file(data, upload(data, "a.png"))
