@@ -10,9 +10,11 @@ from starlette.responses import RedirectResponse, Response
 
 from api.errors.http_errors import NotFoundError
 
+_CYTOSCAPE_STYLE_HASH: Final = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
+"""Hash of the only rule that cytoscape.js adds to a page: the position of its container."""
 CONTENT_SECURITY_POLICY: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self';"
-    " form-action 'none'; base-uri 'none'; frame-ancestors 'none';"
+    f"default-src 'none'; script-src 'self'; style-src 'self' '{_CYTOSCAPE_STYLE_HASH}'; img-src 'self';"
+    " connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none';"
     " require-trusted-types-for 'script'; trusted-types 'none'"
 )
 RESPONSE_HEADERS: Final = {
@@ -29,6 +31,7 @@ _CONTENT_TYPES: Final = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
 }
 
 

@@ -8,6 +8,7 @@ export function* entriesFor({ namespace, rights }) {
     yield { tab: "search", name: "Search", parts: ["ns", namespace, "search"], key: "s" };
     yield { tab: "documents", name: "Documents", parts: ["ns", namespace, "documents"], key: "d" };
     yield { tab: "memories", name: "Memories", parts: ["ns", namespace, "memories"], key: "m" };
+    yield { tab: "graph", name: "Graph", parts: ["ns", namespace, "graph"], key: "r" };
     yield { tab: "profile", name: "Profile", parts: ["ns", namespace, "profile"], key: "p" };
     yield { tab: "connectors", name: "Connectors", parts: ["ns", namespace, "connectors"], key: "c" };
     yield { tab: "settings", name: "Settings", parts: ["ns", namespace, "settings"], key: "t" };

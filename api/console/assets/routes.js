@@ -5,6 +5,7 @@ import { connector } from "./pages/connector.js";
 import { connectors } from "./pages/connectors.js";
 import { document } from "./pages/document.js";
 import { documents } from "./pages/documents.js";
+import { graph } from "./pages/graph.js";
 import { home } from "./pages/home.js";
 import { keys } from "./pages/keys.js";
 import { memories } from "./pages/memories.js";
@@ -27,6 +28,7 @@ const PAGES = [
   { at: "ns/:namespace/documents", tab: "documents", title: title("Documents"), show: documents },
   { at: "ns/:namespace/documents/:id", tab: "documents", title: title("Document"), show: document },
   { at: "ns/:namespace/memories", tab: "memories", title: title("Memories"), show: memories },
+  { at: "ns/:namespace/graph", tab: "graph", title: title("Memory graph"), show: graph },
   { at: "ns/:namespace/memories/:id", tab: "memories", title: title("Memory"), show: memory },
   { at: "ns/:namespace/profile", tab: "profile", title: title("Profile"), show: profile },
   { at: "ns/:namespace/connectors", tab: "connectors", title: title("Connectors"), show: connectors },

@@ -1,6 +1,8 @@
 """The console's files: what they say to browsers, and that they need nothing from elsewhere."""
 
 import re
+from hashlib import sha256
+from pathlib import Path
 
 import httpx2
 import pytest
@@ -8,7 +10,11 @@ import pytest
 from api.console.static_files import ASSETS_DIR
 from tests.api.conftest import Service
 
+ROOT = Path(__file__).parents[3]
 FILES = sorted(path.relative_to(ASSETS_DIR).as_posix() for path in ASSETS_DIR.rglob("*.*"))
+
+VENDORED = [name for name in FILES if name.startswith("vendor/")]
+"""Files of others, as they published them."""
 
 
 def _visitor(service: Service) -> httpx2.AsyncClient:
@@ -51,10 +57,18 @@ async def test_nothing_else_is_to_be_had(service: Service) -> None:
             assert (await http.get(f"/console/{name}")).status_code == 404
 
 
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", [name for name in FILES if name not in VENDORED])
 def test_a_file_names_no_other_place_and_writes_no_markup(name: str) -> None:
     text = (ASSETS_DIR / name).read_text().replace("http://www.w3.org/2000/svg", "")
     assert not re.search(r"https?://\w|//[a-z]+\.[a-z]|@import|innerHTML|insertAdjacentHTML|\beval\(", text)
+
+
+@pytest.mark.parametrize("name", [name for name in VENDORED if name.endswith(".js")])
+def test_a_file_of_others_is_the_one_that_the_page_of_dependencies_names(name: str) -> None:
+    content = (ASSETS_DIR / name).read_bytes()
+    assert sha256(content).hexdigest() in (ROOT / "docs" / "dependencies.md").read_text()
+    assert b"innerHTML" not in content
+    assert (ASSETS_DIR / name).with_suffix(".license.txt").is_file()
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".js")])

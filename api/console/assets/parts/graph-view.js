@@ -1,0 +1,113 @@
+/** Drawing of a memory graph with cytoscape.js, in the console's colours. */
+
+import { placeNodes } from "./graph-layout.js";
+import cytoscape from "../vendor/cytoscape.js";
+
+const LABEL_CHARACTERS = 28;
+
+/** The picture in a place of the page; `choose` gets a memory or a name of the answer, or null. */
+export class GraphView {
+  #graph;
+  #answer;
+  #scheme = matchMedia("(prefers-color-scheme: dark)");
+  #restyle = () => this.#graph.style(styles());
+
+  constructor(place, answer, choose) {
+    this.#answer = answer;
+    this.#graph = cytoscape({
+      elements: elements(answer),
+      layout: { name: "preset" },
+      style: styles(),
+      minZoom: 0.05,
+      maxZoom: 4,
+      pixelRatio: 1,
+      textureOnViewport: true,
+      hideEdgesOnViewport: true,
+      boxSelectionEnabled: false,
+      autoungrabify: true,
+    });
+    this.#graph.on("tap", (event) => choose(event.target === this.#graph ? null : (event.target.data("item") ?? null)));
+    this.#scheme.addEventListener("change", this.#restyle);
+    // The place has no size before it is on the page.
+    this.#sizes = new ResizeObserver(() => this.#fit(place));
+    this.#sizes.observe(place);
+    this.showAt(Date.now());
+  }
+
+  #sizes;
+  #mounted = false;
+
+  #fit(place) {
+    if (!this.#mounted && place.clientWidth > 0) {
+      this.#mounted = true;
+      this.#graph.mount(place);
+      this.#graph.fit(undefined, 24);
+    }
+    this.#graph.resize();
+  }
+
+  /** Fade what had not come yet or had ended at a time (milliseconds). */
+  showAt(at) {
+    this.#graph.batch(() => {
+      for (const node of this.#graph.nodes(".memory")) {
+        const { createdAt, endedAt } = node.data("item");
+        node.toggleClass("future", Date.parse(createdAt) > at);
+        node.toggleClass("ended", Boolean(endedAt) && Date.parse(endedAt) <= at);
+      }
+    });
+  }
+
+  /** Mark the nodes whose text has these words; none without words. */
+  highlight(words) {
+    this.#graph.batch(() => {
+      for (const node of this.#graph.nodes()) node.toggleClass("found", words !== "" && node.data("text").includes(words));
+    });
+    const found = this.#graph.nodes(".found");
+    if (found.length > 0) this.#graph.animate({ fit: { eles: found, padding: 80 }, duration: 200 });
+  }
+
+  destroy() {
+    this.#sizes.disconnect();
+    this.#scheme.removeEventListener("change", this.#restyle);
+    this.#graph.destroy();
+  }
+}
+
+function elements({ memories, relations, names }) {
+  const points = placeNodes(memories.length, names);
+  return [
+    ...names.map((item, at) => ({ group: "nodes", classes: "name", position: points.names[at], data: { id: `n${at}`, label: item.name, text: item.name.toLowerCase(), size: 24 + 6 * Math.sqrt(item.memories.length), item } })),
+    ...memories.map((item, at) => ({ group: "nodes", classes: "memory", position: points.memories[at], data: { id: `m${at}`, label: shortened(item.memory), text: item.memory.toLowerCase(), item } })),
+    ...names.flatMap((item, at) => item.memories.map((memory) => ({ group: "edges", classes: "names", data: { id: `n${at}-m${memory}`, source: `n${at}`, target: `m${memory}` } }))),
+    ...relations.map(({ source, target, kind }) => ({ group: "edges", classes: kind, data: { id: `m${source}-${kind}-m${target}`, source: `m${source}`, target: `m${target}` } })),
+  ];
+}
+
+function shortened(text) {
+  return text.length > LABEL_CHARACTERS ? `${text.slice(0, LABEL_CHARACTERS)}…` : text;
+}
+
+/** Styles in the colours of the page, which cytoscape can't read from its stylesheet. */
+function styles() {
+  const probe = document.createElement("span");
+  document.body.append(probe);
+  const colour = (name) => {
+    probe.style.color = `var(--${name})`;
+    return getComputedStyle(probe).color;
+  };
+  const [ink, accent, muted, warn, good, surface] = ["ink", "accent", "muted", "warn", "good", "surface"].map(colour);
+  probe.remove();
+  return [
+    { selector: "node", style: { label: "data(label)", color: ink, "font-size": 12, "min-zoomed-font-size": 8, "text-valign": "bottom", "text-margin-y": 4 } },
+    { selector: ".memory", style: { "background-color": muted, width: 10, height: 10 } },
+    { selector: ".name", style: { "background-color": accent, width: "data(size)", height: "data(size)", "font-size": 19, "font-weight": "bold", "min-zoomed-font-size": 6, "text-outline-color": surface, "text-outline-width": 2 } },
+    { selector: "edge", style: { width: 1, "line-color": muted, opacity: 0.35, "curve-style": "haystack" } },
+    { selector: ".updates", style: { width: 2, opacity: 0.8, "line-color": warn } },
+    { selector: ".extends", style: { width: 2, opacity: 0.8, "line-color": good } },
+    { selector: ".derives", style: { width: 2, opacity: 0.8, "line-color": accent } },
+    { selector: ".ended", style: { opacity: 0.35 } },
+    { selector: ".future", style: { opacity: 0.08, "text-opacity": 0 } },
+    { selector: ".found", style: { "background-color": warn, width: 22, height: 22 } },
+    { selector: ":selected", style: { "border-width": 3, "border-color": ink } },
+  ];
+}

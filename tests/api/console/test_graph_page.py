@@ -1,0 +1,29 @@
+"""The memory graph, in a real Chromium."""
+
+import pytest
+
+from tests.support.chromium import needs_chromium
+from tests.support.console_user import NARROW, WIDE, ConsoleUser
+
+pytestmark = [pytest.mark.anyio, needs_chromium]
+
+
+async def test_the_graph_shows_names_and_leads_to_their_memories(visitor: ConsoleUser) -> None:
+    text = "I live in Bergen. My sister Nora works in Bergen. Nora plays the cello."
+    await visitor.ok("POST", "/ns/drawn/document", {"content": text, "id": "said", "dreaming": "instant"})
+    await visitor.service.wait_until_idle()
+    await visitor.open_signed_in("#/ns/drawn/graph")
+    await visitor.browser.wait_until("return document.querySelectorAll('.canvas canvas').length > 0")
+    await visitor.enter("Find in the graph", "bergen")
+    assert await visitor.accessibility_violations() == []
+    await visitor.browser.set_viewport(*NARROW)
+    assert await visitor.horizontal_overflow() == 0
+    await visitor.browser.set_viewport(*WIDE)
+    await visitor.press("People, places and things")
+    await visitor.press("Bergen")
+    await visitor.wait_for_text("about “Bergen”, most similar first")
+
+
+async def test_an_empty_namespace_says_when_there_will_be_a_graph(visitor: ConsoleUser) -> None:
+    await visitor.open_signed_in("#/ns/nothing-yet/graph")
+    await visitor.wait_for_text("The graph is drawn as soon as")
