@@ -1,15 +1,16 @@
 """Folders that others share and document libraries: they have no feed here, so every run lists them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from connectors.providers.common.folder_sync import MISSING_FOLDER_MESSAGE
+from connectors.providers.common.item_fetcher import ItemFetcher
 from connectors.providers.onedrive.client import DriveItem, GraphClient, ItemPage
-from connectors.sync_messages import FailedItem, ProviderState, RemovedItem, SyncMessage
+from connectors.sync_messages import FailedItem, ProviderState, RemovedItem, SyncMessage, SyncState
 
-if TYPE_CHECKING:
-    from connectors.providers.onedrive.sync import OneDriveSync
+SyncFiles = Callable[[Sequence[DriveItem]], AsyncIterator[SyncMessage]]
+"""Stores the files that changed."""
 
 _STATE_PREFIX: Final = "shared/"
 """Prefix of state keys of files in shared folders; the value is the shared item that they are reached by."""
@@ -18,21 +19,21 @@ _STATE_PREFIX: Final = "shared/"
 class SharedFolders:
     """Sync of the selected items outside the account's own drive."""
 
-    def __init__(self, sync: "OneDriveSync", client: GraphClient) -> None:
-        self._sync = sync
+    def __init__(self, client: GraphClient, fetcher: ItemFetcher, state: SyncState, sync_files: SyncFiles) -> None:
         self._client = client
+        self._fetcher = fetcher
+        self._state = state
+        self._sync_changed = sync_files
         self._listed: set[str] = set()
         self._unlistable: set[str] = set()
 
-    async def sync(self) -> AsyncIterator[SyncMessage]:
-        """Sync what is selected, and remove files that are there no longer."""
-        await self._sync.load_tree()
-        targets = self._sync.shared_targets()
+    async def sync(self, targets: Mapping[str, str]) -> AsyncIterator[SyncMessage]:
+        """Sync these items, given with the path of what links to them, and remove files that are there no longer."""
         for target, path in sorted(targets.items()):
             async for step in self._sync_target(target, path):
                 yield step
         kept: list[str] = []
-        async for key, target in self._sync.state.scan_provider_state(_STATE_PREFIX):
+        async for key, target in self._state.scan_provider_state(_STATE_PREFIX):
             id_ = key.removeprefix(_STATE_PREFIX)
             if target in self._unlistable:
                 kept.append(id_)
@@ -42,7 +43,7 @@ class SharedFolders:
         await self._keep(kept)
 
     async def _sync_target(self, target: str, path: str) -> AsyncIterator[SyncMessage]:
-        item = await self._sync.fetcher.fetch(target, None, partial(self._client.item, target))
+        item = await self._fetcher.fetch(target, None, partial(self._client.item, target))
         if item is None:
             item = FailedItem(target, MISSING_FOLDER_MESSAGE, code="not_found", retryable=True)
         if isinstance(item, FailedItem):
@@ -60,7 +61,7 @@ class SharedFolders:
             folder, folder_path = waiting.pop()
             link: str | None = None
             while True:
-                page = await self._sync.fetcher.fetch(
+                page = await self._fetcher.fetch(
                     folder, folder_path, partial(self._client.children, folder, page_link=link)
                 )
                 if isinstance(page, FailedItem):
@@ -79,18 +80,18 @@ class SharedFolders:
     async def _sync_files(self, target: str, files: list[DriveItem]) -> AsyncIterator[SyncMessage]:
         new = [file for file in files if file.id not in self._listed]
         self._listed |= {file.id for file in new}
-        stored = await self._sync.state.provider_state([_STATE_PREFIX + file.id for file in new])
+        stored = await self._state.provider_state([_STATE_PREFIX + file.id for file in new])
         for file in new:
             if stored.get(_STATE_PREFIX + file.id) != target:
                 yield ProviderState(_STATE_PREFIX + file.id, target)
-        async for step in self._sync.sync_files(new):
+        async for step in self._sync_changed(new):
             yield step
 
     async def _keep(self, ids: list[str]) -> None:
         """Count files as listed whose folder could not be listed."""
         wanted = set(ids)
-        versions = [each async for each in self._sync.state.item_versions() if each[0] in wanted] if ids else []
-        await self._sync.state.select_changed(versions)
+        versions = [each async for each in self._state.item_versions() if each[0] in wanted] if ids else []
+        await self._state.select_changed(versions)
 
 
 def _files(page: ItemPage, drive: str, path: str) -> list[DriveItem]:

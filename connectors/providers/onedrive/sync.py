@@ -81,13 +81,15 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
         async for step in self._sync_feed(cursor):
             yield step
         shared = False
-        async for step in SharedFolders(self, self.client).sync():
+        await self.load_tree()
+        shared_folders = SharedFolders(self.client, self.fetcher, self.state, self.sync_files)
+        async for step in shared_folders.sync(self._shared_targets()):
             shared = True
             yield step
         if shared:
             yield self._checkpoint(str(self.delta_link))
 
-    def shared_targets(self) -> dict[str, str]:
+    def _shared_targets(self) -> dict[str, str]:
         """Return the selected items outside the account's own drive, with the path of what links to them."""
         selected = {id_: "" for id_ in (*self.selection.folders, *self.selection.files) if is_outside_own_drive(id_)}
         scope = self.tree.selected_folders()
