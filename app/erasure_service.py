@@ -2,11 +2,13 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
+from time import monotonic
 
 from app.pipeline_supervisor import PipelineSupervisor
 from app.replay.replay_service import ReplayService
@@ -21,17 +23,23 @@ from pipeline.erasure.deleted_content import (
     is_deletion,
 )
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureUnsupportedError, digest_of
+from pipeline.errors import RetryableError
 from pipeline.runtime.fair_event_loop import run_in_background_lane
+from pipeline.store.blobs.blob_store import RECENT_PUT_SECONDS
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
 
 log = logging.getLogger(__name__)
 
 FIRST_ROUND_SECONDS = 600.0
+UNREFERENCED_BLOB_SECONDS = 3600.0
+"""Age from which a blob goes that no record refers to: its record has expired, or its event was never accepted."""
 READ_GRACE_SECONDS = 10.0
 """Time for reads of old table versions to end before their files are removed."""
 STAGE_TIMEOUT_SECONDS = 30.0
 """Longest wait for stages that have yet to read what is to be erased."""
 _STAGE_POLL_SECONDS = 0.2
+ROUND_ERRORS = (RetryableError, OSError, RuntimeError, ValueError, sqlite3.Error)
+"""Failures of log, tables and blobs."""
 
 
 @dataclass(slots=True)
@@ -48,6 +56,13 @@ class _FoundRecords:
         self.blobs |= blobs_in(record.value)
         if not owned:
             self.unowned_incarnations.add(incarnation_of(record.key))
+
+    def merge(self, other: "_FoundRecords") -> None:
+        """Add what was found later."""
+        for place, offsets in other.offsets.items():
+            self.offsets[place] = sorted({*self.offsets[place], *offsets})
+        self.blobs |= other.blobs
+        self.unowned_incarnations |= other.unowned_incarnations
 
     @property
     def positions(self) -> list[str]:
@@ -87,10 +102,11 @@ class ErasureService:
         keys = {f"{incarnation}/{key}".encode(): 1 << 62 for incarnation, key in documents}
         is_owned = self._supervisor.pipeline.store.catalog.namespace_of
         content = DeletedContent(
-            keys, lambda incarnation: incarnation not in incarnations and is_owned(incarnation) is not None
+            keys, lambda incarnation: incarnation not in incarnations and is_owned(incarnation) is not None, keys
         )
         found = await self._find_records(content)
-        found.blobs -= await self._blobs_in_use(found)
+        in_use, _ = await self._read_blobs_in_use({}, found)
+        found.blobs -= in_use
         return found.counts()
 
     async def erase_now(self) -> ErasureReport:
@@ -106,13 +122,17 @@ class ErasureService:
 
     async def run(self) -> None:
         """Erase in rounds until cancelled, where anything was deleted since the last one."""
-        pause = FIRST_ROUND_SECONDS
+        pause = min(FIRST_ROUND_SECONDS, self._interval_seconds)
         while True:
             await asyncio.sleep(pause)
-            report = await self._run_round((), clear_caches=False)
-            if report.counts.events:
-                log.info("Erased what was deleted: %s.", report.counts)
             pause = self._interval_seconds
+            try:
+                report = await self._run_round((), clear_caches=False)
+            except ROUND_ERRORS as error:
+                log.warning("What was deleted could not be erased, and will be in the next round: %r", error)
+            else:
+                if report.counts.events:
+                    log.info("Erased what was deleted: %s.", report.counts)
 
     async def _run_round(self, generations: Sequence[int], *, clear_caches: bool) -> ErasureReport:
         async with self._lock:
@@ -130,20 +150,30 @@ class ErasureService:
     async def _erase_log_and_blobs(self) -> tuple[ErasedCounts, str]:
         """Erase records, rows of deleted namespaces, and blobs."""
         content = await self._deleted_content()
-        found = await self._find_records(content)
-        waiting = await self._erase_consumed(found)
-        if not waiting:
-            self._handled_deletions.update(content.deletions)
+        found, waiting = await self._erase_records(content)
         await self._supervisor.pipeline.store.delete_incarnations(found.unowned_incarnations)
-        candidates = found.blobs | self._waiting_blobs
-        blobs = candidates - (await self._blobs_in_use(_FoundRecords()) if candidates else set())
-        gone = await self._supervisor.resources.blobs.delete(blobs)
-        self._waiting_blobs = blobs - gone
+        blobs = self._supervisor.resources.blobs
+        self._waiting_blobs |= found.blobs
+        candidates = self._waiting_blobs | await blobs.digests_older_than(UNREFERENCED_BLOB_SECONDS)
+        unused = candidates - (await self._blobs_in_use() if candidates else set())
+        gone = await blobs.delete(unused)
+        self._waiting_blobs &= unused - gone
         events = found.counts().events
         return (
             ErasedCounts(events, len(gone), waiting, len(self._waiting_blobs)),
             digest_of([*found.positions, *gone]),
         )
+
+    async def _erase_records(self, content: DeletedContent) -> tuple[_FoundRecords, int]:
+        """Erase the records of deleted content, also those that stages publish meanwhile; count those that wait."""
+        found = await self._find_records(content)
+        waiting = await self._erase_consumed(found)
+        while not waiting and (more := await self._find_records(content)).offsets:
+            waiting = await self._erase_consumed(more)
+            found.merge(more)
+        if not waiting:
+            self._handled_deletions.update({key: content.deletions[key] for key in content.fresh})
+        return found, waiting
 
     async def _rewrite_tables(self) -> int:
         store = self._supervisor.pipeline.store
@@ -176,7 +206,8 @@ class ErasureService:
             if not handled and any([is_deletion(record) async for record in self._read(name, partition, offset)]):
                 newest[key] = offset
         owner = self._supervisor.pipeline.store.catalog.namespace_of
-        return DeletedContent(newest, cache(lambda incarnation: owner(incarnation) is not None))
+        known = {**self._handled_deletions, **newest}
+        return DeletedContent(known, cache(lambda incarnation: owner(incarnation) is not None), newest.keys())
 
     async def _find_records(self, content: DeletedContent) -> _FoundRecords:
         found = _FoundRecords()
@@ -189,16 +220,36 @@ class ErasureService:
                                 found.add(record, owned=content.is_owned(incarnation_of(key)))
         return found
 
-    async def _blobs_in_use(self, without: _FoundRecords) -> set[str]:
-        """Return the blobs that any record refers to, except for these records."""
+    async def _blobs_in_use(self) -> set[str]:
+        """Return the blobs that any record refers to.
+
+        Reads on until what was appended meanwhile takes so little time that a blob put since then counts as recent.
+        """
         in_use: set[str] = set()
+        read_to: dict[TopicPartition, int] = {}
+        while True:
+            began = monotonic()
+            found, read_to = await self._read_blobs_in_use(read_to, _FoundRecords())
+            in_use |= found
+            if monotonic() - began < RECENT_PUT_SECONDS / 2:
+                return in_use
+
+    async def _read_blobs_in_use(
+        self, read_to: Mapping[TopicPartition, int], without: _FoundRecords
+    ) -> tuple[set[str], dict[TopicPartition, int]]:
+        """Return the blobs of the records from these offsets on, except for some, and the offsets read to."""
+        bus = self._supervisor.resources.bus
+        in_use: set[str] = set()
+        ends: dict[TopicPartition, int] = {}
         skipped = {place: frozenset(offsets) for place, offsets in without.offsets.items()}
-        for topic in ERASABLE_TOPICS:
-            for name in (topic.name, topic.dead_letter_topic):
-                async for record in self._supervisor.resources.bus.read(name):
-                    if record.offset not in skipped.get((name, record.partition), ()):
+        for name in (name for topic in ERASABLE_TOPICS for name in (topic.name, topic.dead_letter_topic)):
+            for partition, end in (await bus.end_offsets(name)).items():
+                place = name, partition
+                ends[place] = end
+                async for record in bus.read(name, partition, read_to.get(place, 0), end):
+                    if record.offset not in skipped.get(place, ()):
                         in_use |= blobs_in(record.value)
-        return in_use
+        return in_use, ends
 
     def _read(self, topic: str, partition: int, offset: int) -> AsyncGenerator[RawRecord, None]:
         return self._supervisor.resources.bus.read(topic, partition, offset, offset + 1)

@@ -123,6 +123,10 @@ class Blobs(Protocol):
         """Delete blobs that no event refers to; return those gone now. One put a moment ago stays."""
         ...
 
+    async def digests_older_than(self, seconds: float) -> set[str]:
+        """Return the blobs that were last put before so many seconds."""
+        ...
+
     async def load_text(self, content: Content) -> str:
         """Return the text of an inline content or a claim check."""
         ...

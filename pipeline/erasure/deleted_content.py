@@ -42,14 +42,16 @@ class DeletedContent:
     deletions: Mapping[bytes, int]
     is_owned: Callable[[str], bool]
     """True for incarnations of namespaces that exist."""
+    fresh: Collection[bytes]
+    """Keys of the deletions whose records are still to be erased."""
     _incarnations: Collection[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_incarnations", {key.partition(b"/")[0] for key in self.deletions})
+        object.__setattr__(self, "_incarnations", {key.partition(b"/")[0] for key in self.fresh})
 
     def may_cover(self, key: bytes) -> bool:
         """Tell by its key whether a record may have to go."""
-        return key in self.deletions or key in self._incarnations or self._is_unowned(key)
+        return key in self.fresh or key in self._incarnations or self._is_unowned(key)
 
     def covers(self, topic: Topic[Any], record: RawRecord) -> bool:
         """Tell whether a record of the topic, or a dead letter of one, has to go. Deletions themselves stay."""

@@ -1,7 +1,7 @@
 """Check that the tables belong to the log: no table has a record that the log does not have."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import lancedb
@@ -91,10 +91,15 @@ async def read_stored_rows(uri: str, storage: Mapping[str, str] | None, lowest: 
 
 
 async def find_stored_mismatch(
-    uri: str, storage: Mapping[str, str] | None, ends: Mapping[int, int], partition_of: PartitionOf
+    uri: str,
+    storage: Mapping[str, str] | None,
+    read_ends: Callable[[], Awaitable[tuple[Mapping[int, int], PartitionOf]]],
 ) -> str | None:
     """Say which record of the stored rows the log lacks; None if it has all."""
-    async for rows in read_stored_rows(uri, storage, min(ends.values(), default=0)):
+    lowest, _ = await read_ends()
+    async for rows in read_stored_rows(uri, storage, min(lowest.values(), default=0)):
+        # Read after the rows: beside a running service, the log grows before its tables do.
+        ends, partition_of = await read_ends()
         if problem := await asyncio.to_thread(find_missing_record, rows, ends, partition_of):
             return problem
     return None

@@ -1,5 +1,6 @@
 """Words of deleted documents and namespaces are in no byte of the data directory after an erasure."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -9,7 +10,9 @@ import numpy as np
 import pytest
 
 from app import erasure_service
+from app.erasure_service import ErasureService
 from pipeline.bus.records import ProducerRecord
+from pipeline.bus.sqlite.group_commit import LogWriteError
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_SUBMITTED, MEMORIES_FORMED
@@ -176,3 +179,35 @@ async def test_documents_that_are_not_there_erase_nothing(service: RunningServic
     await service.client.fails(404, "POST", "/admin/erasures", {"namespace": "nowhere"})
     await service.client.fails(400, "POST", "/admin/erasures", {"documents": ["diary"]})
     assert [found["id"] for found in await service.list_items("home", "documents")] == ["diary"]
+
+
+async def test_a_blob_that_no_record_refers_to_goes_when_it_is_old(
+    service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "zyxobigq " + "mm " * 88_000
+    await service.add_document("home", text, id="kept")
+    await service.pipeline.blobs.put(b"zyxofileq of a submission that was refused", "text/plain")
+    await _erase(service)
+    assert found_in(tmp_path, ("zyxofileq",)) != {}
+    monkeypatch.setattr(erasure_service, "UNREFERENCED_BLOB_SECONDS", -1.0)
+    await _erase(service)
+    assert found_in(tmp_path, ("zyxofileq",)) == {}
+    assert (await service.read_document("home", "kept"))["content"] == text
+
+
+async def test_a_round_that_fails_is_tried_again(
+    service: RunningService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    rounds = asyncio.Queue[int]()
+
+    async def full(*_: object, **__: object) -> None:
+        rounds.put_nowait(1)
+        raise LogWriteError("No space left on device")
+
+    erasures = ErasureService(service.supervisor, service.replays, interval_seconds=0.01)
+    monkeypatch.setattr(erasures, "_run_round", full)
+    running = asyncio.create_task(erasures.run())
+    await rounds.get()
+    await rounds.get()
+    running.cancel()
+    assert "No space left on device" in caplog.text

@@ -220,6 +220,11 @@ class FakeBlobs:
         self.data[digest] = data
         return BlobRef(sha256=digest, size=len(data), media_type=media_type)
 
+    async def digests_older_than(self, seconds: float) -> set[str]:
+        """Nothing grows old here."""
+        del seconds
+        return set()
+
     async def delete(self, digests: Collection[str]) -> set[str]:
         for digest in digests:
             self.data.pop(digest, None)

@@ -5,6 +5,7 @@ import sqlite3
 import time
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -106,10 +107,8 @@ async def check_tables(settings: Settings) -> list[CheckResult]:
     )
     if not exists:
         return [passed(f"none at {uri} yet: the first start creates them")]
-    ends, partition_of = await read_log_ends(settings, DOCUMENTS_SUBMITTED.name)
-    if problem := await find_stored_mismatch(
-        generations.uri(active), settings.storage_options(uri), ends, partition_of
-    ):
+    read_ends = partial(read_log_ends, settings, DOCUMENTS_SUBMITTED.name)
+    if problem := await find_stored_mismatch(generations.uri(active), settings.storage_options(uri), read_ends):
         return [("problem", f"They do not belong to the log: {problem}", REMEDY)]
     message = f"generation {active.number} at {uri}, vectors of {embedder.name}"
     if config.chunk_size != settings.chunk_size:

@@ -1,6 +1,7 @@
 """Blob store: content addressed by SHA-256, durable before anything refers to it."""
 
 import asyncio
+import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection
@@ -64,6 +65,10 @@ class ContentAddressedBlobs(ABC):
         One that was put a moment ago stays: an event that refers to it may be on its way.
         """
 
+    @abstractmethod
+    async def digests_older_than(self, seconds: float) -> set[str]:
+        """Return the blobs that were last put before so many seconds."""
+
     async def store_text(self, text: str) -> Content:
         """Keep a text inline, or as a claim check above MAX_INLINE_BYTES of UTF-8."""
         data = text.encode()
@@ -103,6 +108,10 @@ class FolderBlobs(ContentAddressedBlobs):
         """Delete as `ContentAddressedBlobs.delete`."""
         return await asyncio.to_thread(self._delete, digests)
 
+    async def digests_older_than(self, seconds: float) -> set[str]:
+        """List as `ContentAddressedBlobs.digests_older_than`."""
+        return await asyncio.to_thread(self._digests_older_than, seconds)
+
     async def delete_stray_files(self) -> int:
         """Delete unfinished files of dead writers, older than an hour; returns their number."""
         return await asyncio.to_thread(self._delete_stray_files)
@@ -111,7 +120,12 @@ class FolderBlobs(ContentAddressedBlobs):
         digest = sha256(data).hexdigest()
         path = self._folder / blob_path(digest)
         self._recent_puts.add(digest)
-        if not (path.exists() and path.read_bytes() == data):
+        try:
+            is_stored = path.read_bytes() == data
+            os.utime(path)  # `digests_older_than` counts from here
+        except FileNotFoundError:
+            is_stored = False
+        if not is_stored:
             self._write(path, data)
         # Needed even if the file existed: its writer may have died before this step.
         fsync(path.parent)
@@ -155,12 +169,27 @@ class FolderBlobs(ContentAddressedBlobs):
             hidden.unlink()
         return True
 
+    def _digests_older_than(self, seconds: float) -> set[str]:
+        before = time() - seconds
+        stored = ((digest_of_path(path.as_posix()), path) for path in self._folder.glob("??/*"))
+        return {digest for digest, path in stored if digest is not None and _is_older(path, before)}
+
     def _delete_stray_files(self) -> int:
         before = time() - _STRAY_FILE_SECONDS
         stray = [path for path in self._folder.glob(f"*/*{TEMPORARY_SUFFIX}") if _is_older(path, before)]
         for path in stray:
             path.unlink(missing_ok=True)
         return len(stray)
+
+
+def digest_of_path(path: str) -> str | None:
+    """Return the digest of the blob at a path below its store; None if no blob is kept there.
+
+    >>> digest_of_path("ab/" + "c" * 62) == "ab" + "c" * 62, digest_of_path("tables/x")
+    (True, None)
+    """
+    digest = "".join(path.rsplit("/", 2)[-2:])
+    return digest if _SHA256_PATTERN.fullmatch(digest) else None
 
 
 def is_content_of(content: Content, text: str) -> bool:

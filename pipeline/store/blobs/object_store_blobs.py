@@ -1,6 +1,8 @@
 """Blobs at an object store: s3://, gs:// or az://."""
 
 from collections.abc import Collection
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 import obstore
@@ -8,7 +10,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
 from pipeline.errors import OutageError, RejectedError
-from pipeline.store.blobs.blob_store import ContentAddressedBlobs, RecentPuts, blob_path
+from pipeline.store.blobs.blob_store import ContentAddressedBlobs, RecentPuts, blob_path, digest_of_path
 from pipeline.store.blobs.object_store_client import error_summary
 from schemas.events import BlobRef
 
@@ -40,10 +42,24 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
         try:
             await obstore.delete_async(self._store, [blob_path(digest) for digest in sorted(deleted)])
         except FileNotFoundError:
-            pass  # gone already
+            # Some stores say so of a batch where one is gone already, and have not deleted the others.
+            for digest in sorted(deleted):
+                with suppress(FileNotFoundError):
+                    await obstore.delete_async(self._store, blob_path(digest))
         except BaseError as error:
             raise OutageError(f"Blobs could not be deleted from {self._uri}: {error_summary(error)}") from error
         return deleted
+
+    async def digests_older_than(self, seconds: float) -> set[str]:
+        """List as `ContentAddressedBlobs.digests_older_than`; OutageError if the object store cannot be read."""
+        before = datetime.now(UTC) - timedelta(seconds=seconds)
+        try:
+            stored = [meta async for batch in obstore.list(self._store) for meta in batch]
+        except BaseError as error:
+            raise OutageError(f"The blobs of {self._uri} could not be listed: {error_summary(error)}") from error
+        return {
+            digest for meta in stored if meta["last_modified"] < before and (digest := digest_of_path(meta["path"]))
+        }
 
     async def get(self, ref: BlobRef) -> bytes:
         """Read the bytes; RejectedError if missing or changed, OutageError if the store is unreachable."""
