@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import httpx2
 
@@ -174,7 +174,9 @@ def _build_connector_quota(supervisor: PipelineSupervisor, policies: RequestPoli
         # Looked up per call: a switch replaces the pipeline and its catalog.
         return supervisor.pipeline.store.catalog.key(id_)
 
+    tree_of = lru_cache(maxsize=1)(KeyTree)
+
     def find_families(id_: str) -> Iterator[KeyFamily]:
-        return KeyTree(supervisor.pipeline.store.catalog).families(id_)
+        return tree_of(supervisor.pipeline.store.catalog).families(id_)
 
     return ConnectorQuota(policies.quotas, find_key, supervisor.resources.clock, find_families)

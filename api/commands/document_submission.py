@@ -6,7 +6,7 @@ of a document that were published at once would be applied in any order, and the
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -75,11 +75,12 @@ async def add_documents(
     A rejected document has an `error` in its outcome; the others are still accepted. `require_quota` is asked for
     new content only, before anything is stored; if it raises, nothing is added.
     """
-    if state.catalog.namespace(namespace_name) is None:
-        require_quota(len(drafts))
-    namespace = await get_or_create_namespace(state, namespace_name)
     ids = [draft.id or _content_derived_id(namespace_name, draft) for draft in drafts]
-    rows = await state.documents.find_by_public_id(namespace.incarnations, set(ids))
+    known = state.catalog.namespace(namespace_name)
+    rows = await state.documents.find_by_public_id(known.incarnations, set(ids)) if known else {}
+    if count := _count_new_content(rows, ids, drafts):
+        require_quota(count)
+    namespace = await get_or_create_namespace(state, namespace_name)
     events = []
     problems: list[str | None] = []
     has_new_content: list[bool] = []
@@ -90,8 +91,6 @@ async def add_documents(
         has_new_content.append(False)
         if problems[-1] is not None or is_known(row, key, state.clock.now()):
             continue
-        if row is None or not _same_content(row, draft):
-            require_quota(sum(has_new_content) + 1)
         event = await _add_event(state, namespace, row, public, draft)
         if event is not None:
             has_new_content[-1] = _has_content(event)
@@ -108,6 +107,20 @@ async def add_documents(
         SubmissionOutcome(public, rows[public].key, rows[public].status, problem, is_new)
         for public, problem, is_new in zip(ids, problems, has_new_content, strict=True)
     ]
+
+
+def _count_new_content(rows: Mapping[str, DocumentRow], ids: Sequence[str], drafts: Sequence[DocumentDraft]) -> int:
+    """Count the drafts with content that their documents lack; one that repeats an earlier draft counts once."""
+    sent: dict[str, tuple[str | None, Upload | None]] = {}
+    count = 0
+    for public, draft in zip(ids, drafts, strict=True):
+        content = draft.content, draft.upload
+        row = rows.get(public)
+        if sent.get(public) == content or (public not in sent and row is not None and _same_content(row, draft)):
+            continue
+        sent[public] = content
+        count += 1
+    return count
 
 
 async def patch_document(

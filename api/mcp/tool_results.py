@@ -91,7 +91,7 @@ class ForgetResult(ToolResult):
     def as_text(self) -> str:
         """List the forgotten or matching memories and the next step."""
         lines = [self._heading()]
-        lines += [f"- {match.id}: {match.memory}" for match in self.matches]
+        lines += [f"- {match.id}: {_on_one_line(match.memory)}" for match in self.matches]
         lines += [f"- {problem.id}: {problem.error}" for problem in self.problems]
         if self.matches and not self.forgotten:
             lines.append("Nothing is forgotten yet. Ask the user, then call again with these ids and dryRun false.")
@@ -178,7 +178,7 @@ class DocumentText(ToolResult):
             remaining = self.total_characters - self.next_offset
             parts.append(f"[{remaining} more characters: call again with offset {self.next_offset}]")
         if self.memories:
-            facts = [f"- {memory.id}: {memory.memory}" for memory in self.memories]
+            facts = [f"- {memory.id}: {_on_one_line(memory.memory)}" for memory in self.memories]
             parts.append("\n".join(["Remembered of it:", *facts]))
         return "\n\n".join(parts)
 
@@ -265,4 +265,9 @@ def quote(text: str) -> str:
 
 
 def _one_line(title: str) -> str:
-    return " ".join(title.split())[:MAX_TITLE_CHARS]
+    return _on_one_line(title)[:MAX_TITLE_CHARS]
+
+
+def _on_one_line(text: str) -> str:
+    """Return a stored text without line ends, so that none of its lines looks like one of ours."""
+    return " ".join(text.split())

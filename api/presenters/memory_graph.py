@@ -11,9 +11,10 @@ from pipeline.rows import DocumentRow, MemoryRow
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.http.extensions.graph_bodies import GraphMemory, GraphName, GraphRelation, GraphResponse
 
-_WORD = re.compile(r"[^\W\d_][\w'\u2019-]*")
-_NAME = re.compile(r"[^\W\d_a-z][\w\u2019-]*(?: [^\W\d_a-z][\w\u2019-]*){0,3}")
-_POSSESSIVE = re.compile(r"['\u2019]s$")
+_APOSTROPHES = "'\u2019"
+_WORD = re.compile(rf"[^\W\d_][\w{_APOSTROPHES}-]*")
+_NAME = re.compile(rf"[^\W\d_a-z][\w{_APOSTROPHES}-]*(?: [^\W\d_a-z][\w{_APOSTROPHES}-]*){{0,3}}")
+_POSSESSIVE = re.compile(rf"(?<=\w)[{_APOSTROPHES}]s\b")
 _CALENDAR_NAMES = frozenset(name.casefold() for name in (*calendar.month_name, *calendar.day_name))
 
 
@@ -52,7 +53,7 @@ def find_names(texts: Sequence[str]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     opening: Counter[str] = Counter()
     for at, text in enumerate(texts):
-        for match in _NAME.finditer(text):
+        for match in _NAME.finditer(_POSSESSIVE.sub("  ", text)):
             name = _without_ordinary_words(match.group(), small)
             if not name:
                 continue
@@ -65,8 +66,8 @@ def find_names(texts: Sequence[str]) -> dict[str, list[int]]:
 
 
 def _without_ordinary_words(name: str, small: set[str]) -> str:
-    """Return a name without words at its ends that are no names, and without a possessive."""
-    words = [_POSSESSIVE.sub("", word) for word in name.split()]
+    """Return a name without words at its ends that are no names."""
+    words = name.split()
     ordinary = [_is_ordinary(word, small) for word in words]
     while words and ordinary[0]:
         words, ordinary = words[1:], ordinary[1:]

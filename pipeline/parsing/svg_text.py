@@ -1,7 +1,5 @@
 """Text of SVG drawings: titles, descriptions and labels."""
 
-from lxml import etree
-
 _SHOWN = ("title", "desc", "text")
 _HEAD_BYTES = 4096
 
@@ -17,6 +15,8 @@ def svg_text(data: bytes) -> str:
     >>> svg_text(b"<svg><title>Map</title><text>Old <tspan>town</tspan></text></svg>")
     'Map\\nOld town'
     """
+    from lxml import etree  # noqa: PLC0415 - loaded with the first drawing, not with the service
+
     # Entities stay unresolved and no address is opened: a drawing may be hostile.
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True)
     try:

@@ -32,7 +32,7 @@ def test_a_chat_is_found_with_its_days_and_imported_only_once(
     # Without the record of what was sent, the service itself knows each document.
     assert json.loads(recollect.run(*words, "--again", **data).stdout)["imported"] == 28
     assert "28 in all" in recollect("list", namespace, "documents", "--limit", "50")
-    assert "I baked bread" in recollect("search", namespace, "My day 7 baking bread", "--mode", "documents")
+    assert "I baked bread" in recollect("search", namespace, "My day 7 baking bread", "--mode", "chunks")
     document = recollect("get", namespace, "whatsapp:Ann:2023-05-07", "--json")
     assert json.loads(document)["metadata"] == {"source": "whatsapp", "chat": "Ann"}
 
@@ -41,13 +41,20 @@ def test_a_running_server_is_read_through_its_v3_interface(
     recollect: CliRunner, server: Server, namespace: str, tmp_path: Path
 ) -> None:
     recollect(
-        "add", namespace, "The ferry leaves at noon.", "--id", "ferry", "--metadata", '{"kind": "note"}', "--wait"
+        "add",
+        namespace,
+        "The ferry leaves at noon.",
+        "--id",
+        f"ferry-{namespace}",
+        "--metadata",
+        '{"kind": "note"}',
+        "--wait",
     )
     target = f"{namespace}-2"
     words = ["import", "--from", "supermemory", server.url, "--source-key", server.key, "--namespace", target]
     assert recollect.run(*words, data_dir=str(tmp_path / "client")).returncode == 0
     copy = poll_until(
-        lambda: json.loads(recollect("get", target, "supermemory:ferry", "--json")),
+        lambda: json.loads(recollect("get", target, f"supermemory:ferry-{namespace}", "--json")),
         lambda document: document["system"]["status"] == "done",
         "imported",
     )

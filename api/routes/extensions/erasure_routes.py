@@ -15,10 +15,10 @@ router = APIRouter(route_class=ContractRoute, prefix="/admin/erasures", tags=["A
 async def erase(caller: OperatorKey, body: ErasureBody) -> ErasureResponse:
     """Delete documents or a namespace, and erase everything deleted from log, blobs and table files."""
     scope = await erasure.find_scope(caller.state, body.namespace, body.documents)
+    caller.add_audit_fields(namespace=body.namespace or "", documentIds=", ".join(body.documents or ()))
     if body.dry_run:
         caller.add_audit_fields(dryRun=True)
         return planned_erasure_response(scope, await erasure.plan_erasure(caller.state, scope), caller.principal.id)
-    caller.add_audit_fields(namespace=body.namespace or "", documents=", ".join(body.documents or ()))
     report = await erasure.erase(caller.state, scope)
     response = erasure_response(scope, report, caller.principal.id)
     caller.add_audit_fields(**response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by"}))

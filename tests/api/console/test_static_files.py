@@ -73,5 +73,5 @@ def test_a_file_of_others_is_the_one_that_the_page_of_dependencies_names(name: s
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".js")])
 def test_what_a_module_imports_is_there(name: str) -> None:
-    imported = re.findall(r'from "(\.[^"]+)"', (ASSETS_DIR / name).read_text())
+    imported = re.findall(r'(?:from |import\()"(\.[^"]+)"', (ASSETS_DIR / name).read_text())
     assert [path for path in imported if not ((ASSETS_DIR / name).parent / path).is_file()] == []

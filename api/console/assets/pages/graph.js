@@ -8,14 +8,16 @@ import { field } from "../parts/forms.js";
 import { badge, empty } from "../parts/placeholders.js";
 
 const STEPS = 200;
+const NAMES_LISTED = 30;
 
 export async function graph({ api, namespace, signal }) {
-  const answer = await api.get(path("ns", namespace, "graph"), {}, signal);
+  const answer = await api.get(path("ns", namespace, "explain", "graph"), {}, signal);
   if (answer.memories.length === 0) return [empty("No memories yet", "The graph is drawn as soon as the namespace has memories.")];
   const about = el("aside.about", { "aria-live": "polite" }, el("p.muted", {}, "Select a memory to read it, or a name to see what is known of it."));
   const place = el("div.canvas", { role: "img", "aria-label": `Graph of ${plural(answer.memories.length, "memory", "memories")}. The list of memories has the same as text.` });
   // Loaded with this page alone: half of all the console's scripts.
   const { GraphView } = await import("../parts/graph-view.js");
+  if (signal.aborted) return [];
   const view = new GraphView(place, answer, (chosen) => refill(about, chosen === null ? el("p.muted", {}, "Nothing is selected.") : details(chosen, answer, namespace)));
   signal.addEventListener("abort", () => view.destroy());
   return [summary(answer, namespace), el("div.row", {}, finder(view), slider(view, answer)), el("div.graph-page", {}, place, about), legend(), nameList(answer, namespace)];
@@ -75,6 +77,6 @@ function legend() {
 /** The names as text, for those who don't see the picture. */
 function nameList({ names }, namespace) {
   if (names.length === 0) return null;
-  const items = names.slice(0, 30).map(({ name, memories }) => el("li", {}, el("a", { href: to(["ns", namespace, "memories"], { q: name }), dir: "auto" }, name), ` ${memories.length}`));
-  return el("details", {}, el("summary", {}, "People, places and things"), el("ul", {}, items));
+  const items = names.slice(0, NAMES_LISTED).map(({ name, memories }) => el("li", {}, el("a", { href: to(["ns", namespace, "memories"], { q: name }), dir: "auto" }, name), ` ${memories.length}`));
+  return el("details", {}, el("summary", {}, "People, places and things"), names.length > NAMES_LISTED ? el("p.muted", {}, `The ${NAMES_LISTED} that most memories name.`) : null, el("ul", {}, items));
 }

@@ -93,20 +93,26 @@ function speed({ count, median, p99, bounds, byBucket }) {
     count === 0
       ? el("p.muted", {}, "None yet.")
       : [
-          el("h3", {}, `${plural(count, "search", "searches")}, half within ${number(median)} ms, 99 % within ${number(p99)} ms`),
+          el("h3", {}, `${plural(count, "search", "searches")}, half within ${within(median, bounds)}, 99 % within ${within(p99, bounds)}`),
           barChart(byBucket.slice(0, used), CHART),
           el("p.axis.muted", {}, el("span", {}, `up to ${number(bounds[0])} ms`), el("span", {}, used > bounds.length ? `over ${number(bounds.at(-1))} ms` : `up to ${number(bounds[used - 1])} ms`)),
         ],
   );
 }
 
+/** A quantile at the last bound lies somewhere above it. */
+function within(milliseconds, bounds) {
+  return milliseconds === bounds.at(-1) ? `more than ${number(milliseconds)} ms` : `${number(milliseconds)} ms`;
+}
+
 /** What waits and what failed, with the way to mend it. */
-function attention({ stages, failures, delayedCount, deadLetters, healthIssues }) {
+function attention({ documents, stages, failures, delayedCount, deadLetters, healthIssues }) {
   const behind = stages.reduce((sum, row) => sum + row.lag, 0);
   const letters = Object.values(deadLetters).reduce((sum, count) => sum + count, 0);
   const items = [
     ...healthIssues.map(({ part, reason }) => [badge("not ready", "bad"), ` ${part}: ${reason}`]),
     ...failures.map((row) => [badge("failed", "bad"), " ", el("a", { href: to(["ns", row.namespace, "documents", row.id]) }, `${row.namespace}/${row.id}`), `: ${row.error}`]),
+    documents.failed > failures.length ? [badge("failed", "bad"), ` ${plural(documents.failed, "document")} in all, the newest above. `, el("a", { href: to(["pipeline"]) }, "Show")] : null,
     letters > 0 ? [badge("dead letters", "bad"), ` ${plural(letters, "record")} could not be processed. `, el("a", { href: to(["pipeline"]) }, "Look and retry")] : null,
     delayedCount > 0 ? [badge("delayed", "warn"), ` Memories of ${plural(delayedCount, "document")} wait for the language model. `, el("a", { href: to(["pipeline"]) }, "Why")] : null,
     behind > 0 ? [badge("working", "warn"), ` ${plural(behind, "record")} waiting in the pipeline. `, el("a", { href: to(["pipeline"]) }, "Show")] : null,

@@ -37,7 +37,8 @@ function listPage(api, namespace, forgotten, page, signal) {
 async function similar(api, namespace, forgotten, wanted, signal) {
   const body = { query: wanted, searchMode: "memories", limit: FOUND, threshold: LEAST_SIMILARITY, include: { forgotten } };
   const { results } = await api.post(path("ns", namespace, "search"), body, undefined, signal);
-  return { memories: results };
+  // A search never finds what was replaced: what is not current was forgotten.
+  return { memories: results.map((row) => ({ ...row, isForgotten: !row.isLatest })) };
 }
 
 function finder(app, namespace, wanted, forgotten) {

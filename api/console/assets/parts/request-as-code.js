@@ -12,7 +12,8 @@ export function requestAsCode(namespace, body) {
   const texts = { curl: curl(url, sent), Python: python(url, namespace, sent), TypeScript: typescript(url, sent) };
   const code = el("pre.document", { tabindex: "0", "aria-label": "Code" });
   const choices = Object.keys(texts).map((name) => button(name, () => choose(name)));
-  const copy = button("Copy", async () => {
+  // Browsers give the clipboard to secure pages alone.
+  const copy = navigator.clipboard && button("Copy", async () => {
     await navigator.clipboard.writeText(code.textContent);
     refill(copy, "Copied");
     setTimeout(() => refill(copy, "Copy"), COPIED_MS);

@@ -22,7 +22,7 @@ async def test_a_replaced_memory_ends_when_its_successor_came(service: Service, 
     updates = (Relation(kind="updates", target="old"),)
     new = replace(memory("new", "one", relations=updates), text="User lives in Bergen", created_at=later)
     await service.store_rows(old, new)
-    graph = await client.ok("GET", "/ns/alice/graph")
+    graph = await client.ok("GET", "/ns/alice/explain/graph")
     assert [row["memory"] for row in graph["memories"]] == ["User lives in Bergen", "User lives in Porto"]
     assert [row["endedAt"] for row in graph["memories"]] == [None, format_timestamp(later)]
     assert {row["document"] for row in graph["memories"]} == {"one"}
@@ -32,11 +32,11 @@ async def test_a_replaced_memory_ends_when_its_successor_came(service: Service, 
         {"name": "Bergen", "memories": [0]},
         {"name": "Porto", "memories": [1]},
     ]
-    assert (await client.ok("GET", "/ns/alice/graph?limit=1"))["total"] == 2
+    assert (await client.ok("GET", "/ns/alice/explain/graph?limit=1"))["total"] == 2
 
 
 async def test_a_graph_is_for_keys_that_open_the_namespace(client: ContractClient) -> None:
-    assert (await client.ok("GET", "/ns/nobody/graph"))["memories"] == []
+    assert (await client.ok("GET", "/ns/nobody/explain/graph"))["memories"] == []
     created = await client.ok("POST", "/admin/keys", {"name": "r", "role": "read", "namespaces": ["alice"]})
-    await client.as_key(created["key"]).fails(403, "GET", "/ns/bob/graph")
-    await client.fails(400, "GET", "/ns/alice/graph?limit=9999")
+    await client.as_key(created["key"]).fails(403, "GET", "/ns/bob/explain/graph")
+    await client.fails(400, "GET", "/ns/alice/explain/graph?limit=9999")
