@@ -55,7 +55,7 @@ def _conversation(record: Any) -> Read:
 def _messages(record: Record, identity: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
     mapping, branch = record["mapping"], _branch(record)
     if others := sum(1 for node in mapping.values() if _is_spoken(node)) - sum(map(_is_spoken, branch)):
-        left_out.append(LeftOut(identity, f"{others} messages of branches that were edited or regenerated"))
+        left_out.append(LeftOut(f"{identity}, {others:,} messages", "branches that were edited or regenerated"))
     started = to_date(record.get("create_time"))
     for node in branch:
         if not _is_spoken(node):

@@ -1,5 +1,6 @@
 """Channels of Discord as DiscordChatExporter writes them in JSON."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,12 @@ def read_discord(source: Path) -> Read:
         chosen = [file for file in files if file.name.lower().endswith(".json")]
         if not chosen:
             raise SourceError(f"{source} holds no JSON file. Export with DiscordChatExporter in the format Json.")
+        seen: Counter[str] = Counter()  # a channel may be in several files, its partitions
         for file in chosen:
-            yield from _channel(file)
+            yield from _channel(file, seen)
 
 
-def _channel(file: SourceFile) -> Read:
+def _channel(file: SourceFile, seen: Counter[str]) -> Read:
     if file.size == 0:
         raise SourceError(f"{file.name} is empty.")
     channel, guild = value_at(file, "channel"), value_at(file, "guild")
@@ -33,7 +35,7 @@ def _channel(file: SourceFile) -> Read:
     about = {"source": "discord", "channel": name, "server": guild_name, "category": channel.get("category")}
     left_out: list[LeftOut] = []
     messages = _messages(file, name, left_out)
-    for item in transcript_documents("discord", str(channel["id"]), messages, to_metadata(about)):
+    for item in transcript_documents("discord", str(channel["id"]), messages, to_metadata(about), seen=seen):
         yield check(item)
         yield from left_out
         left_out.clear()

@@ -74,13 +74,16 @@ def to_namespace(name: str) -> str:
 def to_metadata(values: Mapping[str, Any], **more: Any) -> Metadata:
     """Keep what metadata may hold: strings, numbers, booleans and lists of strings; nested objects get dotted keys."""
     kept: Metadata = {}
-    for key, value in {**values, **more}.items():
+    for written, value in {**values, **more}.items():
+        key = text_of(written)
         match value:
             case dict():
                 kept.update({f"{key}.{inner}": item for inner, item in to_metadata(value).items()})
             case list() if value:
-                kept[key] = [str(item) for item in value if isinstance(item, str | int | float | Decimal)]
-            case str() | bool() if value != "":
+                kept[key] = [text_of(str(item)) for item in value if isinstance(item, str | int | float | Decimal)]
+            case str() if value:
+                kept[key] = text_of(value)
+            case bool():
                 kept[key] = value
             case int() | float() | Decimal() if math.isfinite(value):
                 kept[key] = int(value) if value == int(value) else float(value)
@@ -95,7 +98,8 @@ def to_date(value: Any) -> str | None:
     """
     if isinstance(value, str):
         text = value.strip()
-        if not text.replace(".", "", 1).isdigit():
+        digits = text.replace(".", "", 1)
+        if not (digits.isascii() and digits.isdigit()):
             return text if _is_iso(text) else None
         value = Decimal(text)
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):

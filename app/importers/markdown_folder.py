@@ -12,6 +12,7 @@ from schemas.limits import MAX_CONTENT_BYTES
 
 _NOTES = (".md", ".markdown", ".mdx")
 _DATES = ("date", "created", "created_at", "creation date", "updated", "modified")
+_DIGITS = {4: "%Y", 8: "%Y%m%d", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
 _FRONT_MATTER = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*$\r?\n?", re.DOTALL | re.MULTILINE)
 _FIELD = re.compile(r"^(?P<key>[^\s:#-][^:]*?)\s*:(?:\s+(?P<value>.*?))?\s*$")
 _ENTRY = re.compile(r"^\s*-\s+(?P<value>.*?)\s*$")
@@ -45,10 +46,26 @@ def _note(path: Path, name: str) -> Read:
     fields, unread = parse_front_matter(text)
     for line in unread:
         yield LeftOut(f"{name}: {line}", "a line of the front matter that is neither a field nor an entry of a list")
-    written = next((date for key in _DATES if (date := to_date(fields.get(key)))), None)
+    written = next((date for key in _DATES if (date := date_of(fields.get(key)))), None)
     date = written or datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
     metadata = to_metadata({"source": "markdown", "path": name, "title": path.stem, **fields})
     yield check(ImportedItem(stable_id("markdown", name), body_of(text), date, metadata))
+
+
+def date_of(value: Any) -> str | None:
+    """Return the date of a field; digits are a year, or a date without marks as notes' names have it, not Unix time.
+
+    >>> date_of(20240501), date_of("202405011230"), date_of(2024), date_of("2024-05-01")
+    ('2024-05-01', '2024-05-01T12:30:00', '2024-01-01', '2024-05-01')
+    """
+    text = str(value).strip()
+    if not text.replace(".", "", 1).isdecimal():
+        return to_date(value)
+    try:
+        at = datetime.strptime(text, _DIGITS.get(len(text), "%Y"))  # noqa: DTZ007 - notes name no zone
+    except ValueError:
+        return None
+    return at.isoformat() if len(text) > len("20240501") else at.date().isoformat()
 
 
 def body_of(text: str) -> str:

@@ -55,10 +55,12 @@ def _csv_rows(file: SourceFile) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # a vector is one long field
     with file.open() as stream, io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         rows = csv.DictReader(text)
-        if not {"payload", "memory", "data"} & set(rows.fieldnames or ()):
-            raise SourceError(f"{file.name} has no column payload, memory or data in its first line.")
         try:
+            if not {"payload", "memory", "data"} & set(rows.fieldnames or ()):
+                raise SourceError(f"{file.name} has no column payload, memory or data in its first line.")
             yield from rows
+        except UnicodeDecodeError as error:
+            raise SourceError(f"{file.name} is not in UTF-8. Save it in UTF-8: {error}") from error
         except csv.Error as error:
             raise SourceError(f"{file.name} can't be read as CSV near line {rows.line_num}: {error}") from error
 

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,12 @@ def read_slack(source: Path) -> Read:
         names = _user_names(files)
         channels = _channel_ids(files)
         days.sort(key=lambda pair: (pair[1]["channel"], pair[1]["day"]))
+        seen: Counter[str] = Counter()  # files are of days in the workspace's zone, documents of days in UTC
         for file, found in days:
-            yield from _day(file, found["channel"], channels.get(found["channel"], found["channel"]), names)
+            yield from _day(file, found["channel"], channels.get(found["channel"], found["channel"]), names, seen)
 
 
-def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, str]) -> Read:
+def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, str], seen: Counter[str]) -> Read:
     threads: dict[str, list[ChatMessage]] = defaultdict(list)
     for record in records(file, [ROOT]):
         spoken = _message(record, names)
@@ -46,7 +47,7 @@ def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, st
     for thread, messages in threads.items():
         about = {"source": "slack", "channel": channel, "thread": thread}
         place = f"{channel_id}:{thread}" if thread else channel_id
-        for item in transcript_documents("slack", place, messages, to_metadata(about)):
+        for item in transcript_documents("slack", place, messages, to_metadata(about), seen=seen):
             yield check(item)
 
 

@@ -1,6 +1,7 @@
 """Files of an export: itself, in a folder or in a zip archive, opened as streams."""
 
 import io
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from app.importers.imported_item import SourceError
+from pipeline.parsing.archive_files import is_content
 
 _ENCRYPTED = 0x1
 
@@ -37,7 +39,8 @@ def source_files(source: Path) -> Iterator[list[SourceFile]]:
         yield [_file(path, path.relative_to(source).as_posix()) for path in paths]
     elif zipfile.is_zipfile(source):
         with _open_zip(source) as archive:
-            yield [_member(archive, entry) for entry in sorted(archive.infolist(), key=lambda entry: entry.filename)]
+            entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
+            yield [_member(archive, entry) for entry in entries if is_content(entry.filename)]
     elif source.suffix.lower() == ".zip":
         raise SourceError(f"{source} is no zip archive, or a part of it is missing. Download the export again.")
     else:
@@ -59,5 +62,5 @@ def _open_zip(source: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(source) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, EOFError) as error:
         raise SourceError(f"{source} can't be unpacked: {error}. Download the export again.") from error

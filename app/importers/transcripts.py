@@ -37,17 +37,22 @@ def transcript_documents(
     messages: Iterable[ChatMessage],
     metadata: Metadata,
     namespace: str | None = None,
+    *,
+    seen: Counter[str] | None = None,
 ) -> Iterator[ImportedItem]:
     """Yield a document for each day of a conversation, and for each part of a very long day.
 
-    Its date is that of its first message. Messages without a time count to the day before them.
+    Its date is that of its first message. Messages without a time count to the day before them. `seen` numbers the
+    parts of a day: a reader whose conversations come in several pieces gives the same one for all of them.
     """
-    seen: Counter[str] = Counter()
+    seen = Counter() if seen is None else seen
     for day, part in groupby(_with_day(messages), key=lambda pair: pair[0]):
         for chosen in _parts(message for _, message in part):
-            seen[day] += 1
-            number = [] if seen[day] == 1 else [seen[day]]
-            name = stable_id(source, conversation, *([day] if day else []), *number)
+            place = [conversation, day] if day else [conversation]
+            name = stable_id(source, *place)
+            seen[name] += 1
+            if (number := seen[name]) > 1:
+                name = stable_id(source, *place, number)
             text = "\n".join(message.line for message in chosen)
             date = next((message.at for message in chosen if message.at), day or None)
             yield ImportedItem(name, text, date, metadata, namespace)

@@ -26,6 +26,7 @@ _FILE = re.compile(r"^.{1,200}\.\w{2,5} \([^()\n]{3,40}\)$")
 _TITLE = re.compile(
     r"^(?:WhatsApp Chat (?:with|-) |WhatsApp-Chat mit |Chat de WhatsApp con )?(?P<name>.+?)(?:\.txt|\.zip)?$"
 )
+_IOS_CHAT = "_chat.txt"
 
 Order = Literal["day", "month", "year"]
 """Which part of a date is written first."""
@@ -43,20 +44,33 @@ class _Line:
 def read_whatsapp(source: Path) -> Read:
     """Yield the chats of a .txt file, the .zip archive around it, or a folder of them."""
     with source_files(source) as files:
-        chosen = [file for file in files if file.name.lower().endswith(".txt")]
+        chosen = _chats(files)
         if not chosen:
             raise SourceError(f"{source} holds no .txt file of a WhatsApp chat.")
         for file in files:
             if file not in chosen and not file.name.endswith("/"):
                 yield LeftOut(file.name, "a photo, recording or other file of the chat")
         for file in chosen:
-            title = source.name if file.name.rpartition("/")[2] == "_chat.txt" else file.name.rpartition("/")[2]
+            folder, _, title = file.name.rpartition("/")
+            if title == _IOS_CHAT:
+                title = folder.rpartition("/")[2] or source.name
             found = _TITLE.match(title)
-            yield from _chat(file, found["name"] if found else title)
+            yield from _chat(file, found["name"] if found else title, is_only=len(chosen) == 1)
 
 
-def _chat(file: SourceFile, name: str) -> Read:
+def _chats(files: Iterable[SourceFile]) -> list[SourceFile]:
+    """Choose the texts that may be chats: beside a chat of iOS, others are files that were shared in it."""
+    texts = [file for file in files if file.name.lower().endswith(".txt")]
+    places = [(file, *file.name.rpartition("/")[::2]) for file in texts]
+    of_ios = {folder for _, folder, name in places if name == _IOS_CHAT}
+    return [file for file, folder, name in places if name == _IOS_CHAT or folder not in of_ios]
+
+
+def _chat(file: SourceFile, name: str, *, is_only: bool) -> Read:
     order = date_order(line.parts for line in map(_parse_head, file.lines()) if line)
+    if order is None and not is_only:
+        yield LeftOut(file.name, "it holds no line with a date and a time: it is no chat")
+        return
     if order is None:
         raise SourceError(f"{file.name} holds no line with a date and a time: it is no chat of WhatsApp.")
     left_out: list[LeftOut] = []

@@ -1,5 +1,6 @@
 """Episodes, messages and facts of Zep and Graphiti."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -31,14 +32,14 @@ def read_zep(source: Path) -> Read:
         chosen = [file for file in files if file.name.lower().endswith((".json", ".jsonl", ".ndjson"))]
         if not chosen:
             raise SourceError(f"{source} holds no JSON file.")
+        seen: Counter[str] = Counter()  # threads may alternate, and come in the pages of several files
         for file in chosen:
             rows = records(file, _PLACES)
             for is_message, group in groupby(rows, key=_is_message):
-                yield from _group(file, group, is_message=is_message)
-
-
-def _group(file: SourceFile, group: Iterable[Record], *, is_message: bool) -> Read:
-    return _threads(file, group) if is_message else map(_item, group)
+                if is_message:
+                    yield from _threads(file, group, seen)
+                else:
+                    yield from map(_item, group)
 
 
 def _is_message(record: Any) -> bool:
@@ -59,7 +60,7 @@ def _item(record: Any) -> ImportedItem | LeftOut:
     return check(ImportedItem(stable_id("zep", identity), text, date, metadata, _owner(record)))
 
 
-def _threads(file: SourceFile, group: Iterable[Record]) -> Read:
+def _threads(file: SourceFile, group: Iterable[Record], seen: Counter[str]) -> Read:
     """Yield messages as transcripts; a file of one thread names it once, beside the list."""
     whole = {name: None if file.name.lower().endswith("l") else _beside(file, name) for name in (*_SESSIONS, *_OWNERS)}
 
@@ -71,7 +72,7 @@ def _threads(file: SourceFile, group: Iterable[Record]) -> Read:
         rows = list(messages)
         owner = _owner(rows[0]) or _owner(whole)
         metadata = to_metadata({"source": "zep", "thread": name})
-        for item in transcript_documents("zep", name, _messages(rows), metadata, owner):
+        for item in transcript_documents("zep", name, _messages(rows), metadata, owner, seen=seen):
             yield check(item)
 
 

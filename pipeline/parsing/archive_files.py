@@ -1,5 +1,6 @@
 """Files of a ZIP archive within limits: count, size, and archives inside archives."""
 
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ def read_archive(data: bytes) -> Iterator[ArchiveFile]:
     """
     room = MAX_UNPACKED_BYTES
     with zipfile.ZipFile(BytesIO(data)) as archive:
-        entries = [entry for entry in archive.infolist() if not entry.is_dir() and _is_content(entry.filename)]
+        entries = [entry for entry in archive.infolist() if not entry.is_dir() and is_content(entry.filename)]
         for number, entry in enumerate(entries):
             if number >= MAX_FILES:
                 yield ArchiveFile(f"{len(entries) - MAX_FILES:,} more files", problem=f"more than {MAX_FILES}")
@@ -48,13 +49,22 @@ def _unpack(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, room: int) -> Arch
         with archive.open(entry) as member:
             # The size that the archive declares may be false, so that one byte more than there is room for is read.
             data = member.read(room + 1)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
+        NotImplementedError,
+        EOFError,
+        OSError,
+        ValueError,
+    ) as error:
         return ArchiveFile(entry.filename, problem=f"damaged: {error}")
     if len(data) > room:
         return ArchiveFile(entry.filename, problem=f"the archive unpacks to more than {MAX_UNPACKED_BYTES >> 20} MB")
     return ArchiveFile(entry.filename, data)
 
 
-def _is_content(name: str) -> bool:
+def is_content(name: str) -> bool:
+    """Return whether a member is a file that somebody put in, neither hidden nor added by a system."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     return bool(parts) and not any(part.startswith(".") or part in _SYSTEM_FOLDERS for part in parts)

@@ -164,7 +164,7 @@ class FileParser:
         """Parse each file of an archive under its name; those that can't be read are named with the reason."""
         try:
             files = await asyncio.to_thread(lambda: list(read_archive(data)))
-        except (zipfile.BadZipFile, NotImplementedError) as error:
+        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
             raise ParsingError(f"The archive can't be unpacked: it is damaged ({error}).") from error
         texts, unread = [], []
         ends_at = asyncio.get_running_loop().time() + ARCHIVE_SECONDS
@@ -213,11 +213,13 @@ class FileParser:
         text = "\n\n".join(texts).replace("\x00", "").strip()
         if not text:
             raise UnparsableFileError(f"No text was recognized in the {kind}.")
+        if len(text) > MAX_TEXT_CHARS:
+            raise ParsingError(_too_long_message(len(text)))
         return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=upload.filename))
 
     async def _describe_media(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
         if kind == "image" and is_svg(data):
-            return _drawing(data, upload)
+            return await _run_in_thread_if_large(len(data), lambda: _drawing(data, upload))
         if kind == "image" and self._media_model is None and self._recognizes_text:
             return await self._recognize(kind, data, upload)
         if self._media_model is None or kind == "video":
@@ -236,6 +238,8 @@ def _drawing(data: bytes, upload: Upload) -> ParsedDocument:
     text = svg_text(data)
     if not text:
         raise ParsingError("The drawing holds no title, description or label. Send its text, or an image of it.")
+    if len(text) > MAX_TEXT_CHARS:
+        raise ParsingError(_too_long_message(len(text)))
     return ParsedDocument(text=text, type="image", title=document_title(text, "image", filename=upload.filename))
 
 

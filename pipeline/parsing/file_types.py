@@ -107,7 +107,10 @@ _SIGNATURES: tuple[tuple[int, bytes, str], ...] = (
 )
 _OFFICE_PACKAGES = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
 _OUTLOOK_STREAM = "__properties_version1.0".encode("utf-16-le")
-_LEGACY_OFFICE_KINDS = frozenset({"doc", "ppt", "xls"})
+_LEGACY_OFFICE_STREAMS = {
+    kind: name.encode("utf-16-le")
+    for kind, name in {"doc": "WordDocument", "ppt": "PowerPoint Document", "xls": "Workbook"}.items()
+}
 
 
 def detect_file_kind(data: bytes, upload: Upload) -> str | None:
@@ -118,7 +121,10 @@ def detect_file_kind(data: bytes, upload: Upload) -> str | None:
     hint = kind_from_hints(upload)
     signed = _kind_from_signature(data)
     if signed == "ole":
-        return "email" if _OUTLOOK_STREAM in data else hint if hint in _LEGACY_OFFICE_KINDS else "ole"
+        is_document = hint in _LEGACY_OFFICE_STREAMS and _LEGACY_OFFICE_STREAMS[hint] in data  # it may embed a mail
+        if _OUTLOOK_STREAM in data and not is_document:
+            return "email"
+        return hint if hint in _LEGACY_OFFICE_STREAMS else "ole"
     if signed is None and file_extension(upload.filename) == "msg":
         return None  # not Outlook's format: a mail as text, or a message file of another program
     return signed or (hint if hint != "text" else None)

@@ -32,7 +32,7 @@ class ImportReport:
         if len(self._examples[item.reason]) < EXAMPLES_SHOWN:
             self._examples[item.reason].append(item.item)
         if self._log is not None:
-            self._log.write(json.dumps({"item": item.item, "reason": item.reason}, ensure_ascii=False) + "\n")
+            self._log.write(json.dumps({"item": item.item, "reason": item.reason}) + "\n")
 
     @property
     def left_out(self) -> int:

@@ -17,11 +17,11 @@ def read_supermemory_server(address: str, key: str) -> Read:
     """Yield every document that the key opens, oldest first, with its text."""
     with httpx2.Client(base_url=address, headers={"Authorization": f"Bearer {key}"}, timeout=60.0) as client:
         for record in _documents(client):
-            more = {} if record.get("content") else _ask(client, "GET", f"/v3/documents/{record['id']}")
-            yield to_item(record | more)
+            is_bare = isinstance(record, dict) and record.get("id") and not record.get("content")
+            yield to_item(record | _ask(client, "GET", f"/v3/documents/{record['id']}") if is_bare else record)
 
 
-def _documents(client: httpx2.Client) -> Iterator[dict[str, Any]]:
+def _documents(client: httpx2.Client) -> Iterator[Any]:
     page, last = 1, 1
     while page <= last:
         query = {"page": page, "limit": _PAGE_SIZE, "sort": "createdAt", "order": "asc", "includeContent": True}

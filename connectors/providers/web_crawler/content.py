@@ -14,9 +14,9 @@ _MAX_LINKS = 2000
 _MAX_PLACEHOLDER_CHARACTERS = 400
 """Length up to which a text may be all that a page shows before its scripts have run."""
 _SCRIPT_REQUEST = re.compile(
-    r"(?=.*\bjava\s?script\b)(?=.*\b(?:enabled?|turn(?:ed)? on|requires?d?|needs?|disabled|without|activ\w+|aktiv\w+|"
-    r"habilit\w+|benötig\w+|nécessite|attiv\w+)\b)",
-    re.IGNORECASE | re.DOTALL,
+    r"\b(?:enable|turn on|activ\w+|aktiv\w+|habilit\w+|attiv\w+)\b[^.!?]{0,60}\bjava\s?script\b|"
+    r"\bjava\s?script\b[^.!?]{0,60}\b(?:enabled?|turn(?:ed)? on|activ\w+|aktiv\w+|habilit\w+|attiv\w+)\b",
+    re.IGNORECASE,
 )
 _WAITING = re.compile(
     r"\W*(?:loading|please wait|one moment|wird geladen|laden|bitte warten|chargement|cargando|caricamento)"

@@ -1,5 +1,6 @@
 """Crawling rules of a site: robots.txt (RFC 9309) and sitemaps."""
 
+import asyncio
 import re
 import zlib
 from collections.abc import AsyncIterator
@@ -22,8 +23,10 @@ _MAX_ROBOTS_BYTES = 500 * 1024
 _MAX_SITEMAP_BYTES = 50 * 1024 * 1024
 _MAX_SITEMAPS = 50
 _MAX_SITEMAP_URLS = 50_000
-_BARE_AMPERSAND = re.compile(rb"(<!\[CDATA\[.*?\]\]>)|&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)", re.DOTALL)
-_XML_DECLARATION = re.compile(rb"<\?xml[^>]*\?>")
+_BARE_AMPERSAND = re.compile(
+    rb"(<!\[CDATA\[(?:.*?\]\]>|.*))|&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[\da-fA-F]+);)", re.DOTALL
+)
+_XML_DECLARATION = re.compile(rb"\A\s*<\?xml[^>]*\?>")
 _ENTRY_ELEMENTS = frozenset({"url", "sitemap", "item", "entry"})
 _MAX_CRAWL_DELAY_SECONDS = 10.0
 
@@ -67,7 +70,8 @@ async def fetch_sitemap_urls(http: HttpClient, start: str, rules: RobotsRules) -
     these may name others beside them.
     """
     waiting = list(rules.sitemaps)
-    sites = {site_of(start), *(site_of(urljoin(start, address)) for address in waiting)}
+    named_by_robots = (normalize_url(address, start) for address in waiting)
+    sites = {site_of(start), *(site_of(address) for address in named_by_robots if address)}
     seen: set[str] = set()
     named = 0
     while waiting and len(seen) < _MAX_SITEMAPS:
@@ -81,7 +85,7 @@ async def fetch_sitemap_urls(http: HttpClient, start: str, rules: RobotsRules) -
             continue  # a sitemap is optional: pages are also found by links
         if response.status_code >= 400:
             continue
-        for index, found, changed in _parse_sitemap(response.content):
+        for index, found, changed in await asyncio.to_thread(_parse_sitemap, response.content):
             if index:
                 waiting.append(found)
             elif (url := normalize_url(found, start)) is not None and site_of(url) == site_of(start):

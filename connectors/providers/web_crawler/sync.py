@@ -317,7 +317,8 @@ class CrawlSync:
             yield note
         id_ = self._canonical_url(page, outcome.final_url)
         wanted = page.indexable and not _NOINDEX.search(response.headers.get("x-robots-tag", ""))
-        if wanted and (not page.text or page.needs_javascript):
+        # What a browser shows is all there is: a short page about JavaScript is a page.
+        if wanted and (not page.text or (page.needs_javascript and self.renderer is None)):
             for step in self._record_failure(outcome, _textless_failure(self._item_id(outcome.final_url), page)):
                 yield step
             return

@@ -94,11 +94,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _listed(query: dict[str, Any]) -> dict[str, Any]:
     at = query["page"] - 1
-    pages = [
+    pages: list[Any] = [
         {"id": "d1", "content": "Ann keeps bees.", "containerTags": ["ann"]},
         {"id": "d2", "containerTags": ["bob"]},
+        {"title": "A record without id and text"},
+        "no record",
     ]
-    return {"memories": pages[at : at + 1], "pagination": {"currentPage": at + 1, "totalPages": 2, "totalItems": 2}}
+    return {"memories": pages[at : at + 1], "pagination": {"currentPage": at + 1, "totalPages": 4, "totalItems": 4}}
 
 
 @pytest.fixture

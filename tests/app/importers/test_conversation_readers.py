@@ -69,7 +69,7 @@ def test_chatgpt_keeps_the_branch_that_was_shown_with_roles_and_days(tmp_path: P
         ("chatgpt:c1:2024-05-02", "user: My dog is called Rex.", "2024-05-02T12:30:00+00:00"),
     ]
     assert items[0].metadata == {"source": "chatgpt", "conversation": "c1", "title": "Trip"}
-    assert left_out == [LeftOut("c1", "1 messages of branches that were edited or regenerated")]
+    assert left_out == [LeftOut("c1, 1 messages", "branches that were edited or regenerated")]
 
 
 def test_chatgpt_reads_speech_reports_images_and_leaves_the_hidden_out(tmp_path: Path) -> None:
@@ -249,6 +249,39 @@ def test_whatsapp_leaves_media_and_notices_out(tmp_path: Path) -> None:
     assert [item.content for item in items] == ["Ann: Lunch: at one"]
     assert items[0].metadata["chat"] == "Family"
     assert len(left_out) == 6
+
+
+def test_whatsapp_keeps_chats_apart_and_takes_no_shared_text_for_one(tmp_path: Path) -> None:
+    said = "[01/05/2024, 21:15:10] {0}: Lunch"
+    files = {f"{name}/_chat.txt": said.format(name) for name in ("Ann", "Bob")}
+    shared = {"Ann/00000012-todo.txt": "Milk", "Ann/00000013-log.txt": said.format("X")}
+    hidden = {"__MACOSX/Ann/._chat.txt": "\x00"}
+    items, left_out = read(read_whatsapp, zipped(tmp_path / "chats.zip", **files, **shared, **hidden))
+    assert [(item.content, item.metadata["chat"]) for item in items] == [("Ann: Lunch", "Ann"), ("Bob: Lunch", "Bob")]
+    assert len({item.id for item in items}) == 2
+    assert [left.item for left in left_out] == list(shared)
+    android = {"WhatsApp Chat with Ann.txt": said.format("Ann"), "todo.txt": "Milk"}
+    items, left_out = read(read_whatsapp, zipped(tmp_path / "android.zip", **android))
+    assert [item.content for item in items] == ["Ann: Lunch"]
+    assert [left.item for left in left_out] == ["todo.txt"]
+
+
+def test_a_day_in_several_files_has_an_id_for_each_piece(tmp_path: Path) -> None:
+    def spoken(text: str) -> dict[str, Any]:
+        return {"type": "message", "ts": "1714609800.1", "text": text, "user": "U1"}  # 2024-05-02 in UTC
+
+    days = {f"general/2024-05-0{day}.json": [spoken(f"Day {day}")] for day in (1, 2)}
+    slack, _ = read(read_slack, zipped(tmp_path / "slack.zip", **days))
+    parts = {
+        f"general [part {part}].json": {
+            "channel": {"id": "77"},
+            "messages": [{"id": part, "timestamp": "2024-05-02T10:00:00+00:00", "content": f"Part {part}"}],
+        }
+        for part in (1, 2)
+    }
+    discord, _ = read(read_discord, zipped(tmp_path / "discord.zip", **parts))
+    for items, place in ((slack, "slack:general"), (discord, "discord:77")):
+        assert [item.id for item in items] == [f"{place}:2024-05-02", f"{place}:2024-05-02:2"]
 
 
 @pytest.mark.parametrize("reader", [read_chatgpt, read_claude, read_slack, read_discord, read_whatsapp])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.importers.imported_item import LeftOut, Reader, SourceError, stable_id, to_namespace
+from app.importers.imported_item import LeftOut, Reader, SourceError, stable_id, to_metadata, to_namespace
 from app.importers.markdown_folder import read_markdown
 from app.importers.mbox import read_mbox
 from app.importers.mem0 import read_mem0
@@ -158,6 +158,46 @@ def test_zep_episodes_facts_and_messages(tmp_path: Path) -> None:
     (item,), _ = read(read_zep, write(tmp_path / "thread.json", thread))
     assert (item.id, item.content) == ("zep:s1:2025-01-02", "Ann: I moved.\nassistant: Where to?")
     assert item.namespace == "ann"
+
+
+def test_threads_of_zep_that_alternate_lose_no_piece(tmp_path: Path) -> None:
+    rows = [{"role": "user", "content": f"Said {n}", "session_id": s} for n, s in enumerate(["s1", "s2", "s1"])]
+    write(tmp_path / "page-1.json", {"messages": rows})
+    write(tmp_path / "page-2.json", {"messages": rows[:1]})
+    items, _ = read(read_zep, tmp_path)
+    assert [item.id for item in items] == ["zep:s1", "zep:s2", "zep:s1:2", "zep:s1:3"]
+
+
+@pytest.mark.parametrize(
+    ("written", "date"),
+    [
+        ("20240501", "2024-05-01"),
+        ("202405011230", "2024-05-01T12:30:00"),
+        ("'20240501123059'", "2024-05-01T12:30:59"),
+        ("2024", "2024-01-01"),
+        ("²", None),
+        ("20241399", None),
+        ("1.5", None),
+    ],
+)
+def test_numbers_in_notes_are_dates_not_unix_time(tmp_path: Path, written: str, date: str | None) -> None:
+    note = write(tmp_path / "Bees.md", f"---\ndate: {written}\n---\nThey returned.")
+    os.utime(note, (1714566600, 1714566600))
+    ((item,), _) = read(read_markdown, note)
+    assert item.date == (date or "2024-05-01T12:30:00+00:00")
+
+
+def test_metadata_without_characters_that_no_request_can_carry() -> None:
+    said = to_metadata({"a\ud800": "b\ud800", "c": ["d\ud800"], "e": False, "f": ""})
+    assert said == {"a?": "b?", "c": ["d?"], "e": False}
+
+
+@pytest.mark.parametrize("content", ["id,memory\n1,Zürich\n", "id,Zürich\n1,memory\n"])
+def test_a_table_of_another_charset_is_named(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "export.csv"
+    file.write_bytes(content.encode("cp1252"))
+    with pytest.raises(SourceError, match="not in UTF-8"):
+        read(read_mem0, file)
 
 
 def test_notes_keep_front_matter_and_the_dates_of_their_files(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from pipeline.errors import ParsingError
-from pipeline.parsing import archive_files, optical_recognition
+from pipeline.parsing import archive_files, document_parser, optical_recognition
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool
 from tests.pipeline.parsing.test_document_parser import reason, upload
@@ -76,6 +76,32 @@ async def test_archives_are_bounded_in_count_size_and_depth(
 async def test_an_archive_of_nothing_or_of_damage_is_refused(extractor: FileParser) -> None:
     assert "it is empty" in await reason(extractor, file_samples.archive({".hidden": "x"}), "a.zip")
     assert "damaged" in await reason(extractor, file_samples.archive({"a.txt": "x" * 99})[:-30], "a.zip")
+
+
+def damaged_archives() -> dict[str, bytes]:
+    """Archives whose names or compressed bytes are damaged, with what is said of them."""
+    named = file_samples.archive({"é.txt": "x" * 99})
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("a.txt", "x" * 99)
+    packed = bytearray(buffer.getvalue())
+    packed[30 + len("a.txt") + 4] = 0xFF  # the properties of the LZMA stream
+    return {
+        "directory": named.replace("é".encode(), b"\xc3("),
+        "header": named.replace("é".encode(), b"\xc3(", 1),
+        "lzma": bytes(packed),
+    }
+
+
+@pytest.mark.parametrize("damage", ["directory", "header", "lzma"])
+async def test_damage_of_names_and_streams_is_named(extractor: FileParser, damage: str) -> None:
+    assert "damaged" in await reason(extractor, damaged_archives()[damage], "a.zip")
+
+
+async def test_a_drawing_has_a_limit_of_length(extractor: FileParser, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(document_parser, "MAX_TEXT_CHARS", 10)
+    drawing = b"<svg xmlns='http://www.w3.org/2000/svg'><title>A map of the town</title></svg>"
+    assert "Split it" in await reason(extractor, drawing, "a.svg")
 
 
 async def test_a_notebook_becomes_its_cells(extractor: FileParser) -> None:

@@ -51,6 +51,14 @@ async def test_only_pages_without_text_are_rendered_and_each_time_anew(world: We
     assert "Built anew." in world.in_memory_sync.text(f"{world.start}app")
 
 
+async def test_a_rendered_page_about_javascript_is_a_page(world: WebCrawlerHarness) -> None:
+    world.renderer = FakeRenderer("<main><p>Here is how to enable JavaScript.</p></main><script></script>")
+    world.site.page("/", "Welcome.", "/app")
+    world.site.pages["/app"] = SitePage(SHELL)
+    await world.sync()
+    assert world.paths() == {"/", "/app"}
+
+
 @pytest.mark.parametrize("markup", ["", "<div id=root></div><script></script>"])
 async def test_a_page_that_the_browser_can_not_show_fails_alone(world: WebCrawlerHarness, markup: str) -> None:
     world.renderer = FakeRenderer(markup)

@@ -114,7 +114,15 @@ def test_a_page_that_only_its_scripts_can_fill_is_told_apart(body: str) -> None:
     assert parse_page(f"<html><body>{body}<script src=a.js></script></body></html>", "https://e.test/").needs_javascript
 
 
-@pytest.mark.parametrize("body", ["<h1>News</h1><p>Short.</p>", f"<p>How to enable JavaScript. {LONG * 5}</p>"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<h1>News</h1><p>Short.</p>",
+        f"<p>How to enable JavaScript. {LONG * 5}</p>",
+        "<h1>Talk</h1><p>JavaScript without frameworks: what a page needs today.</p>",
+        "<p>The course requires JavaScript and some patience.</p>",
+    ],
+)
 def test_a_short_page_with_scripts_is_a_page(body: str) -> None:
     page = parse_page(f"<html><body>{body}<script src=a.js></script></body></html>", "https://e.test/")
     assert not page.needs_javascript

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from connectors.client.http_client import HttpClients
 from connectors.errors import ConnectorError, ProviderUnavailableError, RateLimitedError, ResourceFetchError
 from connectors.providers.web_crawler.content import parse_page
-from connectors.providers.web_crawler.robots_and_sitemaps import is_in_the_past
+from connectors.providers.web_crawler.robots_and_sitemaps import _parse_sitemap, is_in_the_past
 from connectors.providers.web_crawler.url_normalization import is_crawler_trap, normalize_url, site_of
 from tests.connectors.providers.web_crawler.conftest import WebCrawlerHarness
 from tests.support.connectors.in_memory_sync import SimulatedKill
@@ -394,6 +394,22 @@ async def test_sitemaps_of_every_form_are_read(world: WebCrawlerHarness, sitemap
     world.site.pages["/sitemap.xml"] = SitePage(sitemap.encode(), media)
     await world.sync()
     assert len(world.paths()) == 3
+
+
+def test_a_sitemap_of_marks_that_never_close_ends() -> None:
+    assert _parse_sitemap(b"<urlset>" + b"<![CDATA[" * 500_000) == []
+    assert _parse_sitemap("\ufeff<urlset>".encode("utf-16-le") + "<?xml ".encode("utf-16-le") * 300_000) == []
+    ended = b"<urlset><url><loc><![CDATA[https://site.test/?a=1&b]]></loc></url><url><loc>/c?d&e</loc></url></urlset>"
+    assert [url for _, url, _ in _parse_sitemap(ended)] == ["https://site.test/?a=1&b", "/c?d&e"]
+
+
+@crawling
+@pytest.mark.parametrize("address", ["http://[domain]/sitemap.xml", "https://site.test:port/sitemap.xml"])
+async def test_robots_with_an_address_that_is_none_end_no_crawl(world: WebCrawlerHarness, address: str) -> None:
+    world.site.page("/", "Welcome.")
+    world.site.pages["/robots.txt"] = SitePage(f"Sitemap: {address}".encode(), "text/plain")
+    await world.sync()
+    assert world.paths() == {"/"}
 
 
 @crawling

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.parsing.document_parser import FileParser
+from pipeline.parsing.file_types import detect_file_kind
 from pipeline.parsing.mail.compressed_rtf import RtfError, decompress_rtf
 from pipeline.parsing.mail.msg_file import MSG_ERRORS, is_msg_file, read_msg
 from pipeline.parsing.parser_pool import ParserPool
@@ -182,3 +183,7 @@ def test_what_is_no_compressed_rtf_is_refused(data: bytes) -> None:
 
 def test_office_documents_are_no_mails() -> None:
     assert not is_msg_file(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4096))
+    embedding = msg_file(mail()) + "WordDocument".encode("utf-16-le")
+    for name, kind in (("a.doc", "doc"), ("a.xls", "email"), ("a.msg", "email"), ("a", "email")):
+        blob = BlobRef(sha256="0" * 64, size=len(embedding))
+        assert detect_file_kind(embedding, Upload(blob=blob, filename=name)) == kind
