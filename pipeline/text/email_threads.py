@@ -17,9 +17,9 @@ _ANY_FIELD = (
 )
 _LINE = rf"(?>[ \t>*]*{_ANY_FIELD}:[^\n]*\n(?:[ \t]+[^\s:][^\n]*\n)*)"
 """A field of a header with its continuation lines."""
-_HEADER = re.compile(
-    rf"^(?:(?:{_LINE})+[ \t>*]*From:[^\n]+\n(?:{_LINE})*|[ \t>*]*From:[^\n]+\n(?:{_LINE})+)", re.MULTILINE
-)
+_FIELDS = re.compile(rf"^(?>(?:{_LINE}){{2,}})", re.MULTILINE)
+"""A run of fields, matched as a whole: with the sender in the pattern the search would be quadratic."""
+_SENDER = re.compile(r"^[ \t>*]*From:[^\n]", re.MULTILINE)
 """Mail programs begin with the sender, what is extracted from a file with its subject."""
 _NAMED = re.compile(rf"^[ \t>*]*(?P<name>{_FIELD}):[* \t]*(?P<value>[^\n]*)$", re.MULTILINE)
 _PERSON = r"(?:[^\W\d_][^\n,\d]{1,79}?|[^\s<>]+@[^\s<>]+)"
@@ -34,9 +34,19 @@ _FORWARDED = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 """What follows was written to somebody else."""
-_BULK = re.compile(r"\b(?:no-?reply|do-?not-?reply|news(?:letter)?s?|marketing|mailer|notifications?)@", re.IGNORECASE)
-_UNSUBSCRIBE = re.compile(r"\bunsubscribe\b", re.IGNORECASE)
+_BULK = re.compile(r"\b(?:no-?reply|do-?not-?reply|newsletters?|mailer|notifications?)@", re.IGNORECASE)
+_LIST_FIELD = re.compile(r"^[ \t>*]*List-Unsubscribe:", re.MULTILINE | re.IGNORECASE)
+_UNSUBSCRIBE = re.compile(
+    r"^(?:unsubscribe\b.*|.*\bunsubscribe\b.*(?:https?:|<|\||\bhere\b|\bclick\b).*|"
+    r".*(?:https?:|<|\||\bhere\b|\bclick\b).*\bunsubscribe\b.*)$",
+    re.IGNORECASE,
+)
 """Marks of bulk mail, whose `we` is nobody."""
+_MAILING_LIST = re.compile(
+    r"^[ \t>*]*List-Post:|^_{5,}[ \t]*$|\b(?:mailing list|google groups?)\b", re.MULTILINE | re.IGNORECASE
+)
+"""Marks of a mailing list, where people write to each other."""
+_FOOTER_LINES = 5
 _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
@@ -71,17 +81,25 @@ def _parse_sections(text: str) -> Iterator[Utterance]:
 
 def _parse_mails(text: str) -> Iterator[Utterance]:
     """Mails below each other, each with its header."""
-    if _HEADER.match(text, _skip_whitespace(text, 0)) is None:
+    first = _FIELDS.match(text, _skip_whitespace(text, 0))
+    if first is None or _SENDER.search(first[0]) is None:
         return
     forwarded = _FORWARDED.search(text)
     own = text if forwarded is None else text[: forwarded.start()]
-    for head, end in _with_ends(list(_HEADER.finditer(own)), own):
+    for head, end in _with_ends([run for run in _FIELDS.finditer(own) if _SENDER.search(run[0])], own):
         fields = {match["name"]: match["value"].strip() for match in _NAMED.finditer(head[0])}
         on = _parse_mail_date(fields.get("Date") or fields.get("Sent") or "")
-        if _BULK.search(fields.get("From", "")) or _UNSUBSCRIBE.search(text, head.end(), end):
+        if _BULK.search(fields.get("From", "")) or _is_bulk(head[0], text[head.end() : end]):
             yield Utterance(_name(fields.get("From", "")), "", head.end(), said_on=on)
             continue
         yield from _mail_utterances(text, head.end(), end, _name(fields.get("From", "")), on)
+
+
+def _is_bulk(header: str, body: str) -> bool:
+    """Return whether a mail offers to unsubscribe, in its header or its last lines, and is not of a mailing list."""
+    footer = [line.strip() for line in body.splitlines() if line.strip()][-_FOOTER_LINES:]
+    offered = _LIST_FIELD.search(header) or any(_UNSUBSCRIBE.match(line) for line in footer)
+    return bool(offered) and _MAILING_LIST.search(header + "\n".join(footer)) is None
 
 
 def _with_ends(heads: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
@@ -92,6 +110,8 @@ def _with_ends(heads: list[re.Match[str]], text: str) -> Iterator[tuple[re.Match
 
 def _mail_utterances(text: str, start: int, end: int, who: str | None, on: date | None) -> Iterator[Utterance]:
     """The new part of a mail, and what it quotes as said by whoever is named for it."""
+    forwarded = _FORWARDED.search(text, start, end)
+    end = forwarded.start() if forwarded else end
     wrote = _WROTE.search(text, start, end)
     quoted = _QUOTED.search(text, start, end)
     stop = min([end, *(match.start() for match in (wrote, quoted) if match)])

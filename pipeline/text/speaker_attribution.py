@@ -25,6 +25,8 @@ _HEADED = re.compile(
     r"\[?\d{1,2}:\d{2}(?: ?[AaPp][Mm])?\]?[ \t]*$"
 )
 """A name and a time above what is said, as Slack and Discord copy it."""
+_COPIED = re.compile(r" APP\b|\d ?[AaPp][Mm]\b|\b(?:Today|Yesterday|Heute|Gestern|at|um) |[\d/.]+ \[?\d|[\[\u2014]")
+"""What only a copied heading has; a diary too has words with a time, such as `Gym 8:00`."""
 _PERSONAL = re.compile(
     r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your|ich|mein\w{0,2}|wir|du|je|j['\u2019]\w+|mon|ma|mes|nous|"
     r"yo|mi|mis|soy|vivo|"
@@ -42,7 +44,10 @@ _NOT_NAMES = word_set(
     "update correction news reminder edit "
     "agenda attendees location time type result output input returns args usage see default goal context "
     "problem "
-    "solution reason decision action http https fact facts hint caution error fix"
+    "solution reason decision action http https fact facts hint caution error fix "
+    "monday tuesday wednesday thursday friday saturday sunday january february march july september october "
+    "november december breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon "
+    "evening night present absent"
 )
 _SAID = ("content", "text", "message", "said")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "time")
@@ -142,12 +147,18 @@ def _turns(text: str) -> list[_Turn]:
     """Lines without a name belong to the turn before them."""
     turns: list[_Turn] = []
     position = 0
-    for line in text.splitlines(keepends=True):
+    lines = text.splitlines(keepends=True)
+    heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
+    for line in lines:
         match = _TURN.match(line.rstrip("\r\n"))
         if match and _is_speaker_name(match["name"]):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), position + len(line), on))
-        elif (head := _HEADED.match(line.rstrip("\r\n"))) and _is_speaker_name(head["name"]):
+        elif (
+            (head := _HEADED.match(line.rstrip("\r\n")))
+            and _is_speaker_name(head["name"])
+            and (heads[head["name"]] > 1 or _COPIED.search(head[0]) or max(heads.values()) > 1)
+        ):
             turns.append((head["name"], position + len(line), position + len(line), None))
         elif turns:
             name, start, _, on = turns[-1]

@@ -17,9 +17,9 @@ _GERUNDS = (
 )
 _STATES = rf"(?:{_USING}|has|has got|owns|goes to|is {NOW}(?:{_GERUNDS}|on|in|at|with|engaged to|married to))"
 _OVER = (
-    rf"(?:has |have )?{NOW}(?:(?:quit|stopped|gave up|given up)(?: (?:{_GERUNDS}))?|dropped|ditched|finished|completed|"
+    rf"(?:has |have )?{NOW}(?:(?:quit|stopped|gave up|given up)(?: (?:{_GERUNDS}))?|ditched|finished|completed|"
     r"handed in|submitted|cancelled|canceled|sold|got rid of|gave away|got over|came off|dropped out of|resigned from|"
-    r"broke up with|split up with|called off|had to put)|"
+    r"broke up with|split up with|called off)|"
     rf"is {NOW}(?:done with|over|off|out of|back from|home from|no longer (?:{_GERUNDS}|on|in|with|engaged to))|"
     rf"no longer (?:{_USING}|goes to)|"
     r"used to (?:use|play|take|study|learn|teach|read|wear|drive|ride|run|attend|do|have|own|go to|date)"
@@ -30,7 +30,7 @@ _GROUPS = (
 )
 _WISHES = (
     r"(?:wants|would like|'d like|plans|hopes|is (?:now |still )?(?:planning|going|hoping|trying|looking|about)) to "
-    r"(?:get|buy|adopt|find|book|visit|join|have|take|rent|start|finish|see)"
+    r"(?:get|buy|adopt|find|book|visit|join|have|take|rent|see)"
 )
 _SEEKS = (
     r"is (?:now |still )?(?:applying (?:to|for)|looking for|searching for|saving (?:up )?for|waiting for|hoping for)"
@@ -40,6 +40,13 @@ _FULFILLED = (
     r"received|signed for|was accepted (?:to|at|by))"
 )
 _PARTS = re.compile(r" (?:in|at|with|on|for|from|to|near|of|as|called|named|every|each|since|until|during|after|by) ")
+_DETAIL = re.compile(
+    r" (?:in|at|on|for) (?!(?:the (?:end|weekend|morning|evening|afternoon)|last|next|this|good|now|once|\d|\w+day|"
+    r"spring|summer|autumn|fall|winter|January|February|March|April|May|June|July|August|September|October|November|December)\b).*"
+)
+"""A circumstance that tells which thing has ended rather than when: `a course on pottery`."""
+_WITHOUT_DETAILS = "without details"
+"""Mark of what a state names by its bare head: an ending with details ends it, and no state with other details."""
 _LOST_END = (
     r"(?:has |have )?(?:just |finally |sadly )*(?:died|passed away|was stolen|got stolen|ran away|is gone|"
     r"are gone|is over|ended|is dead|broke down for good|expired|was cancelled|got cancelled)"
@@ -49,10 +56,23 @@ _LOST_END = (
 def _phrases(text: str) -> Iterator[str]:
     """Yield the values that an object names: itself, its head without details, and what the details name."""
     parts = _PARTS.split(text)
-    for phrase in dict.fromkeys((text, *parts)):
+    for phrase in dict.fromkeys((text, " ".join(parts), *parts)):
         value = parse_value(phrase)
         if value is not None:
             yield value
+    if len(parts) == 1 and (value := parse_value(text)) is not None:
+        yield f"{value} {_WITHOUT_DETAILS}"
+
+
+def _ended(match: re.Match[str]) -> Iterator[str]:
+    """Yield the values that an ending ends: its whole phrase if it has details, and what is named without any."""
+    tail = match.groupdict().get("tail") or ""
+    whole = match["v"] + (tail if _DETAIL.match(tail) else "")
+    head, *details = _PARTS.split(whole)
+    if details and (value := parse_value(" ".join((head, *details)))) is not None:
+        yield value
+    if (value := parse_value(head)) is not None:
+        yield f"{value} {_WITHOUT_DETAILS}" if details else value
 
 
 def _stated(name: str, match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -72,16 +92,11 @@ def _plan(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 
 def _ending(name: str, match: re.Match[str]) -> Iterable[Attribute | None]:
-    subject, value = parse_subject(match["s"]), parse_value(_PARTS.split(match["v"])[0])
-    if subject is not None and value is not None and value != subject:
-        yield Attribute(
-            subject,
-            name,
-            f"{NEGATION_PREFIX}{value}",
-            replaced_value=value,
-            is_single_valued=False,
-            detail=normalize_phrase(match.string),
-        )
+    subject, detail = parse_subject(match["s"]), normalize_phrase(match.string)
+    for value in _ended(match) if subject is not None else ():
+        if value != subject:
+            negation = f"{NEGATION_PREFIX}{value}"
+            yield Attribute(subject or "", name, negation, replaced_value=value, is_single_valued=False, detail=detail)
 
 
 def _over(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -101,7 +116,8 @@ PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
         rf"{WHO} {NOW}(?:{_STATES}) {FREE}", _state, _words(_STATES), allow_circumstances=False, is_multiple=True
     ),
-    attribute_pattern(rf"{WHO} (?:{_OVER}) {FREE}(?: down)?", _over, _words(_OVER)),
+    attribute_pattern(rf"{WHO} (?:{_OVER}) {FREE}", _over, _words(_OVER)),
+    attribute_pattern(rf"{WHO} had to put {FREE} (?:down|to sleep)", _over, "put"),
     attribute_pattern(rf"{WHO} (?:has )?{NOW}(?:left|lost) (?:the|their|her|his) (?P<v>{_GROUPS})", _over, "left lost"),
     attribute_pattern(rf"(?P<s>{NAME})'s (?P<v>[\w -]{{2,30}}?) {_LOST_END}", _over, _words(_LOST_END)),
     attribute_pattern(rf"{NAME}(?:'s [\w -]+?)? took (?P<s>{NAME}) off {FREE}", _over, "took"),

@@ -12,6 +12,14 @@ _WHEN = (
     r"yesterday|today|recently|lately)\b.*)?)"
 )
 _JOB = r"(?P<v>(?:[a-z-]+ ){0,3}?[a-z-]+)"
+_ROLE = (
+    r"(?!(?:over|under|after|never|ever|later|together|better|\w*present|absent|different|patient|confident|content|"
+    r"important|constant|instant|silent|excellent|pregnant|poor|dinner|supper)\b)"
+    r"[a-z]*(?:er|or|ist|ian|ant|ent|nurse|chef|cook|man|woman|coach|pilot|intern|trainee|lead|head|staff|ceo|cto|cfo|"
+    r"vp|pm|partner|associate|representative|executive|clerk|temp|guard|host|hostess|waitress|dev|"
+    r"analyst|admin|barista|vet|apprentice|fellow|postdoc|dean|judge|surgeon|captain|chair|secretary|au pair)\b"
+)
+"""A job noun: `is happy at Acme` and `is staying at Hilton` state none."""
 _FORMS = tuple(
     (re.compile(f"^{pattern}$"), forms)
     for pattern, forms in (
@@ -69,6 +77,7 @@ _FORMS = tuple(
             ),
             ("{s} no longer works at {v}",),
         ),
+        (rf"{_WHO} is no longer at {_PLACE}{_WHEN}", ("{s} no longer works at {v}",)),
         (
             rf"{_WHO} (?:has )?found (?:a|the|their)(?: new)? job{_WHEN}",
             ("{s} is no longer looking for a job",),
@@ -202,10 +211,7 @@ _FORMS = tuple(
             ("{s}'s {o} is {v}",),
         ),
         (
-            (
-                rf"{_WHO} is {NOW}(?P<v>(?:(?:junior|senior|lead|principal|staff|head|chief|assistant) )?"
-                rf"[a-z]+(?: [a-z]+)?) at (?P<o>[A-Z][\w&]*){_WHEN}"
-            ),
+            (rf"{_WHO} is {NOW}(?P<v>(?!no |not )(?:[a-z]+ ){{0,2}}?{_ROLE}) at (?P<o>[A-Z][\w&]*){_WHEN}"),
             ("{s} works as a {v}", "{s} works at {o}"),
         ),
         (

@@ -35,8 +35,9 @@ class Passage:
 
 
 _MINUTES = re.compile(
-    r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol)\b|"
-    r"(?:[^\n]*\n){0,4}[*_# ]*(?:attendees|participants|present|in attendance)[*_]*:",
+    r"\s*#* *(?:minutes|meeting notes|notes from the meeting|protocol)\b"
+    r"(?= *(?:\n|\Z|[:,(\u2013\u2014-]|\w+day\b|(?:of|from|for|on) (?!my\b))|[^.!?\n]{0,60}\d)|"
+    r"(?:[^\n]*\n){0,4}[*_# ]*(?:(?:attendees|participants|in attendance)[*_]*:|present[*_]*:(?=[^\n.]*(?:,|\n)))",
     re.IGNORECASE,
 )
 TEAM = "The team"

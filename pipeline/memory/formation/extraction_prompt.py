@@ -61,10 +61,10 @@ Answer with a JSON object {"memories": [...]}. Each memory has the fields of thi
 MAX_MEMORIES_PER_DOCUMENT = 50
 """Memories of one part of a document that an answer may give."""
 _DANGLING = re.compile(
-    r"(?:he|she|it|they|this|that|these|those|i|we|you|my|our|his|her|their|there|here|i'm|i've|he's|she's|it's)\b",
-    re.IGNORECASE,
+    r"(?:(?i:he|she|they|this|that|these|those|we|you|my|our|his|her|their|there)|[Ii]t|[Hh]ere|i|"
+    r"I(?! (?!ski |taxi )\w{2,}i ))\b"
 )
-"""Beginnings of texts that do not say of whom they speak."""
+"""Beginnings of texts that do not say of whom they speak; `IT` is a thing, `I` before a plural in -i Italian."""
 Operation = Literal["add", "replace", "extend", "end"]
 
 

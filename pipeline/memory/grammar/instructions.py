@@ -11,7 +11,7 @@ _ANSWERING = (
 _BEGIN = r"^(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
 _NAMED = re.compile(
     rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
-    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}[A-Z]\w+)$",
+    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+)$",
     re.IGNORECASE,
 )
 _WANTED = re.compile(
@@ -28,13 +28,18 @@ _MANNER = re.compile(
     r"bullet points|step by step|in (?:simple|plain|british|american|[A-Z][a-z]+(?:ish|an|ch|ese|ic)))\b"
 )
 """What concerns every answer: its form, its language."""
+_OF_ANSWERS = re.compile(r"(?:please|from now on|answer|reply|respond|use|keep)\b", re.IGNORECASE)
+"""Beginnings with which a manner is for every answer: `write a poem in Spanish` is a task of the moment."""
+_SINGLE = re.compile(r"\b(?:an? (?:reply|answer|poem|response)|\d+)\b", re.IGNORECASE)
+_OWN_CLAUSE = re.compile(r"\b(?:I|we)\b[^.;:!]*$", re.IGNORECASE)
+_REQUEST = re.compile(r"\b(?:please|from now on|(?:the )?future)\b", re.IGNORECASE)
 _ASKING = re.compile(
     r"(?:^|[,;:.!\u2013\u2014-] ?|\b(?:but|and|so) )"
     r"(?=(?:please|from now on|always|never|don't|do not|avoid|in (?:the )?future)\b)",
     re.IGNORECASE,
 )
 """Begin of an instruction within a sentence."""
-_REASON = re.compile(r",? (?:because\b|since\b|as I\b)?[^,]*\b(?:I|I'm|it's|that's)\b.*$")
+_REASON = re.compile(r"(?:,| because\b| since\b| as(?= I\b))[^,]*\b(?:I|I'm|it's|that's)\b.*$")
 _POLITE = re.compile(r",? please$", re.IGNORECASE)
 _TASK = re.compile(r"\b(?:this|that|these|those|it|below|following|above|here)\b", re.IGNORECASE)
 
@@ -51,10 +56,19 @@ def find_instruction(text: str) -> str | None:
     match = _WANTED.match(text)
     if match is None or _TASK.search(text) or len(text.split()) < 3:
         return None
-    if not (_LASTING.search(text) or _MANNER.search(text)):
+    if not (_LASTING.search(text) or _is_manner(text)):
         return None
     order = _POLITE.sub("", _REASON.sub("", match["order"]))
     return f"User asks: {order[:1].lower()}{order[1:]}"
+
+
+def _is_manner(text: str) -> bool:
+    return _OF_ANSWERS.match(text) is not None and _MANNER.search(text) is not None and not _SINGLE.search(text)
+
+
+def _is_own_habit(before: str, order: str) -> bool:
+    """Return whether `always use the metro` goes on with what the user says of themselves."""
+    return _OWN_CLAUSE.search(before) is not None and not (_REQUEST.search(order) or _MANNER.search(order))
 
 
 def split_instruction(text: str) -> tuple[str, str | None]:
@@ -67,6 +81,6 @@ def split_instruction(text: str) -> tuple[str, str | None]:
         return "", whole
     for match in _ASKING.finditer(text):
         asked = find_instruction(text[match.end() :])
-        if asked is not None:
+        if asked is not None and not _is_own_habit(text[: match.start()], text[match.end() :]):
             return text[: match.start()].rstrip(" ,;:"), asked
     return text, None

@@ -8,7 +8,7 @@ from pipeline.text.english_verbs import PASTS, is_gerund, is_third_person, word_
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|"
-    r"yes|yup|yay|no|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|"
+    r"yes|yup|yay|no(?! more\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|"
     r"well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|"
     r"btw|by the "
     r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|"
@@ -42,10 +42,22 @@ _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thur
 
 
 _PREDICATE = (
-    r"(?:an?|the|in|on|at|not|now|just|also|back|still|gone|pregnant|(?!wedding|meeting|painting|building|evening|morning)"
+    r"(?:an?|the|in|on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|"
+    r"(?!wedding|meeting|painting|building|evening|morning)"
     r"\w{2,}ing (?:an?|the|my|our|to|in|for|on|up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
 )
 """What follows `is` rather than an owner: `my sister's expecting a baby`."""
+_SUBJECT_BEFORE = re.compile(
+    r"(?:^|[,;:.] |\b(?:and|but|because|so|that|think|heard|know|guess|says?|said|since|while|when|if|now) )"
+    r"(?:(?:my|our|the|his|her|their|your) )?(?!(?:I|we|you|my|our|the|his|her|their|your)\b)"
+    r"[\w-]+(?: (?!(?:my|our|the|his|her|their|your)\b)[\w-]+)?$",
+    re.IGNORECASE,
+)
+
+
+def _is_or_owns(match: re.Match[str]) -> str:
+    """Return ` is ` after a subject; after an object, as in `I love my mom's cooking`, `'s` marks its owner."""
+    return " is " if _SUBJECT_BEFORE.search(match.string[: match.start()]) else match[0]
 
 
 def _weekday(match: re.Match[str]) -> str:
@@ -76,7 +88,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         (" u", r"\bu\b", "you"),
         ("ur", r"\bur\b", "your"),
         ("pl", r"\bpl[sz]\b", "please"),
-        ("'s ", rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE})", " is "),
+        ("'s ", rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE})", _is_or_owns),
         ("'s been ", r"(?<=[a-z])'s (?=been\b)", " has "),
     )
 )
@@ -116,7 +128,7 @@ _OCCASION = re.compile(
     re.IGNORECASE,
 )
 """An appointment without a verb: `dinner with Marc on Saturday`."""
-_INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+)(?: here)?$")
+_INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+) here$")
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
 _OWN = (
@@ -125,7 +137,8 @@ _OWN = (
 )
 """Nouns that mean the writer's own where nothing stands before them."""
 _OWN_FIRST = re.compile(
-    rf"^(?=(?:{_OWN}) (?:(?:just|finally|now) )?(?:is|was|got|has|went|gave|says|said|moved|leaves|starts|died)\b)",
+    r"^(?!(?-i:[A-Z])\w+ (?:is|was) (?:my|our)\b)"
+    rf"(?=(?:{_OWN}) (?:(?:just|finally|now) )?(?:is|was|got|has|went|gave|says|said|moved|leaves|starts|died)\b)",
     re.IGNORECASE,
 )
 _MOVED = re.compile(
@@ -141,7 +154,7 @@ _NEW_VALUE = re.compile(
     r"(?P<figure>[\w.:-]*\d\S*)$",
     re.IGNORECASE,
 )
-_NO_MORE_OF = re.compile(r"^no more (?=[\w -]{3,20}?(?: for me| since| now|$|,))", re.IGNORECASE)
+_NO_MORE_OF = re.compile(r"^no more (?P<what>[\w -]{3,20}?)(?: for me)?(?= since| now|$|,)", re.IGNORECASE)
 _BACK = re.compile(r"^(?=(?:finally |already )?(?:back|home|out) (?:from|of) )", re.IGNORECASE)
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
@@ -172,7 +185,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SECOND_NAME.sub(_with_comma, text)
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
-    text = _OWN_FIRST.sub("my ", _NO_MORE_OF.sub("I no longer have ", _BACK.sub("I'm ", text)))
+    text = _OWN_FIRST.sub("my ", _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
     text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
@@ -207,6 +220,8 @@ def restore_subject(text: str) -> str:
     verb, lower = match["verb"].lower(), text[:1].lower() + text[1:]
     following = text[match.end() :].split(maxsplit=1)
     if following and text[:1].isupper() and (is_third_person(following[0]) or following[0] in _PLAIN_FINITE):
+        return text
+    if text.startswith("Drew ") and following and following[0].endswith("ed"):
         return text
     if verb == "haven't" and re.match(r"haven't (?:\w+ed|had|seen|been|eaten|slept|gone|done)\b", lower):
         return f"I {lower}"

@@ -16,7 +16,10 @@ _OPENING = re.compile(
     rf"(?P<name>{_WORD}(?: {_WORD}){{0,2}})(?= (?:(?:also|now|still|just|recently) )?(?P<verb>[a-z]+)\b)"
 )
 _PARTICLES = r"(?:do|da|de|dos|das|del|della|delle|di|du|des|der|den|van|von|zu|la|las|los|el|al|ter|y|e)"
-_FOREIGN_NAME = re.compile(rf"{_WORD}(?: {_PARTICLES}(?= )){{1,2}} {_WORD}(?:(?: {_PARTICLES}){{0,2}} {_WORD})*")
+_FOREIGN_NAME = re.compile(
+    rf"(?!(?:I|We|They|You|Who|What|Why|How|When|Where) ){_WORD}(?: {_PARTICLES}(?= )){{1,2}} {_WORD}"
+    rf"(?:(?: {_PARTICLES}){{0,2}} {_WORD})*"
+)
 _MODALS = frozenset({"will", "can", "must"})
 _NO_NAMES = frozenset({"thanks", "today", "yesterday", "tomorrow"})
 
@@ -56,7 +59,7 @@ def accept_rewording(doc: "Doc", reworded_doc: "Doc") -> bool:
 def restore_name(text: str, doc: "Doc") -> str:
     """Return a text made of the parsed sentence with the name that the stand-in replaced."""
     name = doc.user_data.get(_NAME_KEY)
-    return text if name is None else re.sub(rf"\b{STAND_IN}\b", lambda _: str(name), text)
+    return text if name is None else re.sub(rf"\b{STAND_IN}\b", lambda _: str(name), text, count=1)
 
 
 def _finite_tags(verb: "Token") -> frozenset[str]:

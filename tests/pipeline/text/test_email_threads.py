@@ -150,3 +150,27 @@ def test_fields_that_mail_programs_invent_say_nothing() -> None:
         "X-Spam-Status: No, Bob lives in Paris\nSubject: x\n\nI moved.\n"
     )
     assert [(said.speaker, said.text.strip()) for said in parse_utterances(text)] == [("Ann", "I moved.")]
+
+
+@pytest.mark.parametrize(
+    ("body", "is_read"),
+    [
+        ("I live in Rome. I tried to unsubscribe from the paper.", True),
+        ("I live in Rome.\n_______________________\nTo unsubscribe send a mail to <x@example.org>", True),
+        ("I live in Rome.\n\nUnsubscribe | View in browser", False),
+        ("I live in Rome.\n\nNo more mail? Click here to unsubscribe.", False),
+    ],
+)
+def test_bulk_mail_is_told_from_its_footer(body: str, is_read: bool) -> None:
+    assert bool(texts(f"From: Ann <marketing@example.org>\nTo: Bob\n\n{body}\n")) is is_read
+
+
+def test_what_a_part_of_a_thread_forwards_is_not_its_writers() -> None:
+    document = (
+        "## Ann, 2026-11-16\n\nI like tea.\n\n---------- Forwarded message ---------\nFrom: X\n\nI live in Ulm.\n"
+    )
+    assert texts(document) == ["Ann likes tea"]
+
+
+def test_fields_without_a_sender_are_read_in_linear_time() -> None:
+    assert [said.speaker for said in parse_utterances("X-Key: v\n" * 20_000)] == [None]

@@ -48,6 +48,15 @@ def test_a_messy_update_retires_the_earlier_message(first: str, second: str) -> 
         ("I'm a nurse", 'he said "I\'m a doctor"'),
         ("I have a cat named Momo", "my friend's cat died"),
         ("I love black coffee", "I also love green tea"),
+        ("I work at Acme.", "I'm staying at Hilton."),
+        ("I work at Acme.", "I'm eating lunch at Subway."),
+        ("I work as a nurse.", "I'm happy at Acme."),
+        ("I work at Globex.", "I'm no longer at Acme."),
+        ("I want to book a flight to Tokyo.", "I booked a flight to Rome."),
+        ("I take a course on Python.", "I finished a course on pottery."),
+        ("I want to finish the book.", "I bought the book."),
+        ("I'm dating Ana.", "I dropped Ana at school."),
+        ("I have kids.", "I had to put the kids to bed."),
     ],
 )
 def test_wishes_the_past_and_other_people_retire_nothing(first: str, second: str) -> None:
@@ -73,6 +82,11 @@ def test_wishes_the_past_and_other_people_retire_nothing(first: str, second: str
         ("I'm junior dev at Klarna", "got promoted to senior dev at Klarna today"),
         ("Bo lives in Turin and Ana lives in Rome", "Bo moved to Milan"),
         ("I smoke", "haven't smoked since August"),
+        ("I work at Acme.", "I'm no longer at Acme."),
+        ("I want to book a flight to Tokyo.", "I booked a flight to Tokyo."),
+        ("I want to buy a house.", "I bought a house in Lisbon."),
+        ("I take a course on Python.", "I finished the course."),
+        ("I have a dog.", "I had to put the dog down."),
     ],
 )
 def test_what_a_state_is_about_can_end_and_a_plan_be_fulfilled(first: str, second: str) -> None:

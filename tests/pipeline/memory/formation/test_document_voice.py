@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.memory.formation.document_voice import find_passages
 from pipeline.memory.formation.rule_based_extraction import extract_facts
 
 LICENCE = (
@@ -28,6 +29,33 @@ def texts(document: str, document_type: str = "text") -> list[str]:
 )
 def test_what_a_message_quotes_or_pastes_says_nothing_of_its_writer(message: str) -> None:
     assert texts(message) == []
+
+
+@pytest.mark.parametrize(
+    ("document", "facts"),
+    [
+        ("Protocol buffers are what I use at work. I live in Rome.", ["User lives in Rome"]),
+        ("Present: my new bike. I live in Rome.", ["User lives in Rome"]),
+        ("Present: Ann, Bob\nWe ship on Friday.", ["The team ships on Friday"]),
+        ("Minutes of the board\n\nWe ship on Friday.", ["The team ships on Friday"]),
+    ],
+)
+def test_minutes_are_told_from_their_heading(document: str, facts: list[str]) -> None:
+    assert texts(document) == facts
+
+
+@pytest.mark.parametrize(
+    ("document", "speakers"),
+    [
+        ("Monday 9:00\nI have a dentist appointment\nTuesday 10:00\nI fly to Rome", [None]),
+        ("Breakfast 8:00\nI eat eggs.", [None]),
+        ("Gym 8:00\nI lift weights.", [None]),
+        ("Ann 9:00\nI like tea.\nBob 9:01\nI like milk.\nAnn 9:02\nI see.", ["Ann", "Bob", "Ann"]),
+        ("Ann  9:00 AM\nI like tea.", ["Ann"]),
+    ],
+)
+def test_a_diary_is_no_copied_chat(document: str, speakers: list[str | None]) -> None:
+    assert [passage.utterance.speaker for passage in find_passages(document)] == speakers
 
 
 def test_what_stands_before_the_pasted_part_counts() -> None:

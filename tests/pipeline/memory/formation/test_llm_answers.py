@@ -148,6 +148,13 @@ async def test_a_bad_item_is_left_out_and_counted_and_the_good_ones_stay(item: A
 
 
 @pytest.mark.parametrize(
+    "text", ["IT support is run by Omar", "HERE Technologies employs User", "I genitori di User vivono a Linz"]
+)
+async def test_a_name_that_is_spelled_like_a_pronoun_says_of_whom_it_speaks(text: str) -> None:
+    assert (await answer([memory(1, text, quote="I live in Linz now.")])).texts == [text]
+
+
+@pytest.mark.parametrize(
     ("item", "relations"),
     [
         ({**LINZ, "operation": "replace", "target": "K1"}, [("updates", "m1")]),
