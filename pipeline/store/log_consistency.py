@@ -2,19 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from itertools import chain, count
 from typing import Any, Protocol
 
 import lancedb
 import pyarrow as pa
+from lancedb import AsyncConnection, AsyncTable
 
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.lancedb.store_properties import StoreMismatchError
+from pipeline.store.lancedb.table_access import open_if_exists
 from pipeline.store.store import Store
 from schemas.topics import DOCUMENTS_SUBMITTED
 
 MAX_ROWS = 10_000
 """Newest rows of a table that are compared: a log that lacks any lacks the newest."""
-MAX_TABLES = 10_000
 REMEDY = (
     "Put back the log that belongs to these tables, from the same backup; or accept this log and rebuild the tables"
     " from it with `recollect replay --force` while the service is stopped, which gives up what only the tables have."
@@ -78,16 +80,25 @@ async def read_stored_rows(uri: str, storage: Mapping[str, str] | None, lowest: 
     Opens nothing for writing, so that it may be called beside a running service.
     """
     connection = await lancedb.connect_async(uri, storage_options=None if storage is None else dict(storage))
-    for name in (await connection.list_tables(limit=MAX_TABLES)).tables:
-        kind = name.partition("_")[0]
-        if kind in _ENTITY_KEY_COLUMNS:
-            table = await connection.open_table(name)
-            columns = [_ENTITY_KEY_COLUMNS[kind], "incarnation", "seq"]
+    for kind, entity_key in _ENTITY_KEY_COLUMNS.items():
+        async for table in _open_shards(connection, kind):
+            columns = [entity_key, "incarnation", "seq"]
             names = (await table.schema()).names
             if set(columns) <= set(names):
                 # Shared tables keep deleted rows for a while, without their positions.
                 where = f"seq >= {lowest}" + (" AND NOT deleted" if "deleted" in names else "")
                 yield await table.query().where(where).select(columns).to_arrow()
+
+
+async def _open_shards(connection: AsyncConnection, kind: str) -> AsyncIterator[AsyncTable]:
+    """Open a table, or its shards. (LanceDB's listing needs a client that `app.process_tuning` keeps out.)"""
+    names = chain([kind], (f"{kind}_{shard}" for shard in count()))
+    for at, name in enumerate(names):
+        table = await open_if_exists(connection, name)
+        if table is not None:
+            yield table
+        elif at:
+            return
 
 
 async def find_stored_mismatch(

@@ -1,6 +1,11 @@
 """A log and tables that do not belong together are noticed at the start and by the doctor."""
 
+import asyncio
+import json
+import os
 import shutil
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import pytest
@@ -69,3 +74,17 @@ async def test_a_log_that_lost_its_end_because_its_write_ahead_log_is_damaged_is
     ahead.write_bytes(b"\x00" * ahead.stat().st_size)
     _put_back(folder, tmp_path / "damaged")
     await _assert_refused(folder)
+
+
+async def test_the_command_reads_the_tables_with_the_modules_that_it_loads(tmp_path: Path) -> None:
+    await _add(tmp_path, "a")
+    settings = service_settings(tmp_path)
+    environment = {name: str(getattr(settings, name)) for name in ("data_dir", "embedder", "shards", "log_partitions")}
+    process = await asyncio.create_subprocess_exec(
+        str(Path(sys.executable).with_name("recollect")), "doctor", "--json", stdout=PIPE, stderr=PIPE,
+        env=os.environ | {f"RECOLLECT_{name.upper()}": value for name, value in environment.items()},
+    )  # fmt: skip
+    output, errors = await process.communicate()
+    assert "Traceback" not in errors.decode()
+    (tables,) = [check for check in json.loads(output) if check["component"] == "tables"]
+    assert tables["status"] == "ok", tables
