@@ -7,6 +7,7 @@ it is asked on; with names as they are written in the namespace; and in its word
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 
 from api.search.courtesy_removal import remove_courtesies
 from api.search.offline_reranker import assign_scores_by_rank
@@ -15,7 +16,7 @@ from api.search.query_expansion import expand_query
 from api.search.reference_date import resolve_reference_date
 from api.search.spelling_correction import correct_spelling
 from pipeline.index.namespace_index import NamespaceIndex
-from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query
+from pipeline.index.query_analysis import MAX_QUERY_CHARS, analyze_query, new_embedder_deadline
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.index.ranking.top_hits import sort_hits
@@ -47,15 +48,24 @@ class QueryVariantBuilder:
         """The variant of the whole query, then those of its parts."""
         query, today = resolve_reference_date(query, self.today)
         question = remove_courtesies(query)
-        return [await self.build(text, today) for text in (question, *decompose_query(question))]
+        deadline = new_embedder_deadline()
+        return [await self.build(text, today, deadline) for text in (question, *decompose_query(question))]
 
-    async def build(self, text: str, today: date) -> QueryVariant:
+    async def build(self, text: str, today: date, embedder_deadline: float) -> QueryVariant:
         """Build a query variant with dates instead of "last week", in the words of the namespace."""
         text = resolve_dates(text[:MAX_QUERY_CHARS], today).text
-        question = await analyze_query(self.index, self.embedder, text, today, words_suffice=True)
+        analyze = partial(
+            analyze_query,
+            self.index,
+            self.embedder,
+            today=today,
+            words_suffice=True,
+            embedder_deadline=embedder_deadline,
+        )
+        question = await analyze(text)
         right = await correct_spelling(self.index, text, question, self.request)
         if right != text:
-            text, question = right, await analyze_query(self.index, self.embedder, right, today, words_suffice=True)
+            text, question = right, await analyze(right)
         if isinstance(self.embedder, WordVectors):
             question = await expand_query(self.index, question, text, self.request, self.embedder)
         return QueryVariant(text, question)

@@ -35,11 +35,13 @@ async def analyze_query(
     today: date | None = None,
     *,
     words_suffice: bool = False,
+    embedder_deadline: float | None = None,
 ) -> AnalyzedQuery:
     """Analyze a query against the current rows of a namespace.
 
     `today`: the day from which "last week" counts; None: only times with a year are resolved. `words_suffice`:
-    while the embedder is away, rank by words alone, as without an embedder.
+    while the embedder is away, rank by words alone, as without an embedder; until `embedder_deadline` (the event
+    loop's time) where several analyses of a search share it.
     """
     query_text = query_text[:MAX_QUERY_CHARS]
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
@@ -48,7 +50,7 @@ async def analyze_query(
     weights = statistics.term_weights()
     embedding: Awaitable[Vector] = embedder.embed_query(query_text, weights.word_weight)
     if words_suffice:
-        embedding = _embedding_or_zeros(embedding, embedder.dimensions)
+        embedding = _embedding_or_zeros(embedding, embedder.dimensions, embedder_deadline or new_embedder_deadline())
     if index.fits_inline_search:
         documents, vector = statistics.document_scores(), await embedding
     else:
@@ -67,9 +69,14 @@ async def analyze_query(
     )
 
 
-async def _embedding_or_zeros(embedding: Awaitable[Vector], dimensions: int) -> Vector:
+def new_embedder_deadline() -> float:
+    """Return when a search that begins now no longer waits for its vectors."""
+    return asyncio.get_running_loop().time() + EMBEDDER_TIMEOUT_SECONDS
+
+
+async def _embedding_or_zeros(embedding: Awaitable[Vector], dimensions: int, deadline: float) -> Vector:
     try:
-        async with asyncio.timeout(EMBEDDER_TIMEOUT_SECONDS):
+        async with asyncio.timeout_at(deadline):
             return await embedding
     except (RetryableError, TimeoutError) as error:
         log.warning("A search goes on by words alone: %r", error)

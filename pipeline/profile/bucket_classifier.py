@@ -1,5 +1,6 @@
 """Classification of facts into buckets by similarity to the buckets' descriptions."""
 
+import asyncio
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -137,7 +138,7 @@ async def embed_topics(embedder: Embedder) -> TopicVectors:
     mean = vectors.mean(axis=0)
     counts = np.array([len(texts) for texts in TOPICS.values()], np.float32)
     examples = (np.add.reduceat(_centered(vectors, mean), offsets, axis=0) / counts[:, None]).astype(np.float32)
-    descriptions = np.stack([await embedder.embed_query(description) for description in TOPICS])
+    descriptions = np.stack(await asyncio.gather(*map(embedder.embed_query, TOPICS)))
     description_mean = descriptions.mean(axis=0)
     return TopicVectors(
         _centered(examples, np.zeros_like(mean)), _centered(descriptions, description_mean), mean, description_mean
@@ -152,7 +153,7 @@ async def build_classifier(
         return NO_BUCKETS
     topics = topics or await embed_topics(embedder)
     texts = [describe_bucket(name, description) for name, description in definitions.items()]
-    own = _centered(np.stack([await embedder.embed_query(text) for text in texts]), topics.description_mean)
+    own = _centered(np.stack(await asyncio.gather(*map(embedder.embed_query, texts))), topics.description_mean)
     weights = np.exp(own @ topics.descriptions.T / TOPIC_TEMPERATURE)
     weights /= weights.sum(axis=1, keepdims=True)
     zero = np.zeros_like(topics.example_mean)
@@ -193,7 +194,8 @@ def _centered(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArra
     """Return the vectors without a common part, at unit length; zero stays zero."""
     if not vectors.any():
         return vectors
-    centered = vectors - mean
+    # A text of no known word has no vector: without the common part it would be its opposite.
+    centered = np.where(vectors.any(axis=1, keepdims=True), vectors - mean, 0)
     lengths = np.linalg.norm(centered, axis=1, keepdims=True)
     scaled: NDArray[np.float32] = (centered / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return scaled

@@ -62,16 +62,20 @@ _WISH = frozenset(
 _AUXILIARIES = frozenset(
     {"is", "are", "has", "have", "was", "were", "had", "will", "would", "can", "does", "did", "'s"}
 )
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATED = re.compile(
-    r"\d{1,2} (?:January|February|March|April|May|June|July|August|September|October|November|December)|"
-    r"\b(?:January|February|March|April|May|June|July|August|September|October|November|December)\b|"
+    rf"\d{{1,2}} {_MONTH}\b|\b{_MONTH} \d|"
+    rf"\b(?:in|on|until|till|by|from|of|since|before|after|during|for|this|next|last|early|late|mid) {_MONTH}\b|"
     r"\b(?:summer|winter|spring|autumn|week|weekend) of\b|\b\d{4}-\d{2}-\d{2}\b"
 )
 _YEAR = re.compile(r"\b\d{4}\b")
 _UNCLEAR = re.compile(
     r"^(?:It|This|That|These|Those|He|She|They|There|Here|We)\b|\?$|\bthe same (?:day|evening|night|week|time)\b"
 )
-_NAME = re.compile(r"[A-Z][\w-]+(?: [A-Z][\w-]+)*")
+_CAPITAL = f"[{''.join(chr(code) for code in range(0x41, 0x590) if chr(code).isupper())}]"
+"""A capital letter of the Latin, Greek, Cyrillic or Armenian script."""
+_NAME = re.compile(rf"{_CAPITAL}[\w-]+(?: {_CAPITAL}[\w-]+)*")
+_INNER_NAME = re.compile(rf"(?<= )\(?({_CAPITAL}[\w'-]+)")
 _THINGS = frozenset({"The", "A", "An", "This", "That", "My", "Our", "His", "Her", "Their"})
 
 
@@ -147,7 +151,7 @@ def leading_name(text: str) -> str | None:
 
 def names_in(text: str) -> frozenset[str]:
     """Return the capitalised words of a fact after the first one."""
-    return frozenset(word.removesuffix("'s") for word in re.findall(r"(?<= )\(?([A-Z][\w'-]+)", text))
+    return frozenset(word.removesuffix("'s") for word in _INNER_NAME.findall(text))
 
 
 def _is_habit(text: str) -> bool:

@@ -156,7 +156,7 @@ def _recency_sort_key(fact: SectionFact) -> tuple[int, str]:
 
 
 def _current_facts(newest_first: Sequence[SectionFact], today: date) -> list[SectionFact]:
-    """Return the facts that go on, plans before changes. "Now" is the day of the newest one, if all are old."""
+    """Return the facts that go on. "Now" is the day of the newest one, if all are old."""
     reference = min(max((_day(fact.valid_time_ms) for fact in newest_first), default=today), today)
     return [fact for fact in newest_first if is_current(fact.text, _day(fact.valid_time_ms), reference, today)]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute
 from pipeline.memory.attributes.attribute_patterns import FREE, NAME, NOW, WHO, AttributePattern, attribute_pattern
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
+from pipeline.text.english_verbs import word_set
 
 STATE = "involves"
 """Attribute of every present state; its values are what the state is about."""
@@ -50,6 +51,11 @@ _WITHOUT_DETAILS = "without details"
 _LOST_END = (
     r"(?:has |have )?(?:just |finally |sadly )*(?:died|passed away|was stolen|got stolen|ran away|is gone|"
     r"are gone|is over|ended|is dead|broke down for good|expired|was cancelled|got cancelled)"
+)
+
+
+_COMMON = word_set("is are was has have to in on at of for with from by up the or no") | word_set(
+    "now currently actually officially just recently finally still already sadly"
 )
 
 
@@ -108,13 +114,17 @@ def _fulfilled(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 
 def _words(pattern: str) -> str:
-    """Return the words of a pattern, of which a text must contain one."""
-    return " ".join(re.findall(r"[a-z]{2,}", pattern))
+    """Return the words of a pattern, of which a text must contain one; those that most texts have don't select."""
+    return " ".join(word for word in re.findall(r"[a-z]{2,}", pattern) if word not in _COMMON)
 
 
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
-        rf"{WHO} {NOW}(?:{_STATES}) {FREE}", _state, _words(_STATES), allow_circumstances=False, is_multiple=True
+        rf"{WHO} {NOW}(?:{_STATES}) {FREE}",
+        _state,
+        f"is has {_words(_STATES)}",
+        allow_circumstances=False,
+        is_multiple=True,
     ),
     attribute_pattern(rf"{WHO} (?:{_OVER}) {FREE}", _over, _words(_OVER)),
     attribute_pattern(rf"{WHO} had to put {FREE} (?:down|to sleep)", _over, "put"),

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from pipeline.models.e5.e5_graph import INPUT, build_graph
 from pipeline.models.e5.e5_weights import E5Weights, locate_weights
-from pipeline.models.e5.unigram_tokenizer import WORD_CACHE_SIZE, UnigramTokenizer
+from pipeline.models.e5.unigram_tokenizer import UnigramTokenizer
 from pipeline.rows import Vector
 
 NAME = "multilingual-e5-small"
@@ -27,6 +27,8 @@ DIMENSIONS = 384
 QUERY_PREFIX = "query: "
 DOCUMENT_PREFIX = "passage: "
 """Marks that the model was trained with; a text without one is embedded less well."""
+VECTOR_CACHE_SIZE = 4_096
+"""Vectors of words kept in memory: 6 MB."""
 _DOCUMENT_NICENESS = 5
 _MAX_CHARS = 16_384
 """Characters that are read of a text: the model sees the first 512 tokens, which are fewer."""
@@ -45,7 +47,7 @@ class E5Model:
         self._session = onnxruntime.InferenceSession(build_graph(weights), options, providers=["CPUExecutionProvider"])
         self._weights = weights
         self._tokenizer = UnigramTokenizer(weights.vocabulary)
-        self.word_vector = lru_cache(maxsize=WORD_CACHE_SIZE)(self._embed_word)
+        self.word_vector = lru_cache(maxsize=VECTOR_CACHE_SIZE)(self._embed_word)
 
     def embed(self, prefix: str, text: str) -> Vector:
         """A unit vector; zero for a text without characters."""

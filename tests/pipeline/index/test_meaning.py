@@ -1,5 +1,6 @@
 """Search by meaning with the default embedder: paraphrases, other languages, and what holds now."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import date
 
@@ -105,3 +106,18 @@ async def test_while_the_embedder_is_away_words_find_what_is_there(
     assert hits[0].text == FACTS[1]
     with pytest.raises(OutageError):
         await analyze_query(index, model, "Who bought a Pixel?")
+
+
+async def test_the_variants_of_a_search_wait_for_the_embedder_together(
+    model: E5Embedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = await build_text_index(FACTS, model)
+
+    async def hang(text: str, term_weight: object = None) -> Vector:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(model, "embed_query", hang)
+    past = asyncio.get_running_loop().time()
+    asked = await analyze_query(index, model, "Who bought a Pixel?", words_suffice=True, embedder_deadline=past)
+    assert not asked.vector.any()

@@ -86,10 +86,6 @@ def score(world: dict[str, Any], lines: list[str], judged: dict[str, bool]) -> P
     )
 
 
-def _has_any(line: str, words: list[str]) -> bool:
-    return any(re.search(rf"\b{word}\b", line, re.IGNORECASE) for word in words)
-
-
 def _print(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 

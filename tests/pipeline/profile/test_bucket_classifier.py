@@ -56,6 +56,13 @@ async def test_a_description_that_speaks_of_the_user_draws_no_other_facts(wordin
     assert np.count_nonzero(membership) <= 14
 
 
+async def test_a_fact_without_a_vector_is_in_no_bucket_beside_others() -> None:
+    embedder = open_embedder("wordllama")
+    classifier = await build_classifier(embedder, SETS["dev"]["buckets"])
+    vectors = [*await embedder.embed_documents(["Ana likes tea"]), np.zeros(embedder.dimensions, np.float32)]
+    assert not classifier.classify_facts(vectors, [hash_terms("Ana likes tea"), hash_terms("zzz")])[1].any()
+
+
 async def test_shared_words_decide_without_an_embedder() -> None:
     embedder = open_embedder("none")
     classifier = await build_classifier(embedder, {"work": "employers and jobs", "health": "allergies"})

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.profile.fact_relevance import MAX_CHANGE_AGE_DAYS, is_lasting
+from pipeline.profile.fact_relevance import MAX_CHANGE_AGE_DAYS, is_lasting, leading_name, names_in
 from pipeline.profile.profile_sections import (
     CHARS_PER_TOKEN,
     MAX_FACTS_PER_SECTION,
@@ -35,6 +35,28 @@ def test_identity_precedes_recent_facts() -> None:
         section_fact("Ada lives in Rome", 500, static=True),
     )
     assert static == ["Ada lives in Rome", "Ada's name is Ada Byron", "Ada likes tea"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lasts"),
+    [
+        ("User's daughter is April", True),
+        ("User's name is June", True),
+        ("User has an exam in June", False),
+        ("User has an exam on June 3", False),
+    ],
+)
+def test_a_month_alone_may_be_a_name(text: str, lasts: bool) -> None:
+    assert is_lasting(text, is_static=True) is lasts
+
+
+def test_names_have_capitals_of_any_script() -> None:
+    assert leading_name("\u00c9lodie lives in Rome") == "\u00c9lodie"
+    assert (
+        leading_name("\u041e\u043b\u044c\u0433\u0430 \u0436\u0438\u0432\u0451\u0442")
+        == "\u041e\u043b\u044c\u0433\u0430"
+    )
+    assert names_in("User knows \u00c9lodie and \u00e9clairs") == {"\u00c9lodie"}
 
 
 def test_plain_statements_precede_long_ones() -> None:
