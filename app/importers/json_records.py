@@ -17,10 +17,11 @@ _SNIFFED_BYTES = 1 << 20
 Record = dict[str, Any]
 
 
-def records(file: SourceFile, places: Collection[str]) -> Iterator[Any]:
+def records(file: SourceFile, places: Collection[str], *, every: bool = False) -> Iterator[Any]:
     """Yield the records of a list in a JSON file, or of each line of JSON Lines.
 
-    `places`: dotted paths at which the list may be, ROOT for the file itself; the first that the file has is read.
+    `places`: dotted paths at which the list may be, ROOT for the file itself; the first that the file has is read, or
+    every one.
     Raises SourceError if the file is not JSON, ends in the middle or holds no such list.
     """
     if file.size == 0:
@@ -28,9 +29,11 @@ def records(file: SourceFile, places: Collection[str]) -> Iterator[Any]:
     if file.name.lower().endswith(_LINES_SUFFIXES) or _looks_like_lines(file, places):
         yield from _line_records(file)
         return
-    place = _find_list(file, places)
-    with file.open() as stream:
-        yield from _parsed(file, ijson.items(stream, f"{place}.item".lstrip("."), use_float=True))
+    for place in _find_lists(file, places):
+        with file.open() as stream:
+            yield from _parsed(file, ijson.items(stream, f"{place}.item".lstrip("."), use_float=True))
+        if not every:
+            return
 
 
 def value_at(file: SourceFile, place: str) -> Any:
@@ -39,11 +42,15 @@ def value_at(file: SourceFile, place: str) -> Any:
         return next(_parsed(file, ijson.items(stream, place, use_float=True)), None)
 
 
-def _find_list(file: SourceFile, places: Collection[str]) -> str:
+def _find_lists(file: SourceFile, places: Collection[str]) -> Iterator[str]:
+    found = False
     with file.open() as stream:
         for place, event, _ in _parsed(file, ijson.parse(stream)):
             if event == "start_array" and place in places:
-                return str(place)
+                found = True
+                yield str(place)
+    if found:
+        return
     wanted = " or ".join(repr(place) for place in places if place != ROOT)
     raise SourceError(f"{file.name} holds no list{f' {wanted}' if wanted else ''}: it is in another format.")
 

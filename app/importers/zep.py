@@ -34,7 +34,7 @@ def read_zep(source: Path) -> Read:
             raise SourceError(f"{source} holds no JSON file.")
         seen: Counter[str] = Counter()  # threads may alternate, and come in the pages of several files
         for file in chosen:
-            rows = records(file, _PLACES)
+            rows = records(file, _PLACES, every=True)
             for is_message, group in groupby(rows, key=_is_message):
                 if is_message:
                     yield from _threads(file, group, seen)

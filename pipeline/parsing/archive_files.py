@@ -25,12 +25,12 @@ class ArchiveFile:
     problem: str | None = None
 
 
-def read_archive(data: bytes) -> Iterator[ArchiveFile]:
+def read_archive(data: bytes, room: int | None = None) -> Iterator[ArchiveFile]:
     """Unpack one file after the other; those beyond a limit are named with the reason.
 
-    Folders, hidden files and those that systems add are passed over.
+    Folders, hidden files and those that systems add are passed over. `room`: bytes that may still be unpacked.
     """
-    room = MAX_UNPACKED_BYTES
+    room = MAX_UNPACKED_BYTES if room is None else room
     with zipfile.ZipFile(BytesIO(data)) as archive:
         entries = [entry for entry in archive.infolist() if not entry.is_dir() and is_content(entry.filename)]
         for number, entry in enumerate(entries):

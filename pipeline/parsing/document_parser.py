@@ -4,11 +4,12 @@ import asyncio
 import re
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from html import unescape
 from typing import Protocol, TypeVar
 
 from pipeline.errors import ParsingError
-from pipeline.parsing import optical_recognition
+from pipeline.parsing import archive_files, optical_recognition
 from pipeline.parsing.archive_files import MAX_NESTING, ArchiveFile, read_archive
 from pipeline.parsing.charset_detection import decode
 from pipeline.parsing.document_titles import document_title
@@ -20,7 +21,7 @@ from pipeline.parsing.file_types import (
     kind_from_hints,
 )
 from pipeline.parsing.mail.calendar_text import calendar_to_text, is_calendar
-from pipeline.parsing.parser_pool import ParserPool, UnparsableFileError
+from pipeline.parsing.parser_pool import ParserPool, ParserResult, UnparsableFileError
 from pipeline.parsing.parser_process import NO_READER
 from pipeline.parsing.svg_text import is_svg, svg_text
 from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html
@@ -32,6 +33,8 @@ T = TypeVar("T")
 
 ARCHIVE_SECONDS = 300.0
 """Longest time for all files of an archive; those that come after are named as not read."""
+RECOGNITION_SECONDS = 1800.0
+"""Longest time for the pages of a scan; those that come after are named as not read."""
 MAX_INLINE_SIZE = 65_536
 """Longest text that is analyzed on the event loop; longer ones go to a thread."""
 PARSER_MIME_TYPES = {
@@ -87,7 +90,8 @@ class FileParser:
         if kind in _CONTAINER_REFUSALS:
             raise ParsingError(_CONTAINER_REFUSALS[kind])
         if kind == "zip":
-            return await self._parse_archive(data, upload)
+            ends_at = asyncio.get_running_loop().time() + ARCHIVE_SECONDS
+            return await self._parse_archive(data, upload, _ArchiveLimits(ends_at, archive_files.MAX_UNPACKED_BYTES))
         if kind is not None and kind not in TEXT_KINDS:
             return await self._parse_binary(kind, data, upload)
         if kind == "email":
@@ -160,23 +164,20 @@ class FileParser:
             title=document_title(text, kind, metadata_title=metadata_title, filename=filename),
         )
 
-    async def _parse_archive(self, data: bytes, upload: Upload, nesting: int = 0) -> ParsedDocument:
+    async def _parse_archive(self, data: bytes, upload: Upload, left: "_ArchiveLimits") -> ParsedDocument:
         """Parse each file of an archive under its name; those that can't be read are named with the reason."""
-        try:
-            files = await asyncio.to_thread(lambda: list(read_archive(data)))
-        except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-            raise ParsingError(f"The archive can't be unpacked: it is damaged ({error}).") from error
         texts, unread = [], []
-        ends_at = asyncio.get_running_loop().time() + ARCHIVE_SECONDS
-        for file in files:
+        for file in await _unpack(data, left):
             problem = file.problem
-            if problem is None and asyncio.get_running_loop().time() > ends_at:
+            if problem is None and asyncio.get_running_loop().time() > left.ends_at:
                 problem = f"reading the archive took longer than {ARCHIVE_SECONDS:g} s"
             if problem is None:
                 try:
-                    texts.append(f"# {file.name}\n\n{await self._parse_member(file, upload, nesting)}")
+                    texts.append(f"# {file.name}\n\n{await self._parse_member(file, upload, left)}")
                 except ParsingError as error:
                     problem = str(error)
+            if (length := sum(map(len, texts))) > MAX_TEXT_CHARS:
+                raise ParsingError(_too_long_message(length))
             if problem is not None:
                 unread.append(f"- {file.name}: {problem}")
         if not texts:
@@ -187,35 +188,52 @@ class FileParser:
             raise ParsingError(_too_long_message(len(text)))
         return ParsedDocument(text=text, type="markdown", title=upload.filename)
 
-    async def _parse_member(self, file: ArchiveFile, upload: Upload, nesting: int) -> str:
+    async def _parse_member(self, file: ArchiveFile, upload: Upload, left: "_ArchiveLimits") -> str:
         named = upload.model_copy(update={"filename": file.name, "mime_type": None, "file_type": None})
         kind = await _run_in_thread_if_large(len(file.data), lambda: detect_file_kind(file.data, named))
         if kind != "zip":
             return (await self._parse_by_kind(kind, file.data, named)).text
-        if nesting >= MAX_NESTING:
+        if left.nesting == 0:
             raise ParsingError("an archive too deep inside archives")
-        return (await self._parse_archive(file.data, named, nesting + 1)).text
+        left.nesting -= 1
+        try:
+            return (await self._parse_archive(file.data, named, left)).text
+        finally:
+            left.nesting += 1
 
     async def _recognize(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
         """Recognize the text of an image or a scanned PDF, a few pages per request to a worker."""
         texts: list[str] = []
+        unread: list[str] = []
         page, pages = 0, 1
-        mime = "application/pdf" if kind == "pdf" else "image/*"
-        while page < min(pages, optical_recognition.MAX_PAGES):
+        ends_at = asyncio.get_running_loop().time() + RECOGNITION_SECONDS
+        while page < min(pages, optical_recognition.MAX_PAGES) and asyncio.get_running_loop().time() <= ends_at:
+            following = page + optical_recognition.PAGES_PER_REQUEST
             try:
-                found = await self._pool.recognize(data, mime=mime, page=page)
-            except UnparsableFileError as error:
-                raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
-            texts += [found.text] if found.text else []
-            page, pages = page + optical_recognition.PAGES_PER_REQUEST, found.pages
-        if pages > optical_recognition.MAX_PAGES:
-            texts.append(f"[pages after {optical_recognition.MAX_PAGES} were not read]")
+                found = await self._recognize_pages(kind, data, page)
+                texts += [found.text] if found.text else []
+                pages = found.pages
+            except ParsingError as error:
+                if page == 0:
+                    raise  # nothing is known of the file yet, not even how many pages it has
+                unread.append(f"[pages {page + 1} to {min(following, pages)} were not read: {error}]")
+            page = following
+        if pages > page:
+            unread.append(f"[pages after {page} were not read]")
         text = "\n\n".join(texts).replace("\x00", "").strip()
         if not text:
             raise UnparsableFileError(f"No text was recognized in the {kind}.")
+        text = "\n\n".join([text, *unread])
         if len(text) > MAX_TEXT_CHARS:
             raise ParsingError(_too_long_message(len(text)))
         return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=upload.filename))
+
+    async def _recognize_pages(self, kind: str, data: bytes, page: int) -> ParserResult:
+        mime = "application/pdf" if kind == "pdf" else "image/*"
+        try:
+            return await self._pool.recognize(data, mime=mime, page=page)
+        except UnparsableFileError as error:
+            raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
 
     async def _describe_media(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
         if kind == "image" and is_svg(data):
@@ -232,6 +250,24 @@ class FileParser:
             raise ParsingError(f"The configured model returned no text for the {kind}.")
         title = document_title(text, kind, filename=upload.filename)
         return ParsedDocument(text=text.strip(), type=kind, title=title)
+
+
+@dataclass(slots=True)
+class _ArchiveLimits:
+    """Time, bytes and depth that are left for an archive and all archives inside it together."""
+
+    ends_at: float
+    room: int
+    nesting: int = MAX_NESTING
+
+
+async def _unpack(data: bytes, left: _ArchiveLimits) -> list[ArchiveFile]:
+    try:
+        files = await asyncio.to_thread(lambda: list(read_archive(data, left.room)))
+    except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
+        raise ParsingError(f"The archive can't be unpacked: it is damaged ({error}).") from error
+    left.room -= sum(len(file.data) for file in files)
+    return files
 
 
 def _drawing(data: bytes, upload: Upload) -> ParsedDocument:

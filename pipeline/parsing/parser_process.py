@@ -46,12 +46,15 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     xberg = _import_parser()
-    _limit_memory(int(sys.argv[1]) * 1024 * 1024)
+    extra_bytes = int(sys.argv[1]) * 1024 * 1024
+    _limit_memory(extra_bytes)
     with asyncio.Runner() as runner:
         while (request := _read_frame(sys.stdin.buffer)) is not None:
-            answers.write(
-                _recognize(*request) if request[0].get("ocr") else runner.run(_parse_request(xberg, *request))
-            )
+            if request[0].get("ocr"):
+                answers.write(_recognize(*request))
+                _limit_memory(extra_bytes)
+            else:
+                answers.write(runner.run(_parse_request(xberg, *request)))
             answers.flush()
 
 
@@ -189,7 +192,7 @@ def _read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
 
 
 def _limit_memory(extra_bytes: int) -> None:
-    """Limit the address space to its present size plus `extra_bytes`."""
+    """Limit the address space to its present size plus `extra_bytes`; only OCR may go beyond, to a fixed highest."""
     if sys.platform != "linux":
         return
     import resource  # noqa: PLC0415 - Windows has no such module
@@ -197,12 +200,14 @@ def _limit_memory(extra_bytes: int) -> None:
     with open("/proc/self/statm") as statm:  # noqa: PTH123 - one line of a pseudo file
         used = int(statm.read().split()[0]) * resource.getpagesize()
     limit = used + extra_bytes
-    resource.setrlimit(resource.RLIMIT_AS, (limit, limit + _OCR_BYTES))
+    _, highest = resource.getrlimit(resource.RLIMIT_AS)
+    highest = limit + _OCR_BYTES if highest == resource.RLIM_INFINITY else highest
+    resource.setrlimit(resource.RLIMIT_AS, (min(limit, highest), highest))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _make_room_for_ocr() -> None:
-    """Raise the limit once by what the libraries and models of the `ocr` extra take."""
+    """Raise the limit for a request by what the libraries and models of the `ocr` extra take."""
     if sys.platform != "linux":
         return
     import resource  # noqa: PLC0415 - Windows has no such module

@@ -86,7 +86,7 @@ class InstallationTokenSource:
             return int(installations[0]["id"])
         if not installations:
             raise MisconfigurationError("The GitHub App is installed nowhere. Install it, and choose repositories.")
-        found = ", ".join(f"{one['id']} ({(one.get('account') or {}).get('login')})" for one in installations)
+        found = ", ".join(f"{each['id']} ({(each.get('account') or {}).get('login')})" for each in installations)
         raise MisconfigurationError(
             f"The GitHub App has several installations: set RECOLLECT_GITHUB_APP_INSTALLATION to one of {found}."
         )

@@ -125,11 +125,11 @@ class RepositoryIssues:
             async for page in self._client.pages(f"{self._repository.api_path}/issues", **listing):
                 self._advance_issues(page)
                 listed = [Discussed.from_buffer(issue, buffer, lists) for issue in page]
-                versions = [(self._item_id(one.issue["number"]), one.version) for one in listed]
+                versions = [(self._item_id(each.issue["number"]), each.version) for each in listed]
                 changed_ids = await state.select_changed(versions)
                 yield [
-                    await self._item_or_failure(one)
-                    for one, (id_, _) in zip(listed, versions, strict=True)
+                    await self._item_or_failure(each)
+                    for each, (id_, _) in zip(listed, versions, strict=True)
                     if id_ in changed_ids
                 ]
 

@@ -420,8 +420,8 @@ def _hints(event: str, body: Mapping[str, Any]) -> tuple[ChangeHint, ...]:
     repository = body.get("repository")
     if event not in WEBHOOK_EVENTS or repository is None:
         return ()
-    if event == "push" and body["ref"] != f"refs/heads/{repository['default_branch']}":
-        return ()
+    if event == "push" and not body["ref"].startswith("refs/heads/"):
+        return ()  # a tag; which branch a connector reads is known to its run only
     full = (event, body.get("action")) in _UNLISTED_EVENTS
     names = {str(repository["id"]), repository["full_name"]}
     before = body.get("changes", {}).get("repository", {}).get("name", {}).get("from")

@@ -109,8 +109,8 @@ def _graphql_review(review: Mapping[str, Any]) -> dict[str, Any]:
 async def fetch_discussion(client: GitHubClient, api_path: str, number: int) -> PullDiscussion:
     """Fetch the reviews and line comments of one pull request by the REST API."""
     place = f"{api_path}/pulls/{number}"
-    reviews = [_rest_review(one) async for page in client.pages(f"{place}/reviews") for one in page]
-    lines = [line_comment(one) async for page in client.pages(f"{place}/comments") for one in page]
+    reviews = [_rest_review(each) async for page in client.pages(f"{place}/reviews") for each in page]
+    lines = [line_comment(each) async for page in client.pages(f"{place}/comments") for each in page]
     return PullDiscussion([review for review in reviews if review["state"] in _VERDICTS], lines)
 
 

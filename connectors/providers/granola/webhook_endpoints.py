@@ -18,6 +18,7 @@ ENDPOINTS_PATH: Final = "/v1/webhook-endpoints"
 _EVENTS: Final = ("note.generated", "note.edited", "note.access_granted")
 _SCOPES: Final = (("personal", "public"), ("personal",), ("public",), ("workspace",))
 """Scopes in the order tried: a key may subscribe to no more than it may read, and its own are not told."""
+_REFUSED_SCOPE: Final = frozenset({400, 403, 422})
 _MAX_FOLDERS: Final = 100
 _SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - what secrets begin with
 _SIGNATURE_VERSION: Final = "v1"
@@ -33,6 +34,8 @@ async def create_endpoint(
         answer = await http.request("POST", f"{api_url}{ENDPOINTS_PATH}", json=body, headers=headers)
         if answer.status_code < 400:
             return _subscription(answer.json())
+        if answer.status_code not in _REFUSED_SCOPE:
+            return None  # other scopes would fail alike
     return None
 
 

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from threading import Lock
 from typing import Any, Final, Protocol
 
@@ -34,6 +33,7 @@ class ServiceRole:
     def __init__(self, buckets: frozenset[str]) -> None:
         self._buckets = buckets
         self._lock = Lock()
+        self._found: Any = None
 
     def allows(self, bucket: str, endpoint: str) -> bool:
         """Return whether the operator lets connectors read a bucket with the role."""
@@ -45,7 +45,8 @@ class ServiceRole:
 
         try:
             with self._lock:
-                found = self._found
+                # A role that isn't there yet is looked for again: the machine may be given one later.
+                self._found = found = self._found or _credentials_of_the_service()
             keys: SigningKeys | None = found and found.get_frozen_credentials()
         except BotoCoreError as error:
             raise MisconfigurationError(f"The role of this service gives no keys: {error}") from error
@@ -56,11 +57,11 @@ class ServiceRole:
             )
         return keys
 
-    @cached_property
-    def _found(self) -> Any:
-        from botocore.session import Session  # noqa: PLC0415 - see above
 
-        return Session().get_credentials()
+def _credentials_of_the_service() -> Any:
+    from botocore.session import Session  # noqa: PLC0415 - see above
+
+    return Session().get_credentials()
 
 
 @dataclass(frozen=True, slots=True)

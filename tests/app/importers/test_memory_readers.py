@@ -168,6 +168,12 @@ def test_threads_of_zep_that_alternate_lose_no_piece(tmp_path: Path) -> None:
     assert [item.id for item in items] == ["zep:s1", "zep:s2", "zep:s1:2", "zep:s1:3"]
 
 
+def test_every_list_of_a_saved_search_in_zep_is_read(tmp_path: Path) -> None:
+    found = {"edges": [{"uuid": "f1", "fact": "Ann owns a car"}], "episodes": [{"uuid": "e1", "content": "Ann: Hi"}]}
+    items, _ = read(read_zep, write(tmp_path / "search.json", found))
+    assert [item.id for item in items] == ["zep:f1", "zep:e1"]
+
+
 @pytest.mark.parametrize(
     ("written", "date"),
     [

@@ -2,15 +2,17 @@
 
 import io
 import json
+import sys
 import zipfile
 from collections.abc import AsyncIterator
 
+import anyio
 import pytest
 
 from pipeline.errors import ParsingError
 from pipeline.parsing import archive_files, document_parser, optical_recognition
 from pipeline.parsing.document_parser import FileParser
-from pipeline.parsing.parser_pool import ParserPool
+from pipeline.parsing.parser_pool import ParserPool, ParserResult
 from tests.pipeline.parsing.test_document_parser import reason, upload
 from tests.support import file_samples
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
@@ -64,6 +66,7 @@ async def test_archives_are_bounded_in_count_size_and_depth(
     assert (
         "- zeros.txt: the archive unpacks to more" in (await extractor.parse_file(large, upload(large, "a.zip"))).text
     )
+    monkeypatch.setattr(archive_files, "MAX_UNPACKED_BYTES", 10_000)
     nested = file_samples.archive({"a.txt": "Text."})
     for _ in range(4):
         buffer = io.BytesIO()
@@ -71,6 +74,25 @@ async def test_archives_are_bounded_in_count_size_and_depth(
             archive.writestr("inner.zip", nested)
         nested = buffer.getvalue()
     assert "too deep inside archives" in await reason(extractor, nested, "a.zip")
+
+
+async def test_limits_hold_for_an_archive_and_those_inside_together(
+    extractor: FileParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = file_samples.archive({"words.txt": "word " * 100})
+    outer = io.BytesIO()
+    with zipfile.ZipFile(outer, "w") as archive:
+        for name in ("1.zip", "2.zip"):
+            archive.writestr(name, inner)
+    data = outer.getvalue()
+    monkeypatch.setattr(archive_files, "MAX_UNPACKED_BYTES", 2 * len(inner) + 600)
+    text = (await extractor.parse_file(data, upload(data, "a.zip"))).text
+    assert text.count("# words.txt") == 1
+    assert "- 2.zip: The archive holds no file that can be read: words.txt: the archive unpacks to more" in text
+    monkeypatch.setattr(archive_files, "MAX_UNPACKED_BYTES", 10_000)
+    monkeypatch.setattr(document_parser, "MAX_TEXT_CHARS", 600)
+    both = file_samples.archive({f"{name}.txt": "word " * 100 for name in "ab"})
+    assert "Split it" in await reason(extractor, both, "a.zip")
 
 
 async def test_an_archive_of_nothing_or_of_damage_is_refused(extractor: FileParser) -> None:
@@ -141,6 +163,44 @@ async def test_a_drawing_gives_its_words(extractor: FileParser) -> None:
     parsed = await extractor.parse_file(data, upload(data, "map.svg"))
     assert (parsed.type, parsed.text) == ("image", "Map\nOld town &x;")
     assert "no title, description or label" in await reason(extractor, b"<svg><rect/></svg>", "a.svg")
+
+
+class FailingPages(ParserPool):
+    """A scan of nine pages, of which those after the first request can't be read."""
+
+    async def recognize(self, data: bytes, *, mime: str, page: int = 0) -> ParserResult:
+        del data, mime
+        if page:
+            raise ParsingError("Reading the file took longer than 60 s and was stopped.")
+        return ParserResult("The first pages.", None, None, optical_recognition.PAGES_PER_REQUEST * 2 + 1)
+
+
+async def test_pages_that_fail_leave_those_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    files, size = FileParser(FailingPages(), recognizes_text=True), optical_recognition.PAGES_PER_REQUEST
+    found = await files._recognize("pdf", b"", upload(b"", "scan.pdf"))
+    assert found.text.startswith(f"The first pages.\n\n[pages {size + 1} to {2 * size} were not read: Reading the file")
+    monkeypatch.setattr(document_parser, "RECOGNITION_SECONDS", -1.0)
+    assert "No text was recognized" in str(await _recognition_error(files))
+
+
+async def _recognition_error(files: FileParser) -> ParsingError:
+    with pytest.raises(ParsingError) as caught:
+        await files._recognize("pdf", b"", upload(b"", "scan.pdf"))
+    return caught.value
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is one of Linux")
+async def test_the_room_for_recognition_is_taken_back() -> None:
+    program = (
+        "import resource\n"
+        "from pipeline.parsing.parser_process import _limit_memory, _make_room_for_ocr\n"
+        "for step in (lambda: _limit_memory(1 << 28), _make_room_for_ocr, lambda: _limit_memory(1 << 28)):\n"
+        "    step()\n"
+        "    soft, hard = resource.getrlimit(resource.RLIMIT_AS)\n"
+        "    print(soft < hard)\n"
+    )
+    done = await anyio.run_process([sys.executable, "-c", program])
+    assert done.stdout.split() == [b"True", b"False", b"True"]
 
 
 def scan(*lines: str) -> "bytes":

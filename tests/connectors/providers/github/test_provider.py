@@ -399,15 +399,12 @@ async def test_a_token_that_can_be_renewed_is(bench: ProviderHarness, github: Gi
     assert bench.items
 
 
-async def test_a_push_to_the_default_branch_is_a_hint(
+async def test_a_push_to_any_branch_is_a_hint(
     bench: ProviderHarness, github: GitHubDouble, repo: RepositoryDouble
 ) -> None:
-    await _received(
-        bench,
-        github.push(repo, "s3cret"),
-        {ChangeHint("selected", str(repo.id)), ChangeHint("selected", repo.full_name)},
-    )
-    await _received(bench, github.push(repo, "s3cret", ref="refs/heads/topic"), set())
+    hints = {ChangeHint("selected", str(repo.id)), ChangeHint("selected", repo.full_name)}
+    await _received(bench, github.push(repo, "s3cret"), hints)
+    await _received(bench, github.push(repo, "s3cret", ref="refs/heads/next"), hints)
     await _received(bench, github.push(repo, "s3cret", ref="refs/tags/v1"), set())
 
 

@@ -10,6 +10,7 @@ from connectors.provider_interface import ChangeHint, WebhookDelivery, WebhookSu
 from connectors.providers.granola.provider import Granola
 from tests.support.connectors.provider_harness import ProviderHarness
 from tests.support.providers.granola_double import GranolaDouble
+from tests.support.providers.provider_double import DoubleResponse
 
 pytestmark = pytest.mark.anyio
 CALLBACK = "https://memory.example.com/webhooks/granola/con_1"
@@ -65,6 +66,14 @@ async def test_a_key_subscribes_to_what_it_may_read(
 async def test_a_key_without_webhooks_is_polled(bench: ProviderHarness, granola: GranolaDouble) -> None:
     granola.allowed_scopes = set()
     assert await bench.provider.subscribe(bench.connection(), CALLBACK, "unused", None) is None
+
+
+async def test_other_scopes_are_tried_only_where_scopes_were_refused(
+    bench: ProviderHarness, granola: GranolaDouble
+) -> None:
+    granola.fail(DoubleResponse(404, {"message": "Not found"}), times=9)
+    assert await bench.provider.subscribe(bench.connection(), CALLBACK, "unused", None) is None
+    assert len(granola.calls) == 1
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,17 @@ async def test_the_role_of_a_machine_is_asked_of_its_metadata_service(monkeypatc
 
 
 @pytest.mark.usefixtures("no_aws_settings")
+async def test_a_role_that_comes_later_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    role, app = _own_role(), BucketApp()
+    with pytest.raises(MisconfigurationError, match="has no role of its own"):
+        await _run(app, "role", role=role)
+    async with stub_server({"/v1/credentials": _keys()}) as agent:
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{agent.url}/v1/credentials")
+        assert (await _run(app, "role", role=role)).items
+
+
+@pytest.mark.usefixtures("no_aws_settings")
 async def test_the_role_of_a_container_is_asked_of_its_agent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "token").write_text("pod-identity")
     async with stub_server({"/v1/credentials": _keys()}) as agent:
