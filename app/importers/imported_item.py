@@ -63,7 +63,7 @@ def to_namespace(name: str) -> str:
     """Turn a user id, group or tag into a namespace; names that differ stay different.
 
     >>> to_namespace("dev"), to_namespace("dev@example.org")
-    ('dev', 'dev-example-org-6bd1ec')
+    ('dev', 'dev-example-org-2d385e')
     """
     clean = _NOT_NAMESPACE.sub("-", name)
     if clean == name and len(name) <= MAX_NAMESPACE_LENGTH:
