@@ -127,6 +127,13 @@ PATTERNS: tuple[AttributePattern, ...] = (
         is_multiple=True,
     ),
     attribute_pattern(rf"{WHO} (?:{_OVER}) {FREE}", _over, _words(_OVER)),
+    # `dropped Ana at school` ends nothing.
+    attribute_pattern(
+        rf"{WHO} (?:has |have )?{NOW}dropped (?!.* (?:at|off|to|from|in|by|on)\b){FREE}",
+        _over,
+        "dropped",
+        allow_circumstances=False,
+    ),
     attribute_pattern(rf"{WHO} had to put {FREE} (?:down|to sleep)", _over, "put"),
     attribute_pattern(rf"{WHO} (?:has )?{NOW}(?:left|lost) (?:the|their|her|his) (?P<v>{_GROUPS})", _over, "left lost"),
     attribute_pattern(rf"(?P<s>{NAME})'s (?P<v>[\w -]{{2,30}}?) {_LOST_END}", _over, _words(_LOST_END)),

@@ -87,6 +87,7 @@ def test_wishes_the_past_and_other_people_retire_nothing(first: str, second: str
         ("I want to buy a house.", "I bought a house in Lisbon."),
         ("I take a course on Python.", "I finished the course."),
         ("I have a dog.", "I had to put the dog down."),
+        ("I'm learning Italian", "dropped Italian, doing Portuguese instead"),
     ],
 )
 def test_what_a_state_is_about_can_end_and_a_plan_be_fulfilled(first: str, second: str) -> None:
