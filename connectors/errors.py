@@ -4,15 +4,22 @@ Messages are shown to customers and hold no secrets.
 """
 
 from datetime import timedelta
-from typing import ClassVar
 
 from schemas.http.v5.connector_bodies import SyncErrorCode
 
 
 class ConnectorError(Exception):
-    """Base of errors that end a run with `code`; raised directly for unexpected provider behaviour."""
+    """Base of errors that end a run with `code`; raised directly for unexpected provider behaviour.
 
-    code: ClassVar[SyncErrorCode] = "internal"
+    `code` given: instead of that of the class.
+    """
+
+    code: SyncErrorCode = "internal"
+
+    def __init__(self, message: str, *, code: SyncErrorCode | None = None) -> None:
+        super().__init__(message)
+        if code is not None:
+            self.code = code
 
 
 class AuthExpiredError(ConnectorError):

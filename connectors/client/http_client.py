@@ -295,6 +295,12 @@ async def fetch_public_document(url: str) -> bytes:
 
 def json_or_raise(response: httpx2.Response) -> Any:
     """Parse a response's JSON; ConnectorError from 400 on, ProviderUnavailableError if it is not JSON."""
+    if response.status_code == httpx2.codes.FORBIDDEN:
+        raise ConnectorError(
+            f"{response.url.host} answered 403 to a request for {response.url.path}: the account or the app lacks"
+            " a permission. Grant it, or connect again.",
+            code="auth_expired",
+        )
     if response.status_code >= 400:
         raise ConnectorError(
             f"{response.url.host} answered {response.status_code} to a request for {response.url.path}."

@@ -8,7 +8,13 @@ import pytest
 
 from connectors.client.http_client import MAX_ATTEMPTS, HttpClient, HttpClients, json_or_raise
 from connectors.client.request_throttle import RateLimit
-from connectors.errors import AuthExpiredError, ProviderUnavailableError, RateLimitedError, ResourceFetchError
+from connectors.errors import (
+    AuthExpiredError,
+    ConnectorError,
+    ProviderUnavailableError,
+    RateLimitedError,
+    ResourceFetchError,
+)
 
 OWN, OTHER = "https://api.test", "https://files.test"
 Handler = Callable[[httpx2.Request], httpx2.Response]
@@ -173,6 +179,13 @@ async def test_what_is_not_json_is_no_answer() -> None:
     answer = await HttpHarness(lambda _: httpx2.Response(200, text="<html>")).http.get(OWN)
     with pytest.raises(ProviderUnavailableError):
         json_or_raise(answer)
+
+
+def test_a_missing_permission_is_for_the_customer_to_grant() -> None:
+    refused = httpx2.Response(403, request=httpx2.Request("GET", "https://api.test/me"))
+    with pytest.raises(ConnectorError, match=r"api\.test answered 403 to a request for /me") as error:
+        json_or_raise(refused)
+    assert error.value.code == "auth_expired"
 
 
 @pytest.mark.anyio
