@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -129,11 +129,12 @@ async def test_a_member_that_joins_during_a_batch_loses_and_delays_nothing(
     group = ConsumerGroup(harness, "midbatch")
     first, second = await group.member(stopped=True), await group.member()
     await first.bus.publish(group.topic, events_across_keys(100))
-    async with group.running(first), group.running(second):
+    async with group.running(first):
         await first.started.wait()
-        await second.handled.wait()
-        first.may_finish.set()
-        await group.wait_until_idle(first.bus)
+        async with group.running(second):
+            await second.handled.wait()
+            first.may_finish.set()
+            await group.wait_until_idle(first.bus)
     assert set(group.handled_counts()) == set(range(100))
     for member in group.members:
         for partition in member.partitions:
@@ -165,9 +166,13 @@ async def test_partitions_of_a_leaving_member_go_to_the_others(harness: KafkaHar
     group = ConsumerGroup(harness, "leaving")
     first, second = await group.member(stopped=True), await group.member()
     await first.bus.publish(group.topic, events_across_keys(60))
-    async with group.running(second):
-        async with group.running(first):
-            await first.started.wait()
+    async with AsyncExitStack() as joined:
+        # The first one alone at first: the second one would have handled everything before it came.
+        leaving = await joined.enter_async_context(AsyncExitStack())
+        await leaving.enter_async_context(group.running(first))
+        await first.started.wait()
+        await joined.enter_async_context(group.running(second))
+        await leaving.aclose()
         await group.wait_until_idle(second.bus)
     assert first.numbers == []
     assert set(second.numbers) == set(range(60))
