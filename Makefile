@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Half of them more than cores: tests also wait, for other processes and for what has to time out.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(min(6, cores + cores // 2))')
 
-.PHONY: help install run test browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka asyncapi sbom hooks clean
+.PHONY: help install run test test-failed browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka asyncapi sbom hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -31,6 +31,10 @@ run: install ## Start the service on its embedded default
 
 test: install browser ## Run all tests (COVERAGE=1: and hold branch coverage to its floor)
 	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),--cov --cov-report=)
+	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
+
+test-failed: install ## Run the tests that failed last once more, one after the other
+	@$(BIN)/pytest --last-failed --last-failed-no-failures none $(if $(COVERAGE),--cov --cov-append --cov-report=)
 	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
 browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used

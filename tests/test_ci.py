@@ -42,6 +42,38 @@ def test_a_failure_is_a_failure(tmp_path: Path, code: int) -> None:
     assert (done.returncode, _last(done)) == (code, closing)
 
 
+def test_a_few_failures_that_pass_alone_are_named_and_forgiven(tmp_path: Path) -> None:
+    failed = "FAILED tests/test_x.py::test_y - TimeoutError"
+    closing = "==== 1 failed, 2 passed in 1.00s ===="
+    done = _run(tmp_path, _tests_fail(f"{failed}\n{closing}", again=0))
+    assert (done.returncode, _last(done)) == (0, closing)
+    assert failed in done.stdout.split("Unsteady", 1)[1]
+
+
+def test_a_failure_that_fails_alone_too_is_a_failure(tmp_path: Path) -> None:
+    done = _run(tmp_path, _tests_fail("==== 1 failed, 2 passed in 1.00s ====", again=1))
+    assert done.returncode == 2
+    assert "Unsteady" not in done.stdout
+
+
+def test_many_failures_are_not_repeated(tmp_path: Path) -> None:
+    done = _run(tmp_path, _tests_fail("==== 6 failed, 2 passed in 1.00s ====", again=0))
+    assert done.returncode == 2
+
+
+def _tests_fail(says: str, again: int) -> str:
+    """The `make` in which the tests fail and say this, and the failed ones end with `again` when they are repeated."""
+    return f"""{PASSED}
+END
+[ "$1" != test-failed ] || exit {again}
+[ "$1" = test ] || exit 0
+cat <<'OTHER'
+{says}
+OTHER
+exit 2
+cat <<'END'"""
+
+
 def test_checks_that_never_came_to_the_tests_are_a_failure(tmp_path: Path) -> None:
     assert _run(tmp_path, "All good, honestly.").returncode == 1
 
