@@ -157,7 +157,7 @@ class Delivery:
             try:
                 await stage.handle(records)
             except Exception as error:
-                # Any exception: one record must not end the service (decision 0014).
+                # Any exception: one record must not end the service (decision 0003).
                 if _is_cancelled():
                     raise
                 if not is_outage(error):
