@@ -81,3 +81,17 @@ async def test_memories_that_waited_for_a_quiet_moment_are_formed_after_a_restar
         read = await service.read_document("home", "x")
         assert read["system"]["dreamingStatus"] == "done"
         assert [memory["memory"] for memory in read["memories"]] == ["Ada lives in Berlin"]
+
+
+async def test_a_key_ends_with_its_issuer_after_a_restart_too(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        lead = await service.client.ok("POST", "/admin/keys", {"name": "lead", "role": "admin", "namespaces": ["home"]})
+        child = await service.client.as_key(lead["key"]).ok(
+            "POST", "/admin/keys", {"name": "child", "role": "read", "namespaces": ["home"]}
+        )
+        await service.wait_idle()
+    async with running_service(tmp_path) as service:
+        keys = (await service.client.ok("GET", "/admin/keys"))["keys"]
+        assert {row["id"]: row["issuer"] for row in keys}[child["id"]] == lead["id"]
+        await service.client.ok("DELETE", f"/admin/keys/{lead['id']}")
+        await service.client.as_key(child["key"]).fails(401, "GET", "/ns")

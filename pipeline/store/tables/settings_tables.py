@@ -111,7 +111,7 @@ def api_keys_codec() -> RowCodec[ApiKeyRow]:
         *map(_text_column, ("id", "name", "sha256", "role")),
         _string_list_column("namespaces"),
         *map(_timestamp_column, ("created_at", "expires_at", "revoked_at", "changed_at", "previous_until")),
-        _text_column("previous_sha256"),
+        *map(_text_column, ("previous_sha256", "issuer")),
         *map(_integer_column, ("rate_limit", "monthly_documents", "monthly_searches")),
     ]
     return _build_codec("keys", "id", columns, ApiKeyRow)
