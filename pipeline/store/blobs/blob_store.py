@@ -4,8 +4,9 @@ import asyncio
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -23,23 +24,32 @@ RECENT_PUT_SECONDS = 60.0
 
 
 class RecentPuts:
-    """Digests of blobs that this process stored a moment ago."""
+    """Digests of blobs that this process is storing, or stored a moment ago."""
 
     def __init__(self) -> None:
+        self._in_flight: Counter[str] = Counter()
         self._stored_at: dict[str, float] = {}
         self._lock = Lock()
 
-    def add(self, digest: str) -> None:
-        """Note a blob that is being stored."""
+    @contextmanager
+    def storing(self, digest: str) -> Iterator[None]:
+        """Note a blob that is stored within the block, however long that takes."""
         with self._lock:
-            self._stored_at.pop(digest, None)
-            self._stored_at[digest] = monotonic()
-            self._forget_old()
+            self._in_flight[digest] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._in_flight[digest] -= 1
+                self._in_flight += Counter()  # drops what is at zero
+                self._stored_at.pop(digest, None)
+                self._stored_at[digest] = monotonic()
+                self._forget_old()
 
     def __contains__(self, digest: str) -> bool:
         with self._lock:
             self._forget_old()
-            return digest in self._stored_at
+            return digest in self._in_flight or digest in self._stored_at
 
     def _forget_old(self) -> None:
         limit = monotonic() - RECENT_PUT_SECONDS
@@ -119,16 +129,16 @@ class FolderBlobs(ContentAddressedBlobs):
     def _put(self, data: bytes, media_type: str) -> BlobRef:
         digest = sha256(data).hexdigest()
         path = self._folder / blob_path(digest)
-        self._recent_puts.add(digest)
-        try:
-            is_stored = path.read_bytes() == data
-            os.utime(path)  # `digests_older_than` counts from here
-        except FileNotFoundError:
-            is_stored = False
-        if not is_stored:
-            self._write(path, data)
-        # Needed even if the file existed: its writer may have died before this step.
-        fsync(path.parent)
+        with self._recent_puts.storing(digest):
+            try:
+                is_stored = path.read_bytes() == data
+                os.utime(path)  # `digests_older_than` counts from here
+            except FileNotFoundError:
+                is_stored = False
+            if not is_stored:
+                self._write(path, data)
+            # Needed even if the file existed: its writer may have died before this step.
+            fsync(path.parent)
         return BlobRef(sha256=digest, size=len(data), media_type=media_type)
 
     def _write(self, path: Path, data: bytes) -> None:

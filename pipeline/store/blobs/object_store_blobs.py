@@ -1,6 +1,7 @@
 """Blobs at an object store: s3://, gs:// or az://."""
 
-from collections.abc import Collection
+import asyncio
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -25,30 +26,44 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
         self._store = store
         self._uri = uri
         self._recent_puts = RecentPuts()
+        self._deletions: dict[str, asyncio.Event] = {}
+        """Set when the deletion of the blob has ended, by digest. Only one process deletes."""
 
     async def put(self, data: bytes, media_type: str) -> BlobRef:
         """Store the bytes; durable on return. OutageError if the object store cannot be written."""
         ref = BlobRef(sha256=sha256(data).hexdigest(), size=len(data), media_type=media_type)
-        self._recent_puts.add(ref.sha256)
-        try:
-            await obstore.put_async(self._store, blob_path(ref.sha256), data)
-        except BaseError as error:
-            raise OutageError(f"A blob could not be written to {self._uri}: {error_summary(error)}") from error
+        with self._recent_puts.storing(ref.sha256):
+            while (deletion := self._deletions.get(ref.sha256)) is not None:
+                await deletion.wait()  # a request to delete the object may arrive after one to write it
+            try:
+                await obstore.put_async(self._store, blob_path(ref.sha256), data)
+            except BaseError as error:
+                raise OutageError(f"A blob could not be written to {self._uri}: {error_summary(error)}") from error
         return ref
 
     async def delete(self, digests: Collection[str]) -> set[str]:
         """Delete as `ContentAddressedBlobs.delete`; OutageError if the object store cannot be written."""
         deleted = {digest for digest in digests if digest not in self._recent_puts}
+        ended = asyncio.Event()
+        self._deletions.update(dict.fromkeys(deleted, ended))
         try:
-            await obstore.delete_async(self._store, [blob_path(digest) for digest in sorted(deleted)])
-        except FileNotFoundError:
-            # Some stores say so of a batch where one is gone already, and have not deleted the others.
-            for digest in sorted(deleted):
-                with suppress(FileNotFoundError):
-                    await obstore.delete_async(self._store, blob_path(digest))
+            await self._delete_objects(sorted(deleted))
         except BaseError as error:
             raise OutageError(f"Blobs could not be deleted from {self._uri}: {error_summary(error)}") from error
+        finally:
+            for digest in deleted:
+                del self._deletions[digest]
+            ended.set()
         return deleted
+
+    async def _delete_objects(self, digests: Sequence[str]) -> None:
+        try:
+            await obstore.delete_async(self._store, [blob_path(digest) for digest in digests])
+        except FileNotFoundError:
+            # Some stores say so of a batch where one is gone already, and have not deleted the others.
+            for digest in digests:
+                with suppress(FileNotFoundError):
+                    await obstore.delete_async(self._store, blob_path(digest))
 
     async def digests_older_than(self, seconds: float) -> set[str]:
         """List as `ContentAddressedBlobs.digests_older_than`; OutageError if the object store cannot be read."""

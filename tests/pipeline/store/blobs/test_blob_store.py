@@ -5,11 +5,13 @@ import os
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import obstore
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from obstore.store import MemoryStore
 
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import blob_store
@@ -153,3 +155,45 @@ async def test_a_deleted_blob_is_gone_and_one_that_was_just_stored_stays(
     assert await blobs.delete([ref.sha256, "0" * 64]) == {ref.sha256, "0" * 64}
     with pytest.raises(RejectedError):
         await blobs.get(ref)
+
+
+async def test_a_blob_that_is_stored_while_it_is_deleted_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+    store = MemoryStore()
+    blobs = ObjectStoreBlobs(store, "memory://")
+    ref = await blobs.put(b"a plan", "text/plain")
+    is_deleting, may_delete = asyncio.Event(), asyncio.Event()
+    delete_objects = obstore.delete_async
+
+    async def delete_late(*args: Any) -> None:
+        is_deleting.set()
+        await may_delete.wait()
+        await delete_objects(*args)
+
+    monkeypatch.setattr(obstore, "delete_async", delete_late)
+    deletion = asyncio.create_task(blobs.delete([ref.sha256]))
+    await is_deleting.wait()
+    again = asyncio.create_task(blobs.put(b"a plan", "text/plain"))
+    await asyncio.sleep(0)
+    may_delete.set()
+    assert await deletion == {ref.sha256}
+    assert await blobs.get(await again) == b"a plan"
+
+
+async def test_a_blob_whose_storing_takes_long_is_not_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+    blobs = ObjectStoreBlobs(MemoryStore(), "memory://")
+    is_written, may_answer = asyncio.Event(), asyncio.Event()
+    put_object = obstore.put_async
+
+    async def answer_late(*args: Any) -> None:
+        await put_object(*args)
+        is_written.set()
+        await may_answer.wait()
+
+    monkeypatch.setattr(obstore, "put_async", answer_late)
+    put = asyncio.create_task(blobs.put(b"a plan", "text/plain"))
+    await is_written.wait()
+    assert await blobs.delete([sha256(b"a plan").hexdigest()]) == set()
+    may_answer.set()
+    assert await blobs.get(await put) == b"a plan"
