@@ -1,5 +1,7 @@
 """Open LanceDB tables by name, and read what compaction needs to know of them."""
 
+from collections.abc import Collection
+
 import numpy as np
 import pyarrow as pa
 from lancedb import AsyncConnection, AsyncTable
@@ -47,6 +49,13 @@ async def newest_rows(table: AsyncTable, count: int, *, with_row_ids: bool = Fal
     end = await table.count_rows()
     query = table.take_offsets(list(range(max(0, end - count), end)))
     return await (query.with_row_id() if with_row_ids else query).to_arrow()
+
+
+def rows_of_fragments(row_ids: pa.ChunkedArray, fragments: Collection[int]) -> list[int]:
+    """Return the row ids that are in these fragments, in order."""
+    ids = row_ids.to_numpy()
+    found: list[int] = ids[np.isin(ids >> np.uint64(32), np.fromiter(fragments, np.uint64))].tolist()
+    return found
 
 
 def fragment_sizes(row_ids: pa.ChunkedArray) -> list[int]:

@@ -21,6 +21,7 @@ from pipeline.store.lancedb.table_access import (
     fragment_sizes,
     newest_rows,
     open_or_create,
+    rows_of_fragments,
 )
 from pipeline.store.lancedb.table_directory import TableDirectory, count_versions
 
@@ -191,11 +192,12 @@ class ExclusiveLanceTable(LanceTable[Row]):
             await self._fsync()
 
     async def _row_ids_beside_deleted_rows(self) -> list[int]:
-        stored = (await self.scan_row_ids("true", [self._codec.id_column])).column(ROW_ID_COLUMN).to_numpy()
+        stored = (await self.scan_row_ids("true", [self._codec.id_column])).column(ROW_ID_COLUMN)
         if self._directory is None:
-            return [int(row_id) for row_id in stored]  # an object store tells only LanceDB which fragments these are
+            # An object store tells only LanceDB which fragments these are.
+            return await asyncio.to_thread(stored.to_pylist)
         fragments = await asyncio.to_thread(self._directory.fragments_with_deletions)
-        return [int(row_id) for row_id in stored if int(row_id) >> 32 in fragments]
+        return await asyncio.to_thread(rows_of_fragments, stored, fragments)
 
     async def _optimize(self, *, full: bool) -> None:
         await self._table.optimize(cleanup_older_than=await self._version_retention())
