@@ -4,7 +4,8 @@ import asyncio
 import logging
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -87,6 +88,8 @@ class ErasureService:
         self._lock = asyncio.Lock()
         self._handled_deletions: dict[bytes, int] = {}
         self._waiting_blobs: set[str] = set()
+        self._requested: set[asyncio.Task[ErasureReport]] = set()
+        self._stopping = asyncio.Event()
 
     @property
     def is_supported(self) -> bool:
@@ -115,10 +118,22 @@ class ErasureService:
         ReplayError while a replay runs.
         """
         generations = await self._replays.clean_up()
+        task = asyncio.create_task(run_in_background_lane(lambda: self._run_round(generations, clear_caches=True)))
+        self._requested.add(task)
+        task.add_done_callback(self._requested.discard)
         # Goes on if the caller leaves: half an erasure would be reported nowhere.
-        return await asyncio.shield(
-            asyncio.create_task(run_in_background_lane(lambda: self._run_round(generations, clear_caches=True)))
-        )
+        return await asyncio.shield(task)
+
+    async def stop(self) -> None:
+        """End the erasures in progress, which wait for nobody any more; before tables and log are closed."""
+        self._stopping.set()
+        while self._requested:
+            await asyncio.wait(self._requested)
+
+    async def _wait(self, seconds: float) -> None:
+        """Sleep, less if the service stops meanwhile."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def run(self) -> None:
         """Erase in rounds until cancelled, where anything was deleted since the last one."""
@@ -178,7 +193,7 @@ class ErasureService:
     async def _rewrite_tables(self) -> int:
         store = self._supervisor.pipeline.store
         moved = await store.erase_deleted_rows()
-        await asyncio.sleep(READ_GRACE_SECONDS)
+        await self._wait(READ_GRACE_SECONDS)
         await store.drop_old_versions(timedelta(seconds=READ_GRACE_SECONDS))
         return moved
 
@@ -189,8 +204,8 @@ class ErasureService:
         waiting = 0
         for place, offsets in found.offsets.items():
             unread = await self._require_log().erase(place, offsets)
-            while unread and loop.time() < deadline:
-                await asyncio.sleep(_STAGE_POLL_SECONDS)
+            while unread and loop.time() < deadline and not self._stopping.is_set():
+                await self._wait(_STAGE_POLL_SECONDS)
                 unread = await self._require_log().erase(place, unread)
             found.offsets[place] = sorted(set(offsets) - unread)
             waiting += len(unread)
@@ -198,13 +213,16 @@ class ErasureService:
 
     async def _deleted_content(self) -> DeletedContent:
         """Find the deletions that were not handled yet, and the incarnations that no namespace owns."""
-        newest: dict[bytes, int] = {}
-        async for (name, partition), offset, key in self._require_log().read_keys(
-            DOCUMENTS_SUBMITTED.name, DELETION_MARK
-        ):
-            handled = self._handled_deletions.get(key, -1) >= offset
-            if not handled and any([is_deletion(record) async for record in self._read(name, partition, offset)]):
-                newest[key] = offset
+        marked: defaultdict[TopicPartition, list[int]] = defaultdict(list)
+        async for place, offset, key in self._require_log().read_keys(DOCUMENTS_SUBMITTED.name, DELETION_MARK):
+            if self._handled_deletions.get(key, -1) < offset:
+                marked[place].append(offset)
+        newest = {
+            record.key: record.offset
+            for place, offsets in marked.items()
+            async for record in self._require_log().read_records(place, offsets)
+            if is_deletion(record)
+        }
         owner = self._supervisor.pipeline.store.catalog.namespace_of
         known = {**self._handled_deletions, **newest}
         return DeletedContent(known, cache(lambda incarnation: owner(incarnation) is not None), newest.keys())
@@ -213,12 +231,19 @@ class ErasureService:
         found = _FoundRecords()
         for topic in ERASABLE_TOPICS:
             for name in (topic.name, topic.dead_letter_topic):
-                async for (_, partition), offset, key in self._require_log().read_keys(name):
-                    if content.may_cover(key):
-                        async for record in self._read(name, partition, offset):
-                            if content.covers(topic, record):
-                                found.add(record, owned=content.is_owned(incarnation_of(key)))
+                for place, offsets in (await self._candidates(name, content)).items():
+                    async for record in self._require_log().read_records(place, offsets):
+                        if content.covers(topic, record):
+                            found.add(record, owned=content.is_owned(incarnation_of(record.key)))
         return found
+
+    async def _candidates(self, topic: str, content: DeletedContent) -> Mapping[TopicPartition, list[int]]:
+        """Return the offsets of the records whose key says that they may have to go."""
+        offsets: defaultdict[TopicPartition, list[int]] = defaultdict(list)
+        async for place, offset, key in self._require_log().read_keys(topic):
+            if content.may_cover(key):
+                offsets[place].append(offset)
+        return offsets
 
     async def _blobs_in_use(self) -> set[str]:
         """Return the blobs that any record refers to.
@@ -250,9 +275,6 @@ class ErasureService:
                     if record.offset not in skipped.get(place, ()):
                         in_use |= blobs_in(record.value)
         return in_use, ends
-
-    def _read(self, topic: str, partition: int, offset: int) -> AsyncGenerator[RawRecord, None]:
-        return self._supervisor.resources.bus.read(topic, partition, offset, offset + 1)
 
     def _require_log(self) -> ErasableLog:
         bus = self._supervisor.resources.bus

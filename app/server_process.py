@@ -74,6 +74,7 @@ async def run_service(
             await _run_until_first_ends(*map(asyncio.create_task, work))
         finally:
             await container.replays.stop()
+            await container.erasures.stop()
 
 
 async def _create_first_admin_key(state: AppState) -> str | None:

@@ -43,6 +43,10 @@ class ErasableLog(Protocol):
         """Read place, offset and key of each record; of small ones that contain these bytes, if given."""
         ...
 
+    def read_records(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> AsyncGenerator[RawRecord, None]:
+        """Read the records at these offsets, in order; those that are gone are left out."""
+        ...
+
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         """Erase records; return the offsets of those that stay, as a group has yet to read them.
 

@@ -211,3 +211,26 @@ async def test_a_round_that_fails_is_tried_again(
     await rounds.get()
     running.cancel()
     assert "No space left on device" in caplog.text
+
+
+async def test_an_erasure_whose_caller_left_ends_before_the_tables_are_closed(
+    service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 3600.0)
+    await service.add_document("home", "Ada keeps a zyxotextq in Porto.", id="diary")
+    await service.wait_idle()
+    await service.delete_documents("home", "diary")
+    erasures = ErasureService(service.supervisor, service.replays, interval_seconds=3600.0)
+    waits = asyncio.Event()
+    pause = erasures._wait
+
+    async def wait(seconds: float) -> None:
+        waits.set()
+        await pause(seconds)
+
+    monkeypatch.setattr(erasures, "_wait", wait)
+    caller = asyncio.create_task(erasures.erase_now())
+    await waits.wait()
+    caller.cancel()
+    await erasures.stop()
+    assert found_in(tmp_path, ("zyxotextq",)) == {}

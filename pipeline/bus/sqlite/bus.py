@@ -287,6 +287,9 @@ class SqliteBus:
     ) -> AsyncGenerator[tuple[TopicPartition, int, bytes], None]:
         return self._eraser.read_keys(topic, containing)
 
+    def read_records(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> AsyncGenerator[RawRecord, None]:
+        return self._eraser.read_records(topic_partition, offsets)
+
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         return await self._eraser.erase(topic_partition, offsets)
 

@@ -1,10 +1,12 @@
 """Erasure of single records of the embedded log, so that their bytes leave the disk."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
-from typing import Any
+from typing import Protocol, TypeVar
 
 from pipeline.bus.port import TopicPartition
+from pipeline.bus.records import RawRecord
 from pipeline.bus.sqlite.consumers import ConsumerPositions
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
 from pipeline.bus.sqlite.log_cleaner import RECORDS_PER_BATCH, VACUUM_PAGES
@@ -13,15 +15,21 @@ from pipeline.bus.sqlite.log_reader import LogReader
 
 KEYS_PER_READ = 4096
 _BUSY_SECONDS = 0.05
-QueryKeys = Callable[[Callable[[LogReader], list[tuple[int, bytes]]]], Awaitable[list[tuple[int, bytes]]]]
-"""Runs a query in the reader's thread."""
+RECORDS_PER_READ = 512
+T = TypeVar("T")
+
+
+class RunQuery(Protocol):
+    """Runs a query in the reader's thread."""
+
+    def __call__(self, query: Callable[[LogReader], T]) -> Awaitable[T]: ...
 
 
 class LogEraser:
     """The part of `ErasableLog` that a SQLite log adds to its bus."""
 
     def __init__(
-        self, database: LogDatabase, writer: GroupCommitWriter, positions: ConsumerPositions, query: QueryKeys
+        self, database: LogDatabase, writer: GroupCommitWriter, positions: ConsumerPositions, query: RunQuery
     ) -> None:
         self._database = database
         self._writer = writer
@@ -35,9 +43,24 @@ class LogEraser:
         for partition in range(self._database.partitions):
             start = 0
             while found := await self._query(_keys_query(topic, partition, start, containing)):
-                for offset, key in found:
-                    yield (topic, partition), offset, key
+                for offset, key, is_wanted in found:
+                    if is_wanted:
+                        yield (topic, partition), offset, key
                 start = found[-1][0] + 1
+
+    async def read_records(
+        self, topic_partition: TopicPartition, offsets: Sequence[int]
+    ) -> AsyncGenerator[RawRecord, None]:
+        """Read as `ErasableLog.read_records`."""
+        left = sorted(offsets)
+        while left:
+            part = left[:RECORDS_PER_READ]
+            found = await self._query(_records_query(topic_partition, part))
+            for record in found:
+                yield record
+            # A part of large records ends early.
+            ended_at = part[-1] if len(found) in {0, len(part)} else found[-1].offset
+            left = left[bisect_right(left, ended_at) :]
 
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         """Erase as `ErasableLog.erase`."""
@@ -62,5 +85,11 @@ class LogEraser:
         return done[0]
 
 
-def _keys_query(topic: str, partition: int, start: int, containing: bytes | None) -> Callable[[LogReader], Any]:
+def _keys_query(
+    topic: str, partition: int, start: int, containing: bytes | None
+) -> Callable[[LogReader], list[tuple[int, bytes, bool]]]:
     return lambda reader: reader.read_keys(topic, partition, start, KEYS_PER_READ, containing)
+
+
+def _records_query(topic_partition: TopicPartition, offsets: Sequence[int]) -> Callable[[LogReader], list[RawRecord]]:
+    return lambda reader: reader.read_offsets(*topic_partition, offsets)

@@ -1,6 +1,7 @@
 """Queries on the log's tables. Synchronous: for the reader's thread."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -28,9 +29,12 @@ class LogReader:
             " WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ? AND offset >= ?"
             " ORDER BY offset LIMIT ?"
         )
+        return self._read(topic, partition, query, (topic, partition, start, limit))
+
+    def _read(self, topic: str, partition: int, query: str, parameters: tuple[object, ...]) -> list[RawRecord]:
         records: list[RawRecord] = []
         size = 0
-        cursor = self._db.execute(query, (topic, partition, start, limit))
+        cursor = self._db.execute(query, parameters)
         for offset, ts, key, value, headers in cursor:
             at = datetime.fromtimestamp(ts / 1000, UTC)
             records.append(RawRecord(topic, partition, offset, key, value, _parse_headers(headers), at))
@@ -42,15 +46,24 @@ class LogReader:
 
     def read_keys(
         self, topic: str, partition: int, start: int, limit: int, containing: bytes | None
-    ) -> list[tuple[int, bytes]]:
-        """Read up to `limit` offsets and keys from `start` on, of small records with these bytes if given."""
+    ) -> list[tuple[int, bytes, bool]]:
+        """Read up to `limit` offsets and keys from `start` on, and whether the record is small and has these bytes."""
         query = (
-            "SELECT offset, key FROM records WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ?"
-            " AND offset >= ? AND (? IS NULL OR (length(value) <= ? AND instr(value, ?))) ORDER BY offset LIMIT ?"
+            "SELECT offset, key, ? IS NULL OR (length(value) <= ? AND instr(value, ?) > 0) FROM records"
+            " WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ? AND offset >= ?"
+            " ORDER BY offset LIMIT ?"
         )
-        return self._db.execute(
-            query, (topic, partition, start, containing, SMALL_VALUE_BYTES, containing, limit)
-        ).fetchall()
+        parameters = (containing, SMALL_VALUE_BYTES, containing, topic, partition, start, limit)
+        return [(offset, key, bool(has)) for offset, key, has in self._db.execute(query, parameters)]
+
+    def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[RawRecord]:
+        """Read the records at these offsets, in order; fewer than asked for if they are large."""
+        query = (
+            "SELECT offset, ts, key, value, headers FROM records"
+            " WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ?"
+            " AND offset IN (SELECT value FROM json_each(?)) ORDER BY offset"
+        )
+        return self._read(topic, partition, query, (topic, partition, json.dumps(offsets)))
 
     def first_offset(self, topic: str, partition: int) -> int | None:
         """Return the offset of the oldest remaining record; None if there is none."""

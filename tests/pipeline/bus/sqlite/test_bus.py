@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.bus.records import ProducerRecord
-from pipeline.bus.sqlite import log_database
+from pipeline.bus.sqlite import log_database, log_eraser, log_reader
 from pipeline.bus.sqlite.bus import LogOpenError, SqliteBus
 from pipeline.bus.sqlite.group_commit import LogClosedError, LogWriteError
 from pipeline.bus.sqlite.log_database import (
@@ -367,6 +367,26 @@ async def test_erased_records_are_in_no_byte_and_unread_ones_stay(tmp_path: Path
     await bus.shrink()
     assert [record.value async for record in bus.read(NOTES.name)] == [b"kept", b"unread"]
     assert not files_with(tmp_path, b"secret")
+    await harness.close()
+
+
+async def test_records_at_scattered_offsets_are_read_together_however_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_reader, "MAX_READ_BYTES", 100)
+    monkeypatch.setattr(log_eraser, "RECORDS_PER_READ", 4)
+    monkeypatch.setattr(log_eraser, "KEYS_PER_READ", 3)
+    harness = SqliteHarness(tmp_path)
+    bus = await harness.open()
+    await bus.append(NOTES.name, [producer_record(b"%d" % number * 60) for number in range(20)])
+    place = next(iter([found async for found in bus.read_keys(NOTES.name)]))[0]
+    end = (await bus.end_offsets(NOTES.name))[place[1]]
+    bus._positions.set_position(("reader", *place), end)
+    await bus.erase(place, [2, 3, 4, 5, 6, 7, 9])
+    wanted = [19, 0, 2, 3, 4, 5, 6, 7, 8, 9, 11, 25]
+    assert [record.offset async for record in bus.read_records(place, wanted)] == [0, 8, 11, 19]
+    found = [offset async for _, offset, _ in bus.read_keys(NOTES.name, b"1717")]
+    assert found == [17]
     await harness.close()
 
 
