@@ -143,11 +143,11 @@ def erase(
     if ids:
         body["documents"] = ids
     service = RemoteService.from_options(url, key)
-    plan = service.request("POST", ERASE_PATH, json={**body, "dryRun": True}, timeout=ERASE_TIMEOUT_SECONDS)
-    if dry_run:
-        emit(plan, f"Would go: {_describe_erasure(plan)}.", as_json=as_json)
-        return
-    if not yes:
+    if dry_run or not yes:
+        plan = service.request("POST", ERASE_PATH, json={**body, "dryRun": True}, timeout=ERASE_TIMEOUT_SECONDS)
+        if dry_run:
+            emit(plan, f"Would go: {_describe_erasure(plan)}.", as_json=as_json)
+            return
         confirm(f"Erase for ever: {_describe_erasure(plan)}?")
     report = service.request("POST", ERASE_PATH, json=body, timeout=ERASE_TIMEOUT_SECONDS)
     emit(report, *_describe_erasure_report(report), as_json=as_json)
