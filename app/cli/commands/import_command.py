@@ -1,9 +1,10 @@
 """`recollect import`: an export of this program, or the past from other systems with `--from`."""
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -13,7 +14,7 @@ from app.cli.cli_settings import load_settings
 from app.cli.commands.archive_commands import import_archive
 from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog
 from app.cli.importing.document_upload import DocumentUpload
-from app.cli.importing.import_report import ImportReport
+from app.cli.importing.import_report import ImportReport, LeftOutLog, LeftOutLogError
 from app.cli.importing.sent_items import FILE_NAME, SentItems
 from app.cli.importing.supermemory_server import read_supermemory_server
 from app.cli.remote_service import Key, RemoteService, Url
@@ -93,11 +94,11 @@ def _read_source(source_format: str, source: str, source_key: str | None, namesp
 
 def _import_items(
     service: RemoteService, items: Read, namespace: str | None, report: ImportReport, *, again: bool
-) -> SourceError | None:
+) -> str | None:
     """Send all items; returns why the source could not be read to its end, if so."""
-    sent = SentItems(load_settings().data_dir / FILE_NAME)
+    sent = _open_sent_items(load_settings().data_dir / FILE_NAME)
     upload = DocumentUpload(service, sent, report, again=again)
-    problem = None
+    problem: str | None = None
     try:
         with _progress(report) as advance:
             try:
@@ -105,7 +106,9 @@ def _import_items(
                     _add_item(upload, report, item, namespace)
                     advance()
             except SourceError as error:
-                problem = error
+                problem = str(error)
+            except OSError as error:
+                problem = f"The source can't be read: {error}."
             upload.flush()
     except KeyboardInterrupt:
         typer.echo("Stopped. Repeat the import to go on from here.", err=True)
@@ -113,6 +116,13 @@ def _import_items(
     finally:
         sent.close()
     return problem
+
+
+def _open_sent_items(file: Path) -> SentItems:
+    try:
+        return SentItems(file)
+    except (OSError, sqlite3.Error) as error:
+        raise error_exit(f"{file}, which lists what imports have sent, can't be opened: {error}") from error
 
 
 def _add_item(
@@ -146,12 +156,17 @@ def _progress(report: ImportReport) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _opened(file: Path | None) -> Iterator[IO[str] | None]:
+def _opened(file: Path | None) -> Iterator[LeftOutLog | None]:
     if file is None:
         yield None
         return
     try:
-        with file.open("w", encoding="utf-8") as log:
-            yield log
+        log = LeftOutLog(file)
     except OSError as error:
         raise error_exit(f"--left-out: {error}", ExitCode.USAGE) from error
+    try:
+        yield log
+    except LeftOutLogError as error:
+        raise error_exit(f"--left-out: {error}\nWhat came before is imported.") from error
+    finally:
+        log.close()

@@ -2,7 +2,8 @@
 
 import json
 from collections import Counter, defaultdict
-from typing import IO, Any
+from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -13,10 +14,33 @@ EXAMPLES_SHOWN = 3
 _REASONS_SHOWN = 20
 
 
+class LeftOutLogError(Exception):
+    """The file of what is left out can't be written; the message is for people."""
+
+
+class LeftOutLog:
+    """File with a JSON line on each item that is left out, written at once. OSError if it can't be opened."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file.open("wb", buffering=0)
+
+    def add(self, item: LeftOut) -> None:
+        """Write an item."""
+        line = json.dumps({"item": item.item, "reason": item.reason}) + "\n"
+        try:
+            self._file.write(line.encode())
+        except OSError as error:
+            raise LeftOutLogError(str(error)) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
 class ImportReport:
     """Counts of an import; each item that is left out also goes to `log`, if there is one."""
 
-    def __init__(self, log: IO[str] | None = None) -> None:
+    def __init__(self, log: LeftOutLog | None = None) -> None:
         self._log = log
         self._left_out: Counter[str] = Counter()
         self._examples: defaultdict[str, list[str]] = defaultdict(list)
@@ -32,7 +56,7 @@ class ImportReport:
         if len(self._examples[item.reason]) < EXAMPLES_SHOWN:
             self._examples[item.reason].append(item.item)
         if self._log is not None:
-            self._log.write(json.dumps({"item": item.item, "reason": item.reason}) + "\n")
+            self._log.add(item)
 
     @property
     def left_out(self) -> int:

@@ -239,3 +239,23 @@ def test_documents_of_a_running_server(run: Import) -> None:
 )
 def test_errors_name_the_option(run: Import, words: list[str], said: str) -> None:
     assert said in run(*words, code=ExitCode.USAGE)
+
+
+def test_files_that_cannot_be_used_are_named(run: Import, tmp_path: Path) -> None:
+    two = [{"id": 1, "memory": "A", "user_id": "a"}, {"id": 2, "memory": "B"}]
+    (tmp_path / "export.json").write_text(json.dumps(two))
+    export = str(tmp_path / "export.json")
+    said = run("--from", "mem0", export, "--left-out", str(tmp_path / "none" / "log"), code=ExitCode.USAGE)
+    assert "--left-out: [Errno 2]" in said
+    folder = run("--from", "mbox", str(tmp_path), "--namespace", "me", code=ExitCode.FAILED)
+    assert "The source can't be read: [Errno 21]" in folder
+    (tmp_path / "data").rename(tmp_path / "before")
+    (tmp_path / "data").write_text("a file where the folder should be")
+    assert "lists what imports have sent, can't be opened" in run("--from", "mem0", export, code=ExitCode.FAILED)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_under_the_list_of_what_is_left_out_is_a_sentence(run: Import, tmp_path: Path) -> None:
+    (tmp_path / "export.json").write_text(json.dumps([{"id": 2, "memory": "B"}]))
+    said = run("--from", "mem0", str(tmp_path / "export.json"), "--left-out", "/dev/full", code=ExitCode.FAILED)
+    assert "--left-out: [Errno 28] No space left on device" in said
