@@ -78,13 +78,18 @@ async def add_documents(
     ids = [draft.id or _content_derived_id(namespace_name, draft) for draft in drafts]
     known = state.catalog.namespace(namespace_name)
     rows = await state.documents.find_by_public_id(known.incarnations, set(ids)) if known else {}
-    if count := _count_new_content(rows, ids, drafts):
+    keys = [submission_key(namespace_name, item, draft) for item, draft in enumerate(drafts)]
+    now = state.clock.now()
+    sent = [
+        (public, draft) for public, draft, key in zip(ids, drafts, keys, strict=True)
+        if not is_known(rows.get(public), key, now)
+    ]  # fmt: skip
+    if count := _count_new_content(rows, sent):
         require_quota(count)
     namespace = await get_or_create_namespace(state, namespace_name)
     events = []
     problems: list[str | None] = []
     has_new_content: list[bool] = []
-    keys = [submission_key(namespace_name, item, draft) for item, draft in enumerate(drafts)]
     for public, draft, key in zip(ids, drafts, keys, strict=True):
         row = rows.get(public)
         problems.append(None if row is None else _metadata_error(row, draft))
@@ -109,11 +114,22 @@ async def add_documents(
     ]
 
 
-def _count_new_content(rows: Mapping[str, DocumentRow], ids: Sequence[str], drafts: Sequence[DocumentDraft]) -> int:
+async def require_quota_for(
+    state: AppState, namespace_name: str, draft: DocumentDraft, require_quota: RequireQuota
+) -> None:
+    """Ask `require_quota` for a draft that will be added, if its document lacks the content."""
+    known = state.catalog.namespace(namespace_name)
+    public = draft.id or _content_derived_id(namespace_name, draft)
+    rows = await state.documents.find_by_public_id(known.incarnations, [public]) if known else {}
+    if count := _count_new_content(rows, [(public, draft)]):
+        require_quota(count)
+
+
+def _count_new_content(rows: Mapping[str, DocumentRow], drafts: Sequence[tuple[str, DocumentDraft]]) -> int:
     """Count the drafts with content that their documents lack; one that repeats an earlier draft counts once."""
     sent: dict[str, tuple[str | None, Upload | None]] = {}
     count = 0
-    for public, draft in zip(ids, drafts, strict=True):
+    for public, draft in drafts:
         content = draft.content, draft.upload
         row = rows.get(public)
         if sent.get(public) == content or (public not in sent and row is not None and _same_content(row, draft)):

@@ -94,12 +94,22 @@ async def upload_file(request: Request, caller: AnyKey) -> Accepted:
     try:
         text = {name: value for name, value in form.multi_items() if isinstance(value, str)}
         access = await open_for_writing(caller, _form_tags(text))
-        access.require_quota("documents")
-        draft = await multipart_upload.to_document_draft(_as_v5_form(form), caller.state, file_required=True)
+
+        def named(draft: DocumentDraft) -> DocumentDraft:
+            metadata = _with_filepath(draft.metadata, text.get("filepath"))
+            return replace(draft, id=text.get("customId") or None, metadata=metadata)
+
+        async def require_quota(draft: DocumentDraft) -> None:
+            await document_submission.require_quota_for(
+                access.state, access.namespace, named(draft), access.require_document_quota
+            )
+
+        draft = await multipart_upload.to_document_draft(
+            _as_v5_form(form), caller.state, file_required=True, before_storing=require_quota
+        )
     finally:
         await form.close()
-    metadata = _with_filepath(draft.metadata, text.get("filepath"))
-    return await _submit(access, replace(draft, id=text.get("customId") or None, metadata=metadata))
+    return await _submit(access, named(draft))
 
 
 @router.post("/v3/documents/list", response_model_exclude_unset=True)

@@ -105,8 +105,15 @@ def _rejected_item(document_id: str, field: str, problem: str) -> BatchResult:
 @router.post("/file", tags=["Ingest"], responses=_INGEST_ERRORS, openapi_extra=_multipart_openapi(file_required=True))
 async def upload_file(request: Request, access: WriteAccess) -> DocumentAccepted:
     """Add a file; its id is derived from its content."""
-    access.require_quota("documents")
-    draft = await multipart_upload.read_document_draft(request, access.state, file_required=True)
+
+    async def require_quota(draft: DocumentDraft) -> None:
+        await document_submission.require_quota_for(
+            access.state, access.namespace, draft, access.require_document_quota
+        )
+
+    draft = await multipart_upload.read_document_draft(
+        request, access.state, file_required=True, before_storing=require_quota
+    )
     return _accepted_response(
         access, (await document_submission.add_documents(access.state, access.namespace, [draft]))[0]
     )

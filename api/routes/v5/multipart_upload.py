@@ -1,7 +1,8 @@
 """Multipart forms with a file: read within bounds, validated like JSON bodies."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -16,11 +17,18 @@ from api.commands.document_submission import DocumentDraft
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, PayloadTooLargeError
 from schemas.base import Metadata
-from schemas.events import Upload
+from schemas.events import BlobRef, Upload
 from schemas.http.field_types import parse_metadata
 from schemas.http.v5.document_bodies import FileFormFields
 from schemas.limits import MAX_FILE_BYTES
 from schemas.strict_json import parse_json
+
+CheckDraft = Callable[[DocumentDraft], Awaitable[None]]
+"""Raises what keeps a draft from being accepted, before its file is stored."""
+
+
+async def _accept_any(_: DocumentDraft) -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +39,44 @@ class ParsedForm:
     file: UploadFile | None
 
 
-async def read_document_draft(request: Request, state: AppState, *, file_required: bool) -> DocumentDraft:
+async def read_document_draft(
+    request: Request, state: AppState, *, file_required: bool, before_storing: CheckDraft = _accept_any
+) -> DocumentDraft:
     """Read a form into a draft; the file is stored before this returns."""
     raw = await read_form(request)
     try:
-        return await to_document_draft(raw, state, file_required=file_required)
+        return await to_document_draft(raw, state, file_required=file_required, before_storing=before_storing)
     finally:
         await raw.close()
 
 
-async def to_document_draft(raw: FormData, state: AppState, *, file_required: bool) -> DocumentDraft:
-    """Validate a form and store its file; the caller closes the form."""
+async def to_document_draft(
+    raw: FormData, state: AppState, *, file_required: bool, before_storing: CheckDraft = _accept_any
+) -> DocumentDraft:
+    """Validate a form and store its file, unless `before_storing` raises; the caller closes the form."""
     form = _validate_form(raw, file_required=file_required)
-    upload = None if form.file is None else await _store_file(form.file, form.fields, state)
+    draft = _draft_of_fields(form.fields)
+    if form.file is None:
+        return draft
+    _require_size(form.file)
+    async with state.policies.upload_slots:
+        data = await form.file.read()
+        media_type = form.fields.mime_type or form.file.content_type or "application/octet-stream"
+        blob = BlobRef(sha256=sha256(data).hexdigest(), size=len(data), media_type=media_type)
+        draft = replace(draft, upload=_upload_of(form.file, form.fields, blob))
+        await before_storing(draft)
+        await state.blobs.put(data, media_type)
+    return draft
+
+
+def _draft_of_fields(fields: FileFormFields) -> DocumentDraft:
     return DocumentDraft(
-        upload=upload,
-        supporting_context=form.fields.supporting_context,
-        metadata=_parse_json_object("metadata", form.fields.metadata),
-        group=_parse_json_object("group", form.fields.group),
-        date=form.fields.date,
-        task_type=form.fields.task_type,
-        dreaming=form.fields.dreaming,
+        supporting_context=fields.supporting_context,
+        metadata=_parse_json_object("metadata", fields.metadata),
+        group=_parse_json_object("group", fields.group),
+        date=fields.date,
+        task_type=fields.task_type,
+        dreaming=fields.dreaming,
     )
 
 
@@ -113,7 +138,7 @@ def _form_validation_error(problems: Iterable[tuple[str, tuple[Any, ...], str]])
     )
 
 
-async def _store_file(file: UploadFile, fields: FileFormFields, state: AppState) -> Upload:
+def _require_size(file: UploadFile) -> None:
     size = file.size or 0
     if size > MAX_FILE_BYTES:
         raise PayloadTooLargeError(
@@ -122,9 +147,9 @@ async def _store_file(file: UploadFile, fields: FileFormFields, state: AppState)
         )
     if size == 0:
         raise BadRequestError("The file is empty", "Send a file with content.")
-    media_type = fields.mime_type or file.content_type or "application/octet-stream"
-    async with state.policies.upload_slots:
-        blob = await state.blobs.put(await file.read(), media_type)
+
+
+def _upload_of(file: UploadFile, fields: FileFormFields, blob: BlobRef) -> Upload:
     return Upload(
         blob=blob,
         filename=_sanitize_filename(file.filename),

@@ -82,6 +82,21 @@ async def test_at_a_full_quota_what_changes_no_content_is_taken(client: Contract
     await limited.fails(404, "GET", "/ns/elsewhere")
 
 
+async def test_at_a_full_quota_an_unchanged_file_and_a_repeated_request_are_taken(client: ContractClient) -> None:
+    _, limited = await issued(client, monthlyDocuments=3)
+    file = {"file": ("a.txt", b"Ada lives in Porto.", "text/plain")}
+    other = {"file": ("b.txt", b"Ben lives in Rome.", "text/plain")}
+    first = await limited.ok("POST", "/ns/alice/document/file", files=file)
+    await limited.ok("POST", "/ns/alice/document", {**NOTE, "id": "a"})
+    more, headers = {"content": "And more.", "id": "a"}, {"idempotency-key": "again"}
+    await limited.ok("POST", "/ns/alice/document", more, headers=headers)
+    assert (await limited.ok("POST", "/ns/alice/document/file", files=file))["id"] == first["id"]
+    await limited.ok("POST", "/ns/alice/document", more, headers=headers)
+    await limited.fails(402, "POST", "/ns/alice/document/file", files=other)
+    await limited.ok("POST", "/v3/documents/file", files=file | {"containerTag": (None, "alice")})
+    await limited.fails(402, "POST", "/v3/documents/file", files=other | {"containerTag": (None, "alice")})
+
+
 async def test_keys_of_a_limited_admin_key_share_its_quota(client: ContractClient) -> None:
     _, team = await issued(client, role="admin", namespaces=["team:*"], monthlyDocuments=2, monthlySearches=1)
     _, lead = await issued(team, role="admin", namespaces=["team:*"])
