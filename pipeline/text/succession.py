@@ -71,7 +71,7 @@ def may_succeed(newer: str, older: str) -> bool:
     >>> may_succeed("I used to live in Brno", "I live in Ostrava")
     False
     """
-    if not (_is_english(newer) and _is_english(older)):
+    if not is_readable(newer, older):
         return True
     if not _are_about_the_same(newer, older):
         return False
@@ -80,6 +80,11 @@ def may_succeed(newer: str, older: str) -> bool:
     if _CHANGE.search(newer):
         return not _UNREAL.search(newer) or _UNREAL.search(older) is not None
     return not any(pattern.search(newer) and not pattern.search(older) for pattern in (_UNREAL, _PAST, _PASSING))
+
+
+def is_readable(newer: str, older: str) -> bool:
+    """Return whether the language of both statements is known, so that `may_succeed` tells something."""
+    return _is_english(newer) and _is_english(older)
 
 
 def _is_english(text: str) -> bool:

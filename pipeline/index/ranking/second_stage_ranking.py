@@ -20,6 +20,7 @@ from pipeline.index.ranking.ranking_parameters import (
     NEWER_MAX_CHARS,
     NEWER_MAX_COSINE_DIFFERENCE,
     NEWER_MIN_COSINE,
+    NEWER_MIN_SIMILARITY,
     OUTDATED_CHUNK_PENALTY,
     STATED_IN_CHUNK_PENALTY,
 )
@@ -28,7 +29,7 @@ from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_su
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
-from pipeline.text.succession import may_succeed
+from pipeline.text.succession import is_readable, may_succeed
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -52,6 +53,7 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, documents: Do
     ]
     raised: dict[int, float] = {}
     answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
+    certain_score = query.calibration.raw_score_at(NEWER_MIN_SIMILARITY)
     for older in statements:
         for newer in statements:
             score = raised.get(newer.position, newer.score)
@@ -62,6 +64,7 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, documents: Do
                 and older.cosine <= newer.cosine + NEWER_MAX_COSINE_DIFFERENCE
                 and older.speaker == newer.speaker
                 and query.calibration.common_part.cosine(older.vector, newer.vector) >= NEWER_MIN_COSINE
+                and (certain_score <= newer.score or is_readable(newer.text, older.text))
                 and may_succeed(newer.text, older.text)
             ):
                 raised[newer.position] = older.score + _RAISE

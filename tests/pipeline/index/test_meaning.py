@@ -75,6 +75,14 @@ async def test_what_was_said_later_comes_first_and_the_older_stays(
     assert await _found(model, question, (before, after), ("2025-01-01", "2026-01-01")) == [after, before]
 
 
+async def test_what_was_said_later_of_something_else_stays_below(model: E5Embedder) -> None:
+    question, right = "Hoe goed zie ik?", "Zonder bril kan ik niet eens een menukaart lezen."
+    later = "Ik drink mijn koffie zwart, zonder suiker."
+    texts = (right, later, *FACTS)
+    dates = ("2025-01-01", "2026-01-01", *["2024-01-01"] * len(FACTS))
+    assert (await _found(model, question, texts, dates))[0] == right
+
+
 @pytest.mark.parametrize("options", [{"rerank": "order"}, {"rewriteQuery": True}])
 async def test_reranking_and_rewriting_compare_words_by_meaning(
     model: E5Embedder, options: Mapping[str, object]

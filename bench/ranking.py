@@ -1,0 +1,357 @@
+"""`python -m bench.ranking`: what searches find on every collection, in process, half of each kept locked.
+
+A change of the ranking is judged in a minute: vectors are computed once and kept in a file (`--vectors`). LoCoMo,
+Cranfield, Chroma's texts and the guides are not shipped; `--data` names their folder. A question is open or locked
+by a hash of its text: choose parameters by the open half (`--open`), and believe the locked one.
+"""
+
+import argparse
+import asyncio
+import hashlib
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.answers import BUDGETS, EvidenceShares
+from bench.chunking import CURRENT_VARIANT, Corpus, Place, build_chunks, corpora, namespace_of, shares_of
+from bench.datasets.paraphrases import LANGUAGES, Paraphrases, paraphrases
+from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
+from bench.memory.coverage import extracted
+from bench.memory.memory_recall import build_index
+from bench.paraphrases import GUIDES, TOGETHER, guide_sections
+from bench.recall import DATA, build_text_index, ndcg
+from bench.relevance import Query, collections
+from pipeline.columns import chunk_columns, document_columns, memory_columns
+from pipeline.index.namespace_index import NamespaceIndex
+from pipeline.index.query_analysis import analyze_query
+from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+from pipeline.models import open_embedder
+from pipeline.parsing.text_splitter import StructuredSplitter
+from pipeline.ports import Embedder
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, Vector
+from pipeline.text.analyzer import hash_terms
+from pipeline.text.context_terms import context_expanded_terms
+
+_NOW = datetime(2026, 1, 1, tzinfo=UTC)
+_VECTORS = Path(tempfile.gettempdir()) / "recollect-bench-vectors.npz"
+_ALL = SearchRequest(limit=100, threshold=0.0)
+_DEFAULT = SearchRequest()
+Judge = Callable[[Sequence[Hit]], Sequence[float]]
+"""The measures of one answer, each within 0 and 1."""
+
+
+@dataclass(frozen=True)
+class JudgedQuestion:
+    """A question to a namespace, how it is searched, and how its answer is measured."""
+
+    index: NamespaceIndex
+    text: str
+    request: SearchRequest
+    judge: Judge
+    locked: bool
+
+
+@dataclass(frozen=True)
+class JudgedCollection:
+    """Questions that are measured as one, and what the measures are called."""
+
+    name: str
+    measures: tuple[str, ...]
+    questions: list[JudgedQuestion]
+
+
+class KeptVectors:
+    """An embedder that keeps the vectors it has computed in a file."""
+
+    def __init__(self, embedder: Embedder, path: Path) -> None:
+        self._embedder = embedder
+        self._path = path
+        self._vectors: dict[str, Vector] = {}
+        self._added = False
+        if path.is_file():
+            with np.load(path) as kept:
+                self._vectors = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+
+    async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
+        """Return a vector per text."""
+        keys = [_key("passage", text) for text in texts]
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
+        found = await self._embedder.embed_documents(list(missing.values()))
+        self._vectors |= zip(missing, found, strict=True)
+        self._added |= bool(missing)
+        return [self._vectors[key] for key in keys]
+
+    async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
+        """Return the question's vector."""
+        key = _key("query", text)
+        if key not in self._vectors:
+            self._vectors[key] = await self._embedder.embed_query(text, term_weight)
+            self._added = True
+        return self._vectors[key]
+
+    def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
+        """Return a matrix with the vector of each word."""
+        vectors: NDArray[np.float32] = self._embedder.word_vectors(words)  # type: ignore[attr-defined]  # e5 has them
+        return vectors
+
+    def save(self) -> None:
+        """Write the file anew where vectors came in."""
+        if self._added:
+            np.savez(self._path, keys=list(self._vectors), vectors=np.stack(list(self._vectors.values())))
+
+
+def _key(side: str, text: str) -> str:
+    return hashlib.sha256(f"{side}\0{text}".encode()).hexdigest()
+
+
+def is_locked(text: str) -> bool:
+    """Return whether a question belongs to the half that nothing is tuned on."""
+    return bool(hashlib.sha256(text.encode()).digest()[0] & 1)
+
+
+def main() -> None:
+    """Print a line per collection as Markdown."""
+    options = argparse.ArgumentParser(prog="python -m bench.ranking", description=__doc__)
+    options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
+    options.add_argument("--vectors", type=Path, default=_VECTORS, help="file that keeps vectors")
+    options.add_argument("--open", action="store_true", help="the open half")
+    chosen = options.parse_args()
+    asyncio.run(_measure(chosen.data, KeptVectors(open_embedder("e5"), chosen.vectors), locked=not chosen.open))
+
+
+async def _measure(data: Path, embedder: KeptVectors, *, locked: bool) -> None:
+    found = await judged_collections(data, embedder)
+    embedder.save()
+    for collection in found:
+        values = await measured(collection, embedder, locked=locked)
+        cells = [f"{name} {100 * value:.1f}" for name, value in zip(collection.measures, values, strict=True)]
+        print(f"| {collection.name} | {' | '.join(cells)} |", flush=True)
+    embedder.save()
+
+
+async def measured(collection: JudgedCollection, embedder: Embedder, *, locked: bool) -> list[float]:
+    """Return the mean of each measure over one half of the questions."""
+    rows = [
+        asked.judge(await asked.index.search(await analyze_query(asked.index, embedder, asked.text), asked.request))
+        for asked in collection.questions
+        if asked.locked == locked
+    ]
+    return [mean(values) for values in zip(*rows, strict=True)]
+
+
+async def judged_collections(data: Path, embedder: Embedder) -> list[JudgedCollection]:
+    """Return all collections; says what is missing."""
+    found = []
+    if (data / "locomo-dev.json").is_file():
+        found += await _locomo(conversations(data / "locomo-dev.json"), embedder)
+    groups = [group for group in collections(data) if group[0].name == "Cranfield"]
+    for group in groups:
+        index = await build_text_index(group[0].texts, embedder)
+        asked = [
+            JudgedQuestion(index, query.text, _ALL, _graded_judge(query), is_locked(query.text))
+            for query in group[0].queries
+        ]
+        found.append(JudgedCollection("Cranfield", ("nDCG@10",), asked))
+    found += [await _passages(data, embedder), await _headings(data, embedder)]
+    return [*found, *await _facts(data, embedder)]
+
+
+def _graded_judge(query: Query) -> Judge:
+    return lambda hits: [ndcg(query, [int(hit.id) for hit in hits])]
+
+
+async def _locomo(talks: Sequence[Conversation], embedder: Embedder) -> list[JudgedCollection]:
+    both: list[JudgedQuestion] = []
+    for talk in talks:
+        index = (await build_index(talk, extracted(talk), embedder, by_turn=False, dated=True)).index
+        asked = (*talk.questions, *talk.adversarial)
+        both += [
+            JudgedQuestion(index, each.text, _ALL, _evidence_judge(talk, each), is_locked(each.text)) for each in asked
+        ]
+    measures = tuple(f"within {budget:,}" for budget in BUDGETS)
+    return [
+        JudgedCollection(name, measures, [replace(each, request=replace(_ALL, kinds=kinds)) for each in both])
+        for name, kinds in (
+            ("LoCoMo, hybrid", _ALL.kinds),
+            ("LoCoMo, chunks", ("chunk",)),
+            ("LoCoMo, memories", ("memory",)),
+        )
+    ]
+
+
+def _evidence_judge(talk: Conversation, asked: AnnotatedQuestion) -> Judge:
+    def judge(hits: Sequence[Hit]) -> list[float]:
+        shares = EvidenceShares()
+        shares.add(asked, talk, [hit.text for hit in hits])
+        return shares.mean_by_budget()
+
+    return judge
+
+
+async def _passages(data: Path, embedder: Embedder) -> JudgedCollection:
+    questions = []
+    for corpus in (corpus for group in corpora(data) for corpus in group if not corpus.whole):
+        rows = await build_chunks(corpus, CURRENT_VARIANT, embedder)
+        index, by_id = namespace_of(corpus, rows), {row.id: row for row in rows}
+
+        questions += [
+            JudgedQuestion(index, text, _ALL, _passage_judge(corpus, places, by_id), is_locked(text))
+            for text, places in corpus.questions
+        ]
+    return JudgedCollection("texts", tuple(f"within {budget:,}" for budget in BUDGETS), questions)
+
+
+def _passage_judge(corpus: Corpus, places: Sequence[Place], rows: Mapping[str, ChunkRow]) -> Judge:
+    return lambda hits: shares_of(corpus, places, [rows[hit.id] for hit in hits])
+
+
+async def _headings(data: Path, embedder: Embedder) -> JudgedCollection:
+    questions = []
+    for folder in GUIDES.values():
+        sections = guide_sections(data / "languages" / folder)
+        if sections:
+            index = await build_text_index([body for _, body in sections], embedder)
+            questions += [
+                JudgedQuestion(index, heading, _ALL, _rank_judge(str(at)), is_locked(heading))
+                for at, (heading, _) in enumerate(sections)
+            ]
+    return JudgedCollection("headings", _RANKS, questions)
+
+
+_RANKS = ("first", "in three", "in five", "empty")
+
+
+def _rank_judge(right: str) -> Judge:
+    """Judge by the place of the right document."""
+
+    def judge(hits: Sequence[Hit]) -> list[float]:
+        documents = list(dict.fromkeys(hit.document.id for hit in hits))
+        return [*(right in documents[:depth] for depth in (1, 3, 5)), not documents]
+
+    return judge
+
+
+def _silence_judge(hits: Sequence[Hit]) -> list[float]:
+    return [not hits]
+
+
+def _newer_judge(newer: str, older: str) -> Judge:
+    def judge(hits: Sequence[Hit]) -> list[float]:
+        documents = [hit.document.id for hit in hits]
+        return [documents[:1] == [newer], older in documents]
+
+    return judge
+
+
+async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
+    own: list[JudgedQuestion] = []
+    across: list[JudgedQuestion] = []
+    among: list[JudgedQuestion] = []
+    foreign: list[JudgedQuestion] = []
+    newer: list[JudgedQuestion] = []
+    for locked in (False, True):
+        english = paraphrases("en", locked=locked)
+        for language in LANGUAGES:
+            half = paraphrases(language, locked=locked)
+            for index, start in await _namespaces(half, embedder):
+                places = range(start, min(start + TOGETHER, len(half.facts)))
+                own += _about(index, half, places, locked=locked)
+                across += _about(index, english, places, locked=locked) if language != "en" else []
+                foreign += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in half.foreign]
+            guide = [body for _, body in guide_sections(data / "languages" / GUIDES.get(language, "none"))]
+            if guide:
+                index = await _remembered([*(fact for fact, _ in half.facts[:TOGETHER]), *guide], 0, embedder)
+                among += _about(index, half, range(TOGETHER), locked=locked)
+            count = len(half.updates)
+            index = await _remembered(
+                [*(one for one, _, _ in half.updates), *(two for _, two, _ in half.updates)], 0, embedder
+            )
+            newer += [
+                JudgedQuestion(index, text, _DEFAULT, _newer_judge(str(at + count), str(at)), locked)
+                for at, (_, _, text) in enumerate(half.updates)
+            ]
+    return [
+        JudgedCollection("facts", _RANKS, own),
+        JudgedCollection("facts, asked in English", _RANKS, across),
+        JudgedCollection("facts among a guide", _RANKS, among),
+        JudgedCollection("questions about something else", ("silent",), foreign),
+        JudgedCollection("statements replaced", ("newer first", "older found"), newer),
+    ]
+
+
+async def _namespaces(half: Paraphrases, embedder: Embedder) -> list[tuple[NamespaceIndex, int]]:
+    facts = [fact for fact, _ in half.facts]
+    return [
+        (await _remembered(facts[start : start + TOGETHER], start, embedder), start)
+        for start in range(0, len(facts), TOGETHER)
+    ]
+
+
+def _about(index: NamespaceIndex, half: Paraphrases, places: range, *, locked: bool) -> Iterator[JudgedQuestion]:
+    return (JudgedQuestion(index, half.facts[at][1], _DEFAULT, _rank_judge(str(at)), locked) for at in places)
+
+
+async def _remembered(texts: Sequence[str], first: int, embedder: Embedder) -> NamespaceIndex:
+    """A namespace of documents that came one after another, and the memories that the rules find in them."""
+    index = NamespaceIndex(
+        document_columns(
+            [
+                DocumentRow(
+                    key=str(key), incarnation="s#0", id=str(key), seq=0, content_seq=0, created_at=time, updated_at=time
+                )
+                for key, time, _ in _arrivals(texts, first)
+            ]
+        )
+    )
+    chunks: list[ChunkRow] = []
+    memories: list[MemoryRow] = []
+    for key, time, text in _arrivals(texts, first):
+        spans = StructuredSplitter().split(text, "text")
+        own = [span.text for span in spans]
+        vectors = await embedder.embed_documents(own)
+        terms = context_expanded_terms(own, [hash_terms(each) for each in own])
+        chunks += [
+            ChunkRow(
+                id=f"{key}/{at}",
+                incarnation="s#0",
+                document=str(key),
+                position=at,
+                text=span.text,
+                start=span.start,
+                end=span.end,
+                seq=0,
+                created_at=time,
+                vector=vectors[at],
+                terms=terms[at],
+            )
+            for at, span in enumerate(spans)
+        ]
+        facts = extract_facts(text)
+        vectors = await embedder.embed_documents([fact.text for fact in facts])
+        memories += [
+            MemoryRow(
+                id=f"{key}/m{at}", incarnation="s#0", text=fact.text, sources=(str(key),), seq=0, created_at=time,
+                updated_at=time, vector=vectors[at], terms=hash_terms(fact.text), start=fact.start or 0,
+                end=fact.end or 0,
+            )
+            for at, fact in enumerate(facts)
+        ]  # fmt: skip
+    index.chunks.add(chunk_columns(chunks))
+    index.memories.add(memory_columns(memories))
+    return index
+
+
+def _arrivals(texts: Sequence[str], first: int) -> Iterator[tuple[int, datetime, str]]:
+    return ((first + at, _NOW + timedelta(milliseconds=at), text) for at, text in enumerate(texts))
+
+
+if __name__ == "__main__":
+    main()
