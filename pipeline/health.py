@@ -2,21 +2,21 @@
 
 import asyncio
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from pipeline.bus.port import Bus
-from pipeline.index.namespace_index_cache import IndexCacheStats
-from pipeline.ports import Catalog
+from pipeline.index.namespace_index_cache import IndexCacheStats, NamespaceIndexCache
 from pipeline.runtime.metrics import Metrics, ReadinessState
 from pipeline.stage import Stage
+from pipeline.store import Store
 from pipeline.store.lancedb.table_size import TableSize
 from schemas.topics import ALL_TOPICS
 
@@ -26,24 +26,6 @@ RETRY_TOLERANCE_SECONDS = 10.0
 """Retrying longer than this makes a stage a health issue."""
 MIN_FREE_DISK_BYTES = 16 * 1024 * 1024
 """Free disk space below which writing is about to fail."""
-
-
-class TableHealthSource(Protocol):
-    """Sizes and health issues of the tables."""
-
-    async def sizes(self) -> Mapping[str, TableSize]: ...
-
-    def health_issues(self) -> Iterable[str]: ...
-
-    @property
-    def catalog(self) -> Catalog: ...
-
-
-class IndexCacheUsageSource(Protocol):
-    """Statistics of the namespace index cache."""
-
-    @property
-    def stats(self) -> IndexCacheStats: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +57,8 @@ class HealthService:
     def __init__(
         self,
         bus: Bus,
-        store: TableHealthSource,
-        index_cache: IndexCacheUsageSource,
+        store: Store,
+        index_cache: NamespaceIndexCache,
         metrics: Metrics,
         data_dir: Path | None,
         *,

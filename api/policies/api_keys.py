@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import Any
 
 from pipeline.ports import Catalog, Publisher
 from pipeline.rows import ApiKeyRow
 from pipeline.settings import Settings
+from pipeline.store import SettingsCatalog
 from schemas.events import KeyChanged, SettingsChanged
 from schemas.http.extensions.api_key_bodies import Role
 from schemas.topics import SETTINGS_CHANGED
@@ -71,16 +72,10 @@ def _pattern_includes(inner: str, outer: str) -> bool:
     return inner == outer or (outer.endswith("*") and inner.removesuffix("*").startswith(outer[:-1]))
 
 
-class ApiKeyLookup(Protocol):
-    """Catalog of keys, as far as authentication needs it."""
-
-    def key(self, id: str) -> ApiKeyRow | None: ...  # noqa: A002 - a key's own word
-
-
 class ApiKeyAuthenticator:
     """Authenticates secrets. `admin`: the operator's own secrets, separated by commas."""
 
-    def __init__(self, keys: ApiKeyLookup, admin: str | None = None) -> None:
+    def __init__(self, keys: SettingsCatalog, admin: str | None = None) -> None:
         self._keys = keys
         self._admin = [hash_secret(secret) for secret in Settings.split_list(admin)]
 

@@ -4,16 +4,16 @@ Entries hold ids, names, counts and options of a request; never a body, a key or
 """
 
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from starlette.requests import Request
 
 from api.policies.api_keys import Principal
-from pipeline.bus.records import RawRecord
+from pipeline.bus.port import Bus
 from pipeline.errors import RetryableError
-from pipeline.ports import Clock, Publisher
+from pipeline.ports import Clock
 from pipeline.runtime import correlation
 from schemas.events import AuditEntryRecorded, AuditOutcome
 from schemas.topics import AUDIT_RECORDED
@@ -56,31 +56,20 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
 log = logging.getLogger("recollect.audit")
 
 
-class AuditLogReader(Protocol):
-    """Reading side of a bus, as far as the audit log needs it."""
-
-    async def end_offsets(self, topic: str) -> Mapping[int, int]: ...
-
-    def read(
-        self, topic: str, partition: int | None = None, start: int = 0, end: int | None = None
-    ) -> AsyncIterator[RawRecord]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class AuditLog:
     """Audit entries of a deployment, in one order."""
 
-    publisher: Publisher
-    reader: AuditLogReader
+    bus: Bus
 
     async def newest(self, limit: int, before: int | None = None) -> list[tuple[int, AuditEntryRecorded]]:
         """Return entries with their offsets, newest first; `before`: only entries below that offset."""
-        ends = await self.reader.end_offsets(AUDIT_RECORDED.name)
+        ends = await self.bus.end_offsets(AUDIT_RECORDED.name)
         partition, end = max(ends.items(), key=lambda item: item[1], default=(0, 0))
         end = end if before is None else min(before, end)
         entries = [
             (record.offset, AuditEntryRecorded.model_validate_json(record.value))
-            async for record in self.reader.read(AUDIT_RECORDED.name, partition, max(0, end - limit), end)
+            async for record in self.bus.read(AUDIT_RECORDED.name, partition, max(0, end - limit), end)
         ]
         return entries[::-1]
 
@@ -94,7 +83,7 @@ class AuditLog:
             extra={"fields": entry.model_dump(mode="json")},
         )
         try:
-            await self.publisher.publish(AUDIT_RECORDED, [(PARTITION_KEY, entry)])
+            await self.bus.publish(AUDIT_RECORDED, [(PARTITION_KEY, entry)])
         except RetryableError as error:
             log.error("Audit entry not published (%s): %s", error, entry.model_dump_json())  # noqa: TRY400 - no traceback needed
 

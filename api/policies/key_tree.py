@@ -1,23 +1,12 @@
 """Keys below limited admin keys: what a key and all keys that it issued use counts against its quota."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 from api.policies.api_keys import issuers_of
 from pipeline.rows import ApiKeyRow
-
-
-class KeyCatalog(Protocol):
-    """Catalog of keys."""
-
-    @property
-    def key_count(self) -> int: ...
-
-    def keys(self) -> Collection[ApiKeyRow]: ...
-
-    def key(self, id: str) -> ApiKeyRow | None: ...  # noqa: A002 - a key's own word
+from pipeline.store import SettingsCatalog
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +20,7 @@ class KeyFamily:
 class KeyTree:
     """Finds the families of a key. An operator's keys are none: they may lift any limit."""
 
-    def __init__(self, keys: KeyCatalog) -> None:
+    def __init__(self, keys: SettingsCatalog) -> None:
         self._keys = keys
         self._members: dict[str, set[str]] = {}
         self._known_count = -1

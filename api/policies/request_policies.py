@@ -43,4 +43,4 @@ async def open_request_policies(settings: Settings, bus: Bus, clock: Clock) -> A
             FeedbackSubmitted.model_validate_json(record.value) async for record in bus.read(FEEDBACK_SUBMITTED.name)
         ]
         feedback_limiter.restore(events, clock.now())
-        yield RequestPolicies(RateLimiter(settings.rate_limit), quotas, AuditLog(bus, bus), feedback_limiter)
+        yield RequestPolicies(RateLimiter(settings.rate_limit), quotas, AuditLog(bus), feedback_limiter)

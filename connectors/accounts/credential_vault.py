@@ -7,10 +7,11 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from connectors.errors import MisconfigurationError
 from pipeline.ports import Locks
+from pipeline.store.tables.connector_state_table import ConnectorStateStore
 
 if TYPE_CHECKING:
     # Imported on first use: a service without connectors does not pay for its memory.
@@ -125,16 +126,10 @@ _NO_KEY_MESSAGE = (
 )
 
 
-class _EncryptedSecretTable(Protocol):
-    async def load_encrypted(self, connector: str) -> str | None: ...
-
-    async def store_encrypted(self, connector: str, encrypted: str) -> None: ...
-
-
 class SecretStore:
     """Secrets by connector; reads are never cached and updates are atomic across processes."""
 
-    def __init__(self, table: _EncryptedSecretTable, cipher: CredentialCipher | MissingKeyCipher, locks: Locks) -> None:
+    def __init__(self, table: ConnectorStateStore, cipher: CredentialCipher | MissingKeyCipher, locks: Locks) -> None:
         self._table = table
         self._cipher = cipher
         self._locks = locks

@@ -1,6 +1,14 @@
 """The access token that the HTTP client sends to a provider."""
 
-from typing import Protocol
+import asyncio
+from abc import ABC, abstractmethod
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from pipeline.ports import Clock
+
+_RENEWAL_MARGIN: Final = timedelta(minutes=5)
+"""Remaining lifetime from which a token is replaced, so that no request outlives it."""
 
 
 class AccessTokenSource(Protocol):
@@ -13,3 +21,31 @@ class AccessTokenSource(Protocol):
     async def refresh(self, rejected_token: str) -> str:
         """Replace a token that the provider rejected; AuthExpiredError if that is impossible."""
         ...
+
+
+class RenewedTokenSource(ABC):
+    """`AccessTokenSource` of tokens that end: one is replaced before its end, or once the provider rejects it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = asyncio.Lock()
+        self._token = ""
+        self._expires_at: datetime | None = None
+
+    async def token(self) -> str:
+        """Return a token with some time left; see `AccessTokenSource.token`."""
+        async with self._lock:
+            if self._expires_at is None or self._expires_at - self._clock.now() < _RENEWAL_MARGIN:
+                self._token, self._expires_at = await self._fetch_token()
+            return self._token
+
+    async def refresh(self, rejected_token: str) -> str:
+        """Replace a rejected token; if another request already did, return its token."""
+        async with self._lock:
+            if self._token == rejected_token:
+                self._token, self._expires_at = await self._fetch_token()
+            return self._token
+
+    @abstractmethod
+    async def _fetch_token(self) -> tuple[str, datetime]:
+        """Return a new token and its end."""

@@ -13,14 +13,3 @@ class DocumentQuota(Protocol):
     def record_documents(self, api_key_id: str | None, documents: int) -> None:
         """Count documents that were published to the log."""
         ...
-
-
-class UnlimitedDocumentQuota:
-    """Quota of a service without limits."""
-
-    def check(self, api_key_id: str | None, requested: int) -> str | None:  # noqa: ARG002 - part of the port
-        """Return None."""
-        return None
-
-    def record_documents(self, api_key_id: str | None, documents: int) -> None:
-        """Do nothing."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.columns import from_microseconds, to_microseconds
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
-from pipeline.profile.bucket_classifier import NO_BUCKETS, BucketClassifier
+from pipeline.profile.bucket_classifier import BucketClassifier
 from pipeline.profile.fact_relevance import is_lasting
 from pipeline.profile.profile_sections import (
     MAX_FACTS_PER_SECTION,
@@ -121,11 +121,6 @@ class ProfileState:
         self._bucket_names_by_membership: dict[bytes, frozenset[str]] = {}
         self.facts: dict[str, SectionFact] = {}
         self.sections = {name: SectionTopK() for name in (STATIC, DYNAMIC, *classifier.names)}
-
-    @classmethod
-    def without_buckets(cls) -> "ProfileState":
-        """Return a state of static and dynamic facts only, which needs no embedder."""
-        return cls(NO_BUCKETS)
 
     @property
     def is_underfilled(self) -> bool:

@@ -97,7 +97,6 @@ _OTHER_FINITE = word_set(
     "handles accepts "
     "offers produces stores sends receives consists exists remains becomes seems "
 )
-_ATTACHED = re.compile(r"(?:'s|n't|'re|'ll|'ve|'m)$")
 _PAST_ONLY = PASTS - {"read", "set", "put", "cut", "hit", "quit"}
 
 
@@ -109,12 +108,6 @@ def is_third_person(word: str) -> bool:
 def is_finite(word: str) -> bool:
     """Tell whether a word can be the verb of a third-person statement."""
     return word in _OTHER_FINITE or word in _THIRD or word in _PAST_ONLY or (is_past(word) and len(word) > 4)
-
-
-def is_verb(word: str) -> bool:
-    """Tell whether a word can be a finite verb, with or without a clitic such as n't."""
-    folded = normalize_word(word)
-    return is_finite(folded) or _ATTACHED.search(folded) is not None
 
 
 def normalize_word(word: str) -> str:

@@ -139,7 +139,7 @@ async def open_service(folder: Path) -> AsyncIterator[Service]:
         health=HealthService(bus, store, cache, metrics, folder),
         metrics=metrics,
         dead_letters=bus,
-        policies=RequestPolicies(audit=AuditLog(bus, bus)),
+        policies=RequestPolicies(audit=AuditLog(bus)),
     )
 
     @asynccontextmanager

@@ -300,7 +300,7 @@ async def _secrets(world: ConnectedService, connector: str) -> set[str]:
     found = {kept.get(place, {}).get(name) for place, name in _SECRET_FIELDS}
     row = world.connectors.account_linking.registry.catalog.connector(connector)
     oauth = None if row is None else connecting.provider_named(row.provider).oauth
-    return {one for one in (*found, oauth and oauth.client_secret) if one}
+    return {secret for secret in (*found, oauth and oauth.client_secret) if secret}
 
 
 async def _has_more_calls(source: SourceDriver, before: int) -> bool:

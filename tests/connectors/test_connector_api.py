@@ -47,7 +47,7 @@ async def _pending(world: ConnectedService, **fields: Any) -> Any:
 
 
 async def _listed(client: ContractClient, path: str = "/ns/alice/connectors") -> list[str]:
-    return [one["id"] for one in (await client.ok("GET", path))["connectors"]]
+    return [connector["id"] for connector in (await client.ok("GET", path))["connectors"]]
 
 
 @pytest.mark.anyio
@@ -91,9 +91,9 @@ async def test_an_authorization_link_ends_after_an_hour(
 
 @pytest.mark.anyio
 async def test_the_state_of_another_connector_opens_nothing(world: ConnectedService) -> None:
-    one, other = await _pending(world), await _pending(world)
-    state = one["authorization"]["url"].partition("state=")[2].partition("&")[0]
-    stolen = state.replace(one["id"], other["id"])
+    mine, other = await _pending(world), await _pending(world)
+    state = mine["authorization"]["url"].partition("state=")[2].partition("&")[0]
+    stolen = state.replace(mine["id"], other["id"])
     answer = await world.browser("/oauth/callback", state=stolen, code="a-code")
     assert answer.status_code == 400
     assert await _listed(world.client) == []
@@ -207,7 +207,7 @@ async def test_a_deleted_connector_takes_its_documents_along_unless_told_otherwi
     assert answer == {"id": connector, "deleted": True}
     await world.client.fails(404, "GET", f"/ns/alice/connectors/{connector}")
     await _gone(world, connector)
-    ids = {one["id"] for one in (await world.documents("alice")).values()}
+    ids = {document["id"] for document in (await world.documents("alice")).values()}
     assert ids == {"mine", *([f"github:{connector}:one"] if keep else [])}
     assert not shelf.hooks
 
@@ -284,7 +284,7 @@ async def test_its_documents_go_with_a_connector_also_where_its_state_was_lost(
     await world.connectors.scheduler.states.delete_state(connector)
     await world.client.ok("DELETE", f"/ns/alice/connectors/{connector}")
     await _gone(world, connector)
-    assert [one["id"] for one in (await world.documents("alice")).values()] == ["own"]
+    assert [document["id"] for document in (await world.documents("alice")).values()] == ["own"]
 
 
 @pytest.mark.anyio

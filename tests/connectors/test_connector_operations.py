@@ -27,7 +27,7 @@ async def test_an_operator_sees_every_connector_and_its_newest_run(world: Connec
     pending = await world.client.ok("POST", "/ns/bob/connectors", {"provider": "github"})
     connector = await world.create("alice", "github")
     await world.wait_for_run(connector)
-    found = {one["id"]: one for one in (await world.client.ok("GET", "/admin/connectors"))["connectors"]}
+    found = {status["id"]: status for status in (await world.client.ok("GET", "/admin/connectors"))["connectors"]}
     assert found[pending["id"]]["status"] == "pending"
     assert found[connector]["run"]["status"] == "completed"
     assert (found[connector]["documents"], found[connector]["namespace"]) == (1, "alice")
@@ -150,7 +150,7 @@ async def test_lost_state_costs_a_listing_and_nothing_else(tmp_path: Path, shelf
         run = await world.sync("alice", connector)
         assert (run.status, run.full, run.documents) == ("completed", True, 1)
         after = await world.documents("alice")
-        assert [one["id"] for one in after.values()] == [one["id"] for one in before.values()]
+        assert [document["id"] for document in after.values()] == [document["id"] for document in before.values()]
 
 
 def _remove(table: Path) -> None:
@@ -188,7 +188,7 @@ async def test_a_connector_moves_with_its_namespace(world: ConnectedService, she
 
     async def moved() -> bool:
         found = await world.client.ok("GET", "/connectors")
-        return [one["namespace"] for one in found["connectors"]] == ["bob"]
+        return [connector["namespace"] for connector in found["connectors"]] == ["bob"]
 
     await wait_until(moved, "a move")
     shelf.put("one", "The kettle is black.")

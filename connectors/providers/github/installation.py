@@ -1,10 +1,10 @@
 """Access of a GitHub App as an installation: tokens of an hour, requested with a JWT that the app's key signs."""
 
-import asyncio
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from connectors.client.access_token import RenewedTokenSource
 from connectors.client.http_client import HttpClient, json_or_raise
 from connectors.errors import AuthExpiredError, MisconfigurationError
 from connectors.providers.github.client import GitHubClient
@@ -13,8 +13,6 @@ from pipeline.ports import Clock
 _JWT_LIFETIME: Final = timedelta(minutes=9)
 """GitHub accepts ten minutes; clocks differ."""
 _CLOCK_MARGIN: Final = timedelta(minutes=1)
-_RENEWAL_MARGIN: Final = timedelta(minutes=5)
-"""Remaining lifetime from which a token is replaced, so that no request outlives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,38 +45,21 @@ class GitHubApp:
             ) from error
 
 
-class InstallationTokenSource:
-    """`AccessTokenSource` of an installation; a token is replaced before it ends, or once GitHub rejects it."""
+class InstallationTokenSource(RenewedTokenSource):
+    """Tokens of an installation."""
 
     def __init__(self, app: GitHubApp, http: HttpClient, api_url: str, clock: Clock) -> None:
+        super().__init__(clock)
         self._app = app
         self._client = GitHubClient(http, api_url)
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._token = ""
-        self._expires_at: datetime | None = None
 
-    async def token(self) -> str:
-        """Return a token with some time left; see `AccessTokenSource.token`."""
-        async with self._lock:
-            if self._expires_at is None or self._expires_at - self._clock.now() < _RENEWAL_MARGIN:
-                await self._renew()
-            return self._token
-
-    async def refresh(self, rejected_token: str) -> str:
-        """Replace a rejected token; if another request already did, return its token."""
-        async with self._lock:
-            if self._token == rejected_token:
-                await self._renew()
-            return self._token
-
-    async def _renew(self) -> None:
+    async def _fetch_token(self) -> tuple[str, datetime]:
         number = self._app.installation_id or await self._only_installation()
         answer = await self._send("POST", f"/app/installations/{number}/access_tokens")
         if answer.status_code == 404:
             raise AuthExpiredError("The GitHub App is not installed any more. Install it again.")
         body = json_or_raise(answer)
-        self._token, self._expires_at = body["token"], datetime.fromisoformat(body["expires_at"])
+        return body["token"], datetime.fromisoformat(body["expires_at"])
 
     async def _only_installation(self) -> int:
         installations = json_or_raise(await self._send("GET", "/app/installations"))

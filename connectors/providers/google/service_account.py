@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from connectors.client.access_token import RenewedTokenSource
 from connectors.client.http_client import HttpClient
 from connectors.errors import ConnectorError, MisconfigurationError, ProviderUnavailableError
 from pipeline.ports import Clock
@@ -15,8 +16,6 @@ from pipeline.ports import Clock
 _GRANT_TYPE: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _JWT_LIFETIME: Final = timedelta(hours=1)
 _CLOCK_MARGIN: Final = timedelta(seconds=10)
-_RENEWAL_MARGIN: Final = timedelta(minutes=5)
-"""Remaining lifetime from which a token is replaced, so that no request outlives it."""
 _ALL_NAMESPACES: Final = "*"
 _KEY_FIELDS: Final = ("client_email", "client_id", "private_key")
 
@@ -68,36 +67,19 @@ def parse_subjects(text: str | None) -> dict[str, str]:
     return found
 
 
-class DelegatedTokenSource:
-    """`AccessTokenSource` for one user and scope; a token is replaced before it ends, or once Google rejects it."""
+class DelegatedTokenSource(RenewedTokenSource):
+    """Tokens for one user and scope."""
 
     def __init__(
         self, account: ServiceAccount, http: HttpClient, namespace: str | None, scope: str, clock: Clock
     ) -> None:
+        super().__init__(clock)
         self._account = account
         self._http = http
         self._namespace = namespace
         self._scope = scope
-        self._clock = clock
-        self._lock = asyncio.Lock()
-        self._token = ""
-        self._expires_at: datetime | None = None
 
-    async def token(self) -> str:
-        """Return a token with some time left; see `AccessTokenSource.token`."""
-        async with self._lock:
-            if self._expires_at is None or self._expires_at - self._clock.now() < _RENEWAL_MARGIN:
-                await self._renew()
-            return self._token
-
-    async def refresh(self, rejected_token: str) -> str:
-        """Replace a rejected token; if another request already did, return its token."""
-        async with self._lock:
-            if self._token == rejected_token:
-                await self._renew()
-            return self._token
-
-    async def _renew(self) -> None:
+    async def _fetch_token(self) -> tuple[str, datetime]:
         key = await asyncio.to_thread(self._account.key)
         subject = self._account.subject(self._namespace)
         now = self._clock.now()
@@ -112,8 +94,7 @@ class DelegatedTokenSource:
             raise ProviderUnavailableError("Google gave no token now. The next run tries again.") from error
         if answer.status_code >= 400 or not isinstance(body, dict) or "access_token" not in body:
             raise _token_error(body if isinstance(body, dict) else {}, key, subject, self._scope)
-        self._token = str(body["access_token"])
-        self._expires_at = now + timedelta(seconds=int(body.get("expires_in") or 3600))
+        return str(body["access_token"]), now + timedelta(seconds=int(body.get("expires_in") or 3600))
 
 
 def _sign(key: Mapping[str, str], claims: Mapping[str, Any], now: datetime) -> str:

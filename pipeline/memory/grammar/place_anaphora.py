@@ -31,8 +31,6 @@ _ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 """Words before `there` that make it another place or none."""
-MAX_UNPLACED_WORDS = 7
-"""Words of a sentence that says too little without its place."""
 
 
 def resolve_there(sentence: str, previous_place: str | None) -> tuple[str, str | None]:
@@ -53,14 +51,6 @@ def resolve_there(sentence: str, previous_place: str | None) -> tuple[str, str |
             sentence = f"{sentence[: anaphor.start()]}{replacement}{sentence[anaphor.end() :]}"
     named = _named_places(sentence)
     return sentence, _single_place(named) if named or not _MENTIONED.search(sentence) else previous_place
-
-
-def has_unresolved_place(fact: str) -> bool:
-    """Return whether a fact is mostly about a place that it does not name."""
-    anaphor = _find_there(fact)
-    return (
-        anaphor is not None and len(fact.split()) <= MAX_UNPLACED_WORDS and not _named_places(fact[: anaphor.start()])
-    )
 
 
 def _find_there(sentence: str) -> re.Match[str] | None:

@@ -18,7 +18,3 @@ class OperationRepository:
     async def get(self, operation: str) -> OperationRow | None:
         rows = (await self.table.get([operation])).get(operation)
         return rows[0] if rows else None
-
-    async def list_queued(self) -> list[OperationRow]:
-        """Return operations that are still queued, for example after a restart."""
-        return [row for row in await self.table.list_rows([""]) if row.status == "queued"]

@@ -193,7 +193,7 @@ async def test_in_a_browser_a_keyboard_is_enough_and_what_was_chosen_is_there(
         await browser.wait_until("return document.querySelector('#status').innerText.startsWith('Saved')")
     await world.wait_for_run(connector, 3)
     chosen = (await world.get("alice", connector))["selection"]["repos"]
-    assert [one["id"] for one in chosen] == ["board02"]
+    assert [entry["id"] for entry in chosen] == ["board02"]
 
 
 @needs_chromium

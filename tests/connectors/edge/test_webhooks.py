@@ -102,7 +102,7 @@ async def test_a_repetition_changes_nothing(world: ConnectedService, shelf: Samp
     await world.wait_for_run(connector, 2)
     assert (await _send(world, path, {"id": "1"}, secret)).status_code == 200
     await world.sync("alice", connector)
-    assert [one["trigger"] for one in (await world.get("alice", connector))["syncs"]] == [
+    assert [run["trigger"] for run in (await world.get("alice", connector))["syncs"]] == [
         "manual",
         "event",
         "manual",

@@ -126,9 +126,11 @@ class OneDriveSourceDriver(AuthorizedSourceDriver):
         self.drive.change(self.ids[key], parent=self.drive.root)
 
     def delivery(self, connector: str, *, forged: bool = False) -> DeliveryRequest:
-        [one] = self.drive.subscriptions.values()
+        [subscription] = self.drive.subscriptions.values()
         state = {"clientState": "another"} if forged else {}
-        return DeliveryRequest(one["notificationUrl"], {}, self.drive.notification(one["id"], **state))
+        return DeliveryRequest(
+            subscription["notificationUrl"], {}, self.drive.notification(subscription["id"], **state)
+        )
 
     def subscription_count(self) -> int:
         return len(self.drive.subscriptions)

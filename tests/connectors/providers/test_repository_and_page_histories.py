@@ -21,8 +21,8 @@ QUICKLY = settings(max_examples=25, deadline=None, suppress_health_check=[Health
 
 
 def _acts(*kinds: str) -> st.SearchStrategy[list[Act]]:
-    one = st.tuples(st.sampled_from([*kinds, "sync", "sync", "killed"]), st.integers(0, 40))
-    return st.lists(one, max_size=16)
+    step = st.tuples(st.sampled_from([*kinds, "sync", "sync", "killed"]), st.integers(0, 40))
+    return st.lists(step, max_size=16)
 
 
 async def _run(bench: ProviderHarness, act: Act) -> None:

@@ -21,7 +21,7 @@ def filled(documents: int) -> SampleSource:
 async def used(world: ConnectedService) -> Any:
     """Documents of this month: of all, and by the name of the key."""
     answer = await world.client.ok("GET", "/admin/usage")
-    return answer["documents"]["used"], {one["name"]: one["documents"]["used"] for one in answer["keys"]}
+    return answer["documents"]["used"], {key["name"]: key["documents"]["used"] for key in answer["keys"]}
 
 
 async def test_a_key_whose_documents_are_used_up_stops_its_connector_until_it_has_more(

@@ -418,7 +418,7 @@ async def test_a_failure_keeps_the_document_and_the_reason(states: ConnectorStat
     bench.provider = FixedScriptProvider(FailedItem("a", "It is locked. Unlock it.", "A"), Checkpoint({}))
     report = await bench.run(full=True)
     assert (report.status, report.failed, report.documents) == ("completed", 1, 1)
-    assert [(one.document, one.message) for one in report.failures] == [
+    assert [(failure.document, failure.message) for failure in report.failures] == [
         (document_id(bench.row, "a"), "It is locked. Unlock it.")
     ]
     assert bench.documents.texts
@@ -437,7 +437,7 @@ async def test_a_slow_run_says_how_far_it_is_before_its_first_checkpoint(states:
 
     bench = SyncHarness(states, Slow())
     await bench.run()
-    assert [one.processed for one in bench.reports if one.status == "running"] == [0, 1, 2, 3]
+    assert [run.processed for run in bench.reports if run.status == "running"] == [0, 1, 2, 3]
 
 
 @pytest.mark.anyio
@@ -448,7 +448,7 @@ async def test_what_can_be_no_document_is_a_failure(states: ConnectorStateStore)
     )
     report = await bench.run()
     assert (report.status, report.processed, report.failed) == ("completed", 2, 2)
-    assert all("." in one.message for one in report.failures)
+    assert all("." in failure.message for failure in report.failures)
 
 
 @pytest.mark.anyio

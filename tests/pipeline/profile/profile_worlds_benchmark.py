@@ -17,6 +17,7 @@ from typing import Any
 
 from bench.datasets import profiles
 from pipeline.columns import to_microseconds
+from pipeline.profile.bucket_classifier import NO_BUCKETS
 from pipeline.profile.profile_sections import ProfileSnapshot, build_profile
 from pipeline.profile.profile_state import ProfileState
 from tests.support.memory_harness import MemoryHarness
@@ -60,7 +61,7 @@ async def profile_of(world: dict[str, Any]) -> ProfileSnapshot:
         row = await harness.write_document(f"{number}", document["text"], date=f"{document['date']}T10:00:00Z")
         row = await harness.update_row(row, type=document.get("type", "text"))
         await harness.relate.handle(await harness.extract(row))
-    state = ProfileState.without_buckets()
+    state = ProfileState(NO_BUCKETS)
     state.apply_changes([(row.id, row) for row in harness.memories.rows])
     now = datetime.fromisoformat(world["now"]).replace(tzinfo=UTC)
     return build_profile(state.facts.values(), [], to_microseconds(now) // 1000)

@@ -128,7 +128,9 @@ class GitHubDouble(ResponseBuilder, ProviderDouble):
         if claims.get("iss") != "12" or not now < claims["exp"] <= now + 600 or claims["iat"] > now:
             return self._answer_error(401, "'Expiration time' claim ('exp') is too far in the future")
         if call.operation.template == "/app/installations":
-            return self._page_of(call, [*self.installations.items()], lambda one: self._installation_body(*one))
+            return self._page_of(
+                call, [*self.installations.items()], lambda installation: self._installation_body(*installation)
+            )
         if int(call.path_parameters["installation_id"]) not in self.installations:
             return self._answer_error(404, "Not Found")
         token = f"ghs_{next(self.numbers)}"

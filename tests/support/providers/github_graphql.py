@@ -74,7 +74,7 @@ def _newest_connection(issues: Sequence[Issue]) -> Callable[..., dict[str, Any]]
 
 def _issue_node(issue: Issue) -> dict[str, Any]:
     def reviews(_: Any, *, first: int) -> dict[str, Any]:
-        return {"nodes": [_review_node(one) for one in issue.reviews[:first]], "totalCount": len(issue.reviews)}
+        return {"nodes": [_review_node(review) for review in issue.reviews[:first]], "totalCount": len(issue.reviews)}
 
     return {"id": "", "number": issue.number, "updatedAt": format_time(issue.updated_at), "reviews": reviews}
 

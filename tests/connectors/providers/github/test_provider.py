@@ -75,7 +75,7 @@ async def test_nothing_changed_costs_four_requests(bench: ProviderHarness, githu
 def many(bench: ProviderHarness, github: GitHubDouble, repo: RepositoryDouble) -> list[RepositoryDouble]:
     """Sixty repositories, all of them chosen."""
     others = [github.repo(f"octo/r{number}", {"README.md": f"# {number}"}) for number in range(59)]
-    bench.selection = {"repos": [str(one.id) for one in (repo, *others)]}
+    bench.selection = {"repos": [str(chosen.id) for chosen in (repo, *others)]}
     return [repo, *others]
 
 
@@ -96,7 +96,7 @@ async def test_of_many_repositories_those_that_are_as_they_were_cost_nothing(
     assert {f"{many[0].id}/issues/1", f"{many[5].id}/blob/README.md"} <= bench.items.keys()
     steps = await bench.run()
     assert {step.id.partition("/")[0] for step in steps if isinstance(step, (SourceItem, RemovedItem))} == {
-        str(one.id) for one in many[1:6]
+        str(repository.id) for repository in many[1:6]
     }
     assert len(github.drain_operation_ids()) < 2 + 5 * 6
 

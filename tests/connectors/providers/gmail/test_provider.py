@@ -153,11 +153,11 @@ async def test_mail_that_was_deleted_for_good_goes(world: World) -> None:
 
 
 async def test_several_labels_mean_any_of_them(world: World) -> None:
-    one, two, three = (world.mail.label(name) for name in ("one", "two", "three"))
-    a, b = world.mail.deliver("a", labels=[one])[0], world.mail.deliver("b", labels=[two])[0]
-    both = world.mail.deliver("both", labels=[one, two])[0]
-    world.mail.deliver("neither", labels=[three])
-    calls = await world.sync(one, two)
+    first, second, third = (world.mail.label(name) for name in ("one", "two", "three"))
+    a, b = world.mail.deliver("a", labels=[first])[0], world.mail.deliver("b", labels=[second])[0]
+    both = world.mail.deliver("both", labels=[first, second])[0]
+    world.mail.deliver("neither", labels=[third])
+    calls = await world.sync(first, second)
     assert world.mirror.items.keys() == {a, b, both}
     assert calls.count("threads.get") == 3
 
@@ -176,11 +176,11 @@ async def test_a_thread_that_loses_its_label_is_out_of_the_selection(world: Worl
 
 
 async def test_other_labels_begin_anew_and_one_that_is_gone_is_said_so(world: World) -> None:
-    one, two = world.mail.label("one"), world.mail.label("two")
-    world.mail.deliver("a", labels=[one])
-    b = world.mail.deliver("b", labels=[two])[0]
-    await world.sync(one)
-    await world.sync(two, "Label_gone")
+    first, second = world.mail.label("one"), world.mail.label("two")
+    world.mail.deliver("a", labels=[first])
+    b = world.mail.deliver("b", labels=[second])[0]
+    await world.sync(first)
+    await world.sync(second, "Label_gone")
     assert world.mirror.items.keys() == {b}
     assert world.mirror.failures["Label_gone"].code == "not_found"
 

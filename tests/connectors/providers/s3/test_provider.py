@@ -167,7 +167,7 @@ async def test_what_holds_no_text_is_told_and_not_read(world: S3Harness) -> None
 async def test_an_object_that_is_replaced_meanwhile_has_the_version_that_was_read(world: S3Harness) -> None:
     await world.objects.put("a.md", "First")
     bucket = BucketClient(world.connection())
-    listed = [one async for listing in bucket.list_objects("") for one in listing.objects]
+    listed = [stored async for listing in bucket.list_objects("") for stored in listing.objects]
     await world.objects.put("a.md", "Second, and longer")
     item = await bucket.fetch_item(listed[0])
     assert isinstance(item, SourceItem)
@@ -254,13 +254,15 @@ def test_an_archived_object_and_a_part_of_a_listing_are_read_from_xml() -> None:
     )
     listing = parse_listing(xml)
     assert listing.continuation_token == "t"
-    assert [(one.key, one.etag, one.storage_class) for one in listing.objects] == [("a b/c.md", "0c-12", "GLACIER")]
+    assert [(stored.key, stored.etag, stored.storage_class) for stored in listing.objects] == [
+        ("a b/c.md", "0c-12", "GLACIER")
+    ]
 
 
 async def test_an_archived_object_is_told_and_not_asked_for(world: S3Harness) -> None:
     await world.objects.put("a.md", "x")
     bucket = BucketClient(world.connection())
-    listed = [one async for listing in bucket.list_objects("") for one in listing.objects]
+    listed = [stored async for listing in bucket.list_objects("") for stored in listing.objects]
     world.fault_proxy.drain_operations()
     failure = await bucket.fetch_item(replace(listed[0], storage_class="DEEP_ARCHIVE"))
     assert getattr(failure, "code", None) == "archived"

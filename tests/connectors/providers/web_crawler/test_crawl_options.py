@@ -64,9 +64,9 @@ async def test_a_sitemap_that_robots_name_on_another_host_is_read_for_this_site_
     world.site.robots("Sitemap: https://maps.test/map.xml\n")
     world.site.sitemap_hosts = {"maps.test"}
     index = "<sitemapindex><sitemap><loc>https://maps.test/a.xml</loc></sitemap><sitemap><loc>https://evil.test/b.xml</loc></sitemap></sitemapindex>"
-    one = "<urlset><url><loc>https://site.test/hidden</loc></url><url><loc>https://maps.test/x</loc></url></urlset>"
+    sitemap = "<urlset><url><loc>https://site.test/hidden</loc></url><url><loc>https://maps.test/x</loc></url></urlset>"
     world.site.pages["/map.xml"] = SitePage(index.encode(), "application/xml")
-    world.site.pages["/a.xml"] = SitePage(one.encode(), "application/xml")
+    world.site.pages["/a.xml"] = SitePage(sitemap.encode(), "application/xml")
     await world.sync()
     assert world.paths() == {"/", "/hidden"}
 

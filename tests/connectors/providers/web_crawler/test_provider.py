@@ -168,10 +168,10 @@ async def test_sitemaps_bring_pages_that_nothing_links_to(world: WebCrawlerHarne
     world.site.robots("Sitemap: https://site.test/map.xml\n")
     index = "<sitemapindex><sitemap><loc>https://site.test/a.xml</loc></sitemap><sitemap><loc>/b.xml.gz</loc></sitemap><sitemap><loc>https://evil.test/map.xml</loc></sitemap></sitemapindex>"
     namespace = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
-    one = f"<urlset {namespace}><url><loc>https://site.test/hidden</loc></url><url><loc>https://evil.test/x</loc></url></urlset>"
+    sitemap = f"<urlset {namespace}><url><loc>https://site.test/hidden</loc></url><url><loc>https://evil.test/x</loc></url></urlset>"
     two = f"<urlset {namespace}><url><loc>https://site.test/zipped</loc></url></urlset>"
     world.site.pages["/map.xml"] = SitePage(index.encode(), "application/xml")
-    world.site.pages["/a.xml"] = SitePage(one.encode(), "application/xml")
+    world.site.pages["/a.xml"] = SitePage(sitemap.encode(), "application/xml")
     world.site.pages["/b.xml.gz"] = SitePage(gzip.compress(two.encode()), "application/gzip")
     await world.sync()
     assert world.paths() == {"/", "/hidden", "/zipped"}

@@ -94,7 +94,7 @@ def known(id_: str, text: str, vector: Vector, *sources: str) -> MemoryRow:
 
 def texts(found: ExtractionResult) -> list[str]:
     assert not isinstance(found, ExtractionDelay)
-    return [one.text for one in found]
+    return [memory.text for memory in found]
 
 
 async def test_facts_are_assigned_to_their_documents_with_text_spans() -> None:
@@ -253,6 +253,6 @@ async def test_neighbors_are_limited_and_ordered_nearest_first() -> None:
     near = [(known(f"m{number:02}", "x", vector, "a"), number / 100) for number in range(MAX_NEAREST_MEMORIES + 5)]
     nearby = NearestMemoryFinder(FakeMemoryIndex(*near), embedder, FakeDocumentTable(), count_hundred)
     found = await nearby(FakeCatalog().create("alice"), [job("one"), job("two", "e")])
-    assert [row.id for row in found] == [row.id for row, _ in sorted(near, key=lambda one: -one[1])][
+    assert [row.id for row in found] == [row.id for row, _ in sorted(near, key=lambda pair: -pair[1])][
         :MAX_NEAREST_MEMORIES
     ]
