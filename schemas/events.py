@@ -75,7 +75,7 @@ class ImportedDocument(Event):
     """Processing result of an exported document; nothing is fetched or parsed again.
 
     `error` instead of a text: it could not be parsed. `memories_included`: memories are imported too, and
-    extraction is skipped.
+    extraction is skipped. `memories`: those of the text, if they are in this event and not in one of their own.
     """
 
     text: Content | None = None
@@ -85,6 +85,7 @@ class ImportedDocument(Event):
     url: str | None = None
     error: str | None = None
     memories_included: bool = False
+    memories: "tuple[FormedMemory, ...]" = ()
 
 
 class DocumentExtracted(Event):
@@ -111,6 +112,8 @@ class DocumentExtracted(Event):
     error: str | None = None
     memories_included: bool = False
     """Memories are imported; extraction is skipped."""
+    memories: "tuple[FormedMemory, ...]" = ()
+    """The imported memories, if the submission had them."""
 
 
 class DocumentChunked(Event):

@@ -50,7 +50,7 @@ async def _document_lines(state: AppState, row: NamespaceRow) -> AsyncIterator[b
         for key in batch:
             for document in documents.get(key, []):  # empty if deleted meanwhile
                 count += 1
-                yield _json_line(_exported_document(document, memories[key]))
+                yield _json_line(exported_document(document, memories[key]))
     yield _json_line(ExportEnd(documents=count))
 
 
@@ -70,7 +70,8 @@ async def _memories_by_document(state: AppState, keys: Sequence[str]) -> dict[st
     return supported
 
 
-def _exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> ExportedDocument:
+def exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> ExportedDocument:
+    """Return a document as an export has it, with the memories that it states."""
     return ExportedDocument(
         incarnation=row.incarnation,
         key=row.key,

@@ -98,7 +98,7 @@ async def _import_documents(state: AppState, lines: Sequence[ExportedDocument], 
     _require_known_incarnations(state, lines)
     existing = await state.documents.get([line.key for line in lines])
     fresh = [line for line in lines if not existing.get(line.key)]
-    events = [event for line in fresh for event in await _submission_events(state, line)]
+    events = [event for line in fresh for event in await submission_events(state, line)]
     rows = {row.key: row for row in await submit(state, events)}
     # An earlier import may have stopped between a document and its memories: publish these again.
     unchanged = [line for line in lines if existing.get(line.key) and _is_unchanged(existing[line.key][0], line)]
@@ -123,7 +123,7 @@ def _is_unchanged(row: DocumentRow, line: ExportedDocument) -> bool:
     return row.updated_at == line.updated_at and (row.text is None or row.text == line.text)
 
 
-async def _submission_events(state: AppState, line: ExportedDocument) -> list[DocumentSubmitted]:
+async def submission_events(state: AppState, line: ExportedDocument) -> list[DocumentSubmitted]:
     """Build the submissions that restore a document with its original times."""
     imported = None
     if line.text is not None:
@@ -182,7 +182,7 @@ def _imported_document(line: ExportedDocument, text: Content) -> ImportedDocumen
 
 
 def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed:
-    memories = tuple(_imported_memory(memory) for memory in line.memories)
+    memories = tuple(imported_memory(memory) for memory in line.memories)
     return MemoriesFormed(
         incarnation=line.incarnation,
         document=line.key,
@@ -192,7 +192,8 @@ def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed
     )
 
 
-def _imported_memory(memory: ExportedMemory) -> FormedMemory:
+def imported_memory(memory: ExportedMemory) -> FormedMemory:
+    """Return a memory with the history that the export has of it."""
     return FormedMemory(
         id=memory.id,
         text=memory.text,

@@ -13,7 +13,7 @@ from typing import Literal
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
 from api.dependencies.idempotency import is_known, require_unused_key, submission_key
-from api.errors.http_errors import BadRequestError, NotFoundError
+from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from pipeline.ports import Position
 from pipeline.projection import apply_submission
 from pipeline.rows import DocumentRow, DocumentStatus, NamespaceRow
@@ -171,17 +171,32 @@ async def delete_documents(state: AppState, namespace_name: str, ids: Sequence[s
     ids = list(dict.fromkeys(ids))
     namespace = state.catalog.namespace(namespace_name)
     rows = await state.documents.find_by_public_id(namespace.incarnations, ids) if namespace else {}
-    events = [
-        DocumentSubmitted(
-            operation="delete", incarnation=row.incarnation, document=row.key, id=row.id, at=state.clock.now()
-        )
-        for row in rows.values()
-    ]
+    events = [_deletion(state, row) for row in rows.values()]
     if events:
         positions = await _publish(state, events)
         remaining = {row.key for row in await _rows_after(state, events, positions)}
         await _delete_derived_rows(state, positions, {row.key for row in rows.values()} - remaining)
     return len(rows), [public for public in ids if public not in rows]
+
+
+async def resubmit_document(state: AppState, row: DocumentRow, events: Sequence[DocumentSubmitted]) -> None:
+    """Delete a document and submit it anew in one step of the log; return when its text is there, in bounded time.
+
+    Raises:
+        ConflictError: the document is not as in `row` any more.
+    """
+    current = (await state.documents.get([row.key])).get(row.key)
+    if not current or current[0].seq != row.seq:
+        raise ConflictError("The document was changed at the same time", f"Try again: {row.id[:100]!r} is newer.")
+    positions = await _publish(state, [_deletion(state, row), *events])
+    await state.submissions.wait_until_shown(positions)
+    await state.submissions.wait_until_handled(positions)
+
+
+def _deletion(state: AppState, row: DocumentRow) -> DocumentSubmitted:
+    return DocumentSubmitted(
+        operation="delete", incarnation=row.incarnation, document=row.key, id=row.id, at=state.clock.now()
+    )
 
 
 async def _delete_derived_rows(state: AppState, positions: Sequence[Position], deleted: Collection[str]) -> None:

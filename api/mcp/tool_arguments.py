@@ -142,6 +142,14 @@ class ForgetArguments(RequestBody):
         ),
     ] = True
 
+    redact: Annotated[
+        bool,
+        Field(
+            description="true, with `ids`: also take the sentences that say it out of the documents, for ever."
+            " With `dryRun` true it shows these sentences: let the user see them first."
+        ),
+    ] = False
+
     @model_validator(mode="after")
     def _require_preview(self) -> "ForgetArguments":
         if (self.query is None) == (self.ids is None):

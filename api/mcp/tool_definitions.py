@@ -72,7 +72,10 @@ async def forget(client: ServiceClient, args: tool_arguments.ForgetArguments) ->
     """DELETE /ns/{ns}/memories by id, or a preview."""
     namespace = await client.resolve_namespace(args.namespace)
     path = f"/ns/{quote(namespace)}/memories"
-    if args.ids is None:
+    if args.ids is not None and args.redact:
+        redactions = f"/ns/{quote(namespace)}/explain/redactions"
+        response = await client.call("POST", redactions, body={"ids": args.ids, "dryRun": args.dry_run})
+    elif args.ids is None:
         response = await client.call("DELETE", f"{path}/semantic", body={"query": args.query, "dryRun": True})
     elif args.dry_run:
         shown = [await client.call("GET", f"{path}/{quote(memory_id, safe='')}") for memory_id in args.ids]
@@ -85,6 +88,11 @@ async def forget(client: ServiceClient, args: tool_arguments.ForgetArguments) ->
         matches=[tool_results.MemoryMatch(id=memory["id"], memory=memory["memory"]) for memory in response["matches"]],
         problems=[
             tool_results.ForgetFailure(id=failure["id"], error=failure["error"]) for failure in response["errors"]
+        ],
+        sentences=[
+            tool_results.RedactedSentence(document=document["id"], text=text)
+            for document in response.get("documents", ())
+            for text in document["sentences"]
         ],
     )
 
@@ -220,7 +228,8 @@ TOOL_DEFINITIONS: tuple[Tool[Any], ...] = (
         title="Forget memories",
         description="Make facts be forgotten, when the user asks for it. Two calls: first with `query`,"
         " which only shows what fits, with ids; then, once the user agreed, with those `ids` and `dryRun`"
-        " false. Forgotten facts are not recalled any more; the documents they were found in stay.",
+        " false. Forgotten facts are not recalled any more, but the passages of documents that say them still are:"
+        " offer the user `redact`, which takes the sentences out of the documents too.",
         arguments_type=tool_arguments.ForgetArguments,
         result_type=tool_results.ForgetResult,
         handler=forget,

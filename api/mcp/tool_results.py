@@ -80,13 +80,24 @@ class ForgetFailure(ResponseBody):
     error: str
 
 
+class RedactedSentence(ResponseBody):
+    """Sentence that is, or would be, taken out of a document."""
+
+    document: str
+    text: str
+
+
 class ForgetResult(ToolResult):
-    """Forgotten memories; `forgotten` is False after a dry run, which changes nothing."""
+    """Forgotten memories, with their sentences if these are taken out too.
+
+    `forgotten` is False after a dry run, which changes nothing.
+    """
 
     namespace: str
     forgotten: bool
     matches: list[MemoryMatch]
     problems: list[ForgetFailure]
+    sentences: list[RedactedSentence]
 
     def as_text(self) -> str:
         """List the forgotten or matching memories and the next step."""
@@ -95,10 +106,13 @@ class ForgetResult(ToolResult):
         lines += [f"- {problem.id}: {problem.error}" for problem in self.problems]
         if self.matches and not self.forgotten:
             lines.append("Nothing is forgotten yet. Ask the user, then call again with these ids and dryRun false.")
-        if self.matches:
+        if self.sentences:
+            lines.append(f"Sentences that {'were' if self.forgotten else 'would be'} taken out of documents:")
+            lines += [f"- {sentence.document}: {_on_one_line(sentence.text)}" for sentence in self.sentences]
+        elif self.matches:
             lines.append(
-                "Passages of documents that say it are not changed: searches find them until the sentence is removed "
-                "from the document or the document is deleted."
+                "Passages of documents that say it are not changed, and searches find them: call with these ids and "
+                "redact true to take the sentences out of the documents too."
             )
         return "\n".join(lines)
 

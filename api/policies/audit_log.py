@@ -51,6 +51,7 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "postAdminConnectorsRotateCredentials": "credentials re-encrypted",
     "deleteNsByNamespace": "namespace erased or moved",
     "deleteNsByNamespaceDocument": "documents erased",
+    "postNsByNamespaceExplainRedactions": "sentences redacted",
 }
 """Audited operations: operation id to action."""
 log = logging.getLogger("recollect.audit")

@@ -335,6 +335,7 @@ class ExtractStage:
             await self.publisher.publish(DOCUMENTS_EXTRACTED, failures)
 
     async def _to_event(self, record: Submission, row: DocumentRow) -> DocumentExtracted:
+        imported = record.event.imported
         return DocumentExtracted(
             incarnation=row.incarnation,
             document=row.key,
@@ -351,7 +352,8 @@ class ExtractStage:
             supporting_context=row.supporting_context,
             task_type=row.task_type,
             dreaming=row.extraction_mode,
-            memories_included=record.event.imported is not None and record.event.imported.memories_included,
+            memories_included=imported is not None and imported.memories_included,
+            memories=() if imported is None else imported.memories,
         )
 
     async def _wait_until_durable(self) -> None:

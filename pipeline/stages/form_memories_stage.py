@@ -40,11 +40,15 @@ class FormMemoriesStage:
         )
 
     async def handle(self, batch: Sequence[Record[DocumentExtracted]]) -> None:
-        """Extract instant documents, schedule dynamic ones, and clear the memories of `superrag` documents."""
+        """Extract instant documents, schedule dynamic ones, publish memories that came with their text, and clear
+        those of `superrag` documents.
+        """
         newest = {record.event.document: record.event for record in batch if record.event.error is None}
         again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
         await reset_for_retry(self.documents, again, "done", extraction_pending=True)
-        events = await self._current_events(list(newest.values()))
+        current = await self._current_events(list(newest.values()))
+        await self._publish_formed([event for event in current if event.memories])
+        events = [event for event in current if not event.memories_included]
         await self._clear_memories([event for event in events if event.task_type == "superrag"])
         with_memories = [event for event in events if event.task_type != "superrag"]
         for event in with_memories:
@@ -67,7 +71,6 @@ class FormMemoriesStage:
             event
             for event in events
             if self.catalog.namespace_of(event.incarnation) is not None
-            and not event.memories_included
             and (found := rows.get(event.document))
             and found[0].searchable_seq <= event.seq
         ]
@@ -92,16 +95,22 @@ class FormMemoriesStage:
         rows = await self.memories.find_by_documents([event.document for event in events])
         documents_with_memories = {source for row in rows for source in row.sources}
         cleared = [event for event in events if event.document in documents_with_memories]
-        await self.publisher.publish(
-            MEMORIES_FORMED,
-            [
-                (
-                    event.incarnation,
-                    MemoriesFormed(**event.model_dump(include={"incarnation", "document", "seq", "at"}), memories=()),
-                )
-                for event in cleared
-            ],
-        )
+        await self._publish_formed(cleared)
+
+    async def _publish_formed(self, events: Sequence[DocumentExtracted]) -> None:
+        """Publish the memories that the events have."""
+        formed = [
+            MemoriesFormed(
+                incarnation=event.incarnation,
+                document=event.document,
+                seq=event.seq,
+                at=event.at,
+                memories=event.memories if event.task_type != "superrag" else (),
+            )
+            for event in events
+        ]
+        if formed:
+            await self.publisher.publish(MEMORIES_FORMED, [(event.incarnation, event) for event in formed])
 
 
 def document_enqueuer(publisher: Publisher, blobs: Blobs) -> EnqueueDocument:

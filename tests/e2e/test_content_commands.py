@@ -52,6 +52,20 @@ def test_memories_are_forgotten_by_subject_after_a_question(recollect: CliRunner
     assert recollect("list", namespace) == ""
 
 
+def test_sentences_are_redacted_after_they_were_shown(recollect: CliRunner, namespace: str) -> None:
+    recollect("add", namespace, "I live in Rome. I like tea.", "--id", "note", "--wait")
+    wait_for_memory(recollect, namespace, "Rome")
+    about = ("forget", namespace, "--about", "where she lives", "--redact")
+    assert "I live in Rome." in recollect(*about, "--dry-run")
+    refused = recollect.run(*about, given="n\n")
+    assert "sentences of note:\n  I live in Rome.\n" in refused.stderr
+    assert "Rome" in recollect("get", namespace, "note")
+    assert recollect(*about, "--yes") == "1 memory forgotten, with their sentences in 1 document\n"
+    assert "Rome" not in recollect("get", namespace, "note")
+    misused = recollect.run("forget", namespace, "some-id", "--dry-run")
+    assert misused.returncode == ExitCode.USAGE
+
+
 def test_deleting_names_unknown_documents_and_asks_before_everything_goes(recollect: CliRunner, namespace: str) -> None:
     recollect("add", namespace, "The ferry leaves at noon.", "--id", "ferry", "--wait")
     recollect("add", namespace, "The gate is green.", "--id", "gate", "--wait")

@@ -74,10 +74,26 @@ async def test_forgetting_shows_first_and_takes_only_what_was_shown(
     assert (await call_tool(model, "forget_memory", namespace=ns, ids=ids))["matches"] == shown["matches"]
     assert "Toby" in str(await call_tool(model, "get_profile", namespace=ns))
     gone = await call_tool(model, "forget_memory", namespace=ns, ids=ids, dryRun=False)
-    assert gone == {"namespace": ns, "forgotten": True, "matches": shown["matches"], "problems": []}
+    assert gone == {"namespace": ns, "forgotten": True, "matches": shown["matches"], "problems": [], "sentences": []}
     assert "Toby" not in str(await call_tool(model, "get_profile", namespace=ns))
     again = await call_tool(model, "forget_memory", namespace=ns, ids=ids, dryRun=False)
     assert again["problems"] == [{"id": ids[0], "error": "It is forgotten already"}]
+
+
+async def test_redacting_shows_the_sentences_before_it_takes_them_out(
+    service: RunningService, model: Client, ns: str
+) -> None:
+    await _diary(service, ns)
+    asked = await call_tool_text(model, "forget_memory", namespace=ns, query="the dog")
+    assert "redact true" in asked
+    ids = [match["id"] for match in (await call_tool(model, "forget_memory", namespace=ns, query="the dog"))["matches"]]
+    shown = await call_tool(model, "forget_memory", namespace=ns, ids=ids, redact=True)
+    assert ["Toby" in sentence["text"] for sentence in shown["sentences"]] == [True]
+    assert "Toby" in (await call_tool(model, "get_document", namespace=ns, id="diary/1"))["content"]
+    await call_tool(model, "forget_memory", namespace=ns, ids=ids, redact=True, dryRun=False)
+    await service.wait_idle()
+    assert "Toby" not in (await call_tool(model, "get_document", namespace=ns, id="diary/1"))["content"]
+    assert "Toby" not in str(await call_tool(model, "search_memory", namespace=ns, query="What is the dog called?"))
 
 
 async def test_documents_and_namespaces_are_listed(service: RunningService, model: Client, ns: str) -> None:

@@ -14,7 +14,8 @@ LIST_EXAMPLES = examples_epilog("recollect list alice", "recollect list alice do
 FORGET_EXAMPLES = examples_epilog(
     "recollect forget alice 13301e70430c425dc27f57fab44f50c3",
     "recollect forget alice --about 'her old address'",
-    "recollect forget alice --about 'her old address' --yes",
+    "recollect forget alice --about 'her old address' --redact --dry-run",
+    "recollect forget alice --about 'her old address' --redact --yes",
 )
 DELETE_EXAMPLES = examples_epilog("recollect delete alice diary notes", "recollect delete alice --everything --yes")
 ERASE_EXAMPLES = examples_epilog(
@@ -81,19 +82,32 @@ def forget(
     ids: Annotated[list[str] | None, typer.Argument(help="Ids of memories.")] = None,
     *,
     about: Annotated[str | None, typer.Option(help="Forget the memories about this instead.")] = None,
+    redact: Annotated[bool, typer.Option("--redact", help="Take the sentences out of their documents too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would go.")] = False,
     yes: Yes = False,
     as_json: JsonOption = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Forget memories by id or by subject; their documents stay."""
+    """Forget memories by id or by subject; their documents stay as they are unless --redact is given."""
     if bool(ids) == (about is not None):
         raise error_exit("Give the ids of memories, or --about.", ExitCode.USAGE)
     service = RemoteService.from_options(url, key)
+    matches = [] if about is None else _find_about(service, namespace, about)
+    chosen = ids if about is None else [match["id"] for match in matches]
+    if redact and chosen:
+        _redact(service, namespace, chosen, dry_run=dry_run, yes=yes, as_json=as_json)
+        return
+    if dry_run:
+        if about is None:
+            raise error_exit("--dry-run shows what --about or --redact means.", ExitCode.USAGE)
+        texts = [f"  {match['memory']}" for match in matches]
+        emit(matches, *texts, as_json=as_json, empty=f"memories about {about!r} in {namespace}")
+        return
     if about is None:
         answer = service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
     else:
-        answer = _forget_about(service, namespace, about, yes=yes)
+        answer = _forget_found(service, namespace, matches, yes=yes)
     _report(answer, pluralize(answer["count"], "memory", "memories") + " forgotten", as_json=as_json)
 
 
@@ -198,20 +212,49 @@ def _whole_column(title: str, cells: list[str]) -> Column:
     return Column(title, no_wrap=True, min_width=max(map(len, cells), default=0))
 
 
-def _forget_about(service: RemoteService, namespace: str, about: str, *, yes: bool) -> JsonObject:
-    """Forget memories about a subject, after showing them and asking unless `yes`."""
-    path = f"/ns/{namespace}/memories/semantic"
+def _find_about(service: RemoteService, namespace: str, about: str) -> list[JsonObject]:
+    """Return the memories about a subject."""
+    body = {"query": about, "dryRun": True}
+    matches: list[JsonObject] = service.request("DELETE", f"/ns/{namespace}/memories/semantic", json=body)["matches"]
+    return matches
+
+
+def _forget_found(service: RemoteService, namespace: str, matches: list[JsonObject], *, yes: bool) -> JsonObject:
+    """Forget memories, after showing them and asking unless `yes`."""
+    if not matches:
+        return {"count": 0, "errors": [], "matches": []}
     if not yes:
-        matches = service.request("DELETE", path, json={"query": about, "dryRun": True})["matches"]
-        if not matches:
-            return {"count": 0, "errors": [], "matches": []}
         for match in matches:
             typer.echo(f"  {match['memory']}", err=True)
-        typer.echo("Their documents are not changed: passages that say it are still found.", err=True)
+        typer.echo("Passages that say it are still found; --redact takes the sentences out of them too.", err=True)
         confirm(f"Forget {pluralize(len(matches), 'memory', 'memories')}?")
-        ids = [match["id"] for match in matches]
-        return service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
-    return service.request("DELETE", path, json={"query": about, "dryRun": False})
+    ids = [match["id"] for match in matches]
+    return service.request("DELETE", f"/ns/{namespace}/memories", json={"ids": ids})
+
+
+def _redact(service: RemoteService, namespace: str, ids: list[str], *, dry_run: bool, yes: bool, as_json: bool) -> None:
+    """Forget memories and take their sentences out of the documents, after showing them and asking unless `yes`."""
+    path = f"/ns/{namespace}/explain/redactions"
+    plan = service.request("POST", path, json={"ids": ids, "dryRun": True})
+    lines = _describe_redaction(plan)
+    if dry_run:
+        emit(plan, *lines, as_json=as_json)
+        return
+    if not yes:
+        for line in lines:
+            typer.echo(line, err=True)
+        confirm("Forget these memories and take these sentences out of the documents?")
+    answer = service.request("POST", path, json={"ids": ids})
+    counts = pluralize(answer["count"], "memory", "memories"), pluralize(len(answer["documents"]), "document")
+    _report(answer, f"{counts[0]} forgotten, with their sentences in {counts[1]}", as_json=as_json)
+
+
+def _describe_redaction(plan: JsonObject) -> list[str]:
+    lines = ["memories:", *(f"  {match['memory']}" for match in plan["matches"])]
+    for document in plan["documents"]:
+        rest = ", which has nothing else and is deleted" if document["deleted"] else ""
+        lines += [f"sentences of {document['id']}{rest}:", *(f"  {text}" for text in document["sentences"])]
+    return [*lines, *(f"{error['id']}: {error['error']}" for error in plan["errors"])]
 
 
 def _report(answer: JsonObject, summary: str, *, as_json: bool) -> None:

@@ -43,9 +43,10 @@ def add_source(
         before = next((entry for entry in entries if entry.document == event.document), None)
         if before is not None and before.seq > event.seq:
             return row
+        # An imported statement has its own history, so that it does not matter whether this log knew one before.
         after = (
             _new_entry(event, memory, source_order(event.document)[0])
-            if before is None
+            if before is None or (memory.imported is not None and before.seq < event.seq)
             else _restated_entry(before, event, memory)
         )
         if after == before:
