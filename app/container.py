@@ -22,6 +22,7 @@ from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline
 from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
 from app.replay.replay_service import ReplayService
+from app.replay.replay_worker import ReplayWorker
 from connectors.provider_interface import Provider
 from pipeline.rows import ApiKeyRow
 from pipeline.settings import Settings
@@ -41,6 +42,7 @@ class Container:
 
     supervisor: PipelineSupervisor
     replays: ReplayService
+    replay_worker: ReplayWorker
     erasures: ErasureService
     connectors: ConnectorRuntime | None
     serving: CurrentAppState
@@ -105,7 +107,7 @@ def _wire(
         return activate
 
     supervisor.add_switch_listener(prepare)
-    return Container(supervisor, replays, erasures, connectors, serving)
+    return Container(supervisor, replays, ReplayWorker(supervisor, replays), erasures, connectors, serving)
 
 
 def _build_app_state(

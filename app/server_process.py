@@ -68,6 +68,8 @@ async def run_service(
         work = [supervisor.run(), serve_and_drain()]
         if connectors and "connectors" in roles:
             work.append(run_in_background_lane(connectors.run))
+        if "pipeline" in roles and supervisor.resources.is_multi_process:
+            work.append(run_in_background_lane(container.replay_worker.run))
         if "pipeline" in roles and container.erasures.is_supported:
             work.append(run_in_background_lane(container.erasures.run))
         try:

@@ -8,6 +8,7 @@ from pipeline.ports import Embedder
 from pipeline.rows import ChunkRow, MemoryRow
 from pipeline.stages.chunk_rows import embed_in_batches, with_title_and_heading
 from pipeline.store import Store
+from pipeline.store.generations.replay_request import ReplayRequest
 from pipeline.store.generations.row_copy import copy_rows
 from schemas.events import ChunkSpan
 
@@ -21,6 +22,13 @@ class GenerationCopy:
     source: Store
     include_memories: bool = False
     embedder: Embedder | None = None
+
+    @classmethod
+    def of_request(cls, request: ReplayRequest | None, source: Store, embedder: Embedder) -> "GenerationCopy | None":
+        """Return what the request copies from the served tables; None if it rebuilds everything."""
+        if request is None or not request.copies_documents:
+            return None
+        return cls(source, request.stage is not None, embedder if request.stage == "embed" else None)
 
     async def copy_into(self, target: Store) -> AsyncIterator[int]:
         """Copy the rows of all owned incarnations; yields the number of entity keys of each batch."""

@@ -6,12 +6,13 @@ first written. A pass resumes where the last one stopped, and every step is idem
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from app.generation_pipeline import Pipeline
+from app.replay.division import partitions_of
 from app.replay.generation_copy import GenerationCopy
 from app.replay.log_window_reader import LogWindowReader
 from app.replay.memory_source_filter import MemorySourceFilter
@@ -62,7 +63,12 @@ class GenerationRebuild:
         fresh: bool,
         report_progress: ReportProgress,
         copy: GenerationCopy | None = None,
+        owns: Callable[[str], bool] = lambda _: True,
+        undivided: Collection[str] = (),
     ) -> None:
+        """Fill all tables, or those shards whose incarnations it `owns`, without the memories of `undivided` ones."""
+        self._owns = owns
+        self._undivided = undivided
         self.reader = LogWindowReader(pipeline.bus, {topic: dict(at) for topic, at in offsets.items()})
         self._pipeline = pipeline
         self._store = pipeline.store
@@ -86,13 +92,13 @@ class GenerationRebuild:
         """Return the current ends of the topics."""
         return await self.reader.ends(TOPICS_EFFECTS_FIRST)
 
-    async def advance(self, active_documents: ShardedDocumentTable) -> None:
-        """Read on to the end of the log and flush.
+    async def advance(self, active_documents: ShardedDocumentTable, ends: TopicOffsets | None = None) -> None:
+        """Read on to the end of the log, or to these ends, and flush.
 
         `active_documents`: the served table; it tells which texts were replaced, so need no vectors, and the
         errors of older failures.
         """
-        ends = await self.log_ends()
+        ends = ends or await self.log_ends()
         self._store.bulk_loading = True
         try:
             await self._replay_settings(ends)
@@ -113,7 +119,7 @@ class GenerationRebuild:
         """Apply settings in order of time: two records in two partitions may move an incarnation."""
         topic = SETTINGS_CHANGED
         changes: list[Record[SettingsChanged]] = []
-        async for window, offsets in self.reader.windows(topic, ends[topic.name]):
+        async for window, offsets in self.reader.windows(topic, ends.get(topic.name, {})):
             changes += window
             await self._after_window(topic, offsets)
         for record in sorted(changes, key=lambda record: record.timestamp):
@@ -228,9 +234,11 @@ class GenerationRebuild:
 
     async def _restore_failures(self, active_documents: ShardedDocumentTable) -> None:
         """Copy failures that have no event, such as those of dead letters, from the served rows."""
-        _, base = await self._store.documents.scan(None, "status = 'queued'", ["key"])
+        _, base = await self._store.documents.scan(None, "status = 'queued'", ["key", "incarnation"])
+        stored = zip(base.column("key").to_pylist(), base.column("incarnation").to_pylist(), strict=True)
         fresh = self._store.documents.unflushed_rows(self._store.documents.memtable_snapshot(), None)
-        keys = {*base.column("key").to_pylist(), *(row.key for row in fresh if row.status == "queued")}
+        queued = [*stored, *((row.key, row.incarnation) for row in fresh if row.status == "queued")]
+        keys = {key for key, incarnation in queued if self._owns(incarnation)}
         served = await active_documents.get(keys) if keys else {}
         failed = {key: rows[0] for key, rows in served.items() if rows and rows[0].status == "failed"}
 
@@ -248,17 +256,37 @@ class GenerationRebuild:
 
         await self._store.documents.update(list(failed), change)
 
+    async def replay_memories_of(self, incarnations: Collection[str], starts: TopicOffsets, ends: TopicOffsets) -> None:
+        """Project the memories of incarnations that divisions left out, once all divisions are filled, and flush."""
+        read = {
+            topic: partitions_of(incarnations, ends[topic]) for topic in (MEMORIES_FORMED.name, MEMORIES_FORGOTTEN.name)
+        }
+        reader = LogWindowReader(self._pipeline.bus, {topic: dict(at) for topic, at in starts.items()})
+        self._store.bulk_loading = True
+        try:
+            await self._project_memories(reader, read, incarnations.__contains__)
+            await self._wait_for_flush()
+            await self._store.flush()
+        finally:
+            await self._wait_for_flush()
+            self._store.bulk_loading = False
+
     async def _replay_memories(self, ends: TopicOffsets) -> None:
+        await self._project_memories(self.reader, ends, lambda incarnation: incarnation not in self._undivided)
+
+    async def _project_memories(
+        self, reader: LogWindowReader, ends: TopicOffsets, is_included: Callable[[str], bool]
+    ) -> None:
         early: list[Record[MemoriesFormed]] = []
-        async for window, offsets in self.reader.windows(MEMORIES_FORMED, ends[MEMORIES_FORMED.name]):
-            if window:
+        async for formed, offsets in reader.windows(MEMORIES_FORMED, ends[MEMORIES_FORMED.name]):
+            if window := [record for record in formed if is_included(record.event.incarnation)]:
                 await self._memories_stage.handle(window)
                 early += filter(self._may_have_remote_premises, window)
             await self._after_window(MEMORIES_FORMED, offsets)
         if early:
             await self._memories_stage.handle(early)
-        async for hidden, offsets in self.reader.windows(MEMORIES_FORGOTTEN, ends[MEMORIES_FORGOTTEN.name]):
-            if hidden:
+        async for forgotten, offsets in reader.windows(MEMORIES_FORGOTTEN, ends[MEMORIES_FORGOTTEN.name]):
+            if hidden := [record for record in forgotten if is_included(record.event.incarnation)]:
                 await self._forget_stage.handle(hidden)
             await self._after_window(MEMORIES_FORGOTTEN, offsets)
 

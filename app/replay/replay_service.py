@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from app.generation_pipeline import Pipeline
 from app.pipeline_factory import open_pipeline
 from app.pipeline_supervisor import RETIREMENT_GRACE_SECONDS, PipelineSupervisor
+from app.replay.divided_fill import DividedFill
+from app.replay.division import ReplayWork, count_divisions, incarnations_across_divisions
 from app.replay.generation_copy import GenerationCopy
 from app.replay.generation_rebuild import TOPICS_EFFECTS_FIRST, GenerationRebuild
 from app.replay.generation_switchover import MultiProcessReplaySwitchover, ReplaySwitchover, durable_offsets
@@ -23,6 +25,7 @@ from schemas.topics import (
     DOCUMENTS_SUBMITTED,
     MEMORIES_FORGOTTEN,
     MEMORIES_FORMED,
+    SETTINGS_CHANGED,
 )
 
 log = logging.getLogger(__name__)
@@ -276,22 +279,17 @@ class ReplayService:
     ) -> None:
         """Fill a generation and switch to it."""
         shared = self._supervisor.resources.is_multi_process
+        work = await self._fill_in_divisions(request, generation, offsets) if shared and request is not None else None
         pipeline = await open_pipeline(self._supervisor.resources, generation, bulk_load=shared)
-        copy = self._copy_for(request, pipeline)
-        rebuild = GenerationRebuild(
-            pipeline,
-            offsets,
-            # Copied memories have source documents that this rebuild does not read.
-            fresh=fresh and not (copy is not None and copy.include_memories),
-            report_progress=self._progress.advance,
-            copy=copy,
-        )
+        rebuild = self._rebuild_after(work, request, pipeline, offsets, fresh=fresh)
         switchover_class = MultiProcessReplaySwitchover if shared else ReplaySwitchover
         switchover = switchover_class(
             self._supervisor, pipeline, rebuild, self._progress, lease, same_config=same_config, force=force
         )
         try:
             await switchover.begin()
+            if work is not None:
+                await self._project_undivided_memories(rebuild, work)
             await self._read_until_tail(rebuild)
             if self._progress.read >= COMPACT_FROM_RECORDS:
                 self._progress.step = "compacting"
@@ -302,17 +300,89 @@ class ReplayService:
             await switchover.abort()
             raise
 
-    def _copy_for(self, request: ReplayRequest | None, pipeline: Pipeline) -> GenerationCopy | None:
-        if request is None or not request.copies_documents:
-            return None
-        embedder = pipeline.embedder if request.stage == "embed" else None
-        return GenerationCopy(
-            self._supervisor.pipeline.store, include_memories=request.stage is not None, embedder=embedder
+    def _rebuild_after(
+        self,
+        work: ReplayWork | None,
+        request: ReplayRequest | None,
+        pipeline: Pipeline,
+        offsets: TopicOffsets,
+        *,
+        fresh: bool,
+    ) -> GenerationRebuild:
+        """Return the rebuild of what is left: everything, or what came after the work of the divisions."""
+        if work is not None:
+            return GenerationRebuild(pipeline, work.ends, fresh=False, report_progress=self._progress.advance)
+        copy = GenerationCopy.of_request(request, self._supervisor.pipeline.store, pipeline.embedder)
+        return GenerationRebuild(
+            pipeline,
+            offsets,
+            # Copied memories have source documents that this rebuild does not read.
+            fresh=fresh and not (copy is not None and copy.include_memories),
+            report_progress=self._progress.advance,
+            copy=copy,
         )
+
+    async def _fill_in_divisions(
+        self, request: ReplayRequest, generation: Generation, starts: TopicOffsets
+    ) -> ReplayWork:
+        """Fill the tables together with every process that runs stages; all divisions are filled on return."""
+        work = await self._plan_work(request, generation, starts)
+        generations = self._supervisor.resources.generations
+        fill = DividedFill(self._supervisor, work)
+        # Made here, so that processes which open the tables at the same time find them all.
+        await (await open_pipeline(self._supervisor.resources, generation, bulk_load=True)).close()
+        await generations.write_replay_work(work.model_dump_json().encode())
+        watching = asyncio.create_task(self._watch_divisions(fill, work.divisions))
+        try:
+            await fill.run()
+        finally:
+            watching.cancel()
+            await asyncio.wait([watching])
+            await generations.write_replay_work(b"")
+            await fill.wait_until_released(LOCK_TIMEOUT_SECONDS)
+        self._progress.read = sum(report.read for report in await fill.reports())
+        return work
+
+    async def _plan_work(self, request: ReplayRequest, generation: Generation, starts: TopicOffsets) -> ReplayWork:
+        bus, config = self._supervisor.resources.bus, self._supervisor.resources.index_config(generation)
+        # Effects first; settings are read in whole by whoever finishes.
+        topics = [topic for topic in TOPICS_EFFECTS_FIRST if topic is not SETTINGS_CHANGED]
+        ends: TopicOffsets = {topic.name: dict(await bus.end_offsets(topic.name)) for topic in topics}
+        divisions = count_divisions(ends, topics, config.shards)
+        self._progress.total = sum(sum(partitions.values()) for partitions in ends.values())
+        if request.stage is not None:
+            # Divisions only copy: a deletion concerns memories of all divisions that a namespace lies in.
+            ends = {topic.name: starts.get(topic.name, {}) for topic in topics}
+        namespaces = self._supervisor.pipeline.store.catalog.namespaces()
+        return ReplayWork(
+            replay_id=self._progress.replay_id.decode(),
+            generation=generation,
+            request=request,
+            divisions=divisions,
+            starts=starts,
+            ends=ends,
+            undivided=incarnations_across_divisions((row.incarnations for row in namespaces), divisions),
+        )
+
+    async def _watch_divisions(self, fill: DividedFill, count: int) -> None:
+        """Show the sum of the divisions as the progress of the replay."""
+        while True:
+            with suppress(OutageError):
+                reports = await fill.reports()
+                self._progress.read = sum(report.read for report in reports)
+                self._progress.step = f"filled {sum(report.is_filled for report in reports)} of {count} divisions"
+            await asyncio.sleep(REPORT_INTERVAL_SECONDS)
+
+    async def _project_undivided_memories(self, rebuild: GenerationRebuild, work: ReplayWork) -> None:
+        """Project memories of namespaces that lie in several divisions now, or did when the work was planned."""
+        namespaces = self._supervisor.pipeline.store.catalog.namespaces()
+        moved = incarnations_across_divisions((row.incarnations for row in namespaces), work.divisions)
+        if undivided := work.undivided | moved:
+            await rebuild.replay_memories_of(undivided, work.starts, work.ends)
 
     async def _read_until_tail(self, rebuild: GenerationRebuild) -> None:
         """Read the log repeatedly, until the remaining tail is short enough for a quick switch."""
-        self._progress.total = rebuild.reader.remaining(await rebuild.log_ends())
+        self._progress.total = self._progress.read + rebuild.reader.remaining(await rebuild.log_ends())
         for _ in range(MAX_CATCH_UP_ROUNDS):
             await rebuild.advance(self._supervisor.pipeline.store.documents)
             remaining = rebuild.reader.remaining(await rebuild.log_ends())

@@ -1,10 +1,12 @@
 """`recollect replay` as one types it, and kill -9 in the middle of it."""
 
 import json
+import os
 import random
+import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -35,11 +37,11 @@ class ReplayClient:
         answer: dict[str, object] = response.json()
         return answer
 
-    def fill(self, documents: int) -> None:
+    def fill(self, documents: int, namespace: str = "home") -> None:
         texts = [{"content": f"The note {n} says word{n}. " * 20, "id": f"d{n}"} for n in range(documents)]
         for begin in range(0, documents, 100):
             body = {"documents": texts[begin : begin + 100], "taskType": "superrag"}
-            self.request_ok("POST", "/ns/home/document/batch", body)
+            self.request_ok("POST", f"/ns/{namespace}/document/batch", body)
         poll_until(self.consumer_lag, lambda lag: lag == 0, "everything handled")
 
     def consumer_lag(self) -> int:
@@ -50,15 +52,20 @@ class ReplayClient:
     def wait_replay(self) -> str:
         """Run a replay; its final state."""
         self.request_ok("POST", "/admin/replay", {})
-        return poll_until(
-            lambda: str(self.request_ok("GET", "/admin/replay")["state"]),
-            lambda state: state != "running",
+        return str(self.wait_end()["state"])
+
+    def wait_end(self) -> dict[str, object]:
+        """How the running replay ended."""
+        ended = poll_until(
+            lambda: self.request_ok("GET", "/admin/replay"),
+            lambda progress: progress["state"] != "running",
             "the replay's end",
         )
+        return {name: ended[name] for name in ("state", "error", "differences")}
 
-    def search_results(self) -> list[tuple[str, float]]:
+    def search_results(self, namespace: str = "home") -> list[tuple[str, float]]:
         body = {"query": "word7", "threshold": 0, "limit": 100, "searchMode": "chunks"}
-        results = self.request_ok("POST", "/ns/home/search", body)["results"]
+        results = self.request_ok("POST", f"/ns/{namespace}/search", body)["results"]
         assert isinstance(results, list)
         return [(result["id"], result["similarity"]) for result in results]
 
@@ -161,3 +168,55 @@ def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(tmp_path: 
             lambda now: now != found,
             "the document found, made by who works on the new tables",
         )
+
+
+@pytest.mark.kafka
+@pytest.mark.slow
+def test_on_kafka_a_worker_that_is_killed_while_it_fills_tables_is_replaced_by_another(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        try:
+            deployment = stack.enter_context(start_deployment(tmp_path, 2))
+        except KafkaUnavailableHereError as error:
+            pytest.skip(f"needs a real Apache Kafka: {error}")
+        api = deployment.api
+        asked = ReplayClient(api)
+        stack.callback(asked.close)
+        for number in range(8):
+            asked.fill(40, f"home{number}")
+        found = poll_until(
+            lambda: [asked.search_results(f"home{number}") for number in range(8)],
+            lambda now: all(len(results) == 40 for results in now),
+            "everything found",
+        )
+        asked.request_ok("POST", "/admin/replay", {})
+        work = api.data_dir / "tables" / "replay.work"
+        poll_until(lambda: work.exists() and work.stat().st_size > 0, bool, "the work published")
+        # The process that started the replay stands still, so that the others have most to do.
+        os.kill(api.pid, signal.SIGSTOP)
+        stack.callback(os.kill, api.pid, signal.SIGCONT)
+        workers = {worker.pid: worker for worker in deployment.workers}
+        begun = poll_until(lambda: _begun_by(api.data_dir, workers), bool, "a worker filling tables")
+        division, pid = begun[0]
+        workers[pid].kill()
+        os.kill(api.pid, signal.SIGCONT)
+        assert asked.wait_end() == {"state": "done", "error": None, "differences": []}
+        report = _division_reports(api.data_dir)[division]
+        assert report["is_filled"]
+        assert not str(report["worker"]).endswith(f"/{pid}")
+        assert [asked.search_results(f"home{number}") for number in range(8)] == found
+
+
+def _division_reports(data_dir: Path) -> dict[str, dict[str, object]]:
+    """Reports of the divisions of a replay, by file name."""
+    paths = (data_dir / "tables").glob("replay.division*")
+    return {path.name: json.loads(path.read_text()) for path in paths if path.name[-1].isdigit()}
+
+
+def _begun_by(data_dir: Path, pids: Collection[int]) -> list[tuple[str, int]]:
+    """Divisions that these processes have begun and not filled."""
+    begun = [
+        (name, int(str(report["worker"]).rpartition("/")[2]))
+        for name, report in _division_reports(data_dir).items()
+        if not report["is_filled"]
+    ]
+    return [(name, pid) for name, pid in begun if pid in pids]

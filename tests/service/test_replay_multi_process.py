@@ -8,7 +8,14 @@ from typing import Any
 
 import pytest
 
+from app.pipeline_factory import open_pipeline
+from app.replay.divided_fill import DividedFill
+from app.replay.division import ReplayWork, division_of
+from app.replay.generation_rebuild import TOPICS_EFFECTS_FIRST
+from pipeline.store.generations.generation_registry import Generation
+from pipeline.store.generations.replay_request import ReplayRequest
 from tests.support.generation_rows import (
+    Rows,
     fill_with_samples,
     read_all_rows,
     row_differences,
@@ -24,18 +31,19 @@ pytestmark = [pytest.mark.anyio, pytest.mark.kafka, pytest.mark.slow]
 
 @asynccontextmanager
 async def processes(
-    folder: Path, kafka: LocalBroker | DockerBroker, **fields: Any
+    folder: Path, kafka: LocalBroker | DockerBroker, *, both_work: bool = False, **fields: Any
 ) -> AsyncIterator[tuple[RunningService, RunningService]]:
-    """Two processes: the first answers and works, the second only answers."""
+    """Two processes: the first answers and works, the second only answers unless both work."""
     shared: dict[str, Any] = {
         "kafka_bootstrap": kafka.bootstrap,
         "log_partitions": 3,
         "chunk_size": 100,
         "shards": 2,
+        **fields,
     }
     async with (
-        running_service(folder, **shared, **fields) as here,
-        running_service(folder, runs_stages=False, **shared, **fields) as there,
+        running_service(folder, **shared) as here,
+        running_service(folder, runs_stages=both_work, **shared) as there,
     ):
         yield here, there
 
@@ -199,3 +207,81 @@ async def test_a_process_that_can_not_open_the_new_tables_says_so_and_refuses_wr
         await wait_until(told, "the reason in /ready")
         await generations.activate(served.current, None)
         await there.add_document("home", "Bob bakes bread.", id="bob")
+
+
+async def test_divisions_filled_by_two_processes_hold_every_row_also_of_namespaces_that_lie_in_several(
+    tmp_path: Path, own_kafka: LocalBroker | DockerBroker
+) -> None:
+    async with processes(tmp_path, own_kafka, both_work=True, log_partitions=4, shards=4) as (here, there):
+        await fill_with_samples(here)
+        await _spread_over_divisions(here, 4)
+        before = await read_all_rows(here.pipeline.store)
+        for replaying in (here, there):
+            ended = await run_replay(replaying)
+            assert (ended["state"], ended["error"], ended["differences"]) == ("done", None, [])
+            assert ended["read"] == ended["total"]
+            await here.wait_idle()
+            assert row_differences(before, await read_all_rows(replaying.pipeline.store)) == []
+        ended = await run_replay(here, stage="embed", embedder="none")
+        assert (ended["state"], ended["error"]) == ("done", None)
+        after = await read_all_rows(here.pipeline.store)
+        assert after.keys() == before.keys()
+
+
+async def _spread_over_divisions(service: RunningService, count: int) -> None:
+    """A namespace that holds incarnations of every division, with memories that replace each other."""
+    names = {division_of(f"part{number}#0", count): f"part{number}" for number in range(40)}
+    cities = iter(("Rome", "Paris", "Vienna", "Madrid"))
+    for name in names.values():
+        await service.add_document(name, f"Dora lives in {next(cities)}.")
+        await service.wait_idle()
+        await service.client.ok("DELETE", f"/ns/{name}?moveTo=joined")
+        await service.wait_idle()
+    await service.add_document("joined", "Dora lives in Prague.")
+    await service.wait_idle()
+    held = service.pipeline.store.catalog.namespace("joined")
+    assert held is not None
+    assert {division_of(incarnation, count) for incarnation in held.incarnations} == set(range(count))
+
+
+async def test_a_division_is_begun_anew_where_its_process_died(
+    tmp_path: Path, own_kafka: LocalBroker | DockerBroker
+) -> None:
+    async with processes(tmp_path, own_kafka, log_partitions=4, shards=4) as (here, _):
+        await fill_with_samples(here)
+        work = await _work_on_everything(here, divisions=4)
+        resources, fill = here.supervisor.resources, DividedFill(here.supervisor, work)
+        await (await open_pipeline(resources, work.generation, bulk_load=True)).close()
+        await fill.run()
+        first = await _rows_of(here, work.generation)
+        assert first
+        assert row_differences(await read_all_rows(here.pipeline.store), first) == []
+        for number, report in enumerate(await fill.reports()):
+            died = report.model_copy(update={"is_filled": False})
+            await resources.generations.write_division_report(number, died.model_dump_json().encode())
+        await fill.run()
+        assert row_differences(first, await _rows_of(here, work.generation)) == []
+
+
+async def _work_on_everything(service: RunningService, divisions: int) -> ReplayWork:
+    resources = service.supervisor.resources
+    config = resources.index_config(service.pipeline.generation)
+    topics = [topic for topic in TOPICS_EFFECTS_FIRST if not topic.single_partition]
+    return ReplayWork(
+        replay_id="1",
+        generation=Generation(number=1, index_config=config),
+        request=ReplayRequest(),
+        divisions=divisions,
+        starts={},
+        ends={topic.name: dict(await resources.bus.end_offsets(topic.name)) for topic in topics},
+        undivided=frozenset(),
+    )
+
+
+async def _rows_of(service: RunningService, generation: Generation) -> Rows:
+    """Every row of a generation that is not served."""
+    pipeline = await open_pipeline(service.supervisor.resources, generation, bulk_load=True)
+    try:
+        return await read_all_rows(pipeline.store)
+    finally:
+        await pipeline.close()

@@ -1,7 +1,7 @@
 """The whole service in one process: pipeline, tables and interface, asked as its users ask."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,7 +131,8 @@ async def running_service(
 
         app = create_app(opening)
         async with (
-            _running_supervisor(live, running=run_stages_here),
+            _in_background(live.run() if run_stages_here else None),
+            _in_background(container.replay_worker.run() if runs_stages and live.resources.is_multi_process else None),
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http,
         ):
@@ -143,16 +144,15 @@ async def running_service(
 
 
 @asynccontextmanager
-async def _running_supervisor(live: PipelineSupervisor, *, running: bool) -> AsyncIterator[None]:
-    """The pipeline beside the test; what breaks it fails the test."""
-    task = asyncio.create_task(live.run() if running else _do_nothing())
+async def _in_background(work: Coroutine[Any, Any, None] | None) -> AsyncIterator[None]:
+    """A part of the process beside the test; what breaks it fails the test."""
+    if work is None:
+        yield
+        return
+    task = asyncio.create_task(work)
     try:
         yield
     finally:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-async def _do_nothing() -> None:
-    return None

@@ -16,6 +16,8 @@ from pipeline.store.generations.generation_storage import FolderGenerationStorag
 
 REPLAY_REPORT = "replay"
 REPLAY_CANCELLATION = "replay.cancel"
+REPLAY_WORK = "replay.work"
+REPLAY_DIVISION = "replay.division"
 TopicOffsets = dict[str, dict[int, int]]
 """First offset not read yet, by topic and partition."""
 
@@ -106,6 +108,22 @@ class GenerationRegistry:
     async def read_cancellation(self) -> bytes | None:
         """Read the latest cancellation request."""
         return await self._storage.read_note(REPLAY_CANCELLATION)
+
+    async def write_replay_work(self, value: bytes) -> None:
+        """Publish what processes may take part in; empty: nothing."""
+        await self._storage.write_note(REPLAY_WORK, value)
+
+    async def read_replay_work(self) -> bytes | None:
+        """Read what a replay shares among processes; None: nothing."""
+        return await self._storage.read_note(REPLAY_WORK) or None
+
+    async def write_division_report(self, number: int, value: bytes) -> None:
+        """Publish the progress in a division of the replay that runs."""
+        await self._storage.write_note(f"{REPLAY_DIVISION}{number}", value)
+
+    async def read_division_report(self, number: int) -> bytes | None:
+        """Read the latest progress in a division, of this or an earlier replay."""
+        return await self._storage.read_note(f"{REPLAY_DIVISION}{number}")
 
     async def delete_unreferenced(self) -> list[int]:
         """Delete generations that the pointer does not name; returns their numbers, without 0."""

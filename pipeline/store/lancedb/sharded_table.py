@@ -324,7 +324,12 @@ class ShardedTable(ABC, Generic[Row]):
         return sorted({self._shard_of(incarnation) for incarnation in incarnations}) or [0]
 
     def _shard_of(self, incarnation: str) -> int:
-        return int.from_bytes(blake2b(incarnation.encode(), digest_size=8).digest()) % len(self._lance_tables)
+        return shard_of(incarnation, len(self._lance_tables))
+
+
+def shard_of(incarnation: str, shards: int) -> int:
+    """Return the shard of an incarnation's rows. Tables, and the divisions of a replay, depend on this function."""
+    return int.from_bytes(blake2b(incarnation.encode(), digest_size=8).digest()) % shards
 
 
 def _group_by_incarnation(incarnations: pa.ChunkedArray, values: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:

@@ -5,7 +5,7 @@ One process keeps them in tables of its own. Several processes feed them from th
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from pipeline.rows import ApiKeyRow, NamespaceRow, OrganizationRow
 from pipeline.store.single_process.exclusive_table import ExclusiveTable
@@ -72,6 +72,15 @@ class SettingsCatalog:
         """Return every existing namespace with a readable name, newest first."""
         rows = [row for row in self._namespaces.values() if row.incarnations and is_readable(row.name)]
         return sorted(rows, key=lambda row: (-row.created_at.timestamp(), row.name))
+
+    def restricted_to(self, holds: Callable[[str], bool]) -> "SettingsCatalog":
+        """Copy the namespaces as they are now, with only the held incarnations, to fill a part of the tables."""
+        part = SettingsCatalog()
+        for row in self._namespaces.values():
+            if held := tuple(filter(holds, row.incarnations)):
+                part._namespaces[row.name] = replace(row, incarnations=held)
+                part._namespace_by_incarnation.update(dict.fromkeys(held, row.name))
+        return part
 
     def organization(self) -> OrganizationRow:
         return self._organization.row

@@ -1,0 +1,70 @@
+"""Part of a process in replays that other processes started."""
+
+import asyncio
+import logging
+
+from app.pipeline_supervisor import PipelineSupervisor
+from app.replay.divided_fill import DividedFill
+from app.replay.division import ReplayWork
+from app.replay.replay_service import ReplayService
+from pipeline.errors import LockLostError, OutageError
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+
+
+class ReplayWorker:
+    """Looks for a replay that runs in another process, and fills divisions of it."""
+
+    def __init__(self, supervisor: PipelineSupervisor, replays: ReplayService) -> None:
+        self._supervisor = supervisor
+        self._replays = replays
+        self._left_replay = ""
+
+    async def run(self) -> None:
+        """Run until cancelled; nothing that goes wrong in a replay ends the process."""
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            try:
+                work = await self._find_work()
+                if work is not None:
+                    await self._take_part(work)
+            except (OutageError, LockLostError) as error:
+                log.info("Can't take part in a replay now: %s", error)
+
+    async def _find_work(self) -> ReplayWork | None:
+        """Return the work of a replay that needs help: it is running, and this process has not left it."""
+        value = await self._supervisor.resources.generations.read_replay_work()
+        if value is None or self._replays.progress.state == "running":
+            return None
+        work = ReplayWork.model_validate_json(value)
+        return work if work.replay_id != self._left_replay and await self._is_running(work) else None
+
+    async def _is_running(self, work: ReplayWork) -> bool:
+        value = await self._supervisor.resources.generations.read_replay_work()
+        if value is None or ReplayWork.model_validate_json(value).replay_id != work.replay_id:
+            return False
+        progress = await self._replays.latest_progress()
+        return progress.state == "running" and progress.replay_id.decode() == work.replay_id
+
+    async def _take_part(self, work: ReplayWork) -> None:
+        """Fill divisions until all are filled or the replay ends; after an error leave them to other processes."""
+        # Rows are copied from the served tables, so these have to be the same here.
+        await self._supervisor.ensure_current_generation()
+        log.info("Takes part in the replay into generation %d.", work.generation.number)
+        filling = asyncio.create_task(DividedFill(self._supervisor, work).run())
+        try:
+            while not filling.done() and await self._is_running(work):
+                await asyncio.wait([filling], timeout=POLL_SECONDS)
+        finally:
+            filling.cancel()
+            await asyncio.wait([filling])
+        if filling.cancelled():
+            return
+        error = filling.exception()
+        if isinstance(error, OutageError | LockLostError):
+            raise error
+        self._left_replay = work.replay_id
+        if error is not None:
+            log.error("Leaves the replay into generation %d to others.", work.generation.number, exc_info=error)
