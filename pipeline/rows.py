@@ -325,6 +325,8 @@ class ApiKeyRow:
     monthly_documents: int | None = None
     monthly_searches: int | None = None
     issuer: str | None = None
+    scopes: tuple[str, ...] | None = None
+    """None: those of the role."""
 
     @property
     def last_changed_at(self) -> datetime:

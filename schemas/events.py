@@ -264,6 +264,8 @@ class KeyChanged(Event):
     monthly_searches: int | None = None
     issuer: str | None = None
     """Id of the key that issued this one; None: a key from before this was recorded, or the first."""
+    scopes: tuple[str, ...] | None = None
+    """What the key may do; None: what its role may."""
 
 
 class ConnectorAccount(Event):

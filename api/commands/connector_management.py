@@ -107,7 +107,7 @@ async def find_active(state: AppState, principal: Principal, id: str) -> Connect
 
 def _is_listed(state: AppState, principal: Principal, row: ConnectorChanged) -> bool:
     owner = state.catalog.namespace_of(row.incarnation)
-    return row.status == "active" and owner is not None and principal.may_read(owner.name)
+    return row.status == "active" and owner is not None and principal.covers(owner.name)
 
 
 async def get(
@@ -122,12 +122,12 @@ async def get(
     """Return a connector, with the requested parts."""
     connectors, row = _require_connector(state, namespace, id)
     answer = await _connector_response(state, row, syncs="syncs" in include)
-    if row.status == "pending" and principal.may_write(namespace):
+    if row.status == "pending" and principal.may("connect", namespace):
         url = await connectors.pending_authorization_link(row)
         if url is not None:
             answer.authorization = connector_created_response(row, url).authorization
     if "picker" in include:
-        if not (principal.is_admin and principal.may_write(namespace)):
+        if not (principal.is_admin and principal.may("connect", namespace)):
             raise ForbiddenError(
                 "Selecting needs an admin key with write access", f"The key's role is {principal.role}."
             )

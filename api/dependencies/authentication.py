@@ -1,9 +1,9 @@
 """Authentication by bearer key, and the dependencies by which routes require access."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
 
@@ -15,11 +15,21 @@ from api.policies.audit_log import AUDIT_FIELDS_SCOPE_KEY
 from api.policies.monthly_quotas import QuotaUnit
 from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY
 from pipeline.runtime.fair_event_loop import yield_to_foreground
+from schemas.http.extensions.api_key_bodies import ROLE_SCOPES, Scope
 from schemas.limits import MAX_NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
 PRINCIPAL_SCOPE_KEY = "recollect.principal"
 """Key of the authenticated principal in the ASGI scope; absent while a request is not authenticated."""
 _STATE_SCOPE_KEY = "recollect.state"
+
+_REFUSALS: Mapping[Scope, str] = {
+    "read": "The key may not read",
+    "write": "The key may not write here",
+    "forget": "The key may not forget or delete",
+    "connect": "The key may not change connectors",
+    "admin": "This needs an admin key",
+}
+_CHANGING_SCOPES: frozenset[Scope] = frozenset({"write", "forget", "connect"})
 
 AddAuditFields = Callable[..., None]
 """Says what an act was about, as `name=value`, for the audit log."""
@@ -96,6 +106,24 @@ class AuthenticatedCaller:
     add_audit_fields: AddAuditFields = _discard_audit_fields
 
 
+def require_coverage(principal: Principal, namespace: str) -> None:
+    """Raise ForbiddenError if the key is not for the namespace."""
+    if not principal.covers(namespace):
+        raise ForbiddenError("The key does not open this namespace", f"namespace: {namespace}")
+
+
+def require_scopes(principal: Principal, scopes: Iterable[Scope]) -> None:
+    """Raise ForbiddenError if the key lacks one of the scopes."""
+    for scope in sorted(scopes):
+        if scope not in principal.granted:
+            held = "" if principal.scopes == ROLE_SCOPES[principal.role] else f", its scopes: {_listed(principal)}"
+            raise ForbiddenError(_REFUSALS[scope], f"The key's role is {principal.role}{held}.")
+
+
+def _listed(principal: Principal) -> str:
+    return ", ".join(sorted(principal.granted)) or "none"
+
+
 def app_state(request: Request) -> AppState:
     """Return the application state of a request; the same one until its end."""
     serving: CurrentAppState = request.app.state.recollect
@@ -115,45 +143,82 @@ async def _authenticated_caller(request: Request) -> AuthenticatedCaller:
     return AuthenticatedCaller(app_state(request), principal, notes.update)
 
 
-async def _require_admin(request: Request) -> AuthenticatedCaller:
-    entry = await _authenticated_caller(request)
-    if not entry.principal.is_admin:
-        raise ForbiddenError("This needs an admin key", f"The key's role is {entry.principal.role}.")
-    return entry
+@dataclass(frozen=True, slots=True)
+class RequireScopes:
+    """Dependency of routes that name no namespace in their path: a key with these scopes, or `any_of` them."""
+
+    scopes: frozenset[Scope] = frozenset()
+    any_of: bool = False
+    all_namespaces: bool = False
+    """Only a key for all namespaces will do."""
+
+    async def __call__(self, request: Request) -> AuthenticatedCaller:
+        """Return the caller; ForbiddenError if its key lacks the scopes."""
+        caller = await _authenticated_caller(request)
+        self.check(caller.principal)
+        if self.all_namespaces and caller.principal.namespaces is not None:
+            scope = ", ".join(caller.principal.namespaces)[:200]
+            raise ForbiddenError("This needs an admin key for all namespaces", f"The key is for {scope}.")
+        await self.give_way()
+        return caller
+
+    def check(self, principal: Principal) -> None:
+        """Raise ForbiddenError if the key lacks the scopes."""
+        if not (self.any_of and self.scopes & principal.granted):
+            require_scopes(principal, self.scopes)
+
+    async def give_way(self) -> None:
+        """Let searches pass: they take some milliseconds, which what changes something can wait."""
+        if not self.any_of and self.scopes & _CHANGING_SCOPES:
+            await yield_to_foreground()
 
 
-async def _require_operator(request: Request) -> AuthenticatedCaller:
-    entry = await _require_admin(request)
-    if not entry.principal.is_operator:
-        scope = ", ".join(entry.principal.namespaces or ())[:200]
-        raise ForbiddenError("This needs an admin key for all namespaces", f"The key is for {scope}.")
-    return entry
+@dataclass(frozen=True, slots=True)
+class RequireScopesInNamespace:
+    """Dependency of routes on one namespace: a key for it that `requirement` lets pass."""
+
+    requirement: RequireScopes
+
+    async def __call__(self, request: Request, namespace: NamespacePath) -> NamespaceAccess:
+        """Return the access; ForbiddenError if the key is not for the namespace, or lacks the scopes."""
+        caller = await _authenticated_caller(request)
+        require_coverage(caller.principal, namespace)
+        self.requirement.check(caller.principal)
+        await self.requirement.give_way()
+        return NamespaceAccess(caller.state, caller.principal, namespace, caller.add_audit_fields)
 
 
-async def _require_read_access(request: Request, namespace: NamespacePath) -> NamespaceAccess:
-    entry = await _authenticated_caller(request)
-    if not entry.principal.may_read(namespace):
-        raise ForbiddenError("The key does not open this namespace", f"namespace: {namespace}")
-    return NamespaceAccess(entry.state, entry.principal, namespace, entry.add_audit_fields)
+def _require(*scopes: Scope, any_of: bool = False) -> Any:
+    return Depends(RequireScopes(frozenset(scopes), any_of=any_of))
 
 
-async def _require_write_access(request: Request, namespace: NamespacePath) -> NamespaceAccess:
-    access = await _require_read_access(request, namespace)
-    require_write_permission(access.principal, namespace)
-    # A search takes some milliseconds, which what changes something can wait.
-    await yield_to_foreground()
-    return access
+def _require_in_namespace(*scopes: Scope, any_of: bool = False) -> Any:
+    return Depends(RequireScopesInNamespace(RequireScopes(frozenset(scopes), any_of=any_of)))
 
 
-def require_write_permission(principal: Principal, namespace: str) -> None:
-    """ForbiddenError unless the key may change the namespace."""
-    if not principal.may_write(namespace):
-        raise ForbiddenError("The key may not write here", f"namespace: {namespace}, the key's role: {principal.role}")
+def _require_operator(*scopes: Scope) -> Any:
+    return Depends(RequireScopes(frozenset({"admin", *scopes}), all_namespaces=True))
 
 
 AppStateDependency = Annotated[AppState, Depends(_app_state)]
-AnyKey = Annotated[AuthenticatedCaller, Depends(_authenticated_caller)]
-OperatorKey = Annotated[AuthenticatedCaller, Depends(_require_operator)]
-AdminKey = Annotated[AuthenticatedCaller, Depends(_require_admin)]
-ReadAccess = Annotated[NamespaceAccess, Depends(_require_read_access)]
-WriteAccess = Annotated[NamespaceAccess, Depends(_require_write_access)]
+AnyKey = Annotated[AuthenticatedCaller, _require()]
+ReadKey = Annotated[AuthenticatedCaller, _require("read")]
+WriteKey = Annotated[AuthenticatedCaller, _require("write")]
+ForgetKey = Annotated[AuthenticatedCaller, _require("forget")]
+ForgetAndReadKey = Annotated[AuthenticatedCaller, _require("forget", "read")]
+MoveKey = Annotated[AuthenticatedCaller, _require("forget", "write")]
+SeeConnectorsKey = Annotated[AuthenticatedCaller, _require("read", "connect", any_of=True)]
+ConnectKey = Annotated[AuthenticatedCaller, _require("connect")]
+AdminKey = Annotated[AuthenticatedCaller, _require("admin")]
+OperatorKey = Annotated[AuthenticatedCaller, _require_operator()]
+ReadingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("read")]
+WritingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("write")]
+ForgettingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("forget")]
+ConnectingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("connect")]
+ReadAccess = Annotated[NamespaceAccess, _require_in_namespace("read")]
+WriteAccess = Annotated[NamespaceAccess, _require_in_namespace("write")]
+ForgetAccess = Annotated[NamespaceAccess, _require_in_namespace("forget")]
+ForgetAndReadAccess = Annotated[NamespaceAccess, _require_in_namespace("forget", "read")]
+RedactAccess = Annotated[NamespaceAccess, _require_in_namespace("forget", "read", "write")]
+ConnectAccess = Annotated[NamespaceAccess, _require_in_namespace("connect")]
+SeeConnectorsAccess = Annotated[NamespaceAccess, _require_in_namespace("read", "connect", any_of=True)]

@@ -190,6 +190,7 @@ async def whoami(client: ServiceClient, _: tool_arguments.WhoAmIArguments) -> to
         id=caller["id"],
         name=caller["name"],
         role=caller["role"],
+        scopes=caller["scopes"],
         namespaces=caller["namespaces"],
         expires_at=caller["expiresAt"],
         default_namespace=client.default_namespace,

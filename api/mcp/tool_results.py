@@ -6,7 +6,7 @@ from typing import Literal
 
 from api.presenters.profile_markdown import render_profile
 from schemas.base import ResponseBody
-from schemas.http.extensions.api_key_bodies import Role
+from schemas.http.extensions.api_key_bodies import ROLE_SCOPES, Role, Scope
 from schemas.http.v5 import profile_bodies
 
 MAX_TITLE_CHARS = 120
@@ -233,6 +233,7 @@ class CallerResult(ToolResult):
     id: str
     name: str
     role: Role
+    scopes: list[Scope]
     namespaces: list[str] | None
     expires_at: str | None
     default_namespace: str | None
@@ -240,6 +241,8 @@ class CallerResult(ToolResult):
     def as_text(self) -> str:
         """Describe the key's permissions."""
         permissions = {"read": "read", "write": "read and write", "admin": "read, write and administer"}[self.role]
+        if frozenset(self.scopes) != ROLE_SCOPES[self.role]:
+            permissions = f"only {' and '.join(self.scopes)}"
         scope = "all namespaces" if self.namespaces is None else ", ".join(self.namespaces)
         ends = "" if self.expires_at is None else f", until {self.expires_at}"
         default = (

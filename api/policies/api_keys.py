@@ -2,9 +2,10 @@
 
 import hmac
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from functools import reduce
 from hashlib import sha256
 from typing import Any
 
@@ -13,7 +14,7 @@ from pipeline.rows import ApiKeyRow
 from pipeline.settings import Settings
 from pipeline.store import SettingsCatalog
 from schemas.events import KeyChanged, SettingsChanged
-from schemas.http.extensions.api_key_bodies import Role
+from schemas.http.extensions.api_key_bodies import ROLE_SCOPES, Role, Scope
 from schemas.topics import SETTINGS_CHANGED
 
 SECRET_PREFIX = "rk_"  # noqa: S105 - every key begins with it
@@ -23,11 +24,15 @@ OPERATOR_KEY_ID = "admin"
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Authenticated key and its permissions. `namespaces`: names and prefixes (`team-a:*`); None: all."""
+    """Authenticated key and its permissions. `namespaces`: names and prefixes (`team-a:*`); None: all.
+
+    `scopes` None: those of the role.
+    """
 
     id: str
     role: Role
     namespaces: tuple[str, ...] | None = None
+    scopes: frozenset[str] | None = None
     rate_limit: int | None = None
     monthly_documents: int | None = None
     monthly_searches: int | None = None
@@ -35,9 +40,14 @@ class Principal:
     expires_at: datetime | None = None
 
     @property
+    def granted(self) -> frozenset[str]:
+        """Scopes that the key has."""
+        return ROLE_SCOPES[self.role] if self.scopes is None else self.scopes & ROLE_SCOPES[self.role]
+
+    @property
     def is_admin(self) -> bool:
         """Return whether the key may issue and revoke keys within its scope."""
-        return self.role == "admin"
+        return "admin" in self.granted
 
     @property
     def is_operator(self) -> bool:
@@ -53,15 +63,19 @@ class Principal:
             any(_pattern_includes(pattern, scope) for scope in own) for pattern in namespaces
         )
 
-    def may_read(self, namespace: str) -> bool:
-        """Return whether the namespace is within the key's scope."""
+    def covers(self, namespace: str) -> bool:
+        """Return whether the key is for the namespace, whatever it may do there."""
         if self.namespaces is None:
             return True
-        return any(_pattern_matches(scope, namespace) for scope in self.namespaces)
+        return any(_pattern_matches(pattern, namespace) for pattern in self.namespaces)
 
-    def may_write(self, namespace: str) -> bool:
-        """Return whether the key may change the namespace."""
-        return self.role != "read" and self.may_read(namespace)
+    def may(self, scope: Scope, namespace: str) -> bool:
+        """Return whether the key may do this in the namespace."""
+        return scope in self.granted and self.covers(namespace)
+
+    def may_read(self, namespace: str) -> bool:
+        """Return whether the key may read the namespace."""
+        return self.may("read", namespace)
 
 
 def _pattern_matches(scope: str, namespace: str) -> bool:
@@ -90,14 +104,16 @@ class ApiKeyAuthenticator:
         is_previous = hmac.compare_digest(hashed, _previous_digest(row, now))
         if row is None or not (is_current or is_previous) or is_inactive(row, now):
             return None
-        if any(is_inactive(issuer, now) for issuer in issuers_of(row.id, self._keys.key)):
+        issuers = list(issuers_of(row.id, self._keys.key))
+        if any(is_inactive(issuer, now) for issuer in issuers):
             return None
-        return principal_from_row(row)
+        return principal_from_row(row, issuers)
 
 
-def principal_from_row(row: ApiKeyRow) -> Principal:
-    """Build the principal of a stored key."""
+def principal_from_row(row: ApiKeyRow, issuers: Iterable[ApiKeyRow] = ()) -> Principal:
+    """Build the principal of a stored key, which has no scope that a key above it lacks."""
     return Principal(
+        scopes=reduce(frozenset.intersection, map(scopes_of, issuers), scopes_of(row)),
         id=row.id,
         role=row.role,
         namespaces=row.namespaces,
@@ -106,6 +122,12 @@ def principal_from_row(row: ApiKeyRow) -> Principal:
         monthly_searches=row.monthly_searches,
         expires_at=row.expires_at,
     )
+
+
+def scopes_of(row: ApiKeyRow) -> frozenset[str]:
+    """Return the scopes of a stored key, without regard to the keys above it."""
+    own = ROLE_SCOPES[row.role]
+    return own if row.scopes is None else own.intersection(row.scopes)
 
 
 def issuers_of(key: str, find: Callable[[str], ApiKeyRow | None]) -> Iterator[ApiKeyRow]:
@@ -148,6 +170,7 @@ def create_key(
     monthly_documents: int | None = None,
     monthly_searches: int | None = None,
     issuer: str | None = None,
+    scopes: tuple[str, ...] | None = None,
 ) -> tuple[KeyChanged, str]:
     """Create a key; return its event and its secret, which is stored nowhere."""
     key = secrets.token_hex(6)
@@ -164,6 +187,7 @@ def create_key(
         monthly_documents=monthly_documents,
         monthly_searches=monthly_searches,
         issuer=issuer,
+        scopes=scopes,
     )
     return change, secret
 

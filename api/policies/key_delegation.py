@@ -1,12 +1,13 @@
-"""Grants of API keys: a key gives others at most its own scope, limits and time."""
+"""Grants of API keys: a key gives others at most its own namespaces, scopes, limits and time."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.policies.api_keys import Principal, issuers_of
+from api.policies.api_keys import Principal, issuers_of, scopes_of
 from pipeline.rows import ApiKeyRow
+from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
 
 _LIMITS = {
     "rate_limit": "requests a minute",
@@ -23,6 +24,7 @@ class Grant:
     monthly_documents: int | None = None
     monthly_searches: int | None = None
     expires_at: datetime | None = None
+    scopes: frozenset[str] = ROLE_SCOPES["admin"]
 
     def inherited(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a new key; what is not given is as the issuer has it."""
@@ -35,6 +37,8 @@ class Grant:
             most = getattr(self, name)
             if name in fields and most is not None and (fields[name] is None or fields[name] > most):
                 return f"Your key has {most:,} {unit}."
+        if beyond := fields.get("scopes", frozenset()) - self.scopes:
+            return f"Your key has no scope {' or '.join(sorted(beyond))}."
         if "expires_at" in fields and self.expires_at is not None:
             expires_at: datetime | None = fields["expires_at"]
             is_later = expires_at is None or expires_at > self.expires_at
@@ -45,17 +49,17 @@ class Grant:
 def grant_of(principal: Principal, default: Grant) -> Grant:
     """Return what a key may grant; an operator's key may grant everything while it lasts."""
     if principal.is_operator:
-        return Grant(expires_at=principal.expires_at)
+        return Grant(expires_at=principal.expires_at, scopes=principal.granted)
     limits = {
         name: getattr(default, name) if getattr(principal, name) is None else getattr(principal, name)
         for name in _LIMITS
     }
-    return Grant(**limits, expires_at=principal.expires_at)
+    return Grant(**limits, expires_at=principal.expires_at, scopes=principal.granted)
 
 
 def limits_of(row: ApiKeyRow) -> dict[str, Any]:
-    """Return a key's limits and its end, as far as they are its own."""
-    return {name: getattr(row, name) for name in (*_LIMITS, "expires_at")}
+    """Return a key's limits, scopes and end, as far as they are its own."""
+    return {name: getattr(row, name) for name in (*_LIMITS, "expires_at")} | {"scopes": scopes_of(row)}
 
 
 def is_issuer_of(row: ApiKeyRow, key: str, keys: Iterable[ApiKeyRow]) -> bool:

@@ -1,11 +1,12 @@
 """Response bodies of documents, chunks, memories, namespaces and keys."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import get_args
 
 from api.policies.api_keys import Principal
 from pipeline.rows import ApiKeyRow, ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from schemas.base import format_optional_timestamp, format_timestamp
-from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse
+from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse, Scope
 from schemas.http.field_types import DreamingStatus
 from schemas.http.v5.document_bodies import ChunkResponse, ChunkSystem, DocumentResponse, DocumentSystem
 from schemas.http.v5.list_bodies import ListedChunk, ListedDocument, ListedDocumentSystem
@@ -140,12 +141,17 @@ def _namespace_system(row: NamespaceRow) -> NamespaceSystem:
     return NamespaceSystem(created_at=format_timestamp(row.created_at), updated_at=format_timestamp(row.updated_at))
 
 
-def key_response(row: ApiKeyRow) -> KeyResponse:
+def _in_order(scopes: Collection[str]) -> list[Scope]:
+    return [scope for scope in get_args(Scope) if scope in scopes]
+
+
+def key_response(row: ApiKeyRow, scopes: Collection[str]) -> KeyResponse:
     """Present a key without its secret."""
     return KeyResponse(
         id=row.id,
         name=row.name,
         role=row.role,
+        scopes=_in_order(scopes),
         namespaces=None if row.namespaces is None else list(row.namespaces),
         created_at=format_timestamp(row.created_at),
         expires_at=format_optional_timestamp(row.expires_at),
@@ -164,6 +170,7 @@ def caller_response(principal: Principal, row: ApiKeyRow | None) -> CallerRespon
         id=principal.id,
         name=row.name if row else principal.id,
         role=principal.role,
+        scopes=_in_order(principal.granted),
         namespaces=None if principal.namespaces is None else list(principal.namespaces),
         operator=principal.is_operator,
         expires_at=None if row is None else format_optional_timestamp(row.expires_at),

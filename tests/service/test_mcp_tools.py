@@ -169,7 +169,7 @@ async def test_a_tool_does_what_the_key_may(service: RunningService, model: Clie
         # The key opens one namespace: it need not be named.
         assert (await call_tool(reader, "search_memory", query="Lisbon"))["namespace"] == ns
         assert "may not write here" in await call_tool_text(reader, "add_memory", content="More.")
-        assert "may not write here" in await call_tool_text(reader, "forget_memory", ids=["x"], dryRun=False)
+        assert "may not forget" in await call_tool_text(reader, "forget_memory", ids=["x"], dryRun=False)
         assert "does not open this namespace" in await call_tool_text(
             reader, "search_memory", query="x", namespace="elsewhere"
         )

@@ -7,13 +7,14 @@ from fastapi import APIRouter
 
 from api.dependencies.authentication import AdminKey, AuthenticatedCaller
 from api.dependencies.path_and_query_parameters import ResourcePath
-from api.errors.http_errors import ConflictError, ForbiddenError, NotFoundError
+from api.errors.http_errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError
 from api.policies import api_keys, key_delegation
 from api.policies.key_delegation import Grant
 from api.presenters import resource_presenter
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.rows import ApiKeyRow
 from schemas.http.extensions.api_key_bodies import (
+    ROLE_SCOPES,
     KeyCreateBody,
     KeyIssued,
     KeyPatch,
@@ -21,6 +22,7 @@ from schemas.http.extensions.api_key_bodies import (
     KeyRevoked,
     KeyRotationBody,
     KeysResponse,
+    Role,
 )
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin/keys", tags=["Administration"])
@@ -34,38 +36,50 @@ async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
         own = ", ".join(caller.principal.namespaces or ())[:200]
         raise ForbiddenError("The new key would exceed your key's scope", f"Your key is for {own}.")
     grant = _grant(caller)
-    limits = grant.inherited(_row_fields(body.model_dump(exclude={"name", "role", "namespaces"}), now))
-    _require_within(grant, limits)
+    limits = grant.inherited(
+        _row_fields(body.model_dump(exclude={"name", "role", "scopes", "namespaces"}), body.role, now)
+    )
+    scopes = _new_scopes(body, grant)
+    _require_within(grant, {**limits, "scopes": scopes})
     change, secret = api_keys.create_key(
-        body.name, body.role, body.namespaces, now=now, issuer=caller.principal.id, **limits
+        body.name,
+        body.role,
+        body.namespaces,
+        now=now,
+        issuer=caller.principal.id,
+        scopes=_stored_scopes(scopes, body.role),
+        **limits,
     )
     await api_keys.publish_key(change, state.publisher, state.catalog)
     scope = "all" if change.namespaces is None else ",".join(change.namespaces)
     caller.add_audit_fields(id=change.id, name=change.name, role=change.role, namespaces=scope)
-    return KeyIssued(**dict(resource_presenter.key_response(api_keys.key_row(change))), key=secret)
+    if change.scopes is not None:
+        caller.add_audit_fields(scopes=",".join(change.scopes))
+    return KeyIssued(**dict(_key_response(caller, api_keys.key_row(change))), key=secret)
 
 
 @router.get("")
 async def list_keys(caller: AdminKey) -> KeysResponse:
     """List the keys within the caller's scope, newest first, without their secrets."""
     rows = sorted(caller.state.catalog.keys(), key=lambda row: (row.created_at, row.id), reverse=True)
-    return KeysResponse(
-        keys=[resource_presenter.key_response(row) for row in rows if caller.principal.may_issue(row.namespaces)]
-    )
+    return KeysResponse(keys=[_key_response(caller, row) for row in rows if caller.principal.may_issue(row.namespaces)])
 
 
 @router.patch("/{id}", responses=error_responses(400, 401, 403, 404, 409, 500))
 async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> KeyResponse:
-    """Change a key's name, limits and expiry; its secret, role and namespaces stay."""
+    """Change a key's name, scopes, limits and expiry; its secret, role and namespaces stay."""
     state = caller.state
     async with state.settings_lock.acquire():
         row, now = _require_active_key(caller, id), state.clock.now()
-        fields = _row_fields(body.model_dump(exclude_unset=True), now)
+        fields = _row_fields(body.model_dump(exclude_unset=True), row.role, now)
+        _require_scopes_of_role(fields, row.role)
         _require_within(_grant(caller), fields)
+        if "scopes" in fields:
+            fields["scopes"] = _stored_scopes(fields["scopes"], row.role)
         changed = api_keys.update_key(row, fields, now=now)
         await api_keys.publish_key(changed, state.publisher, state.catalog)
     caller.add_audit_fields(**body.model_dump(exclude_unset=True, by_alias=True))
-    return resource_presenter.key_response(api_keys.key_row(changed))
+    return _key_response(caller, api_keys.key_row(changed))
 
 
 @router.post("/{id}/rotate", responses=error_responses(400, 401, 403, 404, 409, 500))
@@ -81,7 +95,7 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
         change, secret = api_keys.rotate_secret(row, now=now, overlap=overlap, expires_at=expires_at)
         await api_keys.publish_key(change, state.publisher, state.catalog)
     caller.add_audit_fields(overlapHours=body.overlap_hours)
-    return KeyIssued(**dict(resource_presenter.key_response(api_keys.key_row(change))), key=secret)
+    return KeyIssued(**dict(_key_response(caller, api_keys.key_row(change))), key=secret)
 
 
 @router.delete("/{id}", responses=error_responses(400, 401, 403, 404, 500))
@@ -116,12 +130,41 @@ def _grant(caller: AuthenticatedCaller) -> Grant:
     return key_delegation.grant_of(caller.principal, default)
 
 
-def _row_fields(fields: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the fields of a body as the row has them: a moment instead of `expires_in_days`."""
-    if "expires_in_days" not in fields:
-        return fields
-    days = fields.pop("expires_in_days")
-    return {**fields, "expires_at": api_keys.expiry(now, days)}
+def _row_fields(fields: dict[str, Any], role: Role, now: datetime) -> dict[str, Any]:
+    """Return the fields of a body as the row has them: a moment instead of `expires_in_days`, a set of scopes."""
+    found = dict(fields)
+    if "expires_in_days" in found:
+        found["expires_at"] = api_keys.expiry(now, found.pop("expires_in_days"))
+    if "scopes" in found:
+        found["scopes"] = ROLE_SCOPES[role] if found["scopes"] is None else frozenset(found["scopes"])
+    return found
+
+
+def _new_scopes(body: KeyCreateBody, grant: Grant) -> frozenset[str]:
+    """Return the scopes of a new key: those asked for, or those of its role that the issuer has."""
+    if body.scopes is not None:
+        return frozenset(body.scopes)
+    found = ROLE_SCOPES[body.role] & grant.scopes
+    if not found:
+        raise ForbiddenError(
+            "The key would get more than your key has", f"Your key has no scope of the role {body.role}."
+        )
+    return found
+
+
+def _stored_scopes(scopes: frozenset[str], role: Role) -> tuple[str, ...] | None:
+    """Return the scopes as the row has them; None: those of the role."""
+    return None if scopes == ROLE_SCOPES[role] else tuple(sorted(scopes))
+
+
+def _require_scopes_of_role(fields: dict[str, Any], role: Role) -> None:
+    if beyond := sorted(fields.get("scopes", frozenset()) - ROLE_SCOPES[role]):
+        raise BadRequestError("The key's role does not allow this", f"The role {role} has no {' or '.join(beyond)}.")
+
+
+def _key_response(caller: AuthenticatedCaller, row: ApiKeyRow) -> KeyResponse:
+    issuers = api_keys.issuers_of(row.id, caller.state.catalog.key)
+    return resource_presenter.key_response(row, api_keys.principal_from_row(row, issuers).granted)
 
 
 def _require_within(grant: Grant, fields: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from api.archive import exporter, importer
-from api.dependencies.authentication import OperatorKey
+from api.dependencies.authentication import ReadingOperatorKey, WritingOperatorKey
 from api.errors.http_errors import BadRequestError, NotFoundError
 from api.routes.contract_route import ContractRoute, IngestRoute, error_responses
 from pipeline.errors import RejectedError
@@ -27,7 +27,7 @@ Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 
 
 @router.get("/export", response_class=StreamingResponse, responses=error_responses(400, 401, 403, 404, 500))
-async def export(caller: OperatorKey, namespace: NamespaceQuery = None) -> Response:
+async def export(caller: ReadingOperatorKey, namespace: NamespaceQuery = None) -> Response:
     """Export a namespace with its documents; without `namespace`, the settings and a line per namespace."""
     lines = (
         exporter.export_settings(caller.state)
@@ -43,7 +43,7 @@ async def export(caller: OperatorKey, namespace: NamespaceQuery = None) -> Respo
     response_class=Response,
     responses=error_responses(400, 401, 403, 404, 500),
 )
-async def get_blob(caller: OperatorKey, sha256: Digest) -> Response:
+async def get_blob(caller: ReadingOperatorKey, sha256: Digest) -> Response:
     """Return the bytes of a blob."""
     try:
         data = await caller.state.blobs.get(BlobRef(sha256=sha256, size=0))
@@ -58,7 +58,7 @@ async def get_blob(caller: OperatorKey, sha256: Digest) -> Response:
     responses=error_responses(400, 401, 403, 500),
     openapi_extra={"requestBody": {"content": {"application/octet-stream": {}}, "required": True}},
 )
-async def put_blob(caller: OperatorKey, request: Request) -> BlobResponse:
+async def put_blob(caller: WritingOperatorKey, request: Request) -> BlobResponse:
     """Store a blob that export lines refer to."""
     ref = await caller.state.blobs.put(await request.body(), "application/octet-stream")
     return BlobResponse(sha256=ref.sha256, size=ref.size)
@@ -70,7 +70,7 @@ async def put_blob(caller: OperatorKey, request: Request) -> BlobResponse:
     responses=error_responses(400, 401, 403, 409, 500, 503),
     openapi_extra={"requestBody": {"content": {NDJSON_MEDIA_TYPE: {}}, "required": True}},
 )
-async def import_lines(caller: OperatorKey, request: Request) -> ImportResponse:
+async def import_lines(caller: WritingOperatorKey, request: Request) -> ImportResponse:
     """Import lines of an export, as many as fit into a request."""
     lines = [_parse_line(number, text) for number, text in enumerate((await request.body()).splitlines(), 1)]
     return await importer.import_lines(caller.state, lines)

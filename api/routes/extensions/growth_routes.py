@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.dependencies.authentication import AnyKey
+from api.dependencies.authentication import ReadKey
 from api.errors.http_errors import ForbiddenError
 from api.presenters import growth_report
 from api.routes.contract_route import ContractRoute
@@ -19,7 +19,7 @@ Days = Annotated[int, Query(ge=1, le=366)]
 
 
 @router.get("")
-async def growth_by_day(caller: AnyKey, namespace: NamespaceNames, days: Days = 30) -> GrowthResponse:
+async def growth_by_day(caller: ReadKey, namespace: NamespaceNames, days: Days = 30) -> GrowthResponse:
     """Count new documents and memories per day; unknown namespaces are left out."""
     unreadable = [name for name in namespace if not caller.principal.may_read(name)]
     if unreadable:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.dependencies.authentication import OperatorKey
+from api.dependencies.authentication import OperatorKey, ReadingOperatorKey
 from api.errors.http_errors import BadRequestError
 from api.presenters import service_status
 from api.routes.contract_route import ContractRoute, error_responses
@@ -34,7 +34,7 @@ async def status(caller: OperatorKey) -> StatusResponse:
 
 
 @router.get("/failed")
-async def failed(caller: OperatorKey) -> FailedDocumentsResponse:
+async def failed(caller: ReadingOperatorKey) -> FailedDocumentsResponse:
     """List documents that could not be parsed, with the reason."""
     return FailedDocumentsResponse(documents=await service_status.failed_documents(caller.state))
 
@@ -47,7 +47,7 @@ async def list_dead_letters(caller: OperatorKey, topic: TopicName = None, limit:
 
 
 @router.get("/dlq/record", responses=error_responses(400, 401, 403, 404, 500, 503))
-async def get_dead_letter(caller: OperatorKey, id: DeadLetterId) -> DeadLetterResponse:
+async def get_dead_letter(caller: ReadingOperatorKey, id: DeadLetterId) -> DeadLetterResponse:
     """Return a dead letter with headers and payload."""
     return await service_status.get_dead_letter(caller.state, id)
 

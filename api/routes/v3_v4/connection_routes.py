@@ -6,10 +6,16 @@ from fastapi import APIRouter, Path, Query
 from pydantic import TypeAdapter, ValidationError
 
 from api.commands import connector_management
-from api.dependencies.authentication import AnyKey, AuthenticatedCaller, require_write_permission
+from api.dependencies.authentication import (
+    AuthenticatedCaller,
+    ConnectKey,
+    SeeConnectorsKey,
+    require_coverage,
+    require_scopes,
+)
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
-from api.routes.v3_v4.container_tags import open_for_reading, open_for_writing
+from api.routes.v3_v4.container_tags import open_container, open_for_change
 from schemas.http.v3_v4.connection_bodies import (
     Connection,
     ConnectionCreated,
@@ -28,19 +34,19 @@ ConnectionPath = Annotated[str, Path(min_length=1, max_length=200)]
 
 
 @router.post("/list", response_model_exclude_unset=True)
-async def list_connections(caller: AnyKey, body: TaggedBody | None = None) -> list[Connection]:
+async def list_connections(caller: SeeConnectorsKey, body: TaggedBody | None = None) -> list[Connection]:
     """List the active connections of the named containers, or of all that the key may read."""
     return [_connection(connector) for connector in await _connectors(caller, _tags(body), None)]
 
 
 @router.post("/{provider}/connection", response_model_exclude_unset=True)
-async def get_by_provider(caller: AnyKey, provider: Provider, body: TaggedBody | None = None) -> Connection:
+async def get_by_provider(caller: SeeConnectorsKey, provider: Provider, body: TaggedBody | None = None) -> Connection:
     """Return the connection of a provider in a container."""
     return _connection(await _only_connector(caller, provider, _tags(body)))
 
 
 @router.post("/{provider}/documents")
-async def list_documents(caller: AnyKey, provider: Provider, body: TaggedBody | None = None) -> None:
+async def list_documents(caller: SeeConnectorsKey, provider: Provider, body: TaggedBody | None = None) -> None:
     """Refuse: documents don't say over the API which connection brought them."""
     await _connectors(caller, _tags(body), provider)
     raise NotImplementedHereError(
@@ -49,7 +55,7 @@ async def list_documents(caller: AnyKey, provider: Provider, body: TaggedBody | 
 
 
 @router.post("/{provider}/import", status_code=202)
-async def start_import(caller: AnyKey, provider: Provider, body: TaggedBody | None = None) -> str:
+async def start_import(caller: ConnectKey, provider: Provider, body: TaggedBody | None = None) -> str:
     """Start a run of the provider's connections."""
     connectors = await _connectors(caller, _tags(body), provider)
     if not connectors:
@@ -61,7 +67,7 @@ async def start_import(caller: AnyKey, provider: Provider, body: TaggedBody | No
 
 
 @router.get("/{id}/resources")
-async def list_resources(caller: AnyKey, id: ConnectionPath) -> None:
+async def list_resources(caller: SeeConnectorsKey, id: ConnectionPath) -> None:
     """Refuse: people select what a connection reads in the picker."""
     await _connector_by_id(caller, id)
     raise NotImplementedHereError(
@@ -70,7 +76,7 @@ async def list_resources(caller: AnyKey, id: ConnectionPath) -> None:
 
 
 @router.post("/{id}/configure")
-async def configure(caller: AnyKey, id: ConnectionPath) -> None:
+async def configure(caller: ConnectKey, id: ConnectionPath) -> None:
     """Refuse: the selection of v5 replaces it."""
     await _connector_by_id(caller, id)
     raise NotImplementedHereError(
@@ -79,9 +85,9 @@ async def configure(caller: AnyKey, id: ConnectionPath) -> None:
 
 
 @router.post("/{provider}", response_model_exclude_unset=True)
-async def create(caller: AnyKey, provider: Provider, body: CreateConnectionBody) -> ConnectionCreated:
+async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionBody) -> ConnectionCreated:
     """Create a connection; a user authorizes it by the link, where the provider needs that."""
-    access = await open_for_writing(caller, body.tags)
+    access = open_for_change(caller, body.tags)
     raw: dict[str, object] = {"provider": provider, "config": body.metadata, "documentLimit": body.document_limit}
     fields = {name: value for name, value in raw.items() if value is not None}
     if body.redirect_url and not body.metadata:
@@ -102,19 +108,21 @@ async def create(caller: AnyKey, provider: Provider, body: CreateConnectionBody)
 
 
 @router.get("/{id}", response_model_exclude_unset=True)
-async def get(caller: AnyKey, id: ConnectionPath) -> Connection:
+async def get(caller: SeeConnectorsKey, id: ConnectionPath) -> Connection:
     """Return a connection."""
     return _connection(await _connector_by_id(caller, id))
 
 
 @router.delete("/{provider_or_id}")
 async def delete(
-    caller: AnyKey,
+    caller: ConnectKey,
     provider_or_id: ConnectionPath,
     body: TaggedBody | None = None,
     deleteDocuments: Annotated[bool, Query()] = True,  # noqa: N803 - the interface's name
 ) -> ConnectionDeleted:
     """Delete a connection by its id, or by its provider and containers."""
+    if deleteDocuments:
+        require_scopes(caller.principal, ["forget"])
     connector = (
         await _only_connector(caller, provider_or_id, _tags(body))
         if _tags(body)
@@ -131,7 +139,7 @@ def _tags(body: TaggedBody | None) -> list[str]:
 
 
 async def _connectors(caller: AuthenticatedCaller, tags: list[str], provider: str | None) -> list[ConnectorResponse]:
-    namespaces = {open_for_reading(caller, tag).namespace for tag in tags}
+    namespaces = {open_container(caller, tag).namespace for tag in tags}
     found: list[ConnectorResponse] = []
     page, pages = 1, 1
     while page <= pages:
@@ -159,7 +167,7 @@ async def _only_connector(caller: AuthenticatedCaller, provider: str, tags: list
 
 def _namespace_to_change(caller: AuthenticatedCaller, connector: ConnectorResponse) -> str:
     namespace = connector.namespace or ""
-    require_write_permission(caller.principal, namespace)
+    require_coverage(caller.principal, namespace)
     return namespace
 
 

@@ -5,16 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from api.commands import namespace_settings
-from api.dependencies.authentication import (
-    AnyKey,
-    AuthenticatedCaller,
-    ReadAccess,
-    WriteAccess,
-    require_write_permission,
-)
+from api.dependencies.authentication import AuthenticatedCaller, ForgetAccess, MoveKey, ReadAccess, ReadKey, WriteAccess
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
-from api.routes.v3_v4.container_tags import open_for_reading
+from api.routes.v3_v4.container_tags import open_container
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.rows import NamespaceRow
 from schemas.base import format_timestamp
@@ -36,13 +30,13 @@ _MERGE_SEPARATOR = "."
 
 
 @router.post("/merge", status_code=202)
-async def merge(caller: AnyKey, body: MergeBody) -> MergeQueued:
+async def merge(caller: MoveKey, body: MergeBody) -> MergeQueued:
     """Move the content of containers into another one, in the background."""
     sources = [tag for tag in dict.fromkeys(body.container_tags) if tag != body.target_container_tag]
     if not sources:
         raise BadRequestError("There is nothing to merge", "Name containers other than the target.")
     for tag in (*sources, body.target_container_tag):
-        require_write_permission(open_for_reading(caller, tag).principal, tag)
+        open_container(caller, tag)
     for tag in sources:
         namespace_settings.require_namespace(caller.state, tag)
     operations = [
@@ -58,7 +52,7 @@ async def merge(caller: AnyKey, body: MergeBody) -> MergeQueued:
 
 
 @router.get("/merge/{id}")
-async def get_merge(caller: AnyKey, id: Annotated[str, Path(max_length=10_000)]) -> MergeState:
+async def get_merge(caller: ReadKey, id: Annotated[str, Path(max_length=10_000)]) -> MergeState:
     """Return the state of a merge."""
     rows = [await caller.state.operations.get(operation) for operation in id.split(_MERGE_SEPARATOR)]
     known = [row for row in rows if row is not None and caller.principal.may_read(row.source)]
@@ -93,7 +87,7 @@ async def update(access: WriteAccess, body: UpdateContainerTagBody) -> Container
 
 
 @router.delete("/{namespace}")
-async def delete(access: WriteAccess) -> ContainerTagDeleted:
+async def delete(access: ForgetAccess) -> ContainerTagDeleted:
     """Delete a container with its documents and memories."""
     counts = await namespace_settings.delete_namespace(access.state, access.namespace)
     access.add_audit_fields(documents=counts.documents, memories=counts.memories)

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from api.commands.namespace_settings import readable_namespaces
-from api.dependencies.authentication import AuthenticatedCaller, NamespaceAccess, require_write_permission
+from api.dependencies.authentication import AuthenticatedCaller, NamespaceAccess
 from api.errors.http_errors import BadRequestError, ForbiddenError, NotImplementedHereError
 from pipeline.rows import NamespaceRow
-from pipeline.runtime.fair_event_loop import yield_to_foreground
 
 DEFAULT_CONTAINER_TAG = "default"
 """Namespace of a document that is added without a container tag."""
@@ -14,22 +13,18 @@ MAX_NAMESPACES_SEARCHED = 50
 """Namespaces that a search without container tags covers."""
 
 
-async def open_for_writing(caller: AuthenticatedCaller, tags: Sequence[str]) -> NamespaceAccess:
-    """Open the container that a write names; ForbiddenError if the key may not write there."""
+def open_for_change(caller: AuthenticatedCaller, tags: Sequence[str]) -> NamespaceAccess:
+    """Open the container that a change names, which the route's key may make; ForbiddenError if it is not for it."""
     if len(tags) > 1:
         raise NotImplementedHereError(
             "A document is in one container here", f"Send one container tag, not {len(tags)}: {', '.join(tags)[:200]}."
         )
-    access = open_for_reading(caller, tags[0] if tags else DEFAULT_CONTAINER_TAG)
-    require_write_permission(access.principal, access.namespace)
-    # A search takes some milliseconds, which what changes something can wait.
-    await yield_to_foreground()
-    return access
+    return open_container(caller, tags[0] if tags else DEFAULT_CONTAINER_TAG)
 
 
-def open_for_reading(caller: AuthenticatedCaller, tag: str) -> NamespaceAccess:
-    """Open a container; ForbiddenError if the key may not read it."""
-    if not caller.principal.may_read(tag):
+def open_container(caller: AuthenticatedCaller, tag: str) -> NamespaceAccess:
+    """Open a container for what the route's key may do; ForbiddenError if the key is not for it."""
+    if not caller.principal.covers(tag):
         raise ForbiddenError("The key does not open this container", f"containerTag: {tag}")
     return NamespaceAccess(caller.state, caller.principal, tag, caller.add_audit_fields)
 
@@ -38,7 +33,7 @@ def readable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> lis
     """Return the existing namespaces that a read covers: those named, or all that the key may read."""
     if not tags:
         return readable_namespaces(caller.state, caller.principal)
-    rows = [caller.state.catalog.namespace(open_for_reading(caller, tag).namespace) for tag in tags]
+    rows = [caller.state.catalog.namespace(open_container(caller, tag).namespace) for tag in tags]
     return [row for row in rows if row is not None]
 
 

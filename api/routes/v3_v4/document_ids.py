@@ -8,10 +8,9 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from api.commands.namespace_settings import readable_namespaces
-from api.dependencies.authentication import AuthenticatedCaller, NamespaceAccess, require_write_permission
+from api.dependencies.authentication import AuthenticatedCaller, NamespaceAccess
 from api.errors.http_errors import NotFoundError
-from api.routes.v3_v4.container_tags import open_for_reading
+from api.routes.v3_v4.container_tags import open_container
 from pipeline.rows import DocumentRow
 from schemas.ids import document_key
 
@@ -41,7 +40,7 @@ def custom_id_of(row: DocumentRow) -> str | None:
 
 
 async def find_document(caller: AuthenticatedCaller, id_or_custom_id: str) -> FoundDocument:
-    """Find a document by its v3 id or its custom id; NotFoundError if the key may read none."""
+    """Find a document by its v3 id or its custom id; NotFoundError if the key is for none."""
     key = decode_document_id(id_or_custom_id)
     if key is not None and (found := await _find_readable(caller, [key])):
         return found
@@ -52,26 +51,19 @@ async def find_document(caller: AuthenticatedCaller, id_or_custom_id: str) -> Fo
     raise NotFoundError("Document not found", f"There is no document {id_or_custom_id[:100]!r}.")
 
 
-async def find_document_to_change(caller: AuthenticatedCaller, id_or_custom_id: str) -> FoundDocument:
-    """Find a document that the key may change; NotFoundError or ForbiddenError otherwise."""
-    found = await find_document(caller, id_or_custom_id)
-    require_write_permission(found.access.principal, found.access.namespace)
-    return found
-
-
 async def _find_readable(caller: AuthenticatedCaller, keys: Collection[str]) -> FoundDocument | None:
-    """Return the first document with one of these keys that the caller may read."""
+    """Return the first document with one of these keys in a container of the caller's."""
     rows = await caller.state.documents.get(keys)
     for row in (row for key in keys for row in rows.get(key, ())):
         namespace = caller.state.catalog.namespace_of(row.incarnation)
-        if namespace is not None and caller.principal.may_read(namespace.name):
-            return FoundDocument(open_for_reading(caller, namespace.name), row)
+        if namespace is not None and caller.principal.covers(namespace.name):
+            return FoundDocument(open_container(caller, namespace.name), row)
     return None
 
 
 def _keys_of_custom_id(caller: AuthenticatedCaller, custom_id: str) -> dict[str, str]:
     """Return the row keys that the id has in each namespace of the caller, with their incarnations."""
-    namespaces = readable_namespaces(caller.state, caller.principal)
+    namespaces = [row for row in caller.state.catalog.namespaces() if caller.principal.covers(row.name)]
     incarnations = [incarnation for namespace in namespaces for incarnation in namespace.incarnations]
     return {document_key(incarnation, custom_id): incarnation for incarnation in incarnations}
 

@@ -10,12 +10,12 @@ from starlette.datastructures import FormData
 
 from api.commands import document_submission
 from api.commands.document_submission import DocumentDraft
-from api.dependencies.authentication import AnyKey, AuthenticatedCaller, NamespaceAccess
+from api.dependencies.authentication import AuthenticatedCaller, ForgetKey, NamespaceAccess, ReadKey, WriteKey
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4 import document_presenter
-from api.routes.v3_v4.container_tags import open_for_writing, readable_incarnations
-from api.routes.v3_v4.document_ids import encode_document_id, find_document, find_document_to_change
+from api.routes.v3_v4.container_tags import open_for_change, readable_incarnations
+from api.routes.v3_v4.document_ids import encode_document_id, find_document
 from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD, parse_filters
 from api.routes.v5 import multipart_upload
 from pipeline.rows import DocumentRow
@@ -63,14 +63,14 @@ _FORM_FIELDS = {
 
 
 @router.post("/v3/documents")
-async def add(caller: AnyKey, body: AddDocumentBody) -> Accepted:
+async def add(caller: WriteKey, body: AddDocumentBody) -> Accepted:
     """Add a document, or append to the document with the same custom id."""
-    access = await open_for_writing(caller, body.tags)
+    access = open_for_change(caller, body.tags)
     return await _add(access, _to_draft(body, body.content))
 
 
 @router.post("/v3/documents/batch", response_model_exclude_unset=True)
-async def add_batch(caller: AnyKey, body: AddDocumentsBody) -> AddDocumentsResponse:
+async def add_batch(caller: WriteKey, body: AddDocumentsBody) -> AddDocumentsResponse:
     """Add documents, those of a container with one write; a refused document does not affect the others."""
     results: dict[int, AddResult] = {}
     accepted: dict[str, dict[int, DocumentDraft]] = {}
@@ -78,22 +78,22 @@ async def add_batch(caller: AnyKey, body: AddDocumentsBody) -> AddDocumentsRespo
         if problem := validate_content(draft.content or ""):
             results[position] = _refused("The content can't be accepted", problem)
         else:
-            access = await open_for_writing(caller, tags)
+            access = open_for_change(caller, tags)
             accepted.setdefault(access.namespace, {})[position] = draft
     for namespace, drafts in accepted.items():
-        results |= await _add_together(await open_for_writing(caller, [namespace]), drafts)
+        results |= await _add_together(open_for_change(caller, [namespace]), drafts)
     ordered = [results[position] for position in sorted(results)]
     failed = sum(result.status == "error" for result in ordered)
     return AddDocumentsResponse(results=ordered, failed=failed, success=len(ordered) - failed)
 
 
 @router.post("/v3/documents/file")
-async def upload_file(request: Request, caller: AnyKey) -> Accepted:
+async def upload_file(request: Request, caller: WriteKey) -> Accepted:
     """Add a file."""
     form = await multipart_upload.read_form(request)
     try:
         text = {name: value for name, value in form.multi_items() if isinstance(value, str)}
-        access = await open_for_writing(caller, _form_tags(text))
+        access = open_for_change(caller, _form_tags(text))
 
         def named(draft: DocumentDraft) -> DocumentDraft:
             metadata = _with_filepath(draft.metadata, text.get("filepath"))
@@ -113,7 +113,7 @@ async def upload_file(request: Request, caller: AnyKey) -> Accepted:
 
 
 @router.post("/v3/documents/list", response_model_exclude_unset=True)
-async def list_documents(caller: AnyKey, body: ListDocumentsBody | None = None) -> ListDocumentsResponse:
+async def list_documents(caller: ReadKey, body: ListDocumentsBody | None = None) -> ListDocumentsResponse:
     """List a page of documents of the named containers, or of all that the key may read."""
     state, body = caller.state, body or ListDocumentsBody()
     incarnations = readable_incarnations(caller, body.tags)
@@ -135,7 +135,7 @@ async def list_documents(caller: AnyKey, body: ListDocumentsBody | None = None) 
 
 
 @router.get("/v3/documents/processing")
-async def list_processing(caller: AnyKey) -> ProcessingResponse:
+async def list_processing(caller: ReadKey) -> ProcessingResponse:
     """List the documents that are still processed, newest first."""
     rows = await caller.state.documents.unfinished(readable_incarnations(caller, []), _MAX_PROCESSING_SHOWN)
     shown = [document_presenter.processing_document(caller.state, row) for row in rows]
@@ -143,7 +143,7 @@ async def list_processing(caller: AnyKey) -> ProcessingResponse:
 
 
 @router.delete("/v3/documents/bulk", response_model_exclude_unset=True)
-async def delete_many(caller: AnyKey, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
+async def delete_many(caller: ForgetKey, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
     """Delete documents by id, or all documents of the named containers."""
     if body.ids:
         count, errors = await _delete_ids(caller, body.ids)
@@ -158,7 +158,7 @@ async def delete_many(caller: AnyKey, body: DeleteDocumentsBody) -> DeleteDocume
 
 
 @router.get("/v3/documents/{id}/chunks")
-async def list_chunks(caller: AnyKey, id: DocumentPath) -> DocumentChunksResponse:
+async def list_chunks(caller: ReadKey, id: DocumentPath) -> DocumentChunksResponse:
     """List the passages of a document, in order."""
     row = (await find_document(caller, id)).row
     chunks = (await caller.state.chunks.get([row.key])).get(row.key, [])
@@ -169,7 +169,7 @@ async def list_chunks(caller: AnyKey, id: DocumentPath) -> DocumentChunksRespons
 
 
 @router.get("/v3/documents/{id}/file-url")
-async def get_file_url(caller: AnyKey, id: DocumentPath) -> None:
+async def get_file_url(caller: ReadKey, id: DocumentPath) -> None:
     """Refuse: this service publishes no addresses of stored files."""
     await find_document(caller, id)
     raise NotImplementedHereError(
@@ -178,15 +178,15 @@ async def get_file_url(caller: AnyKey, id: DocumentPath) -> None:
 
 
 @router.get("/v3/documents/{id}", response_model_exclude_unset=True)
-async def get(caller: AnyKey, id: DocumentPath) -> Document:
+async def get(caller: ReadKey, id: DocumentPath) -> Document:
     """Return a document."""
     return document_presenter.document(caller.state, (await find_document(caller, id)).row)
 
 
 @router.patch("/v3/documents/{id}")
-async def update(caller: AnyKey, id: DocumentPath, body: UpdateDocumentBody) -> Accepted:
+async def update(caller: WriteKey, id: DocumentPath, body: UpdateDocumentBody) -> Accepted:
     """Replace the content if given; metadata merges key by key."""
-    found = await find_document_to_change(caller, id)
+    found = await find_document(caller, id)
     if body.tags not in ([], [found.access.namespace]):
         raise NotImplementedHereError(
             "A document can't change its container here", "Move the whole container with POST /v3/container-tags/merge."
@@ -204,17 +204,17 @@ async def update(caller: AnyKey, id: DocumentPath, body: UpdateDocumentBody) -> 
 
 
 @router.delete("/v3/documents/{id}", status_code=204)
-async def delete(caller: AnyKey, id: DocumentPath) -> Response:
+async def delete(caller: ForgetKey, id: DocumentPath) -> Response:
     """Delete a document with its passages, and memories that no other document supports."""
-    found = await find_document_to_change(caller, id)
+    found = await find_document(caller, id)
     await document_submission.delete_documents(caller.state, found.access.namespace, [found.row.id])
     return Response(status_code=204)
 
 
 @router.post("/v4/conversations")
-async def add_conversation(caller: AnyKey, body: ConversationBody) -> ConversationAccepted:
+async def add_conversation(caller: WriteKey, body: ConversationBody) -> ConversationAccepted:
     """Store a conversation as a document; sent again with more messages, only these are new."""
-    access = await open_for_writing(caller, body.tags)
+    access = open_for_change(caller, body.tags)
     lines = [line for message in body.messages if (line := _message_line(message))]
     content = "\n".join(lines)
     draft = DocumentDraft(id=body.conversation_id, content=content, metadata=body.metadata)
@@ -316,7 +316,7 @@ async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[
     errors = []
     for document_id in dict.fromkeys(ids):
         try:
-            found = await find_document_to_change(caller, document_id)
+            found = await find_document(caller, document_id)
         except NotFoundError as error:
             errors.append(DeletionError(id=document_id, error=error.details or error.error))
         else:
@@ -329,7 +329,7 @@ async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[
 
 
 async def _delete_contents(caller: AuthenticatedCaller, tag: str, filepath: str | None) -> int:
-    access = await open_for_writing(caller, [tag])
+    access = open_for_change(caller, [tag])
     namespace = caller.state.catalog.namespace(access.namespace)
     if namespace is None:
         return 0

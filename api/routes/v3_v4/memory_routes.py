@@ -7,10 +7,10 @@ from fastapi import APIRouter
 from api.commands import memory_forgetting, memory_storage
 from api.commands.memory_storage import StatedMemory
 from api.dependencies.app_state import AppState
-from api.dependencies.authentication import AnyKey, NamespaceAccess
+from api.dependencies.authentication import ForgetAndReadKey, ForgetKey, NamespaceAccess, ReadKey, WriteKey
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
-from api.routes.v3_v4.container_tags import open_for_writing, readable_incarnations
+from api.routes.v3_v4.container_tags import open_for_change, readable_incarnations
 from api.routes.v3_v4.document_ids import encode_document_id
 from api.routes.v3_v4.document_presenter import page_numbers
 from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, parent_id, updated_memory
@@ -39,11 +39,11 @@ router = APIRouter(route_class=LenientRoute, prefix="/v4/memories", include_in_s
 
 
 @router.post("", status_code=201)
-async def create(caller: AnyKey, body: CreateMemoriesBody) -> CreateMemoriesResponse:
+async def create(caller: WriteKey, body: CreateMemoriesBody) -> CreateMemoriesResponse:
     """Store memories as they are, without extraction."""
     for memory in body.memories:
         _require_no_expiry(memory.forget_after)
-    access = await open_for_writing(caller, [body.container_tag])
+    access = open_for_change(caller, [body.container_tag])
     access.require_quota("documents")
     stored = await memory_storage.store_memories(
         access.state, access.namespace, [_stated(memory) for memory in body.memories]
@@ -57,10 +57,10 @@ async def create(caller: AnyKey, body: CreateMemoriesBody) -> CreateMemoriesResp
 
 
 @router.patch("")
-async def update(caller: AnyKey, body: UpdateMemoryBody) -> UpdatedMemory:
+async def update(caller: WriteKey, body: UpdateMemoryBody) -> UpdatedMemory:
     """Replace a memory by a new version; the earlier one stays in its history."""
     _require_no_expiry(body.forget_after)
-    access = await open_for_writing(caller, [body.container_tag])
+    access = open_for_change(caller, [body.container_tag])
     before = await _require_memory(access, body)
     context = body.temporal_context
     stated = StatedMemory(
@@ -76,18 +76,18 @@ async def update(caller: AnyKey, body: UpdateMemoryBody) -> UpdatedMemory:
 
 
 @router.delete("")
-async def forget(caller: AnyKey, body: ForgetMemoryBody) -> ForgetMemoryResponse:
+async def forget(caller: ForgetKey, body: ForgetMemoryBody) -> ForgetMemoryResponse:
     """Forget a memory: it is hidden from recall, its history is kept."""
-    access = await open_for_writing(caller, [body.container_tag])
+    access = open_for_change(caller, [body.container_tag])
     row = await _require_memory(access, body)
     await memory_forgetting.forget_by_ids(access.state, access.namespace, [row.id])
     return ForgetMemoryResponse(id=row.id, forgotten=True)
 
 
 @router.post("/forget-matching", response_model_exclude_unset=True)
-async def forget_matching(caller: AnyKey, body: ForgetMatchingBody) -> ForgetMatchingResponse:
+async def forget_matching(caller: ForgetAndReadKey, body: ForgetMatchingBody) -> ForgetMatchingResponse:
     """Forget the memories that match a description, or preview them."""
-    access = await open_for_writing(caller, [body.container_tag])
+    access = open_for_change(caller, [body.container_tag])
     matches = await _matching_memories(access, body)
     if not body.dry_run and matches:
         await memory_forgetting.forget_by_ids(access.state, access.namespace, [match.id for match in matches])
@@ -106,7 +106,7 @@ async def forget_matching(caller: AnyKey, body: ForgetMatchingBody) -> ForgetMat
 
 
 @router.post("/list")
-async def list_memories(caller: AnyKey, body: ListMemoriesBody) -> ListMemoriesResponse:
+async def list_memories(caller: ReadKey, body: ListMemoriesBody) -> ListMemoriesResponse:
     """List a page of current memories, each with its earlier versions."""
     state = caller.state
     incarnations = readable_incarnations(caller, body.tags)

@@ -6,11 +6,11 @@ from time import perf_counter
 
 from fastapi import APIRouter
 
-from api.dependencies.authentication import AnyKey, AuthenticatedCaller
+from api.dependencies.authentication import AuthenticatedCaller, ReadKey
 from api.errors.http_errors import BadRequestError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4 import search_presenter
-from api.routes.v3_v4.container_tags import open_for_reading, searchable_containers
+from api.routes.v3_v4.container_tags import open_container, searchable_containers
 from api.routes.v3_v4.document_ids import find_document
 from api.routes.v3_v4.metadata_filters import parse_filters
 from api.routes.v3_v4.search_presenter import ContainerResult
@@ -42,7 +42,7 @@ _MODES: dict[str, SearchMode] = {"memories": "memories", "hybrid": "hybrid", "do
 
 
 @router.post("/v3/search", response_model_exclude_unset=True)
-async def search_documents(caller: AnyKey, body: DocumentSearchBody) -> DocumentSearchResponse:
+async def search_documents(caller: ReadKey, body: DocumentSearchBody) -> DocumentSearchResponse:
     """Search passages, and return their documents, best first."""
     started = perf_counter()
     only_document = (await find_document(caller, body.doc_id)).row if body.doc_id else None
@@ -63,15 +63,15 @@ async def search_documents(caller: AnyKey, body: DocumentSearchBody) -> Document
 
 
 @router.post("/v4/search", response_model_exclude_unset=True)
-async def search_memories(caller: AnyKey, body: MemorySearchBody) -> MemorySearchResponse:
+async def search_memories(caller: ReadKey, body: MemorySearchBody) -> MemorySearchResponse:
     """Search memories, passages or both, best first."""
     return await _search_memories(caller, body)
 
 
 @router.post("/v4/profile", response_model_exclude_unset=True)
-async def get_profile(caller: AnyKey, body: ProfileBody) -> ProfileResponse:
+async def get_profile(caller: ReadKey, body: ProfileBody) -> ProfileResponse:
     """Return a container's profile; with `q` also what a search in it finds."""
-    access = open_for_reading(caller, body.container_tag)
+    access = open_container(caller, body.container_tag)
     state = caller.state
     namespace = state.catalog.namespace(access.namespace)
     v5_body = V5ProfileBody.model_construct(filter=parse_filters(body.filters), buckets=body.buckets)
@@ -92,9 +92,9 @@ async def get_profile(caller: AnyKey, body: ProfileBody) -> ProfileResponse:
 
 
 @router.post("/v4/profile/buckets")
-async def list_buckets(caller: AnyKey, body: ContainerBody) -> BucketsResponse:
+async def list_buckets(caller: ReadKey, body: ContainerBody) -> BucketsResponse:
     """List the buckets in effect in a container."""
-    access = open_for_reading(caller, body.container_tag)
+    access = open_container(caller, body.container_tag)
     catalog = caller.state.catalog
     row = catalog.namespace(access.namespace)
     buckets = catalog.organization().buckets if row is None else effective_buckets(row, catalog.organization())
@@ -130,7 +130,7 @@ async def _search(
         raise BadRequestError("The question is empty", "Send some words in q.")
     if not namespaces:
         return []
-    access = open_for_reading(caller, namespaces[0].name)
+    access = open_container(caller, namespaces[0].name)
     access.require_quota("searches")
     answers = await asyncio.gather(*(caller.state.queries.search(namespace, query) for namespace in namespaces))
     access.count_usage(searches=1)

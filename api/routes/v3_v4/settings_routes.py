@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from api.commands import namespace_settings
-from api.dependencies.authentication import AnyKey, AuthenticatedCaller, OperatorKey
+from api.dependencies.authentication import AuthenticatedCaller, OperatorKey, ReadKey
 from api.errors.http_errors import NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.memory_presenter import ORGANIZATION_ID
@@ -18,7 +18,7 @@ router = APIRouter(route_class=LenientRoute, prefix="/v3/settings", include_in_s
 
 
 @router.get("")
-async def get(caller: AnyKey) -> SettingsResponse:
+async def get(caller: ReadKey) -> SettingsResponse:
     """Return the organization's context and buckets."""
     return _settings(caller)
 
@@ -45,7 +45,7 @@ async def reset(_: OperatorKey) -> None:
 
 
 @router.post("/suggest-buckets")
-async def suggest_buckets(_: AnyKey) -> None:
+async def suggest_buckets(_: ReadKey) -> None:
     """Refuse: buckets are defined by people here."""
     raise NotImplementedHereError("Buckets are not suggested here", "Define them with PATCH /v3/container-tags/{tag}.")
 

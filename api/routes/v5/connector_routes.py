@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query
 
 from api.commands import connector_management
-from api.dependencies.authentication import AnyKey, ReadAccess, WriteAccess
+from api.dependencies.authentication import ConnectAccess, SeeConnectorsAccess, SeeConnectorsKey, require_scopes
 from api.dependencies.path_and_query_parameters import ConnectorIncludes, PageLimit, PageNumber, ResourcePath
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.field_types import Omittable, Uri
@@ -28,7 +28,7 @@ _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
 
 @router.get("/connectors", responses=_LIST_ERRORS, response_model_exclude_unset=True)
 async def list_all(
-    caller: AnyKey,
+    caller: SeeConnectorsKey,
     provider: Omittable[Annotated[Provider, Query()]] = None,
     page: PageNumber = 1,
     limit: PageLimit = 10,
@@ -42,7 +42,7 @@ async def list_all(
 
 @router.get("/ns/{namespace}/connectors", responses=_LIST_ERRORS, response_model_exclude_unset=True)
 async def list_of_namespace(
-    access: ReadAccess,
+    access: SeeConnectorsAccess,
     provider: Omittable[Annotated[Provider, Query()]] = None,
     page: PageNumber = 1,
     limit: PageLimit = 10,
@@ -60,7 +60,7 @@ async def list_of_namespace(
 
 
 @router.post("/ns/{namespace}/connectors", status_code=201, responses=error_responses(400, 401, 402, 403, 500, 503))
-async def create(access: WriteAccess, body: Annotated[ConnectorBody, Body()]) -> ConnectorCreated:
+async def create(access: ConnectAccess, body: Annotated[ConnectorBody, Body()]) -> ConnectorCreated:
     """Create a connector."""
     created = await connector_management.create(access.state, access.principal, access.namespace, body)
     access.add_audit_fields(id=created.id, provider=body.provider)
@@ -72,7 +72,7 @@ async def create(access: WriteAccess, body: Annotated[ConnectorBody, Body()]) ->
     status_code=202,
     responses=error_responses(400, 401, 402, 403, 404, 409, 500, 503),
 )
-async def sync(access: WriteAccess, id: ResourcePath) -> SyncQueued:
+async def sync(access: ConnectAccess, id: ResourcePath) -> SyncQueued:
     """Start a sync run."""
     await connector_management.sync(access.state, access.namespace, id)
     return SyncQueued(id=id, status="queued")
@@ -80,7 +80,7 @@ async def sync(access: WriteAccess, id: ResourcePath) -> SyncQueued:
 
 @router.get("/ns/{namespace}/connectors/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
 async def get(
-    access: ReadAccess,
+    access: SeeConnectorsAccess,
     id: ResourcePath,
     include: ConnectorIncludes,
     returnUrl: Omittable[Annotated[Uri, Query()]] = None,  # noqa: N803 - the contract's name
@@ -92,17 +92,19 @@ async def get(
 
 
 @router.patch("/ns/{namespace}/connectors/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
-async def update(access: WriteAccess, id: ResourcePath, body: ConnectorPatch) -> ConnectorResponse:
+async def update(access: ConnectAccess, id: ResourcePath, body: ConnectorPatch) -> ConnectorResponse:
     """Change a connector's selection or document limit."""
     return await connector_management.update(access.state, access.namespace, id, body)
 
 
 @router.delete("/ns/{namespace}/connectors/{id:path}", responses=_ITEM_ERRORS)
 async def delete(
-    access: WriteAccess,
+    access: ConnectAccess,
     id: ResourcePath,
     deleteDocuments: Omittable[Annotated[bool, Query()]] = None,  # noqa: N803 - the contract's name
 ) -> ConnectorDeleted:
     """Remove a connector."""
+    if deleteDocuments is not False:
+        require_scopes(access.principal, ["forget"])
     await connector_management.delete(access.state, access.namespace, id, documents=deleteDocuments is not False)
     return ConnectorDeleted(id=id, deleted=True)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 
 from api.commands import document_submission
 from api.commands.document_submission import DocumentDraft
-from api.dependencies.authentication import NamespaceAccess, ReadAccess, WriteAccess
+from api.dependencies.authentication import ForgetAccess, NamespaceAccess, ReadAccess, WriteAccess
 from api.dependencies.path_and_query_parameters import DocumentIncludes, DocumentPath
 from api.errors.http_errors import BadRequestError, NotFoundError
 from api.presenters import resource_presenter
@@ -196,7 +196,7 @@ async def update(access: WriteAccess, id: DocumentPath, body: DocumentPatch) -> 
 
 
 @router.delete("", tags=["Content Management"])
-async def delete(access: WriteAccess, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
+async def delete(access: ForgetAccess, body: DeleteDocumentsBody) -> DeleteDocumentsResponse:
     """Delete documents with their chunks, and memories that no other document supports."""
     count, unknown = await document_submission.delete_documents(access.state, access.namespace, body.ids)
     access.add_audit_fields(count=count, ids=", ".join(body.ids))

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from api.commands import memory_forgetting
-from api.dependencies.authentication import ReadAccess, WriteAccess
+from api.dependencies.authentication import ForgetAndReadAccess, ReadAccess
 from api.dependencies.path_and_query_parameters import MemoryIncludes, ResourcePath
 from api.errors.http_errors import NotFoundError
 from api.presenters import resource_presenter
@@ -38,12 +38,12 @@ async def get(
 
 
 @router.delete("")
-async def forget_ids(access: WriteAccess, body: ForgetBody) -> ForgetResponse:
+async def forget_ids(access: ForgetAndReadAccess, body: ForgetBody) -> ForgetResponse:
     """Forget memories: they are hidden from recall, their history is kept."""
     return await memory_forgetting.forget_by_ids(access.state, access.namespace, body.ids)
 
 
 @router.delete("/semantic")
-async def forget_by_query(access: WriteAccess, body: SemanticForgetBody) -> ForgetResponse:
+async def forget_by_query(access: ForgetAndReadAccess, body: SemanticForgetBody) -> ForgetResponse:
     """Forget the memories that match a description, or preview them."""
     return await memory_forgetting.forget_by_query(access.state, access.namespace, body.query, dry_run=body.dry_run)

@@ -4,11 +4,13 @@ from fastapi import APIRouter, Response
 
 from api.commands import namespace_settings
 from api.dependencies.authentication import (
-    AnyKey,
     AuthenticatedCaller,
+    ForgetAccess,
     ReadAccess,
+    ReadKey,
     WriteAccess,
-    require_write_permission,
+    require_coverage,
+    require_scopes,
 )
 from api.dependencies.path_and_query_parameters import MoveTarget, NameQuery, PageLimit, PageNumber
 from api.presenters import resource_presenter
@@ -31,7 +33,7 @@ _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
 
 @router.get("/ns", responses=_LIST_ERRORS)
 async def list_ns(
-    caller: AnyKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
+    caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> NamespacesResponse:
     """List the namespaces that the key may read, newest first."""
     return await _namespace_page(caller, page, limit, q)
@@ -39,7 +41,7 @@ async def list_ns(
 
 @router.get("/namespaces", responses=_LIST_ERRORS)
 async def list_namespaces(
-    caller: AnyKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
+    caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> NamespacesResponse:
     """List namespaces; the same operation as /ns."""
     return await _namespace_page(caller, page, limit, q)
@@ -92,7 +94,7 @@ async def update(access: WriteAccess, body: NamespacePatch) -> NamespaceDetails:
 )
 async def delete(
     response: Response,
-    access: WriteAccess,
+    access: ForgetAccess,
     moveTo: Omittable[MoveTarget] = None,  # noqa: N803 - the contract's name
 ) -> NamespaceDeleted | NamespaceMoveQueued:
     """Delete the namespace, or move its content to another namespace."""
@@ -105,7 +107,8 @@ async def delete(
             deleted_documents_count=counts.documents,
             deleted_memories_count=counts.memories,
         )
-    require_write_permission(access.principal, moveTo)
+    require_scopes(access.principal, ["write"])
+    require_coverage(access.principal, moveTo)
     operation = await namespace_settings.request_move(access.state, access.namespace, moveTo)
     response.status_code = 202
     return NamespaceMoveQueued(status="queued", operation_id=operation, namespace=access.namespace, move_to=moveTo)

@@ -3,7 +3,7 @@
 from fastapi import APIRouter
 
 from api.commands import namespace_settings
-from api.dependencies.authentication import AnyKey, AuthenticatedCaller, OperatorKey
+from api.dependencies.authentication import AuthenticatedCaller, OperatorKey, ReadKey
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.v5.organization_bodies import OrganizationPatch, OrganizationResponse
 
@@ -11,7 +11,7 @@ router = APIRouter(route_class=ContractRoute, prefix="/organization", tags=["Org
 
 
 @router.get("", responses=error_responses(401, 403, 500))
-async def get(caller: AnyKey) -> OrganizationResponse:
+async def get(caller: ReadKey) -> OrganizationResponse:
     """Return the organizational context and the number of namespaces that the key may read."""
     return _organization_response(caller)
 

@@ -8,12 +8,16 @@ from rich.table import Table
 
 from app.cli.conventions import JsonOption, emit, examples_epilog
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
 
 keys = typer.Typer(no_args_is_help=True, help="API keys.")
 
 KeyId = Annotated[str, typer.Argument(help="The id of a key, as `keys list` shows it.")]
 ExpiresInDays = Annotated[int | None, typer.Option(min=1, help="Days until the key expires; default: never.")]
 
+ScopeOption = Annotated[
+    list[str] | None, typer.Option(help="read, write, forget, connect or admin; repeat it. Default: all of the role's.")
+]
 RateLimitOption = Annotated[int | None, typer.Option(min=1, help="Requests per minute.")]
 QuotaOption = Annotated[int | None, typer.Option(min=0, help="A quota per month.")]
 
@@ -23,6 +27,7 @@ QuotaOption = Annotated[int | None, typer.Option(min=0, help="A quota per month.
     epilog=examples_epilog(
         "recollect keys create laptop --role write --namespace alice",
         "recollect keys create dashboard --role read --namespace 'team-a:*' --expires-in-days 90",
+        "recollect keys create intake --scope write --namespace alice",
         "recollect keys create app --rate-limit 600 --monthly-searches 100000 --json",
     ),
 )
@@ -30,6 +35,7 @@ def create_key(
     name: Annotated[str, typer.Argument(help="A name for the key.")],
     *,
     role: Annotated[str, typer.Option(help="admin, write or read.")] = "write",
+    scope: ScopeOption = None,
     namespace: Annotated[list[str] | None, typer.Option(help="A namespace or prefix (team-a:*).")] = None,
     expires_in_days: ExpiresInDays = None,
     rate_limit: RateLimitOption = None,
@@ -43,6 +49,7 @@ def create_key(
     body = {
         "name": name,
         "role": role,
+        "scopes": scope or None,
         "namespaces": namespace or None,
         "expiresInDays": expires_in_days,
         "rateLimit": rate_limit,
@@ -64,11 +71,15 @@ def list_keys(*, as_json: JsonOption = False, url: Url = None, key: Key = None) 
     table.columns[0].no_wrap = True
     if limited:
         table.add_column("limits", no_wrap=True)
+    scoped = any(set(row["scopes"]) != ROLE_SCOPES[row["role"]] for row in rows)
+    if scoped:
+        table.add_column("may")
     for row in rows:
         scope = ", ".join(row["namespaces"] or ["all"])
         dates = row["expiresAt"] or "", row["revokedAt"] or ""
         limits = [_format_limits(row)] if limited else []
-        table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates, *limits)
+        may = [", ".join(row["scopes"]) or "nothing"] if scoped else []
+        table.add_row(row["id"], escape(row["name"]), row["role"], escape(scope), *dates, *limits, *may)
     emit(rows, table, as_json=as_json, empty="keys")
 
 
@@ -93,19 +104,21 @@ def change_key(
     rate_limit: RateLimitOption = None,
     monthly_documents: QuotaOption = None,
     monthly_searches: QuotaOption = None,
-    reset: Annotated[bool, typer.Option("--reset", help="Limits that are not given follow the settings.")] = False,
+    scope: ScopeOption = None,
+    reset: Annotated[bool, typer.Option("--reset", help="What is not given follows settings and role.")] = False,
     as_json: JsonOption = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
-    """Change the name, the limits or the expiry of a key."""
+    """Change the name, the scopes, the limits or the expiry of a key."""
     limits = {
+        "scopes": scope or None,
         "rateLimit": rate_limit,
         "monthlyDocuments": monthly_documents,
         "monthlySearches": monthly_searches,
     }
     values: dict[str, str | int | None] = {"name": name, "expiresInDays": expires_in_days}
-    body: dict[str, str | int | None] = {option: value for option, value in values.items() if value is not None}
+    body: dict[str, object] = {option: value for option, value in values.items() if value is not None}
     body |= {option: value for option, value in limits.items() if reset or value is not None}
     answer = RemoteService.from_options(url, key).request("PATCH", f"/admin/keys/{id}", json=body)
     emit(answer, f"{answer['name']} ({id}) is changed", as_json=as_json)

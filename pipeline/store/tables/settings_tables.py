@@ -109,7 +109,7 @@ def organization_codec() -> RowCodec[OrganizationState]:
 def api_keys_codec() -> RowCodec[ApiKeyRow]:
     columns = [
         *map(_text_column, ("id", "name", "sha256", "role")),
-        _string_list_column("namespaces"),
+        *map(_string_list_column, ("namespaces", "scopes")),
         *map(_timestamp_column, ("created_at", "expires_at", "revoked_at", "changed_at", "previous_until")),
         *map(_text_column, ("previous_sha256", "issuer")),
         *map(_integer_column, ("rate_limit", "monthly_documents", "monthly_searches")),

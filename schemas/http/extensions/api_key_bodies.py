@@ -1,5 +1,6 @@
 """Bodies of API key administration (extension of the contract)."""
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, model_validator
@@ -9,6 +10,14 @@ from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, Text, Timest
 from schemas.limits import MAX_MONTHLY_QUOTA, MAX_NAMESPACE_LENGTH, MAX_REQUESTS_PER_MINUTE
 
 Role = Literal["admin", "write", "read"]
+Scope = Literal["read", "write", "forget", "connect", "admin"]
+KeyScopes = Annotated[list[Scope], Field(min_length=1, max_length=5)]
+ROLE_SCOPES: Mapping[Role, frozenset[Scope]] = {
+    "read": frozenset({"read"}),
+    "write": frozenset({"read", "write", "forget", "connect"}),
+    "admin": frozenset({"read", "write", "forget", "connect", "admin"}),
+}
+"""What a role may do, and at most what a key of this role may be limited to."""
 KeyName = Annotated[Text, Field(min_length=1, max_length=200)]
 ExpiryDays = Annotated[StrictInt, Field(ge=1, le=3650), COERCE_WHOLE_FLOAT]
 RequestsPerMinute = Annotated[StrictInt, Field(ge=1, le=MAX_REQUESTS_PER_MINUTE), COERCE_WHOLE_FLOAT]
@@ -24,6 +33,8 @@ class KeyCreateBody(RequestBody):
 
     name: KeyName
     role: Role = "write"
+    scopes: Omittable[KeyScopes] = None
+    """What the key may do, of what its role may; default: all of it."""
     namespaces: Omittable[Annotated[list[NamespaceScopePattern], Field(min_length=1, max_length=1000)]] = None
     expires_in_days: Omittable[ExpiryDays] = None
     rate_limit: Omittable[RequestsPerMinute] = None
@@ -31,11 +42,18 @@ class KeyCreateBody(RequestBody):
     monthly_documents: Omittable[QuotaLimit] = None
     monthly_searches: Omittable[QuotaLimit] = None
 
+    @model_validator(mode="after")
+    def _require_scopes_of_role(self) -> "KeyCreateBody":
+        if self.scopes is not None and (beyond := sorted(set(self.scopes) - ROLE_SCOPES[self.role])):
+            raise ValueError(f"the role {self.role} has no scope {' or '.join(beyond)}")
+        return self
+
 
 class KeyPatch(RequestBody):
-    """Changes of a key. null: the default of the settings; for `expiresInDays`: no expiry."""
+    """Changes of a key. null: the default of the settings; for `expiresInDays`: no expiry; `scopes`: the role's."""
 
     name: Omittable[KeyName] = None
+    scopes: KeyScopes | None = None
     expires_in_days: ExpiryDays | None = None
     rate_limit: RequestsPerMinute | None = None
     monthly_documents: QuotaLimit | None = None
@@ -44,13 +62,13 @@ class KeyPatch(RequestBody):
     @classmethod
     def nullable_fields(cls) -> frozenset[str]:
         """Return the fields that null resets."""
-        return frozenset({"expiresInDays", "rateLimit", "monthlyDocuments", "monthlySearches"})
+        return frozenset({"scopes", "expiresInDays", "rateLimit", "monthlyDocuments", "monthlySearches"})
 
     @model_validator(mode="after")
     def _require_a_change(self) -> "KeyPatch":
         if not self.model_fields_set:
             raise ValueError(
-                "give at least one of name, expiresInDays, rateLimit, monthlyDocuments and monthlySearches: "
+                "give at least one of name, scopes, expiresInDays, rateLimit, monthlyDocuments and monthlySearches: "
                 "there is nothing to change"
             )
         return self
@@ -70,6 +88,8 @@ class KeyResponse(ResponseBody):
     id: str
     name: str
     role: Role
+    scopes: list[Scope]
+    """What it may do, as far as the keys above it still may."""
     namespaces: list[str] | None
     created_at: Timestamp
     expires_at: Timestamp | None
@@ -89,6 +109,7 @@ class CallerResponse(ResponseBody):
     id: str
     name: str
     role: Role
+    scopes: list[Scope]
     namespaces: list[str] | None
     operator: bool
     expires_at: Timestamp | None

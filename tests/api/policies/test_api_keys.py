@@ -182,6 +182,7 @@ async def test_a_key_can_ask_what_it_is(client: ContractClient) -> None:
         "id": id_,
         "name": "test",
         "role": "read",
+        "scopes": ["read"],
         "namespaces": ["team-a:*"],
         "operator": False,
     }
@@ -261,3 +262,47 @@ async def test_a_key_without_a_recorded_issuer_keeps_working(service: Service, c
     await client.as_key(secret).ok("GET", "/organization")
     await client.ok("PATCH", f"/admin/keys/{change.id}", {"rateLimit": 10})
     await client.ok("DELETE", f"/admin/keys/{change.id}")
+
+
+async def test_a_key_does_what_its_scopes_say_and_nothing_else(client: ContractClient) -> None:
+    _, writer = await issued(client, namespaces=["alice"], scopes=["write"])
+    await writer.ok("POST", "/ns/alice/document", {"id": "a", "content": "Ada lives in Porto."})
+    refused = await writer.fails(403, "GET", "/ns/alice/document/a")
+    assert refused["details"] == "The key's role is write, its scopes: write."
+    await writer.fails(403, "DELETE", "/ns/alice/document", {"ids": ["a"]})
+    await writer.fails(403, "DELETE", "/ns/alice?moveTo=bob")
+    await writer.fails(403, "POST", "/ns/alice/connectors", {"provider": "granola", "config": {"apiKey": "k"}})
+    assert (await writer.ok("GET", "/admin/whoami"))["scopes"] == ["write"]
+    _, forgetter = await issued(client, namespaces=["alice", "bob"], scopes=["forget"])
+    await forgetter.fails(403, "DELETE", "/ns/alice?moveTo=bob")
+    await forgetter.fails(403, "DELETE", "/ns/alice/memories/semantic", {"query": "Porto", "dryRun": True})
+    assert (await forgetter.ok("DELETE", "/ns/alice/document", {"ids": ["a"]}))["count"] == 1
+
+
+async def test_scopes_lie_within_role_and_issuer(client: ContractClient) -> None:
+    await client.fails(400, "POST", "/admin/keys", {"name": "x", "role": "read", "scopes": ["write"]})
+    await client.fails(400, "POST", "/admin/keys", {"name": "x", "scopes": []})
+    lead_id, lead = await issued(client, role="admin", namespaces=["alice"], scopes=["admin", "read", "write"])
+    made = await lead.ok("POST", "/admin/keys", {"name": "x", "namespaces": ["alice"]})
+    assert made["scopes"] == ["read", "write"]
+    await lead.fails(403, "POST", "/admin/keys", {"name": "x", "namespaces": ["alice"], "scopes": ["forget"]})
+    await lead.fails(403, "PATCH", f"/admin/keys/{made['id']}", {"scopes": None})
+    await lead.fails(403, "PATCH", f"/admin/keys/{lead_id}", {"scopes": None})
+    full_id, _ = await issued(client, namespaces=["alice"])
+    await lead.fails(403, "POST", f"/admin/keys/{full_id}/rotate", {})
+    await client.fails(400, "PATCH", f"/admin/keys/{made['id']}", {"scopes": ["admin"]})
+    assert (await lead.ok("PATCH", f"/admin/keys/{made['id']}", {"scopes": ["read"]}))["scopes"] == ["read"]
+
+
+async def test_a_key_loses_the_scopes_that_its_issuer_loses(client: ContractClient) -> None:
+    lead_id, lead = await issued(client, role="admin", namespaces=["alice"])
+    made = await lead.ok("POST", "/admin/keys", {"name": "x", "namespaces": ["alice"]})
+    child = client.as_key(made["key"])
+    await child.ok("POST", "/ns/alice/document", {"id": "a", "content": "Ada lives in Porto."})
+    await client.ok("PATCH", f"/admin/keys/{lead_id}", {"scopes": ["read", "admin"]})
+    await child.fails(403, "PATCH", "/ns/alice/document/a", {"content": "Ada lives in Rome."})
+    await child.ok("GET", "/ns/alice/document/a")
+    shown = {row["id"]: row["scopes"] for row in (await client.ok("GET", "/admin/keys"))["keys"]}
+    assert shown == {lead_id: ["read", "admin"], made["id"]: ["read"]}
+    await client.ok("PATCH", f"/admin/keys/{lead_id}", {"scopes": None})
+    await child.ok("PATCH", "/ns/alice/document/a", {"content": "Ada lives in Rome."})
