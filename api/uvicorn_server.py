@@ -41,11 +41,12 @@ def listener_url(listener: socket.socket, host: str) -> str:
 
 
 class _CallbackServer(uvicorn.Server):
-    """uvicorn server that calls back when it is ready and leaves signals to `serve`."""
+    """uvicorn server that calls back when it is ready and when it stops, and leaves signals to `serve`."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]) -> None:
         super().__init__(config)
         self._on_start = started
+        self._on_stop = stopping
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -56,18 +57,24 @@ class _CallbackServer(uvicorn.Server):
         if self.started:
             self._on_start()
 
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._on_stop()
+        await super().shutdown(sockets)
+
 
 async def serve(
     app: FastAPI,
     listener: socket.socket,
     on_started: Callable[[], None],
+    on_stopping: Callable[[], None],
     *,
     log_level: str,
     trusted_proxies: Sequence[str] = (),
 ) -> None:
     """Serve requests until SIGINT, SIGTERM or cancellation; open requests get 10 s to finish.
 
-    `trusted_proxies`: addresses and networks whose X-Forwarded-For and X-Forwarded-Proto are believed.
+    `on_stopping`: ends the responses that have no end of their own. `trusted_proxies`: addresses and networks
+    whose X-Forwarded-For and X-Forwarded-Proto are believed.
 
     A second signal ends the process at once, as kill -9 would; no acknowledged write is lost.
     """
@@ -84,7 +91,7 @@ async def serve(
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN_SECONDS,
     )
-    server = _CallbackServer(config, on_started)
+    server = _CallbackServer(config, on_started, on_stopping)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         _on_signal(loop, number, partial(_handle_shutdown_signal, server, number))

@@ -12,6 +12,8 @@ from api.dependencies.service_interfaces import ConnectorService
 from api.explain.event_locator import EventLocator
 from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
+from api.feed.feed_events import FeedTables
+from api.feed.feed_hub import FeedHub
 from api.policies.api_keys import ApiKeyAuthenticator
 from api.policies.key_tree import KeyFamily, KeyTree
 from api.policies.monthly_quotas import ConnectorQuota
@@ -45,6 +47,7 @@ class Container:
     replay_worker: ReplayWorker
     erasures: ErasureService
     connectors: ConnectorRuntime | None
+    feed: FeedHub
     serving: CurrentAppState
 
 
@@ -67,9 +70,10 @@ async def open_container(
     async with (
         open_supervisor(settings, runs_stages=runs_stages) as supervisor,
         open_request_policies(settings, supervisor.resources.bus, supervisor.resources.clock) as policies,
+        _open_feed(supervisor) as feed,
     ):
         if public_url is None:
-            yield _wire(supervisor, policies, None, admin_key)
+            yield _wire(supervisor, policies, None, feed, admin_key)
             return
         quota = _build_connector_quota(supervisor, policies)
         async with open_connectors(
@@ -79,13 +83,29 @@ async def open_container(
             providers=None if overrides is None else overrides.providers,
             transport=None if overrides is None else overrides.transport,
         ) as connectors:
-            yield _wire(supervisor, policies, connectors, admin_key)
+            yield _wire(supervisor, policies, connectors, feed, admin_key)
+
+
+@asynccontextmanager
+async def _open_feed(supervisor: PipelineSupervisor) -> AsyncIterator[FeedHub]:
+    """Open the feed, which reads the tables of the pipeline that is active at the time."""
+
+    def tables() -> FeedTables:
+        store = supervisor.pipeline.store
+        return FeedTables(store.catalog, store.documents, store.memories, supervisor.pipeline.generation.number)
+
+    feed = FeedHub(supervisor.resources.bus, supervisor.resources.settings_lock, tables)
+    try:
+        yield feed
+    finally:
+        await feed.close()
 
 
 def _wire(
     supervisor: PipelineSupervisor,
     policies: RequestPolicies,
     connectors: ConnectorRuntime | None,
+    feed: FeedHub,
     admin_key: str | None,
 ) -> Container:
     """Build the state of requests, now and again whenever another pipeline takes over."""
@@ -94,7 +114,7 @@ def _wire(
     account_linking = None if connectors is None else connectors.account_linking
 
     def build_state(pipeline: Pipeline) -> AppState:
-        return _build_app_state(pipeline, policies, (replays, erasures), account_linking, admin_key)
+        return _build_app_state(pipeline, policies, (replays, erasures, feed), account_linking, admin_key)
 
     serving = CurrentAppState(build_state(supervisor.pipeline))
 
@@ -107,13 +127,13 @@ def _wire(
         return activate
 
     supervisor.add_switch_listener(prepare)
-    return Container(supervisor, replays, ReplayWorker(supervisor, replays), erasures, connectors, serving)
+    return Container(supervisor, replays, ReplayWorker(supervisor, replays), erasures, connectors, feed, serving)
 
 
 def _build_app_state(
     pipeline: Pipeline,
     policies: RequestPolicies,
-    operations: tuple[ReplayService, ErasureService],
+    operations: tuple[ReplayService, ErasureService, FeedHub],
     connectors: ConnectorService | None,
     admin_key: str | None,
 ) -> AppState:
@@ -141,6 +161,7 @@ def _build_app_state(
         erasures=operations[1],
         policies=policies,
         submissions=pipeline.submissions,
+        feed=operations[2],
     )
 
 

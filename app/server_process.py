@@ -58,6 +58,7 @@ async def run_service(
                 app,
                 listener,
                 partial(_announce_address, settings, listener, first_key, echo, serve_api=serve_api),
+                container.feed.end_streams,
                 log_level=settings.log_level,
                 trusted_proxies=settings.split_list(settings.trusted_proxies),
             )

@@ -24,6 +24,8 @@ class Record(Generic[E]):
     headers: Mapping[str, str]
     redriven: bool = False
     """True for a redriven dead letter: reset what was marked failed, and retry."""
+    log_offset: int = -1
+    """Offset of the record itself; of a redriven one, `offset` is that of the original. -1: it is in no log."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,6 +58,7 @@ class AppState:
     connectors: service_interfaces.ConnectorService | None = None
     """None: this deployment has no connectors."""
     policies: RequestPolicies = field(default_factory=RequestPolicies)
+    feed: service_interfaces.NamespaceFeed | None = None
     settings_lock: SettingsLock = field(default_factory=SettingsLock)
 
 

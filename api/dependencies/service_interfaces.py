@@ -1,6 +1,7 @@
 """The parts of app, connectors and queries that requests use and that this layer may not import."""
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Literal, Protocol
 
@@ -59,6 +60,24 @@ class ProvenanceReader(Protocol):
     async def chunk(self, namespace: NamespaceRow, id: str) -> ExplainedChunk: ...  # noqa: A002
 
     async def memory(self, namespace: NamespaceRow, id: str) -> ExplainedMemory: ...  # noqa: A002
+
+
+class FeedStream(Protocol):
+    """Open feed of one listener."""
+
+    def stream(self) -> AsyncGenerator[bytes, None]:
+        """Yield server-sent events until the listener may not listen any more, or the process ends."""
+        ...
+
+
+class NamespaceFeed(Protocol):
+    """Live events of namespaces."""
+
+    def listen(
+        self, namespace: str, key: str, cursor: str | None, may_continue: Callable[[], bool]
+    ) -> AbstractAsyncContextManager[FeedStream]:
+        """Open a feed from now on, or from after a cursor. ApiError 400, 410 or 429."""
+        ...
 
 
 class ReplayService(Protocol):

@@ -167,6 +167,7 @@ def decode(topic: Topic[E], raw: RawRecord) -> Record[E]:
         timestamp=raw.timestamp,
         headers=raw.headers,
         redriven=REDRIVEN_OFFSET_HEADER in raw.headers,
+        log_offset=raw.offset,
     )
 
 

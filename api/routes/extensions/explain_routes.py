@@ -1,10 +1,13 @@
-"""Explanations of results, scores and origins (extension of the contract)."""
+"""Explanations of results, scores and origins, and the graph of memories (extension of the contract)."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
 
 from api.dependencies.authentication import NamespaceAccess, ReadAccess
 from api.dependencies.path_and_query_parameters import DocumentPath, ResourcePath
 from api.errors.http_errors import NotFoundError
+from api.presenters import memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.rows import NamespaceRow
 from schemas.http.extensions.explain_bodies import (
@@ -16,9 +19,13 @@ from schemas.http.extensions.explain_bodies import (
     ExplainProfileBody,
     ExplainSearchBody,
 )
+from schemas.http.extensions.graph_bodies import GraphResponse
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 
+MAX_GRAPH_MEMORIES = 2_000
+"""Memories that one graph shows; the newest."""
+GraphLimit = Annotated[int, Query(ge=1, le=MAX_GRAPH_MEMORIES)]
 _QUERY_ERRORS = error_responses(400, 401, 402, 403, 500)
 _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500, 503)
 
@@ -57,6 +64,12 @@ async def chunk(access: ReadAccess, id: ResourcePath) -> ExplainedChunk:
 async def memory(access: ReadAccess, id: ResourcePath) -> ExplainedMemory:
     """Explain a memory: its supporting statements and its relations."""
     return await access.state.queries.provenance.memory(_require_namespace(access), id)
+
+
+@router.get("/graph")
+async def graph(access: ReadAccess, limit: GraphLimit = MAX_GRAPH_MEMORIES) -> GraphResponse:
+    """Return the newest memories with their relations and the people, places and things they name."""
+    return await memory_graph.memory_graph(access.state, access.namespace, limit)
 
 
 def _require_namespace(access: NamespaceAccess) -> NamespaceRow:

@@ -1,0 +1,159 @@
+"""Events of a feed: what a record of the log changed, read from the rows that it led to."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from api.feed import feed_sources
+from pipeline.projection import touches_content
+from pipeline.rows import DocumentRow, MemoryRow
+from pipeline.stage import Record
+from pipeline.store import SettingsCatalog
+from schemas.base import ResponseBody, format_timestamp
+from schemas.events import DocumentExtracted, DocumentSubmitted, MemoriesForgotten, MemoriesFormed
+from schemas.http.extensions.feed_bodies import (
+    CreatedMemory,
+    DocumentFeedEvent,
+    FeedEventName,
+    ForgottenMemory,
+    MemoriesForgottenEvent,
+    MemoriesFormedEvent,
+    ReplacedMemory,
+)
+
+Row = TypeVar("Row")
+
+
+class DocumentRows(Protocol):
+    """Documents by key."""
+
+    async def get(self, entity_keys: Collection[str]) -> Mapping[str, Sequence[DocumentRow]]: ...
+
+
+class MemoryRows(Protocol):
+    """Memories by id."""
+
+    async def get(self, entity_keys: Collection[str]) -> Mapping[str, Sequence[MemoryRow]]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FeedTables:
+    """The active tables that events are read from."""
+
+    catalog: SettingsCatalog
+    documents: DocumentRows
+    memories: MemoryRows
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class FeedEvent:
+    """Event of a feed without its place in it."""
+
+    name: FeedEventName
+    data: ResponseBody
+
+
+async def to_feed_event(source: feed_sources.FeedSource, record: Record[Any], tables: FeedTables) -> FeedEvent | None:
+    """Return what a record changed; None if it changed nothing, or if its rows are gone since."""
+    return await _BUILDERS[source.name](record, tables)
+
+
+async def _submitted(record: Record[DocumentSubmitted], _: FeedTables) -> FeedEvent | None:
+    event = record.event
+    if record.redriven:
+        return None  # it was told when it was submitted
+    data = DocumentFeedEvent(id=event.id, at=format_timestamp(event.at))
+    if event.operation == "delete":
+        return FeedEvent("document.deleted", data)
+    return FeedEvent("document.queued" if touches_content(event) else "document.updated", data)
+
+
+async def _extracted(record: Record[DocumentExtracted], _: FeedTables) -> FeedEvent | None:
+    event = record.event
+    if event.error is not None:
+        return None  # told as `document.failed`
+    at = format_timestamp(event.at)
+    return FeedEvent(
+        "document.extracted", DocumentFeedEvent(id=event.id, at=at, type=event.type, **_given(title=event.title))
+    )
+
+
+async def _processed(record: Record[DocumentSubmitted], tables: FeedTables) -> FeedEvent | None:
+    event = record.event
+    if event.operation == "delete" or not touches_content(event):
+        return None
+    row = _first(await tables.documents.get({event.document}), event.document)
+    if row is None or row.content_seq > record.offset or row.status not in ("done", "failed"):
+        return None  # deleted, or told with the newer content
+    data = DocumentFeedEvent(id=row.id, at=format_timestamp(row.updated_at), **_given(error=row.error))
+    return FeedEvent("document.done" if row.status == "done" else "document.failed", data)
+
+
+async def _formed(record: Record[MemoriesFormed], tables: FeedTables) -> FeedEvent | None:
+    event = record.event
+    rows = await tables.memories.get({memory.id for memory in event.memories})
+    created = [row for id_ in rows if (row := _first(rows, id_)) is not None and _is_new(row, event)]
+    document = _first(await tables.documents.get({event.document}), event.document)
+    if not created or document is None:
+        return None
+    data = MemoriesFormedEvent(
+        document=document.id,
+        at=format_timestamp(event.at),
+        created=[_to_created(row) for row in created],
+        replaced=await _replaced_by(created, tables.memories),
+    )
+    return FeedEvent("memories.formed", data)
+
+
+async def _forgotten(record: Record[MemoriesForgotten], tables: FeedTables) -> FeedEvent | None:
+    event = record.event
+    rows = await tables.memories.get(event.ids)
+    known = [row for id_ in event.ids if (row := _first(rows, id_)) is not None]
+    if not known:
+        return None
+    forgotten = [ForgottenMemory(id=row.id, memory=row.text) for row in known]
+    data = MemoriesForgottenEvent(at=format_timestamp(event.at), reason=event.reason, forgotten=forgotten)
+    return FeedEvent("memories.forgotten", data)
+
+
+_BUILDERS: Mapping[str, Callable[[Record[Any], FeedTables], Awaitable[FeedEvent | None]]] = {
+    feed_sources.SUBMITTED.name: _submitted,
+    feed_sources.EXTRACTED.name: _extracted,
+    feed_sources.PROCESSED.name: _processed,
+    feed_sources.FORMED.name: _formed,
+    feed_sources.FORGOTTEN.name: _forgotten,
+}
+
+
+def _is_new(row: MemoryRow, event: MemoriesFormed) -> bool:
+    """Return whether this text was the first to state the memory."""
+    first = min(row.provenance, key=lambda statement: statement.first_stated_at, default=None)
+    return first is not None and (first.document, first.first_stated_seq) == (event.document, event.seq)
+
+
+async def _replaced_by(created: Sequence[MemoryRow], memories: MemoryRows) -> list[ReplacedMemory]:
+    targets = {relation.target: row.id for row in created for relation in row.relations if relation.kind == "updates"}
+    rows = await memories.get(targets.keys())
+    replaced = [row for id_ in targets if (row := _first(rows, id_)) is not None and not row.is_latest]
+    return [ReplacedMemory(id=row.id, memory=row.text, replaced_by=targets[row.id]) for row in replaced]
+
+
+def _to_created(row: MemoryRow) -> CreatedMemory:
+    return CreatedMemory(
+        id=row.id,
+        memory=row.text,
+        version=row.version,
+        is_static=row.is_static,
+        is_inference=row.is_inference,
+        is_latest=row.is_latest,
+    )
+
+
+def _first(rows: Mapping[str, Sequence[Row]], key: str) -> Row | None:
+    held = rows.get(key)
+    return held[0] if held else None
+
+
+def _given(**values: str | None) -> dict[str, str]:
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,0 +1,230 @@
+"""Hub of a process: follows the tail of the log once and hands its events to every listener."""
+
+import asyncio
+import logging
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from api.errors.http_errors import ApiError, BadRequestError, TooManyRequestsError
+from api.feed.feed_cursor import FeedPosition, decode_cursor, encode_cursor
+from api.feed.feed_events import FeedEvent, FeedTables, to_feed_event
+from api.feed.feed_sources import EXTRACTED, FEED_SOURCES, PROCESSED, SOURCE_NAMES, SUBMITTED, FeedSource
+from api.feed.feed_subscription import FeedSubscription, to_frame
+from api.feed.past_events import count_between
+from api.feed.stage_progress import StageProgress
+from pipeline.bus.port import Bus
+from pipeline.errors import RetryableError
+from pipeline.runtime.settings_lock import SettingsLock
+from pipeline.stage import Record
+
+T = TypeVar("T")
+MAX_LISTENERS = 256
+"""Listeners of one process."""
+MAX_LISTENERS_PER_KEY = 64
+MAX_RESUMED_RECORDS = 200_000
+"""Records of the log, of all namespaces, that a resumed feed may read before it is live."""
+MAX_QUEUED_RECORDS = 256
+"""Records of a source's partition that wait for the stages; then the log is read later."""
+REFUSED_RETRY_SECONDS = 30
+RETRY_SECONDS = 0.5
+TAIL_ERRORS = (RetryableError, OSError, RuntimeError, ValueError)
+"""Failures of the log and of the tables."""
+log = logging.getLogger(__name__)
+
+
+class CursorTooOldError(ApiError):
+    """410: the cursor lies too far back."""
+
+    status = 410
+
+
+class FeedHub:
+    """`api.dependencies.service_interfaces.NamespaceFeed`. It follows the log while anyone listens.
+
+    `tables`: the active tables. A record is told when its stages have handled it, in log order within its partition.
+    """
+
+    def __init__(self, bus: Bus, settings_lock: SettingsLock, tables: Callable[[], FeedTables]) -> None:
+        self.tables = tables
+        self._bus = bus
+        self._settings_lock = settings_lock
+        self._position: dict[tuple[str, int], int] = {}
+        self._listeners: defaultdict[str, set[FeedSubscription]] = defaultdict(set)
+        self._listeners_by_key: Counter[str] = Counter()
+        self._queues: dict[tuple[str, int], asyncio.Queue[Record[Any]]] = {}
+        self._workers: set[asyncio.Task[None]] = set()
+        self._advanced = asyncio.Event()
+        self._followers: AsyncExitStack | None = None
+        self._lock = asyncio.Lock()
+        self._progress = StageProgress(bus, lambda: tables().generation)
+
+    @property
+    def position(self) -> FeedPosition:
+        """Position up to which every event was told."""
+        return self._position
+
+    def encode(self, position: FeedPosition) -> str:
+        """Write a position as a cursor."""
+        return encode_cursor(position, SOURCE_NAMES, self._bus.partitions)
+
+    def decode(self, cursor: str) -> FeedPosition:
+        """Read a cursor; ValueError if it is none of this log."""
+        return decode_cursor(cursor, SOURCE_NAMES, self._bus.partitions)
+
+    @asynccontextmanager
+    async def listen(
+        self, namespace: str, key: str, cursor: str | None, may_continue: Callable[[], bool]
+    ) -> AsyncIterator[FeedSubscription]:
+        """Add a listener; from now on, or from after a cursor.
+
+        Raises:
+            ApiError: 400 a cursor that is none, 410 one that lies too far back, 429 too many listeners.
+        """
+        start = None if cursor is None else self._decode_last_event_id(cursor)
+        self._require_place(key)
+        self._listeners_by_key[key] += 1
+        try:
+            async with self._lock:
+                await self._start()
+            if start is not None:
+                self._require_reachable(start)
+            subscription = FeedSubscription(self, self._bus, namespace, start, may_continue)
+            self._listeners[namespace].add(subscription)
+            try:
+                yield subscription
+            finally:
+                self._listeners[namespace].discard(subscription)
+                if not self._listeners[namespace]:
+                    del self._listeners[namespace]
+        finally:
+            self._listeners_by_key[key] -= 1
+            async with self._lock:
+                if not self._listeners and not self._listeners_by_key.total():
+                    await self._stop()
+
+    async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None:
+        """Return what a record changed, once its stages have handled it; outages are waited out."""
+        await self._retried(partial(self._progress.wait_until_handled, source, record))
+        return await self._retried(lambda: to_feed_event(source, record, self.tables()))
+
+    async def close(self) -> None:
+        """End every stream and stop following."""
+        self.end_streams()
+        async with self._lock:
+            await self._stop()
+
+    def end_streams(self) -> None:
+        """End every stream, so that clients connect again, here or elsewhere."""
+        for subscription in [one for listeners in self._listeners.values() for one in listeners]:
+            subscription.close()
+
+    def _require_place(self, key: str) -> None:
+        if self._listeners_by_key.total() >= MAX_LISTENERS or self._listeners_by_key[key] >= MAX_LISTENERS_PER_KEY:
+            raise TooManyRequestsError(
+                f"More than {MAX_LISTENERS_PER_KEY} feeds of this key, or {MAX_LISTENERS} in all, are open",
+                REFUSED_RETRY_SECONDS,
+            )
+
+    def _decode_last_event_id(self, cursor: str) -> FeedPosition:
+        try:
+            return self.decode(cursor)
+        except ValueError as error:
+            raise BadRequestError(
+                "The Last-Event-ID is not one of this feed", f"{error}. Connect without it to begin anew."
+            ) from error
+
+    def _require_reachable(self, start: FeedPosition) -> None:
+        count = count_between(start, self._position)
+        if count > MAX_RESUMED_RECORDS:
+            raise CursorTooOldError(
+                "The feed can't be resumed from there",
+                f"{count:,} records of the log lie after it, more than {MAX_RESUMED_RECORDS:,}. Read the lists of"
+                " documents and memories, and connect without Last-Event-ID.",
+            )
+
+    async def _start(self) -> None:
+        """Follow every source from its end; does nothing if it is followed."""
+        if self._followers is not None:
+            return
+        async with AsyncExitStack() as stack:
+            for source in FEED_SOURCES:
+                ends = await self._bus.end_offsets(source.topic.name)
+                for partition in range(self._bus.partitions):
+                    self._position[source.name, partition] = ends.get(partition, 0)
+                await stack.enter_async_context(
+                    self._bus.follow(source.topic, partial(self._enqueue, source), dict(ends))
+                )
+            self._followers = stack.pop_all()
+
+    async def _stop(self) -> None:
+        followers, self._followers = self._followers, None
+        if followers is not None:
+            await followers.aclose()
+        for worker in self._workers:
+            worker.cancel()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+        self._workers.clear()
+        self._queues.clear()
+
+    async def _enqueue(self, source: FeedSource, batch: Sequence[Record[Any]]) -> None:
+        # A namespace that began in another process must be known before its first record is looked at.
+        await self._retried(self._settings_lock.catch_up)
+        for record in batch:
+            await self._queue_of(source, record.partition).put(record)
+
+    def _queue_of(self, source: FeedSource, partition: int) -> asyncio.Queue[Record[Any]]:
+        place = (source.name, partition)
+        if place not in self._queues:
+            self._queues[place] = asyncio.Queue(MAX_QUEUED_RECORDS)
+            worker = asyncio.create_task(self._work(source, self._queues[place]), name=f"feed {place}")
+            self._workers.add(worker)
+            worker.add_done_callback(self._on_worker_done)
+        return self._queues[place]
+
+    async def _work(self, source: FeedSource, queue: asyncio.Queue[Record[Any]]) -> None:
+        while True:
+            record = await queue.get()
+            event = None
+            if self._listeners_of(record):
+                event = await self.build_event(source, record)
+                await self._wait_for_earlier(source, record)
+            # No await from here on: a listener that joins has either the event in its position or hears it.
+            self._position[source.name, record.partition] = record.log_offset + 1
+            self._advanced.set()
+            if event is not None and (listeners := self._listeners_of(record)):
+                frame = to_frame(self.encode(self._position), event)
+                for listener in listeners:
+                    listener.offer(frame)
+
+    async def _wait_for_earlier(self, source: FeedSource, record: Record[Any]) -> None:
+        """Wait until the source before this one has told what it has of the record's document."""
+        if source is EXTRACTED:
+            place, end = (SUBMITTED.name, record.partition), record.event.seq + 1
+        elif source is PROCESSED:
+            ends = await self._retried(partial(self._bus.end_offsets, EXTRACTED.topic.name))
+            place, end = (EXTRACTED.name, record.partition), ends.get(record.partition, 0)
+        else:
+            return
+        while self._position[place] < end:
+            self._advanced.clear()
+            await self._advanced.wait()
+
+    def _listeners_of(self, record: Record[Any]) -> set[FeedSubscription]:
+        namespace = self.tables().catalog.namespace_of(record.event.incarnation)
+        return self._listeners.get(namespace.name, set()) if namespace is not None else set()
+
+    async def _retried(self, work: Callable[[], Awaitable[T]]) -> T:
+        while True:
+            try:
+                return await work()
+            except TAIL_ERRORS as error:
+                log.warning("The feed waits for the log and the tables: %r", error)
+                await asyncio.sleep(RETRY_SECONDS)
+
+    def _on_worker_done(self, worker: asyncio.Task[None]) -> None:
+        if not worker.cancelled() and (error := worker.exception()) is not None:
+            log.error("A feed stopped after an error; its listeners connect again.", exc_info=error)
+            self.end_streams()

@@ -1,0 +1,189 @@
+"""The feed of a namespace: what it tells, in which order, to whom, and how it goes on after a break."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+
+from api.feed import feed_subscription
+from tests.support.asgi_server import serve_app
+from tests.support.feed_listener import FeedListener, HeardEvent, listening
+from tests.support.service_world import RunningService, running_service
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[tuple[RunningService, str]]:
+    """A service and its address."""
+    async with running_service(tmp_path) as service, serve_app(service.app) as address:
+        yield service, address
+
+
+def _names(heard: list[HeardEvent]) -> list[str]:
+    return [event.name for event in heard]
+
+
+def _is(name: str, document: str | None = None) -> object:
+    return lambda event: event.name == name and document in (None, event.data.get("id"))
+
+
+async def _until_settled(listener: FeedListener, document: str) -> list[HeardEvent]:
+    """Everything up to the end of a document's processing."""
+    return await listener.until(
+        lambda event: event.name in ("document.done", "document.failed") and event.data["id"] == document
+    )
+
+
+async def test_a_document_is_told_from_the_queue_to_its_memories(world: tuple[RunningService, str]) -> None:
+    service, address = world
+    async with listening(address, "alice") as listener:
+        await service.add_document("alice", "I live in Lisbon.", id="said")
+        heard = await listener.until(lambda event: event.name == "memories.formed")
+        heard += [] if "document.done" in _names(heard) else await _until_settled(listener, "said")
+    assert _names(heard)[:2] == ["document.queued", "document.extracted"]
+    assert sorted(_names(heard)[2:]) == ["document.done", "memories.formed"]
+    (formed,) = (event.data for event in heard if event.name == "memories.formed")
+    assert [memory["memory"] for memory in formed["created"]] == ["User lives in Lisbon"]
+    assert formed["document"] == "said"
+    assert len({event.id for event in heard}) == len(heard)
+
+
+async def test_a_memory_is_found_once_it_is_told_and_names_what_it_replaced(world: tuple[RunningService, str]) -> None:
+    service, address = world
+    async with listening(address, "alice") as listener:
+        await service.add_document("alice", "I live in Lisbon.", date="2026-01-01")
+        first = (await listener.until(lambda event: event.name == "memories.formed"))[-1].data["created"][0]
+        await service.add_document("alice", "I moved to Porto. I now live in Porto.", date="2026-06-01")
+        formed = (await listener.until(lambda event: event.name == "memories.formed"))[-1].data
+        listed = {item["memory"] for item in await service.list_items("alice", "memories")}
+    assert {memory["memory"] for memory in formed["created"] if memory["isLatest"]} <= listed
+    (replaced,) = formed["replaced"]
+    assert replaced["memory"] == first["memory"]
+    assert replaced["replacedBy"] in {memory["id"] for memory in formed["created"]}
+
+
+async def test_what_a_text_repeats_is_not_told_as_new(world: tuple[RunningService, str]) -> None:
+    service, address = world
+    async with listening(address, "alice") as listener:
+        await service.add_document("alice", "I live in Lisbon.", id="one")
+        await listener.until(lambda event: event.name == "memories.formed")
+        await service.add_document("alice", "I live in Lisbon.", id="two")
+        await service.add_document("alice", "My sister is called Inês.", id="three")
+        heard = await listener.until(lambda event: event.name == "memories.formed")
+    assert heard[-1].data["document"] == "three"
+
+
+async def test_forgetting_deleting_and_failing_are_told(world: tuple[RunningService, str]) -> None:
+    service, address = world
+    async with listening(address, "alice") as listener:
+        await service.add_document("alice", "I live in Lisbon.", id="said")
+        formed = (await listener.until(lambda event: event.name == "memories.formed"))[-1].data
+        memory = formed["created"][0]
+        await service.client.ok("DELETE", "/ns/alice/memories", {"ids": [memory["id"]]})
+        forgotten = (await listener.until(lambda event: event.name == "memories.forgotten"))[-1].data
+        await service.delete_documents("alice", "said")
+        await listener.until(lambda event: event.name == "document.deleted")
+        upload = {"file": ("broken.pdf", b"%PDF-1.4 nothing else", "application/pdf")}
+        broken = await service.client.ok("POST", "/ns/alice/document/file", files=upload)
+        failed = (await _until_settled(listener, broken["id"]))[-1]
+    assert forgotten["forgotten"] == [{"id": memory["id"], "memory": memory["memory"]}]
+    assert failed.name == "document.failed"
+    assert failed.data["error"]
+
+
+async def test_a_break_loses_and_repeats_nothing(world: tuple[RunningService, str]) -> None:
+    service, address = world
+    documents = [f"note-{number}" for number in range(12)]
+    async with listening(address, "alice") as steady:
+        async with listening(address, "alice") as first:
+            await service.add_document("alice", "I live in Lisbon.", id=documents[0])
+            before = await first.until(lambda event: event.name == "document.queued")
+        for number, document in enumerate(documents[1:]):
+            await service.add_document("alice", f"My cat number {number} is called Tom{number}.", id=document)
+            await service.add_document("somebody-else", f"Not for alice, {number}.", id=document)
+        await service.wait_idle()
+        async with listening(address, "alice", after=before[-1].id) as second:
+            await service.add_document("alice", "The last one.", id="last")
+            after = await _until_settled(second, "last")
+        expected = await _until_settled(steady, "last")
+    assert sorted(_told(before + after)) == sorted(_told(expected))
+    assert len(set(_told(expected))) == len(_told(expected))
+    for document in documents:
+        assert _names([event for event in before + after if event.data.get("id") == document]) == [
+            "document.queued",
+            "document.extracted",
+            "document.done",
+        ]
+
+
+def _told(heard: list[HeardEvent]) -> list[tuple[str, str]]:
+    return [(event.name, str(event.data)) for event in heard]
+
+
+async def test_a_listener_that_falls_behind_reads_the_log_and_hears_everything_once(
+    world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_subscription, "MAX_QUEUED_EVENTS", 3)
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+    async with feed.listen("alice", "key", None, lambda: True) as subscription:
+        stream = subscription.stream()
+        await anext(stream)
+        documents = [await service.add_document("alice", f"Number {number}.") for number in range(20)]
+        await service.wait_idle()
+        queued: list[str] = []
+        while len(queued) < len(documents):
+            async with asyncio.timeout(20):
+                frame = (await anext(stream)).decode()
+            queued += [document for document in documents if "document.queued" in frame and document in frame]
+        await stream.aclose()
+    assert queued == [document for document in documents if document in queued]
+    assert sorted(queued) == sorted(documents)
+
+
+async def test_only_who_may_read_hears_and_only_as_long(world: tuple[RunningService, str]) -> None:
+    service, address = world
+    issued = await service.client.ok("POST", "/admin/keys", {"name": "reader", "role": "read", "namespaces": ["alice"]})
+    with pytest.raises(AssertionError, match="403"):
+        async with listening(address, "bob", key=issued["key"]):
+            pass
+    async with listening(address, "alice", key=issued["key"]) as listener:
+        await service.client.ok("DELETE", f"/admin/keys/{issued['id']}")
+        await service.add_document("alice", "A secret.", id="secret")
+        assert await listener.next() is None
+
+
+async def test_a_cursor_that_is_none_is_refused(world: tuple[RunningService, str]) -> None:
+    _, address = world
+    with pytest.raises(AssertionError, match=r"400.*Last-Event-ID"):
+        async with listening(address, "alice", after="not-a-cursor"):
+            pass
+
+
+async def test_the_number_of_listeners_of_a_key_is_bounded(world: tuple[RunningService, str]) -> None:
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+    async with AsyncExitStack() as open_feeds:
+        for _number in range(64):
+            await open_feeds.enter_async_context(feed.listen("alice", "key", None, lambda: True))
+        with pytest.raises(Exception, match="More than 64 feeds"):
+            await open_feeds.enter_async_context(feed.listen("alice", "key", None, lambda: True))
+        await open_feeds.enter_async_context(feed.listen("alice", "another", None, lambda: True))
+
+
+async def test_a_feed_goes_on_after_a_restart(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service, serve_app(service.app) as address:
+        async with listening(address, "alice") as listener:
+            begun = listener.last_id
+        await service.add_document("alice", "I live in Lisbon.", id="said")
+    async with (
+        running_service(tmp_path) as service,
+        serve_app(service.app) as address,
+        listening(address, "alice", after=begun) as listener,
+    ):
+        heard = await _until_settled(listener, "said")
+    assert "document.queued" in _names(heard)
+    assert heard[-1].name == "document.done"
