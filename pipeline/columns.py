@@ -92,6 +92,7 @@ def chunk_columns(rows: Sequence[ChunkRow]) -> ChunkColumns:
         vectors=_vector_matrix(rows),
         terms=_concatenated_terms(rows),
         term_offsets=_list_offsets([len(row.terms) for row in rows]),
+        pages=string_column(row.page for row in rows),
     )
 
 

@@ -92,6 +92,8 @@ class ChunkRow:
     """Hashes of stemmed terms for BM25: its own twice, those of its surroundings once."""
     type: str = "text"
     heading: str | None = None
+    page: str | None = None
+    """Number of its page or slide, `12` or `12-13`, or name of its sheet; None: it has none, or none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,8 @@ class ChunkColumns:
     vectors: NDArray[np.float32]
     terms: NDArray[np.uint32]
     term_offsets: NDArray[np.int64]
+    pages: StringColumn
+    """Empty for no page."""
 
 
 @dataclass(frozen=True, slots=True)

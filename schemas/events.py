@@ -139,6 +139,8 @@ class ChunkSpan(Event):
     end: int
     text: str
     heading: str | None = None
+    page: str | None = None
+    """Number of its page or slide, `12`, or of its first and last page, `12-13`; name of its sheet."""
 
 
 class Relation(Event):

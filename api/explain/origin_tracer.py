@@ -96,7 +96,7 @@ class OriginTracer:
             embedder=self.embedder_name,
             events=events,
             notes=notes,
-            **_without_none(heading=chunk.heading),
+            **_without_none(heading=chunk.heading, page=chunk.page),
         )
 
     async def memory(self, namespace: NamespaceRow, id: str) -> ExplainedMemory:  # noqa: A002

@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from api.mcp import tool_arguments, tool_results
 from api.mcp.service_client import ServiceClient
+from pipeline.text.page_breaks import page_phrase
 from schemas.base import RequestBody
 
 T = TypeVar("T", bound=RequestBody)
@@ -55,6 +56,7 @@ def _to_search_hit(result: dict[str, Any]) -> tool_results.SearchHit:
         similarity=result["similarity"],
         updated_at=result["system"]["updatedAt"],
         source=None if document is None else tool_results.ResultSource(id=document["id"], title=document["title"]),
+        place=None if document is None or memory else page_phrase(document["type"], result["metadata"]),
     )
 
 

@@ -38,6 +38,8 @@ class SearchHit(ResponseBody):
     similarity: float
     updated_at: str
     source: ResultSource | None
+    place: str | None = None
+    """Page, slide or sheet of a passage, as `page 12`."""
 
 
 class SearchResults(ToolResult):
@@ -255,7 +257,8 @@ def _describe_hit(hit: SearchHit) -> str:
     heading = f"{hit.kind} {hit.id} · {hit.similarity:.2f} · {hit.updated_at[:10]}"
     if hit.source is None:
         return heading
-    return f"{heading} · from document {hit.source.id} ({_one_line(hit.source.title or 'untitled')})"
+    place = "" if hit.place is None else f", {_one_line(hit.place)}"
+    return f"{heading} · from document {hit.source.id} ({_one_line(hit.source.title or 'untitled')}){place}"
 
 
 def _describe_document(document: ListedDocument) -> str:

@@ -5,6 +5,7 @@ from typing import get_args
 
 from api.policies.api_keys import Principal
 from pipeline.rows import ApiKeyRow, ChunkRow, DocumentRow, MemoryRow, NamespaceRow
+from pipeline.text.page_breaks import page_metadata
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse, Scope
 from schemas.http.field_types import DreamingStatus
@@ -86,13 +87,13 @@ def document_ref(row: DocumentRow) -> DocumentRef:
 
 
 def chunk_response(row: ChunkRow, source: DocumentRow) -> ChunkResponse:
-    """Present a chunk with its document's metadata."""
+    """Present a chunk with its document's metadata, and its page unless the document uses that name itself."""
     return ChunkResponse(
         id=row.id,
         position=row.position,
         content=row.text,
         type=row.type,
-        metadata=source.metadata,
+        metadata=page_metadata(source.type, row.page) | source.metadata,
         system=ChunkSystem(created_at=format_timestamp(row.created_at)),
     )
 

@@ -31,6 +31,7 @@ from pipeline.index.ranking.search_request_and_hits import (
 from pipeline.index.segments.document_store import StoredDocument
 from pipeline.ports import Clock, Embedder, MemoryTable, QueryRewriter, Reranker, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow
+from pipeline.text.page_breaks import page_metadata
 from schemas.base import format_timestamp
 from schemas.http.v5.memory_bodies import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
 from schemas.http.v5.search_bodies import (
@@ -223,7 +224,7 @@ def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, doc
         text["included"] = SearchIncluded(**included)
     return SearchResult(
         id=hit.id,
-        metadata=hit.document.parsed_metadata(),
+        metadata=page_metadata(hit.document.type, hit.page) | hit.document.parsed_metadata(),
         similarity=hit.similarity,
         is_latest=hit.is_latest,
         is_inference=hit.is_inference,

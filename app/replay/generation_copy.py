@@ -64,7 +64,7 @@ class GenerationCopy:
 
 
 def _chunk_span(row: ChunkRow) -> ChunkSpan:
-    return ChunkSpan(start=row.start, end=row.end, text=row.text, heading=row.heading)
+    return ChunkSpan(start=row.start, end=row.end, text=row.text, heading=row.heading, page=row.page)
 
 
 async def _unchanged(rows: list[T]) -> list[T]:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import unescape
 from typing import Protocol, TypeVar
@@ -26,6 +26,7 @@ from pipeline.parsing.parser_process import NO_READER
 from pipeline.parsing.svg_text import is_svg, svg_text
 from pipeline.parsing.text_types import chat_json_to_text, detect_text_kind, is_html
 from pipeline.ports import ParsedDocument
+from pipeline.text.page_breaks import join_pages, split_pages, strip_blank, without_page_breaks
 from schemas.events import Upload
 from schemas.limits import MAX_TEXT_CHARS
 
@@ -118,14 +119,17 @@ class FileParser:
 
     async def _parse_binary(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
         try:
-            return await self._parse_in_worker(kind, data, upload.filename)
+            parsed = await self._parse_in_worker(kind, data, upload.filename)
         except UnparsableFileError as error:
             if kind == "pdf" and isinstance(error, EmptyFileError) and self._recognizes_text:
-                return await self._recognize(kind, data, upload)
+                return await self._recognize_pdf(data, upload, None)
             if data[:1024].lstrip()[:5] == b"%PDF-" or data[:2] == b"PK":
                 raise
             # A document by its name but without the signature: possibly a text with a wrong name.
             return await self._parse_misnamed(data, upload, error)
+        if kind == "pdf" and self._recognizes_text and not all(split_pages(parsed.text)):
+            return await self._recognize_pdf(data, upload, parsed)
+        return parsed
 
     async def _parse_misnamed(self, data: bytes, upload: Upload, error: UnparsableFileError) -> ParsedDocument:
         try:
@@ -151,8 +155,8 @@ class FileParser:
             parsed = await self._pool.parse(data, mime=PARSER_MIME_TYPES[kind], filename=filename, output=output)
         except UnparsableFileError as error:
             raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
-        text = parsed.text.replace("\x00", "").strip()
-        if not text:
+        text = strip_blank(parsed.text.replace("\x00", ""))
+        if not text.strip():
             raise EmptyFileError(_EMPTY_REASONS.get(kind, f"No text was found in the {kind} file."))
         if len(text) > MAX_TEXT_CHARS:
             raise ParsingError(_too_long_message(len(text)))
@@ -192,7 +196,8 @@ class FileParser:
         named = upload.model_copy(update={"filename": file.name, "mime_type": None, "file_type": None})
         kind = await _run_in_thread_if_large(len(file.data), lambda: detect_file_kind(file.data, named))
         if kind != "zip":
-            return (await self._parse_by_kind(kind, file.data, named)).text
+            # Pages of one file of many: their numbers would be taken for those of the archive.
+            return without_page_breaks((await self._parse_by_kind(kind, file.data, named)).text)
         if left.nesting == 0:
             raise ParsingError("an archive too deep inside archives")
         left.nesting -= 1
@@ -201,37 +206,50 @@ class FileParser:
         finally:
             left.nesting += 1
 
-    async def _recognize(self, kind: str, data: bytes, upload: Upload) -> ParsedDocument:
-        """Recognize the text of an image or a scanned PDF, a few pages per request to a worker."""
-        texts: list[str] = []
-        unread: list[str] = []
-        page, pages = 0, 1
-        ends_at = asyncio.get_running_loop().time() + RECOGNITION_SECONDS
-        while page < min(pages, optical_recognition.MAX_PAGES) and asyncio.get_running_loop().time() <= ends_at:
-            following = page + optical_recognition.PAGES_PER_REQUEST
-            try:
-                found = await self._recognize_pages(kind, data, page)
-                texts += [found.text] if found.text else []
-                pages = found.pages
-            except ParsingError as error:
-                if page == 0:
-                    raise  # nothing is known of the file yet, not even how many pages it has
-                unread.append(f"[pages {page + 1} to {min(following, pages)} were not read: {error}]")
-            page = following
-        if pages > page:
-            unread.append(f"[pages after {page} were not read]")
-        text = "\n\n".join(texts).replace("\x00", "").strip()
+    async def _recognize_image(self, data: bytes, upload: Upload) -> ParsedDocument:
+        text = (await self._recognize("image", data)).text.strip()
         if not text:
-            raise UnparsableFileError(f"No text was recognized in the {kind}.")
-        text = "\n\n".join([text, *unread])
-        if len(text) > MAX_TEXT_CHARS:
-            raise ParsingError(_too_long_message(len(text)))
-        return ParsedDocument(text=text, type=kind, title=document_title(text, kind, filename=upload.filename))
+            raise UnparsableFileError("No text was recognized in the image.")
+        return _recognized("image", text, upload)
 
-    async def _recognize_pages(self, kind: str, data: bytes, page: int) -> ParserResult:
+    async def _recognize_pdf(self, data: bytes, upload: Upload, parsed: ParsedDocument | None) -> ParsedDocument:
+        """Recognize the pages that have no text of their own; `parsed`: what the others say."""
+        texts = dict(enumerate(split_pages(parsed.text) if parsed else ()))
+        try:
+            visible = (await self._recognize("pdf", data)).pages
+        except UnparsableFileError:
+            if parsed is None:
+                raise
+            return parsed
+        unread = await self._recognize_pages(data, [page for page in visible if not texts.get(page)], texts)
+        if not any(texts.values()):
+            raise UnparsableFileError("; ".join(["No text was recognized in the pdf.", *unread]))
+        pages = (texts.get(page, "") for page in range(max(texts) + 1))
+        return _recognized("pdf", "\n\n".join([join_pages(pages), *unread]), upload, parsed)
+
+    async def _recognize_pages(self, data: bytes, waiting: list[int], texts: dict[int, str]) -> list[str]:
+        """Add the texts of the pages in `waiting`, a few per request; return notes about those that can't be read."""
+        ends_at = asyncio.get_running_loop().time() + RECOGNITION_SECONDS
+        size, unread = optical_recognition.PAGES_PER_REQUEST, []
+        readable, waiting = waiting[: optical_recognition.MAX_PAGES], waiting[optical_recognition.MAX_PAGES :]
+        while readable and asyncio.get_running_loop().time() <= ends_at:
+            pages, readable = readable[:size], readable[size:]
+            try:
+                found = split_pages((await self._recognize("pdf", data, pages)).text)
+            except ParsingError as error:
+                unread.append(_not_read(pages, str(error)))
+            else:
+                texts |= dict(zip(pages, (text.replace("\x00", "") for text in found), strict=True))
+        if readable:
+            unread.append(_not_read(readable, f"recognition took longer than {RECOGNITION_SECONDS:g} s"))
+        if waiting:
+            unread.append(_not_read(waiting, f"a document has more than {optical_recognition.MAX_PAGES} scanned pages"))
+        return unread
+
+    async def _recognize(self, kind: str, data: bytes, pages: Sequence[int] = ()) -> ParserResult:
         mime = "application/pdf" if kind == "pdf" else "image/*"
         try:
-            return await self._pool.recognize(data, mime=mime, page=page)
+            return await self._pool.recognize(data, mime=mime, pages=pages)
         except UnparsableFileError as error:
             raise UnparsableFileError(_parser_error_message(kind, str(error))) from error
 
@@ -239,7 +257,7 @@ class FileParser:
         if kind == "image" and is_svg(data):
             return await _run_in_thread_if_large(len(data), lambda: _drawing(data, upload))
         if kind == "image" and self._media_model is None and self._recognizes_text:
-            return await self._recognize(kind, data, upload)
+            return await self._recognize_image(data, upload)
         if self._media_model is None or kind == "video":
             raise ParsingError(_MEDIA_REFUSALS[kind])
         if kind == "image":
@@ -268,6 +286,30 @@ async def _unpack(data: bytes, left: _ArchiveLimits) -> list[ArchiveFile]:
         raise ParsingError(f"The archive can't be unpacked: it is damaged ({error}).") from error
     left.room -= sum(len(file.data) for file in files)
     return files
+
+
+def _recognized(kind: str, text: str, upload: Upload, parsed: ParsedDocument | None = None) -> ParsedDocument:
+    text = strip_blank(text.replace("\x00", ""))
+    if len(text) > MAX_TEXT_CHARS:
+        raise ParsingError(_too_long_message(len(text)))
+    title = parsed.title if parsed else None
+    return ParsedDocument(text=text, type=kind, title=title or document_title(text, kind, filename=upload.filename))
+
+
+def _not_read(pages: Sequence[int], reason: str) -> str:
+    """Say which pages were not read.
+
+    >>> _not_read([2, 4, 5], "damaged")
+    '[pages 3, 5-6 were not read: damaged]'
+    """
+    runs: list[list[int]] = []
+    for page in pages:
+        if runs and runs[-1][-1] == page - 1:
+            runs[-1].append(page)
+        else:
+            runs.append([page])
+    named = ", ".join(f"{run[0] + 1}" if len(run) == 1 else f"{run[0] + 1}-{run[-1] + 1}" for run in runs)
+    return f"[pages {named} were not read: {reason}]"
 
 
 def _drawing(data: bytes, upload: Upload) -> ParsedDocument:

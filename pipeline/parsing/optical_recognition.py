@@ -47,21 +47,28 @@ def recognize_image(data: bytes) -> str:
     return _recognize(image)
 
 
-def recognize_pages(data: bytes, first: int) -> tuple[str, int]:
-    """Return the text of PAGES_PER_REQUEST pages from `first` (0: the first page), and the number of all pages."""
+def visible_pages(data: bytes) -> list[int]:
+    """Return the indices of a PDF's pages that show anything."""
+    return [index for index, page in enumerate(_open_pdf(data)) if next(page.get_objects(max_depth=1), None)]
+
+
+def recognize_pages(data: bytes, indices: list[int]) -> list[str]:
+    """Return the text of each of these pages of a PDF."""
+    document = _open_pdf(data)
+    texts = []
+    for index in indices:
+        page = document[index]
+        scale = min(_DPI_SCALE, _MAX_SIDE / max(page.get_size()))
+        texts.append(_recognize(page.render(scale=scale).to_pil().convert("RGB")))
+    return texts
+
+
+def _open_pdf(data: bytes) -> Any:
     pdfium = import_module("pypdfium2")
     try:
-        document = pdfium.PdfDocument(data)
+        return pdfium.PdfDocument(data)
     except pdfium.PdfiumError as error:
         raise UnreadableImageError(str(error)) from error
-    count = len(document)
-    texts = []
-    for number in range(first, min(first + PAGES_PER_REQUEST, count)):
-        page = document[number]
-        scale = min(_DPI_SCALE, _MAX_SIDE / max(page.get_size()))
-        if text := _recognize(page.render(scale=scale).to_pil().convert("RGB")):
-            texts.append(f"[page {number + 1}]\n\n{text}")
-    return "\n\n".join(texts), count
 
 
 def join_lines(lines: list[TextLine]) -> str:

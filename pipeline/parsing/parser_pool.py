@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from subprocess import DEVNULL, PIPE, Popen
@@ -24,8 +25,8 @@ class ParserResult:
     text: str
     title: str | None
     subject: str | None
-    pages: int = 1
-    """All pages of a file that is read by pages."""
+    pages: tuple[int, ...] = ()
+    """Indices of the pages that were recognized, or that show anything."""
 
 
 class ParserPool:
@@ -45,9 +46,12 @@ class ParserPool:
         """Parse a file. UnparsableFileError: the parser refused it; ParsingError: it hit a limit."""
         return await self._request(data, {"mime": mime, "filename": filename, "output": output})
 
-    async def recognize(self, data: bytes, *, mime: str, page: int = 0) -> ParserResult:
-        """Recognize the text of an image, or of some pages of a PDF from `page` on; raises as `parse` does."""
-        return await self._request(data, {"mime": mime, "page": page, "ocr": True})
+    async def recognize(self, data: bytes, *, mime: str, pages: Sequence[int] = ()) -> ParserResult:
+        """Recognize the text of an image, or of these pages of a PDF; raises as `parse` does.
+
+        Without `pages`, the result names those of a PDF that show anything.
+        """
+        return await self._request(data, {"mime": mime, "pages": list(pages), "ocr": True})
 
     async def _request(self, data: bytes, header: dict[str, Any]) -> ParserResult:
         async with self._concurrency_limit:
@@ -127,7 +131,7 @@ class _ParserWorker:
         self.requests_served += 1
         if not answer["ok"]:
             raise UnparsableFileError(answer["error"])
-        return ParserResult(text.decode(), answer["title"], answer["subject"], answer.get("pages", 1))
+        return ParserResult(text.decode(), answer["title"], answer["subject"], tuple(answer.get("pages", ())))
 
     def _exchange_frames(self, request: bytes) -> tuple[dict[str, Any], bytes]:
         self._stdin.write(request)

@@ -16,6 +16,8 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from pipeline.text.page_breaks import join_pages
+
 if TYPE_CHECKING:
     from pipeline.parsing.mail.mail_file import MailFile
     from pipeline.parsing.mail.mail_text import MailPart
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 FRAME_LENGTHS = struct.Struct(">IQ")
 """The lengths of header and body."""
 SLIDES_MIME_TYPE: Final = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+PAGED_MIME_TYPES: Final = frozenset({"application/pdf", SLIDES_MIME_TYPE})
 MAIL_MIME_TYPE: Final = "message/rfc822"
 RTF_BODY_TYPE: Final = "text/rtf"
 _MAX_ATTACHMENTS: Final = 50
@@ -76,6 +79,7 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
         enable_quality_processing=False,
         output_format=header["output"],
         html_options=xberg.ConversionOptions(extract_metadata=False),
+        pages=xberg.PageConfig(extract_pages=True) if header["mime"] in PAGED_MIME_TYPES else None,
     )
     if header["mime"] == MAIL_MIME_TYPE:
         return await _parse_mail(xberg, config, body)
@@ -88,26 +92,37 @@ async def _parse_request(xberg: Any, header: dict[str, Any], body: bytes) -> byt
         return encode_frame({"ok": False, "error": "; ".join(e.message for e in result.errors)}, b"")
     document = result.results[0]
     details = {"ok": True, "title": document.metadata.title, "subject": document.metadata.subject}
-    text = document.content + (_slide_notes(body) if header["mime"] == SLIDES_MIME_TYPE else "")
+    text = _join_pages(document, body, header["mime"]) if header["mime"] in PAGED_MIME_TYPES else document.content
     return encode_frame(details, text.encode(errors="replace"))
 
 
-def _slide_notes(body: bytes) -> str:
+def _join_pages(document: Any, body: bytes, mime: str) -> str:
+    """Join the pages of a PDF, or the slides of a presentation with their notes."""
     from pipeline.parsing.slide_notes import slide_notes  # noqa: PLC0415 - only presentations need it
 
-    return f"\n\n{notes}" if (notes := slide_notes(body)) else ""
+    notes = slide_notes(body) if mime == SLIDES_MIME_TYPE else {}
+    texts = {page.page_number: page.content for page in document.pages or ()}
+    if not texts:
+        return str(document.content)
+    pages = [texts.get(number, "") for number in range(1, max(texts) + 1)]
+    for number, note in sorted(notes.items()):
+        at = min(number, len(pages)) - 1
+        pages[at] = f"{pages[at].strip()}\n\n{note}"
+    return join_pages(pages)
 
 
 def _recognize(header: dict[str, Any], body: bytes) -> bytes:
-    """Recognize the text of an image, or of pages of a PDF from `header["page"]`; `pages` counts all of them."""
+    """Recognize the text of an image, or of the pages `header["pages"]` of a PDF; with none, name those to read."""
     from pipeline.parsing import optical_recognition as ocr  # noqa: PLC0415 - an extra, and a second of imports
 
     _make_room_for_ocr()
     try:
-        if header["mime"] == "application/pdf":
-            text, pages = ocr.recognize_pages(body, header["page"])
+        if header["mime"] != "application/pdf":
+            text, pages = ocr.recognize_image(body), [0]
+        elif header["pages"]:
+            text, pages = join_pages(ocr.recognize_pages(body, header["pages"])), header["pages"]
         else:
-            text, pages = ocr.recognize_image(body), 1
+            text, pages = "", ocr.visible_pages(body)
     except (ocr.UnreadableImageError, MemoryError, RuntimeError) as error:
         return encode_frame({"ok": False, "error": str(error)}, b"")
     details = {"ok": True, "title": None, "subject": None, "pages": pages}

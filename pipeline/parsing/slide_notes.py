@@ -19,14 +19,13 @@ _NOTES = "//*[local-name()='Relationship'][contains(@Type, '/notesSlide')]/@Targ
 _MAX_PART_BYTES = 4 * 1024 * 1024
 
 
-def slide_notes(data: bytes) -> str:
-    """Return the notes of each slide that has some, as Markdown; "" if there are none or they can't be read."""
+def slide_notes(data: bytes) -> dict[int, str]:
+    """Return the notes by the number of their slide; none if they can't be read."""
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
-            notes = [(number, text) for number, text in _notes(archive) if text]
+            return {number: f"Notes of slide {number}: {text}" for number, text in _notes(archive) if text}
     except (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError, OSError):
-        return ""
-    return "\n\n".join(f"Notes of slide {number}: {text}" for number, text in sorted(notes))
+        return {}
 
 
 def _notes(archive: zipfile.ZipFile) -> Iterator[tuple[int, str]]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
 from pipeline.parsing.document_titles import strip_markdown, truncate
+from pipeline.text.page_breaks import SHEET_TYPES, page_breaks, page_label
 from pipeline.text.speaker_attribution import transcript_turns
 from schemas.events import ChunkSpan
 
@@ -59,13 +60,19 @@ class StructuredSplitter:
         self._text = TextSplitter(max_characters)
 
     def split(self, text: str, kind: str) -> list[ChunkSpan]:
-        """Split a text of a document's type; spans of Markdown carry their heading path."""
+        """Split a text of a document's type; spans of Markdown carry their heading path, and their page if known."""
         if kind == "code":
             return list(self._split_code(text))
         headings = parse_outline(text) if kind in MARKDOWN_KINDS else Outline([], [], [])
         if turns := transcript_turns(text):
-            return list(self._split_transcript(text, turns, headings))
-        return list(_split_segments(self._markdown if kind in MARKDOWN_KINDS else self._text, text, headings))
+            spans = list(self._split_transcript(text, turns, headings))
+        else:
+            spans = list(_split_segments(self._markdown if kind in MARKDOWN_KINDS else self._text, text, headings))
+        if kind in SHEET_TYPES:
+            return [span.model_copy(update={"page": _sheet_label(headings, span)}) for span in spans]
+        if breaks := page_breaks(text, kind):
+            return [span.model_copy(update={"page": page_label(breaks, span.start, span.end)}) for span in spans]
+        return spans
 
     def _split_transcript(
         self, text: str, turn_spans: Sequence[tuple[int, int]], headings: Outline
@@ -108,6 +115,12 @@ def parse_outline(text: str) -> Outline:
             outline.starts.append(match.start())
             outline.heading_paths.append(HEADING_SEPARATOR.join(name for _, name in ancestors))
     return outline
+
+
+def _sheet_label(headings: Outline, span: ChunkSpan) -> str | None:
+    paths = [headings.heading_at(position) for position in (span.start, span.end - 1)]
+    names = [path.split(HEADING_SEPARATOR)[0] for path in paths if path]
+    return "-".join(dict.fromkeys(names)) or None
 
 
 def _pack_turns(turn_spans: Sequence[tuple[int, int]], size: int) -> Iterator[tuple[int, int]]:

@@ -112,4 +112,5 @@ def _chunk_row(
         vector=vector,
         terms=terms,
         heading=span.heading,
+        page=span.page,
     )

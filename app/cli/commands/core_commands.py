@@ -28,6 +28,7 @@ from app.cli.commands import (
 from app.cli.commands.content_commands import Namespace
 from app.cli.conventions import ExitCode, JsonOption, emit, error_exit, examples_epilog, pluralize
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
+from pipeline.text.page_breaks import page_phrase
 
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(key_commands.keys, name="keys")
@@ -209,9 +210,9 @@ def result_text(result: JsonObject) -> str:
 
 
 def result_source(result: JsonObject) -> str:
-    """Name the source of a result: the document's title, or its id if the text begins with the title."""
+    """Name the source of a result, with its page: the document's title, or its id if the text begins with the title."""
     document = (result.get("included") or {}).get("document") or {}
     title = document.get("title") or ""
-    if title and not result_text(result).startswith(title.removesuffix("…")):
-        return str(title)
-    return str(document.get("id") or "")
+    shown = title if title and not result_text(result).startswith(title.removesuffix("…")) else document.get("id")
+    page = page_phrase(document.get("type") or "", result.get("metadata", {})) if "chunk" in result else None
+    return ", ".join(str(part) for part in (shown, page) if part)

@@ -56,7 +56,10 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A found row. `start` and `end`: a chunk's offsets in its document; times in microseconds."""
+    """A found row. `start` and `end`: a chunk's offsets in its document; times in microseconds.
+
+    `page`: the chunk's page, slide or sheet; empty for none.
+    """
 
     kind: RowKind
     id: str
@@ -70,6 +73,7 @@ class Hit:
     position: int = 0
     start: int = 0
     end: int = 0
+    page: str = ""
     is_latest: bool = True
     is_inference: bool = False
     explanation: ScoreExplanation | None = None

@@ -108,6 +108,7 @@ def _build_hit(query: AnalyzedQuery, documents: DocumentStore, candidates: Candi
             position=int(columns.positions[row]),
             start=int(columns.starts[row]),
             end=int(columns.ends[row]),
+            page=columns.pages[row],
         )
     return hit(
         kind="memory",

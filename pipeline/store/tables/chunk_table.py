@@ -36,7 +36,8 @@ ChunkSort = Literal["createdAt", "updatedAt", "position"]
 _SORT_COLUMNS = {"createdAt": "created_at", "updatedAt": "created_at", "position": "position"}
 _NOT_NULL_STRING_COLUMNS = ("id", "incarnation", "document", "text", "type")
 _INTEGER_COLUMNS = ("position", "start", "end", "seq")
-_SCALAR_COLUMNS = (*_NOT_NULL_STRING_COLUMNS, "heading", *_INTEGER_COLUMNS, "created_at")
+_NULLABLE_STRING_COLUMNS = ("heading", "page")
+_SCALAR_COLUMNS = (*_NOT_NULL_STRING_COLUMNS, *_NULLABLE_STRING_COLUMNS, *_INTEGER_COLUMNS, "created_at")
 _MAX_DOCUMENTS_IN_FILTER = 100
 """Up to this many documents are part of the SQL condition; more are filtered afterwards."""
 
@@ -46,7 +47,7 @@ def schema(dimensions: int) -> pa.Schema:
     return pa.schema(
         [
             *(pa.field(name, pa.string(), nullable=False) for name in _NOT_NULL_STRING_COLUMNS),
-            pa.field("heading", pa.string()),
+            *(pa.field(name, pa.string()) for name in _NULLABLE_STRING_COLUMNS),
             *(pa.field(name, pa.int64(), nullable=False) for name in _INTEGER_COLUMNS),
             pa.field("created_at", TIMESTAMP, nullable=False),
             pa.field("vector", pa.list_(pa.float32(), dimensions), nullable=False),
@@ -60,7 +61,8 @@ def codec(dimensions: int) -> RowCodec[ChunkRow]:
     def encode(rows: Sequence[ChunkRow]) -> pa.Table:
         arrays = [
             *typed_arrays(
-                pa.string(), (map(attrgetter(name), rows) for name in (*_NOT_NULL_STRING_COLUMNS, "heading"))
+                pa.string(),
+                (map(attrgetter(name), rows) for name in (*_NOT_NULL_STRING_COLUMNS, *_NULLABLE_STRING_COLUMNS)),
             ),
             *typed_arrays(pa.int64(), (map(attrgetter(name), rows) for name in _INTEGER_COLUMNS)),
             timestamp_array(row.created_at for row in rows),
@@ -153,4 +155,5 @@ def _to_columns(table: pa.Table) -> ChunkColumns:
         vectors=to_vector_matrix(table.column("vector")),
         terms=terms,
         term_offsets=offsets,
+        pages=to_string_column(table.column("page")),
     )

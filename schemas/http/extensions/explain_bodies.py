@@ -184,6 +184,8 @@ class ExplainedChunk(ResponseBody):
     chunk: str
     position: Count
     heading: Omittable[str] = None
+    page: Omittable[str] = None
+    """Its page or slide, `12` or `12-13`, or its sheet's name."""
     span: TextSpan
     document: SourceDocument
     embedder: str

@@ -4,7 +4,7 @@ import io
 import json
 import sys
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import anyio
 import pytest
@@ -13,6 +13,7 @@ from pipeline.errors import ParsingError
 from pipeline.parsing import archive_files, document_parser, optical_recognition
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool, ParserResult
+from pipeline.text.page_breaks import join_pages, split_pages
 from tests.pipeline.parsing.test_document_parser import reason, upload
 from tests.support import file_samples
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
@@ -154,7 +155,7 @@ async def test_the_notes_of_slides_are_kept(extractor: FileParser) -> None:
             "ppt/notesSlides/notesSlide1.xml", f'<p:notes xmlns:p="p" xmlns:a="a">{body}{number}</p:notes>'
         )
     parsed = await extractor.parse_file(deck.getvalue(), upload(deck.getvalue(), "deck.pptx"))
-    assert parsed.text.endswith("Notes of slide 1: Speak slowly.")
+    assert parsed.text.endswith("World\n\nNotes of slide 1: Speak slowly.\n\n\f")
 
 
 async def test_a_drawing_gives_its_words(extractor: FileParser) -> None:
@@ -168,24 +169,27 @@ async def test_a_drawing_gives_its_words(extractor: FileParser) -> None:
 class FailingPages(ParserPool):
     """A scan of nine pages, of which those after the first request can't be read."""
 
-    async def recognize(self, data: bytes, *, mime: str, page: int = 0) -> ParserResult:
+    async def recognize(self, data: bytes, *, mime: str, pages: Sequence[int] = ()) -> ParserResult:
         del data, mime
-        if page:
+        if pages and pages[0] > 0:
             raise ParsingError("Reading the file took longer than 60 s and was stopped.")
-        return ParserResult("The first pages.", None, None, optical_recognition.PAGES_PER_REQUEST * 2 + 1)
+        if not pages:
+            return ParserResult("", None, None, tuple(range(optical_recognition.PAGES_PER_REQUEST * 2 + 1)))
+        return ParserResult(join_pages("The first pages." for _ in pages), None, None, tuple(pages))
 
 
 async def test_pages_that_fail_leave_those_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
     files, size = FileParser(FailingPages(), recognizes_text=True), optical_recognition.PAGES_PER_REQUEST
-    found = await files._recognize("pdf", b"", upload(b"", "scan.pdf"))
-    assert found.text.startswith(f"The first pages.\n\n[pages {size + 1} to {2 * size} were not read: Reading the file")
+    found = await files._recognize_pdf(b"", upload(b"", "scan.pdf"), None)
+    assert found.text.startswith("The first pages.\n\n\f\n\n")
+    assert f"\f\n\n[pages {size + 1}-{2 * size} were not read: Reading the file" in found.text
     monkeypatch.setattr(document_parser, "RECOGNITION_SECONDS", -1.0)
     assert "No text was recognized" in str(await _recognition_error(files))
 
 
 async def _recognition_error(files: FileParser) -> ParsingError:
     with pytest.raises(ParsingError) as caught:
-        await files._recognize("pdf", b"", upload(b"", "scan.pdf"))
+        await files._recognize_pdf(b"", upload(b"", "scan.pdf"), None)
     return caught.value
 
 
@@ -227,10 +231,7 @@ async def test_images_and_scanned_pages_are_read_offline(extractor: FileParser) 
     pages[0].save(out, "PDF", save_all=True, append_images=pages[1:])
     parsed = await extractor.parse_file(out.getvalue(), upload(out.getvalue(), "scan.pdf"))
     assert parsed.type == "pdf"
-    assert [line for line in parsed.text.splitlines() if line.startswith("[page")] == [
-        f"[page {n}]" for n in range(1, 7)
-    ]
-    assert "Page of number 5" in parsed.text
+    assert split_pages(parsed.text) == [f"Page of number {n}" for n in range(6)]
     assert "can't be read" in await reason(extractor, b"\x89PNG\r\n damaged", "a.png")
 
 

@@ -9,6 +9,7 @@ import { confirmAction } from "../parts/dialogs.js";
 import { eventList } from "../parts/log-events.js";
 import { button } from "../parts/forms.js";
 import { poll, renew } from "../parts/polling.js";
+import { pageLabel } from "../parts/page-label.js";
 import { chips } from "../parts/search-result.js";
 import { empty, failure, loading } from "../parts/placeholders.js";
 import { documentStatus } from "../parts/document-status.js";
@@ -78,14 +79,15 @@ function memories({ memories: known }, namespace) {
   return el("section", {}, el("h2", {}, "Memories"), el("ul", {}, known.map((one) => el("li", {}, link(one)))));
 }
 
-function passages({ chunks, id }, namespace) {
+function passages({ chunks, id, type }, namespace) {
   if (chunks.length === 0) return null;
   const shown = (one) => el("a", { href: to(["ns", namespace, "documents", id], { chunk: one.id }) }, "Show in the text");
+  const page = (one) => pageLabel(type, one.metadata);
   return el(
     "details",
     {},
     el("summary", {}, plural(chunks.length, "passage")),
-    el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", {}, one.content), el("footer.muted", {}, shown(one))))),
+    el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", {}, one.content), el("footer.muted", {}, page(one) ? `${page(one)} · ` : null, shown(one))))),
   );
 }
 

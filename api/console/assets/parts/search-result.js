@@ -5,6 +5,7 @@ import { el } from "../dom.js";
 import { time } from "../format.js";
 import { badge } from "./placeholders.js";
 import { highlightWords } from "./highlights.js";
+import { pageLabel } from "./page-label.js";
 
 const KINDS = { parents: "Updates or derives from", children: "Updated or extended by", siblings: "Related" };
 
@@ -41,7 +42,8 @@ function source(one, namespace, isMemory) {
   const place = isMemory ? { memory: one.id } : { chunk: one.id };
   const document = from ? el("a", { href: to(["ns", namespace, "documents", from.id], place) }, from.title ?? from.id) : "a deleted document";
   const itself = isMemory ? [" · ", el("a", { href: to(["ns", namespace, "memories", one.id]) }, "Its versions and relations")] : null;
-  return ["From ", document, itself];
+  const page = isMemory || !from ? null : pageLabel(from.type, one.metadata);
+  return ["From ", document, page ? `, ${page}` : null, itself];
 }
 
 export function chips(metadata) {

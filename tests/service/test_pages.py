@@ -1,0 +1,65 @@
+"""Pages of an uploaded PDF in every answer that names a passage, also after a replay and from older tables."""
+
+from pathlib import Path
+from typing import Any
+
+import lancedb
+import pytest
+
+from tests.support.generation_rows import run_replay
+from tests.support.service_world import RunningService, running_service
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pdf_writer = pytest.importorskip("tests.support.pdf_writer", reason="needs the ocr extra, which is not installed")
+
+FILLER = "The keeper wrote down the weather of each day and night. " * 16
+
+
+async def add_pdf(service: RunningService, **form: str) -> str:
+    pages = [f"Of wind. {FILLER}", "", f"The zeppelin landed on the pier. {FILLER}"]
+    data = pdf_writer.write_pdf([page.replace(". ", ".\n") for page in pages])
+    files = {"file": ("log.pdf", data, "application/pdf")}
+    added = await service.client.ok("POST", "/ns/tower/document/file", files=files, data=form)
+    await service.wait_idle()
+    return str(added["id"])
+
+
+async def search(service: RunningService) -> dict[str, Any]:
+    results = await service.search("tower", "Where did the zeppelin land?", searchMode="chunks", limit=1)
+    result: dict[str, Any] = results[0]
+    return result
+
+
+async def test_results_chunks_and_their_explanation_name_the_page(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        document = await add_pdf(service)
+        result = await search(service)
+        assert result["metadata"] == {"page": "3"}
+        shown = await service.read_document("tower", document)
+        assert shown["metadata"] == {}
+        assert {chunk["metadata"]["page"] for chunk in shown["chunks"]} >= {"1", "3"}
+        explained = await service.client.ok("GET", f"/ns/tower/explain/chunks/{result['id']}")
+        assert explained["page"] == "3"
+        assert (await run_replay(service))["differences"] == []
+        assert await search(service) == result
+    async with running_service(tmp_path) as service:
+        assert (await search(service))["metadata"] == {"page": "3"}
+
+
+async def test_the_documents_own_field_of_that_name_stays(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        await add_pdf(service, metadata='{"page": "cover", "topic": "tower"}')
+        assert (await search(service))["metadata"] == {"page": "cover", "topic": "tower"}
+
+
+async def test_tables_from_before_pages_are_opened_and_a_replay_fills_them(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        await add_pdf(service)
+    connection = await lancedb.connect_async(str(tmp_path / "tables"))
+    chunks = [name for name in (await connection.list_tables()).tables if name.startswith("chunks")]
+    for name in chunks:
+        await (await connection.open_table(name)).drop_columns(["page"])
+    async with running_service(tmp_path) as service:
+        assert (await search(service))["metadata"] == {}
+        await run_replay(service)
+        assert (await search(service))["metadata"] == {"page": "3"}
