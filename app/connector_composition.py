@@ -14,12 +14,7 @@ from starlette.routing import BaseRoute
 from app.pipeline_supervisor import PipelineSupervisor
 from connectors.accounts.account_linking import AccountLinking
 from connectors.accounts.connection_factory import ConnectionFactory
-from connectors.accounts.credential_vault import (
-    CredentialCipher,
-    MissingKeyCipher,
-    SecretStore,
-    load_or_create_key,
-)
+from connectors.accounts.credential_vault import CredentialCipher, MissingKeyCipher, SecretStore, load_or_create_key
 from connectors.client.http_client import HttpClients
 from connectors.edge.edge_routes import edge_routes
 from connectors.edge.webhooks import WebhookReceiver
@@ -129,12 +124,7 @@ def _namespace_of(live: PipelineSupervisor, incarnation: str) -> str | None:
 
 def _tables(live: PipelineSupervisor) -> ConnectorTables:
     pipeline = live.pipeline
-    return ConnectorTables(
-        pipeline.store.catalog,
-        pipeline.store.syncs,
-        pipeline.store.documents,
-        pipeline.publisher,
-    )
+    return ConnectorTables(pipeline.store.catalog, pipeline.store.syncs, pipeline.store.documents, pipeline.publisher)
 
 
 def _state_uri(settings: Settings) -> str:

@@ -159,12 +159,7 @@ class _SnapshotCollector(Collector):
             yield _unlabelled_gauge("disk_free_bytes", "Free space where the data is.", seen.disk_free_bytes)
 
     def _table_metrics(self) -> Iterator[Metric]:
-        parts = {
-            "rows": "Rows",
-            "bytes": "Bytes on disk",
-            "files": "Files on disk",
-            "versions": "Versions kept",
-        }
+        parts = {"rows": "Rows", "bytes": "Bytes on disk", "files": "Files on disk", "versions": "Versions kept"}
         for part, text in parts.items():
             gauge = _labelled_gauge(f"table_{part}", f"{text} of a table.", "table")
             for table, size in self._snapshot.tables.items():

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from api.commands.namespace_settings import require_namespace
 from api.dependencies.app_state import AppState
 from pipeline.memory.versioning.provenance import provenance_of
-from pipeline.rows import ApiKeyRow, DocumentRow, MemoryRow, NamespaceRow
+from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
 from schemas.events import KeyChanged, NamespaceChanged, OrganizationChanged
 from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd
 
@@ -28,7 +28,7 @@ async def export_settings(state: AppState) -> AsyncIterator[bytes]:
     owned = state.catalog.organization()
     yield _json_line(OrganizationChanged(context=owned.context, buckets=owned.buckets, updated_at=UNKNOWN_UPDATE_TIME))
     for key in state.catalog.keys():  # noqa: SIM118 - a catalog is no dictionary
-        yield _json_line(_exported_key(key))
+        yield _json_line(KeyChanged.model_validate(asdict(key)))
     for row in sorted(state.catalog.namespaces(), key=lambda row: row.name):
         yield _json_line(_exported_namespace(row))
     yield _json_line(ExportEnd())
@@ -111,10 +111,6 @@ def _exported_memory(row: MemoryRow, document: str) -> ExportedMemory:
 
 def _exported_namespace(row: NamespaceRow) -> NamespaceChanged:
     return NamespaceChanged.model_validate(asdict(row))
-
-
-def _exported_key(row: ApiKeyRow) -> KeyChanged:
-    return KeyChanged.model_validate(asdict(row))
 
 
 def _json_line(value: BaseModel) -> bytes:

@@ -14,13 +14,7 @@ from pipeline.stage import Record
 from schemas.base import Event, format_timestamp
 from schemas.events import DocumentExtracted, DocumentSubmitted, MemoriesForgotten, MemoriesFormed
 from schemas.http.extensions.explain_bodies import LogRecordResponse
-from schemas.topics import (
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_SUBMITTED,
-    MEMORIES_FORGOTTEN,
-    MEMORIES_FORMED,
-    Topic,
-)
+from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED, MEMORIES_FORGOTTEN, MEMORIES_FORMED, Topic
 
 E = TypeVar("E", bound=Event)
 MAX_SCANNED_RECORDS = 20_000

@@ -7,13 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from api.search.profile_query import ProfileQuery
-from api.search.search_query import (
-    NamespaceSearch,
-    SearchContext,
-    SearchModels,
-    elapsed_milliseconds,
-    search_index,
-)
+from api.search.search_query import NamespaceSearch, SearchContext, SearchModels, elapsed_milliseconds, search_index
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
 from pipeline.index.ranking.ranking_parameters import calibration_for

@@ -35,10 +35,7 @@ async def conversation_context(client: ServiceClient, prompt_arguments: tool_arg
     profile = await tool_definitions.profile(
         client, tool_arguments.ProfileArguments(namespace=prompt_arguments.namespace)
     )
-    parts = [
-        "This is what is remembered. Use it where it helps, and do not repeat it unasked.",
-        profile.as_text(),
-    ]
+    parts = ["This is what is remembered. Use it where it helps, and do not repeat it unasked.", profile.as_text()]
     if prompt_arguments.about is not None:
         question = tool_arguments.SearchArguments(
             query=prompt_arguments.about, namespace=profile.namespace, limit=MAX_CONTEXT_RESULTS

@@ -137,10 +137,7 @@ def validation_issue(error: Mapping[str, Any], body: object) -> dict[str, object
     named = ".".join(map(str, path)) or str(loc[0] if loc else "body")
     context = error.get("ctx", {})
     # A filter is validated as a whole: its message already names the path within it.
-    return {
-        "message": f"{named}: {_validation_message(error, context)}",
-        "path": [*path, *context.get("path", ())],
-    }
+    return {"message": f"{named}: {_validation_message(error, context)}", "path": [*path, *context.get("path", ())]}
 
 
 def _validation_message(problem: Mapping[str, Any], context: Mapping[str, Any]) -> str:

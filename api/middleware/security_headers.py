@@ -9,10 +9,7 @@ _BASE_HEADERS: Final = (
     (b"referrer-policy", b"no-referrer"),
     (b"x-frame-options", b"DENY"),
 )
-_API_CONTENT_SECURITY_POLICY: Final = (
-    b"content-security-policy",
-    b"default-src 'none'; frame-ancestors 'none'",
-)
+_API_CONTENT_SECURITY_POLICY: Final = (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'")
 _PAGE_CONTENT_SECURITY_POLICY: Final = (
     b"content-security-policy",
     b"object-src 'none'; base-uri 'self'; frame-ancestors 'none'",

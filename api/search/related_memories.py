@@ -9,12 +9,7 @@ from pipeline.index.ranking.search_request_and_hits import RelatedHit
 from pipeline.ports import DocumentTable, MemoryTable
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
 from schemas.base import format_timestamp
-from schemas.http.v5.memory_bodies import (
-    MemoryIncluded,
-    RelatedMemories,
-    RelatedMemoryWithDocument,
-    RelatedSystem,
-)
+from schemas.http.v5.memory_bodies import MemoryIncluded, RelatedMemories, RelatedMemoryWithDocument, RelatedSystem
 
 MAX_VERSION_STEPS = 3
 """Versions in either direction, at most."""

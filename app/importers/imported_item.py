@@ -1,4 +1,4 @@
-"""Documents that a reader yields, and the items that it leaves out, with the reason."""
+"""Documents of readers, what they leave out and why, and conversion of a source's ids, dates and metadata."""
 
 import hashlib
 import math

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 
 from connectors.accounts.credential_vault import SecretStore
-from connectors.errors import (
-    AuthExpiredError,
-    ConnectorError,
-    MisconfigurationError,
-    ProviderUnavailableError,
-)
+from connectors.errors import AuthExpiredError, ConnectorError, MisconfigurationError, ProviderUnavailableError
 from connectors.provider_interface import OAuthConfig
 from pipeline.ports import Locks
 

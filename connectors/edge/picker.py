@@ -204,13 +204,7 @@ def _is_valid_token(stored: Mapping[str, Any], field: str, given: str, now: date
 
 
 def _entry_json(entry: PickerEntry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "name": entry.name,
-        "kind": entry.kind,
-        "detail": entry.detail,
-        "opens": entry.expandable,
-    }
+    return {"id": entry.id, "name": entry.name, "kind": entry.kind, "detail": entry.detail, "opens": entry.expandable}
 
 
 def _session_expired() -> Response:

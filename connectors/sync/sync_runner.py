@@ -117,13 +117,7 @@ class SyncRunner:
         progress = SyncProgress.model_validate_json(stored.value) if stored else SyncProgress()
         if progress.run != requested_run.run_id:
             progress = progress.model_copy(
-                update={
-                    "run": requested_run.run_id,
-                    "processed": 0,
-                    "failed": 0,
-                    "over_limit": 0,
-                    "failures": (),
-                }
+                update={"run": requested_run.run_id, "processed": 0, "failed": 0, "over_limit": 0, "failures": ()}
             )
         run = _SyncRun(self, row, requested_run, provider=provider, state=state, lease=lease, progress=progress)
         error: ConnectorError | None = None

@@ -102,10 +102,7 @@ class ChatCompletionsModel:
                     return ModelReply(schema.model_validate_json(_extract_json_object(answer)), meter.token_usage())
                 except ValidationError as error:
                     fault = _format_validation_errors(error)
-                messages += [
-                    _message("assistant", answer),
-                    _message("user", _REPAIR_PROMPT.format(fault=fault)),
-                ]
+                messages += [_message("assistant", answer), _message("user", _REPAIR_PROMPT.format(fault=fault))]
         raise UnusableReplyError(f"{self.name} answered in another shape than asked: {fault}", meter.token_usage())
 
     async def _complete(
@@ -145,11 +142,7 @@ class ChatCompletionsModel:
         if capabilities.supports_temperature:
             options["temperature"] = 0
         if capabilities.response_format == "json_schema":
-            described = {
-                "name": schema.__name__.lower(),
-                "strict": True,
-                "schema": schema.model_json_schema(),
-            }
+            described = {"name": schema.__name__.lower(), "strict": True, "schema": schema.model_json_schema()}
             options["response_format"] = {"type": "json_schema", "json_schema": described}
         elif capabilities.response_format == "json_object":
             options["response_format"] = {"type": "json_object"}

@@ -88,12 +88,7 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "User is dating somebody",
         "User's wedding is in June",
     ),
-    "pets, animals": (
-        "User has a dog",
-        "User's cat is ill",
-        "User feeds the birds",
-        "User adopted a rabbit",
-    ),
+    "pets, animals": ("User has a dog", "User's cat is ill", "User feeds the birds", "User adopted a rabbit"),
     "friends, social life, parties": (
         "User's friend Joe came over",
         "User threw a party",
@@ -199,10 +194,6 @@ TOPICS: dict[str, tuple[str, ...]] = {
         "User is a member of the choir",
         "User helps at the school fair",
     ),
-    "weather, news, events": (
-        "It rained for days",
-        "There was an earthquake",
-        "The election was on Sunday",
-    ),
+    "weather, news, events": ("It rained for days", "There was an earthquake", "The election was on Sunday"),
 }
 """Example facts by the words that describe their topic. No fact of `bench/datasets/buckets` is among them."""

@@ -12,12 +12,7 @@ from pipeline.columns import from_microseconds, to_microseconds
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.profile.bucket_classifier import BucketClassifier
 from pipeline.profile.fact_relevance import is_lasting
-from pipeline.profile.profile_sections import (
-    MAX_FACTS_PER_SECTION,
-    SectionFact,
-    static_priorities,
-    static_priority,
-)
+from pipeline.profile.profile_sections import MAX_FACTS_PER_SECTION, SectionFact, static_priorities, static_priority
 from pipeline.rows import MemoryColumns, MemoryRow, StringColumn
 
 SECTION_CAPACITY = 12 * MAX_FACTS_PER_SECTION

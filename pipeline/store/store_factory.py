@@ -11,11 +11,7 @@ from lancedb import AsyncConnection
 
 from pipeline.ports import Locks, Tombstones
 from pipeline.store.lancedb.sharded_table import ShardedTable
-from pipeline.store.lancedb.store_properties import (
-    StoreProperties,
-    create_or_verify_properties,
-    verify_properties,
-)
+from pipeline.store.lancedb.store_properties import StoreProperties, create_or_verify_properties, verify_properties
 from pipeline.store.lancedb.table_directory import ensure_local_folder
 from pipeline.store.multi_process.bulk_load_table import BulkLoadTable
 from pipeline.store.multi_process.folder_locks import FolderLocks
@@ -45,7 +41,6 @@ async def open_store(
     embedder: str | None = None,
     locks: Locks | None = None,
     storage: Mapping[str, str] | None = None,
-    poll_seconds: float | None = None,
     tombstones: Tombstones | None = None,
     catalog: SettingsCatalog | None = None,
     bulk_load: bool = False,
@@ -54,7 +49,7 @@ async def open_store(
 
     With `locks` any number of processes may open it at a time, each with locks that the others see, and with
     a `catalog` that it feeds from the log. Without `locks` only one process may open it.
-    `storage`: options of the object store. `poll_seconds`: how often to look for changes of other processes.
+    `storage`: options of the object store.
     `tombstones`: those of this process if it opens the store alone; shared tombstones are a table.
     `bulk_load`: fill shared tables from this process before any other knows of them; no `locks` needed.
     StoreMismatchError if it was created with another embedder, layout or format; OutageError if leases do
@@ -67,8 +62,7 @@ async def open_store(
     connection = await _connect(uri, folder, storage, read_newest=shared)
     expected = StoreProperties(dimensions, shards, embedder, shared=bulk_load or shared)
     if locks is not None and not bulk_load:
-        default_seconds = _FOLDER_POLL_SECONDS if folder is not None else _OBJECT_STORE_POLL_SECONDS
-        sharing = SharingOptions(locks, default_seconds if poll_seconds is None else poll_seconds)
+        sharing = SharingOptions(locks, _OBJECT_STORE_POLL_SECONDS if folder is None else _FOLDER_POLL_SECONDS)
         async with locks.acquire("tables/open"):
             properties = await create_or_verify_properties(connection, expected)
             factory = SharedTableFactory(connection, folder, sharing)

@@ -30,10 +30,7 @@ def context_expanded_terms(
         none,
         *(own[len(own) - _terms_within(text, own, context_chars) :] for text, own in zip(texts, terms, strict=True)),
     ]
-    starts = [
-        *(own[: _terms_within(text, own, context_chars)] for text, own in zip(texts, terms, strict=True)),
-        none,
-    ]
+    starts = [*(own[: _terms_within(text, own, context_chars)] for text, own in zip(texts, terms, strict=True)), none]
     return [
         np.concatenate([*[own] * OWN_TERM_WEIGHT, before, after])
         for own, before, after in zip(terms, ends[:-1], starts[1:], strict=True)

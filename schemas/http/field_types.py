@@ -6,15 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    StrictBool,
-    StrictFloat,
-    WithJsonSchema,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, StrictBool, StrictFloat, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from schemas.base import Metadata

@@ -1,4 +1,4 @@
-"""Multipart forms with a file: read within bounds, validated like JSON bodies."""
+"""Multipart forms with a file: read within bounds, validated like JSON bodies, and the file stored as a blob."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace

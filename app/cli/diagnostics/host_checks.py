@@ -116,10 +116,7 @@ async def check_port(settings: Settings) -> list[CheckResult]:
         async with httpx2.AsyncClient(base_url=f"http://{host}:{settings.port}", timeout=2.0) as client:
             health = await client.get("/health")
             if health.is_success and health.json() == {"status": "ok"}:
-                return [
-                    passed(f"recollect answers at {where}"),
-                    *_readiness_results(await client.get("/ready")),
-                ]
+                return [passed(f"recollect answers at {where}"), *_readiness_results(await client.get("/ready"))]
     except (httpx2.ConnectError, httpx2.ConnectTimeout):
         return await asyncio.to_thread(_check_port_free, settings.host, settings.port)
     except (httpx2.TransportError, ValueError):

@@ -44,10 +44,7 @@ def unsupported_reason(name: str, media_type: str | None, size: int | None) -> t
     kind = KIND_BY_EXTENSION.get(PurePath(name).suffix.lower().removeprefix("."))
     declared_kind = KIND_BY_MIME_TYPE.get((media_type or "").partition(";")[0].strip().lower())
     if (kind or declared_kind) in MEDIA_KINDS:
-        return (
-            "unsupported",
-            "Images, audio and video hold no text to read. Add a description or a transcript.",
-        )
+        return ("unsupported", "Images, audio and video hold no text to read. Add a description or a transcript.")
     if kind or declared_kind or (media_type or "").startswith("text/"):
         return None
     if PurePath(name).suffix.lower() in _TEXT_ENDINGS or (not PurePath(name).suffix and media_type in _UNTOLD_TYPES):

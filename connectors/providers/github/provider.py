@@ -211,11 +211,7 @@ class GitHub(Provider):
             any(id_.startswith(f"{repository.item_id_prefix}blob/") for id_ in failed)
             or state is None
             or (repository.full_name, repository.default_branch, sha)
-            != (
-                state.full_name,
-                state.default_branch,
-                state.head,
-            )
+            != (state.full_name, state.default_branch, state.head)
         ):
             files = RepositoryFiles(
                 client, repository, newest, state.head if state else None, fetcher, file_filter=file_filter

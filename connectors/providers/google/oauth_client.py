@@ -12,13 +12,7 @@ from connectors.providers.google.service_account import DelegatedTokenSource, Se
 from pipeline.ports import Clock
 
 _RATE_LIMIT_REASONS = frozenset(
-    {
-        "rateLimitExceeded",
-        "userRateLimitExceeded",
-        "quotaExceeded",
-        "dailyLimitExceeded",
-        "RATE_LIMIT_EXCEEDED",
-    }
+    {"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "dailyLimitExceeded", "RATE_LIMIT_EXCEEDED"}
 )
 _MISSING_SCOPE_REASONS = frozenset({"insufficientPermissions", "ACCESS_TOKEN_SCOPE_INSUFFICIENT", "insufficientScopes"})
 _API_DISABLED_REASONS = frozenset({"accessNotConfigured", "SERVICE_DISABLED", "API_KEY_SERVICE_BLOCKED"})
@@ -61,11 +55,7 @@ class GoogleOAuthClient:
             client_id=self.id,
             client_secret=self.secret,
             scopes=scopes,
-            authorize_parameters={
-                "access_type": "offline",
-                "prompt": "consent",
-                "include_granted_scopes": "true",
-            },
+            authorize_parameters={"access_type": "offline", "prompt": "consent", "include_granted_scopes": "true"},
             revoke_url=f"{self.token_url}/revoke",
         )
 

@@ -8,12 +8,7 @@ from connectors.errors import ItemError
 from connectors.providers.common.file_metadata import file_metadata, unsupported_reason, version_hash
 from connectors.providers.common.item_fetcher import item_response
 from connectors.providers.google.oauth_client import error_reasons
-from connectors.providers.google_drive.client import (
-    GOOGLE_APPS_PREFIX,
-    DriveClient,
-    DriveFile,
-    is_export_too_large,
-)
+from connectors.providers.google_drive.client import GOOGLE_APPS_PREFIX, DriveClient, DriveFile, is_export_too_large
 from connectors.sync_messages import FailedItem, ItemFile, SourceItem
 
 OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
@@ -21,11 +16,7 @@ OFFICE_PREFIX = "application/vnd.openxmlformats-officedocument."
 _EXPORTS = {
     f"{GOOGLE_APPS_PREFIX}document": ("text/markdown", "md", None),
     f"{GOOGLE_APPS_PREFIX}spreadsheet": (f"{OFFICE_PREFIX}spreadsheetml.sheet", "xlsx", None),
-    f"{GOOGLE_APPS_PREFIX}presentation": (
-        f"{OFFICE_PREFIX}presentationml.presentation",
-        "pptx",
-        "text/plain",
-    ),
+    f"{GOOGLE_APPS_PREFIX}presentation": (f"{OFFICE_PREFIX}presentationml.presentation", "pptx", "text/plain"),
     f"{GOOGLE_APPS_PREFIX}drawing": ("application/pdf", "pdf", None),
 }
 _DOCUMENT_TYPES = {

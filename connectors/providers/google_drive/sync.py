@@ -7,21 +7,9 @@ from typing import Any
 
 from connectors.client.concurrent_map import map_concurrently
 from connectors.errors import CursorExpiredError
-from connectors.providers.common.folder_sync import (
-    BATCH_SIZE,
-    CONCURRENCY,
-    MISSING_FOLDER_MESSAGE,
-    FolderTreeSync,
-)
+from connectors.providers.common.folder_sync import BATCH_SIZE, CONCURRENCY, MISSING_FOLDER_MESSAGE, FolderTreeSync
 from connectors.providers.common.folder_tree import Folder
-from connectors.providers.google_drive.client import (
-    FOLDER,
-    MY_DRIVE,
-    SHORTCUT,
-    DriveClient,
-    DriveFile,
-    FileChange,
-)
+from connectors.providers.google_drive.client import FOLDER, MY_DRIVE, SHORTCUT, DriveClient, DriveFile, FileChange
 from connectors.providers.google_drive.content import fetch_item, file_version, unreadable_failure
 from connectors.sync_messages import Checkpoint, Cursor, FailedItem, RemovedItem, SourceItem, SyncMessage
 
@@ -169,10 +157,7 @@ class DriveSync(FolderTreeSync[DriveFile]):
         for folder in sorted(folders):
             by_home.setdefault(self.drive_ids.get(folder, MY_DRIVE), []).append(folder)
         return [
-            (
-                home,
-                f"{condition} and ({' or '.join(map(_in_parent, members[at : at + _FOLDERS_PER_QUERY]))})",
-            )
+            (home, f"{condition} and ({' or '.join(map(_in_parent, members[at : at + _FOLDERS_PER_QUERY]))})")
             for home, members in sorted(by_home.items())
             for at in range(0, len(members), _FOLDERS_PER_QUERY)
         ]
@@ -223,10 +208,7 @@ class DriveSync(FolderTreeSync[DriveFile]):
             raise CursorExpiredError("A shared drive was joined or left.")
         await self.load_tree()
         changes = {id_: change for id_, change in changes.items() if not self._moved_to_another_drive(drive_id, change)}
-        before, targets = (
-            self.tree.selected_folders(),
-            self.tree.shortcut_targets(self.tree.selected_folders()),
-        )
+        before, targets = (self.tree.selected_folders(), self.tree.shortcut_targets(self.tree.selected_folders()))
         paths = {folder: self.tree.path(folder) for folder in before}
         self._update_tree(changes)
         await self._follow_shortcuts()

@@ -19,14 +19,7 @@ from connectors.providers.notion.client import PAGE_SIZE, NotionClient, ResultPa
 from connectors.providers.notion.content import object_title
 from connectors.providers.notion.page_reader import FILES_PREFIX, PageReader, ReadPage
 from connectors.providers.notion.page_tree import PageTree
-from connectors.sync_messages import (
-    Checkpoint,
-    FailedItem,
-    ProviderState,
-    RemovedItem,
-    SyncMessage,
-    SyncState,
-)
+from connectors.sync_messages import Checkpoint, FailedItem, ProviderState, RemovedItem, SyncMessage, SyncState
 
 INDEXING_DELAY: Final = timedelta(minutes=10)
 """Delay with which a change may appear in search."""

@@ -1,4 +1,7 @@
-"""Client of Microsoft Graph for OneDrive. https://learn.microsoft.com/graph/api/resources/onedrive"""
+"""Client of Microsoft Graph for OneDrive: OAuth, items, feed, subscriptions, errors.
+
+https://learn.microsoft.com/graph/api/resources/onedrive
+"""
 
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping
@@ -26,13 +29,7 @@ _SEPARATOR = ":"
 _DOWNLOAD_URL_FIELD = "@microsoft.graph.downloadUrl"
 """Annotation of files in answers without `$select`, which strips it; Graph does not always send it."""
 _PAGE_SIZE = 200
-DOWNLOAD_HOSTS = (
-    "sharepoint.com",
-    "sharepoint.us",
-    "sharepoint.cn",
-    "1drv.com",
-    "microsoftpersonalcontent.com",
-)
+DOWNLOAD_HOSTS = ("sharepoint.com", "sharepoint.us", "sharepoint.cn", "1drv.com", "microsoftpersonalcontent.com")
 """Microsoft's domains for file contents; downloads from others are refused."""
 _MISCONFIGURATION_CODES = frozenset(
     {"AADSTS7000215", "AADSTS7000222", "AADSTS9002313", "AADSTS700016", "AADSTS50011", "AADSTS90002"}
@@ -190,12 +187,7 @@ class GraphClient:
             return _parse_page(await self._http.get(self._verified_link(page_link)))
         identity = httpx2.QueryParams({"q": query.replace("'", "''")})
         path = str(identity).removeprefix("q=").replace("+", "%20")
-        return _parse_page(
-            await self._http.get(
-                f"{self._me_url}/drive/root/search(q='{path}')",
-                params={"$top": "50"},
-            )
-        )
+        return _parse_page(await self._http.get(f"{self._me_url}/drive/root/search(q='{path}')", params={"$top": "50"}))
 
     async def download(self, item: DriveItem) -> httpx2.Response:
         """Download a file from a pre-authenticated URL, which must not get the token.

@@ -30,26 +30,12 @@ from connectors.errors import (
     UnusableSourceError,
     WebhookVerificationError,
 )
-from connectors.provider_interface import (
-    ChangeHint,
-    Connection,
-    Provider,
-    VerifiedDelivery,
-    WebhookDelivery,
-)
+from connectors.provider_interface import ChangeHint, Connection, Provider, VerifiedDelivery, WebhookDelivery
 from connectors.providers.common.file_metadata import unsupported_reason
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
 from connectors.providers.s3.credentials import BucketCredentials, ServiceRole
 from connectors.providers.s3.sns import SnsTopics
-from connectors.sync_messages import (
-    Checkpoint,
-    Cursor,
-    ItemFile,
-    RemovedItem,
-    SourceItem,
-    SyncMessage,
-    SyncState,
-)
+from connectors.sync_messages import Checkpoint, Cursor, ItemFile, RemovedItem, SourceItem, SyncMessage, SyncState
 from schemas.base import Metadata
 from schemas.limits import MAX_FILE_BYTES
 
@@ -322,17 +308,12 @@ def _parse_object(entry: etree._Element) -> S3Object:
         return str(entry.findtext(f"{{*}}{name}") or "")
 
     return S3Object(
-        key=_decode_key(text("Key")),
+        key=unquote_plus(text("Key")),  # encoded, as XML can't represent all keys
         etag=text("ETag").strip('"'),
         size=int(text("Size") or 0),
         last_modified=datetime.fromisoformat(text("LastModified")),
         storage_class=text("StorageClass"),
     )
-
-
-def _decode_key(key: str) -> str:
-    """Decode a URL-encoded key; XML can't represent all keys, and spaces are encoded as plus."""
-    return unquote_plus(key)
 
 
 def _error_code(answer: httpx2.Response) -> str:

@@ -82,11 +82,7 @@ def _needs_javascript(document: Any, text: str) -> bool:
 
 
 def _page_title(document: Any) -> str | None:
-    values = [
-        *_meta_values(document, "og:title"),
-        *document.xpath("//title/text()"),
-        *document.xpath("//h1//text()"),
-    ]
+    values = [*_meta_values(document, "og:title"), *document.xpath("//title/text()"), *document.xpath("//h1//text()")]
     return next((" ".join(each.split()) for each in values if each.strip()), None)
 
 

@@ -28,12 +28,7 @@ from connectors.providers.web_crawler.robots_and_sitemaps import (
     is_in_the_past,
 )
 from connectors.providers.web_crawler.state import PageState, cache_validators, conditional_headers, url_hash
-from connectors.providers.web_crawler.url_normalization import (
-    is_crawler_trap,
-    may_be_page,
-    normalize_url,
-    site_of,
-)
+from connectors.providers.web_crawler.url_normalization import is_crawler_trap, may_be_page, normalize_url, site_of
 from connectors.sync_messages import (
     Checkpoint,
     Cursor,

@@ -5,14 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import (
-    CommitFailedError,
-    GroupIdNotFound,
-    KafkaError,
-    NoError,
-    NonEmptyGroup,
-    for_code,
-)
+from aiokafka.errors import CommitFailedError, GroupIdNotFound, KafkaError, NoError, NonEmptyGroup, for_code
 from aiokafka.protocol.admin import DeleteGroupsRequest
 from aiokafka.structs import OffsetAndMetadata
 

@@ -185,10 +185,7 @@ class StageConsumers:
     async def _process_batch(self, stage: Stage[Any], group_partition: GroupPartition, start: int) -> None:
         """Deliver one batch from this offset and advance the position."""
         topic_partition = group_partition[1:]
-        end, rewinds = (
-            self._positions.end_offset(topic_partition),
-            self._positions.rewind_counts[group_partition],
-        )
+        end, rewinds = (self._positions.end_offset(topic_partition), self._positions.rewind_counts[group_partition])
         batch = await self._fetch(topic_partition, start, stage.batch_size)
         if batch:
             end = batch[-1].offset + 1

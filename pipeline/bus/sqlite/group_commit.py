@@ -10,12 +10,7 @@ from sqlite3 import Error
 from time import monotonic
 from typing import Any
 
-from pipeline.bus.sqlite.log_database import (
-    CommitResult,
-    GroupPartition,
-    LogDatabase,
-    TransactionWork,
-)
+from pipeline.bus.sqlite.log_database import CommitResult, GroupPartition, LogDatabase, TransactionWork
 from pipeline.errors import OutageError
 
 log = logging.getLogger(__name__)

@@ -13,11 +13,7 @@ from numpy.typing import NDArray
 from pydantic_core import from_json
 
 from pipeline.columns import from_microseconds, metadata_json, string_column, to_microseconds
-from pipeline.index.segments.dictionary_encoded_column import (
-    DictionaryEncodedColumn,
-    field_names,
-    filter_mask,
-)
+from pipeline.index.segments.dictionary_encoded_column import DictionaryEncodedColumn, field_names, filter_mask
 from pipeline.index.segments.document_ordinal_map import DocumentOrdinalMap
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.rows import DocumentColumns, DocumentRow, StringColumn

@@ -189,9 +189,7 @@ def live_rows_with_ids(ids: Collection[str]) -> Callable[[Segment[MemoryColumns]
     return lambda segment: [row for row in segment.lookup.rows_with_ids(ids) if not segment.deleted[row]]
 
 
-def live_rows_of_documents(
-    ordinals: NDArray[np.int32],
-) -> Callable[[Segment[ChunkColumns]], NDArray[np.intp]]:
+def live_rows_of_documents(ordinals: NDArray[np.int32]) -> Callable[[Segment[ChunkColumns]], NDArray[np.intp]]:
     """Selector of the live rows of these documents."""
     if len(ordinals) == 1:
         return lambda part: np.flatnonzero((part.parents.ordinals == ordinals[0]) & ~part.deleted)

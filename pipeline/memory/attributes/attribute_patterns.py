@@ -5,12 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from pipeline.memory.attributes.attribute import NEGATION_PREFIX, Attribute, ValueKind
-from pipeline.memory.attributes.value_normalization import (
-    NEUTRAL,
-    normalize_phrase,
-    parse_subject,
-    parse_value,
-)
+from pipeline.memory.attributes.value_normalization import NEUTRAL, normalize_phrase, parse_subject, parse_value
 from pipeline.text.english_verbs import word_set
 
 NAME = r"[A-Z][\w-]*\w(?:'[A-Z]\w+)?(?: (?:[A-Z][\w-]*\w|van|von|de|da|al|el)){0,2}"

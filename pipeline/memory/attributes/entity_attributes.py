@@ -244,13 +244,7 @@ def _inverse(match: re.Match[str]) -> Iterable[Attribute | None]:
 
 
 def _kept_by(match: re.Match[str]) -> Iterable[Attribute | None]:
-    role = {
-        "maintained": "maintainer",
-        "owned": "owner",
-        "led": "lead",
-        "managed": "boss",
-        "assigned to": "assignee",
-    }
+    role = {"maintained": "maintainer", "owned": "owner", "led": "lead", "managed": "boss", "assigned to": "assignee"}
     yield build_attribute(match, role[match["r"]], match["v"], value_kind="name")
 
 

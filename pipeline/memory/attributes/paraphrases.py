@@ -54,10 +54,7 @@ _FORMS = tuple(
         ),
         (
             rf"{_WHO} is {NOW}(?:working as )?an? {_JOB} (?:at|for|with) (?P<o>[A-Z][\w ]+?){_WHEN}",
-            (
-                "{s} works as a {v}",
-                "{s} works at {o}",
-            ),
+            ("{s} works as a {v}", "{s} works at {o}"),
         ),
         (
             rf"{_WHO} (?:got|was|has been|is being) (?:promoted|made) (?:to )?(?:an? |the )?{_JOB}{_WHEN}",
@@ -78,60 +75,36 @@ _FORMS = tuple(
             ("{s} no longer works at {v}",),
         ),
         (rf"{_WHO} is no longer at {_PLACE}{_WHEN}", ("{s} no longer works at {v}",)),
-        (
-            rf"{_WHO} (?:has )?found (?:a|the|their)(?: new)? job{_WHEN}",
-            ("{s} is no longer looking for a job",),
-        ),
+        (rf"{_WHO} (?:has )?found (?:a|the|their)(?: new)? job{_WHEN}", ("{s} is no longer looking for a job",)),
         (
             rf"{_WHO} is (?:still )?(?:looking|searching|hunting) for (?:a|new|another) (?:new )?job{_WHEN}",
             ("{s} is looking for a job",),
         ),
         (
             rf"(?P<v>{NAME}) and {_WHO} (?:have |has )?{NOW}(?:broke|broken|split) up{_WHEN}",
-            (
-                "{s} is no longer dating {v}",
-                "{s}'s relationship status is single",
-            ),
+            ("{s} is no longer dating {v}", "{s}'s relationship status is single"),
         ),
         (
             rf"{_WHO} and (?P<v>{NAME}) (?:have |has )?{NOW}(?:broke|broken|split) up{_WHEN}",
-            (
-                "{s} is no longer dating {v}",
-                "{s}'s relationship status is single",
-            ),
+            ("{s} is no longer dating {v}", "{s}'s relationship status is single"),
         ),
         (
             rf"{_WHO} (?:has )?{NOW}(?:broke|broken|split) up with (?P<v>{NAME}){_WHEN}",
-            (
-                "{s} is no longer dating {v}",
-                "{s}'s relationship status is single",
-            ),
+            ("{s} is no longer dating {v}", "{s}'s relationship status is single"),
         ),
         (
             (
                 rf"{_WHO} is {NOW}(?:dating|seeing|going out with) (?:a (?:guy|girl|man|woman) (?:called|"
                 rf"named) )?(?P<v>{NAME}){_WHEN}"
             ),
-            (
-                "{s} is dating {v}",
-                "{s}'s relationship status is taken",
-            ),
+            ("{s} is dating {v}", "{s}'s relationship status is taken"),
         ),
         (
             rf"(?P<v>{NAME}) and {_WHO} (?:are|got) {NOW}(?:divorced|separated){_WHEN}",
-            (
-                "{s} is no longer married to {v}",
-                "{s}'s relationship status is divorced",
-            ),
+            ("{s} is no longer married to {v}", "{s}'s relationship status is divorced"),
         ),
-        (
-            rf"{_WHO} is {NOW}married to (?P<v>{NAME}){_WHEN}",
-            ("{s}'s relationship status is married",),
-        ),
-        (
-            rf"{_WHO} is {NOW}single\b(?P<t>.*)",
-            ("{s}'s relationship status is single",),
-        ),
+        (rf"{_WHO} is {NOW}married to (?P<v>{NAME}){_WHEN}", ("{s}'s relationship status is married",)),
+        (rf"{_WHO} is {NOW}single\b(?P<t>.*)", ("{s}'s relationship status is single",)),
         (
             rf"{_WHO} (?:has|got) {NOW}an? (?:new )?(?P<v>boyfriend|girlfriend|partner){_WHEN}",
             ("{s}'s relationship status is taken",),
@@ -140,10 +113,7 @@ _FORMS = tuple(
             rf"{_WHO} (?:is|got) {NOW}(?P<v>engaged|married|divorced|separated){_WHEN}",
             ("{s}'s relationship status is {v}",),
         ),
-        (
-            rf"{_WHO} has got (?P<v>[^,;]+)",
-            ("{s} has {v}",),
-        ),
+        (rf"{_WHO} has got (?P<v>[^,;]+)", ("{s} has {v}",)),
         (
             (
                 rf"{_WHO} (?:has |have )?{NOW}(?:grown|grew|shrunk|shrank|expanded|is up|is down|went up|went "
@@ -151,50 +121,23 @@ _FORMS = tuple(
             ),
             ("{s} has {v}",),
         ),
-        (
-            rf"{_WHO} (?:can't|cannot) (?:stand|bear) (?P<v>[^,;]+?)(?: any ?more)",
-            ("{s} no longer likes {v}",),
-        ),
+        (rf"{_WHO} (?:can't|cannot) (?:stand|bear) (?P<v>[^,;]+?)(?: any ?more)", ("{s} no longer likes {v}",)),
         (
             rf"{_WHO} (?:has )?{NOW}(?:quit|stopped|gave up|given up) (?P<v>smoking|drinking)\b(?P<t>.*)",
             ("{s} is no longer {v}",),
         ),
-        (
-            rf"{_WHO} hasn't smoked\b(?P<t>.*)",
-            ("{s} is no longer smoking",),
-        ),
-        (
-            rf"{_WHO} {NOW}smokes\b(?P<t>.*)",
-            ("{s} is smoking",),
-        ),
-        (
-            rf"{_WHO} is {NOW}(?P<v>vegan|vegetarian|pescatarian)\b(?P<t>.*)",
-            ("{s}'s diet is {v}",),
-        ),
-        (
-            rf"{_WHO} is {NOW}an? (?P<v>vegan|vegetarian|pescatarian|omnivore)\b(?P<t>.*)",
-            ("{s}'s diet is {v}",),
-        ),
-        (
-            rf"{_WHO} {NOW}(?:eats|is eating|started eating) (?P<v>meat) again{_WHEN}",
-            ("{s}'s diet is {v}",),
-        ),
-        (
-            rf"{_WHO} is {NOW}(?P<v>\d{{1,3}})(?: now)?",
-            ("{s} is {v} years old",),
-        ),
+        (rf"{_WHO} hasn't smoked\b(?P<t>.*)", ("{s} is no longer smoking",)),
+        (rf"{_WHO} {NOW}smokes\b(?P<t>.*)", ("{s} is smoking",)),
+        (rf"{_WHO} is {NOW}(?P<v>vegan|vegetarian|pescatarian)\b(?P<t>.*)", ("{s}'s diet is {v}",)),
+        (rf"{_WHO} is {NOW}an? (?P<v>vegan|vegetarian|pescatarian|omnivore)\b(?P<t>.*)", ("{s}'s diet is {v}",)),
+        (rf"{_WHO} {NOW}(?:eats|is eating|started eating) (?P<v>meat) again{_WHEN}", ("{s}'s diet is {v}",)),
+        (rf"{_WHO} is {NOW}(?P<v>\d{{1,3}})(?: now)?", ("{s} is {v} years old",)),
         (
             rf"{_WHO} (?:just )?turned (?P<v>\d{{1,3}}|thirty|forty|fifty|sixty|twenty){_WHEN}",
             ("{s} is {v} years old",),
         ),
-        (
-            rf"{_WHO} used to live in {_PLACE}{_WHEN}",
-            ("{s} no longer lives in {v}",),
-        ),
-        (
-            rf"{_WHO} used to work (?:at|for) {_PLACE}{_WHEN}",
-            ("{s} no longer works at {v}",),
-        ),
+        (rf"{_WHO} used to live in {_PLACE}{_WHEN}", ("{s} no longer lives in {v}",)),
+        (rf"{_WHO} used to work (?:at|for) {_PLACE}{_WHEN}", ("{s} no longer works at {v}",)),
         (
             rf"(?P<v>{NAME}) (?:dumped|left|broke up with) {_WHO}{_WHEN}",
             ("{s} is no longer dating {v}", "{s}'s relationship status is single"),
@@ -221,14 +164,8 @@ _FORMS = tuple(
             ),
             ("{s} works as a {v}", "{s} works at {o}"),
         ),
-        (
-            rf"{_WHO} got laid off from (?P<v>.+?){_WHEN}",
-            ("{s} no longer works for {v}",),
-        ),
-        (
-            rf"{_WHO} (?:is|goes) {NOW}(?:by|as) (?P<v>[A-Z][a-z]+){_WHEN}",
-            ("{s}'s name is now {v}",),
-        ),
+        (rf"{_WHO} got laid off from (?P<v>.+?){_WHEN}", ("{s} no longer works for {v}",)),
+        (rf"{_WHO} (?:is|goes) {NOW}(?:by|as) (?P<v>[A-Z][a-z]+){_WHEN}", ("{s}'s name is now {v}",)),
         (
             (
                 rf"{_WHO} (?:has )?{NOW}(?:switched|changed|moved|upped|raised|lowered|bumped|pushed|rescheduled|"
@@ -250,10 +187,7 @@ _FORMS = tuple(
             ),
             ("{s} is now {v}", "{s} changed to {v}", "{s} is now in {v}"),
         ),
-        (
-            rf"User's (?P<o>[a-z][\w -]{{1,30}}?) is {NOW}in {_PLACE}{_WHEN}",
-            ("The {o} is in {v}",),
-        ),
+        (rf"User's (?P<o>[a-z][\w -]{{1,30}}?) is {NOW}in {_PLACE}{_WHEN}", ("The {o} is in {v}",)),
         (
             rf"(?P<s>The [a-z][\w -]{{1,30}}?) (?:has )?{NOW}(?:moved|relocated) to {_PLACE}{_WHEN}",
             ("{s} is now in {v}",),
@@ -265,14 +199,8 @@ _FORMS = tuple(
             ),
             ("User's {v} is {o}",),
         ),
-        (
-            rf"{_WHO}'s car is {NOW}in the (?:garage|shop){_WHEN}",
-            ("{s}'s car status is in repair",),
-        ),
-        (
-            rf"{_WHO} (?:got|has|picked up) their car back\b(?P<t>.*)",
-            ("{s}'s car status is back",),
-        ),
+        (rf"{_WHO}'s car is {NOW}in the (?:garage|shop){_WHEN}", ("{s}'s car status is in repair",)),
+        (rf"{_WHO} (?:got|has|picked up) their car back\b(?P<t>.*)", ("{s}'s car status is back",)),
         (
             (
                 rf"{_WHO} (?:has )?{NOW}(?:sold|got rid of|traded in|gave away) (?:the|their) "

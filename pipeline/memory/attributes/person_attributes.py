@@ -184,11 +184,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
         _rank,
         "is promoted",
     ),
-    attribute_pattern(
-        rf"{WHO} {NOW}reports to {NAMED}",
-        single_attribute("boss"),
-        "reports",
-    ),
+    attribute_pattern(rf"{WHO} {NOW}reports to {NAMED}", single_attribute("boss"), "reports"),
     attribute_pattern(
         rf"{WHO} is {NOW}in (?:the |their |his |her )?{_ORDINAL} (?P<a>grade|semester|year|trimester|form)",
         _ordinal,

@@ -196,20 +196,7 @@ def _achieved(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield _assertion(match, verb, f"{prefix}{match['v']}", is_denied=True)
 
 
-_SWITCHED = (
-    "use",
-    "run",
-    "study",
-    "learn",
-    "play",
-    "take",
-    "eat",
-    "drink",
-    "drive",
-    "have",
-    "work",
-    "subscribe",
-)
+_SWITCHED = ("use", "run", "study", "learn", "play", "take", "eat", "drink", "drive", "have", "work", "subscribe")
 
 
 def _switched(match: re.Match[str]) -> Iterable[Attribute | None]:

@@ -12,11 +12,7 @@ from pipeline.memory.attributes.attribute_patterns import (
     AttributePattern,
     attribute_pattern,
 )
-from pipeline.memory.attributes.value_normalization import (
-    normalize_phrase,
-    parse_subject,
-    strip_present_adverbs,
-)
+from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, strip_present_adverbs
 
 _COUNTED = (
     "children child sons son daughters daughter siblings brothers sisters cats cat dogs dog pets employees "

@@ -88,10 +88,10 @@ def strip_present_adverbs(text: str) -> str:
     return _TRAILING.sub("", text)
 
 
-def parse_value(text: str, max_words: int = MAX_VALUE_WORDS) -> str | None:
+def parse_value(text: str) -> str | None:
     """Normalize a phrase as a value; None if it is too long or too vague."""
     value = normalize_phrase(text)
-    return None if not value or len(value.split()) > max_words or _VAGUE.search(value) else value
+    return None if not value or len(value.split()) > MAX_VALUE_WORDS or _VAGUE.search(value) else value
 
 
 def parse_subject(text: str) -> str | None:

@@ -132,10 +132,7 @@ def analyze_fact(text: str) -> FactTerms:
         verb=verb,
         first_content_term=next(filter(_is_content_term, terms(" ".join(words_after_subject))), None),
         possessed_terms=frozenset(
-            [
-                *_possessed_terms(words_after_subject),
-                *(_phrase_terms(words_after_subject)[-1:] if is_owner else ()),
-            ]
+            [*_possessed_terms(words_after_subject), *(_phrase_terms(words_after_subject)[-1:] if is_owner else ())]
         ),
         prepositional_terms=frozenset(_prepositional_terms(words_after_subject)),
         is_past_event=is_past(verb),

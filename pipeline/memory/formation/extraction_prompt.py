@@ -147,10 +147,7 @@ def build_prompt(
         ("About this organization", organization.context),
         ("About these documents", namespace.supporting_context),
     ]
-    instructions = [
-        _INSTRUCTIONS,
-        *(f"{title}:\n{text[:MAX_CONTEXT_CHARS]}" for title, text in contexts if text),
-    ]
+    instructions = [_INSTRUCTIONS, *(f"{title}:\n{text[:MAX_CONTEXT_CHARS]}" for title, text in contexts if text)]
     labels = {f"K{number}": row for number, row in enumerate(known_memories, 1)}
     facts = [f"{label}: {_single_line(row.text)}" for label, row in labels.items()]
     documents = [_document_block(number, part, job) for number, (part, job) in enumerate(batch, 1)]

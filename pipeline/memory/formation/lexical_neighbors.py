@@ -3,11 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from pipeline.memory.formation.document_memory_builder import (
-    ExtractionJob,
-    matches_group,
-    metadata_with_group,
-)
+from pipeline.memory.formation.document_memory_builder import ExtractionJob, matches_group, metadata_with_group
 from pipeline.memory.formation.rule_based_extraction import CandidateFact
 from pipeline.ports import DocumentTable, LexicalNeighborIndex, LexicalNeighborSearch, NearestMemories
 from pipeline.runtime.cooperative_yield import CooperativeYield

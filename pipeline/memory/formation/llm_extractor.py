@@ -16,11 +16,7 @@ from pipeline.memory.formation.fact_extractor import (
     warn_truncated,
 )
 from pipeline.memory.formation.prompt_batches import TextPart, plan_batches
-from pipeline.memory.formation.rule_based_extraction import (
-    MAX_FACTS_PER_DOCUMENT,
-    CandidateFact,
-    deduplicate_facts,
-)
+from pipeline.memory.formation.rule_based_extraction import MAX_FACTS_PER_DOCUMENT, CandidateFact, deduplicate_facts
 from pipeline.models.token_usage import publish_usage, usage_event
 from pipeline.ports import Catalog, Clock, LanguageModel, Publisher, TokenUsage, UnusableReplyError
 from pipeline.rows import MemoryRow, NamespaceRow
@@ -119,10 +115,7 @@ class LlmExtractor:
 def extract_parts_by_rules(jobs: Sequence[ExtractionJob], parts: Sequence[TextPart]) -> list[tuple[int, CandidateFact]]:
     """Return the facts that the rules find in these parts, with their positions in the documents."""
     return [
-        (
-            part.job_index,
-            replace(fact, start=_shift_offset(fact.start, part), end=_shift_offset(fact.end, part)),
-        )
+        (part.job_index, replace(fact, start=_shift_offset(fact.start, part), end=_shift_offset(fact.end, part)))
         for part in parts
         for fact in extract_job_facts(replace(jobs[part.job_index], text=part.text))
     ]

@@ -5,11 +5,7 @@ them.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.memory.formation.document_memory_builder import (
-    ExtractionJob,
-    matches_group,
-    metadata_with_group,
-)
+from pipeline.memory.formation.document_memory_builder import ExtractionJob, matches_group, metadata_with_group
 from pipeline.ports import DocumentTable, Embedder, NearestMemoryIndex
 from pipeline.rows import MemoryRow, NamespaceRow
 

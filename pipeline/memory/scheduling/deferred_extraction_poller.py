@@ -60,10 +60,7 @@ class DeferredExtractionPoller:
         self._debounce_policy = debounce_policy
         self._poll_interval = min(
             MAX_POLL_INTERVAL_SECONDS,
-            max(
-                MIN_POLL_INTERVAL_SECONDS,
-                debounce_policy.quiet_period.total_seconds() / POLLS_PER_QUIET_PERIOD,
-            ),
+            max(MIN_POLL_INTERVAL_SECONDS, debounce_policy.quiet_period.total_seconds() / POLLS_PER_QUIET_PERIOD),
         )
         self._enqueue = enqueue
         self._sleep = sleep

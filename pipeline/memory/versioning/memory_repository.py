@@ -122,9 +122,7 @@ def _first_rows(rows_by_id: Mapping[str, Sequence[MemoryRow]]) -> dict[str, Memo
     return {id_: _first_row(rows) for id_, rows in rows_by_id.items()}
 
 
-def _replace_with(
-    new_rows: Mapping[str, MemoryRow | None],
-) -> Callable[[str, list[MemoryRow]], Sequence[MemoryRow]]:
+def _replace_with(new_rows: Mapping[str, MemoryRow | None]) -> Callable[[str, list[MemoryRow]], Sequence[MemoryRow]]:
     def update_row(id_: str, _: list[MemoryRow]) -> Sequence[MemoryRow]:
         row = new_rows[id_]
         return [] if row is None else [row]

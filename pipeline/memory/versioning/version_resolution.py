@@ -108,11 +108,7 @@ class _PlannedFacts:
         """Return the facts stated, by either side, to be incompatible with this one."""
         fact = self._planned_fact(memory_id)
         stated_ids = (*fact.stated_updates, *fact.replaced_by) if fact is not None else ()
-        return {
-            *stated_ids,
-            *self._conflicts_by_target.get(memory_id, ()),
-            *self._current.conflicting_ids(memory_id),
-        }
+        return {*stated_ids, *self._conflicts_by_target.get(memory_id, ()), *self._current.conflicting_ids(memory_id)}
 
     def _update_relation(self, memory_id: str, target: str) -> Relation:
         new, old = self._planned_fact(memory_id), self._planned_fact(target)

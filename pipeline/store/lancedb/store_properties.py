@@ -1,4 +1,4 @@
-"""Properties that a store was created with; a store must be opened with the same embedder and layout."""
+"""Properties of a store (table format, embedder, layout, shards): recorded at creation, verified when it is opened."""
 
 import logging
 from dataclasses import dataclass

@@ -6,11 +6,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pipeline.store.lancedb.row_codec import RowCodec
-from pipeline.store.multi_process.version_stamped_table import (
-    VersionStampedTable,
-    schema,
-    with_version_columns,
-)
+from pipeline.store.multi_process.version_stamped_table import VersionStampedTable, schema, with_version_columns
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 
 Row = TypeVar("Row")

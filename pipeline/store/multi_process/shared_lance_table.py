@@ -19,11 +19,7 @@ from pipeline.store.lancedb.lance_table import release_unused_memory
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.table_access import open_or_create
 from pipeline.store.lancedb.table_directory import TableDirectory
-from pipeline.store.multi_process.version_stamped_table import (
-    VersionStampedTable,
-    schema,
-    with_version_columns,
-)
+from pipeline.store.multi_process.version_stamped_table import VersionStampedTable, schema, with_version_columns
 
 Row = TypeVar("Row")
 

@@ -17,13 +17,7 @@ import lancedb
 import pyarrow as pa
 from lancedb import AsyncConnection
 
-from pipeline.store.lancedb.row_codec import (
-    RowCodec,
-    in_condition,
-    sql_literal,
-    string_array,
-    to_python_values,
-)
+from pipeline.store.lancedb.row_codec import RowCodec, in_condition, sql_literal, string_array, to_python_values
 from pipeline.store.lancedb.table_access import open_if_exists
 from pipeline.store.lancedb.table_directory import TableDirectory, ensure_local_folder
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable

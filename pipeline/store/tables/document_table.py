@@ -78,10 +78,7 @@ def schema() -> pa.Schema:
 
 
 def encode(rows: Sequence[DocumentRow]) -> pa.Table:
-    getters: list[Callable[[DocumentRow], str | None]] = [
-        *map(attrgetter, _STRING_COLUMNS),
-        *_JSON_ENCODERS.values(),
-    ]
+    getters: list[Callable[[DocumentRow], str | None]] = [*map(attrgetter, _STRING_COLUMNS), *_JSON_ENCODERS.values()]
     texts = typed_arrays(pa.string(), (map(getter, rows) for getter in getters))
     arrays = [
         *texts[: len(_STRING_COLUMNS)],

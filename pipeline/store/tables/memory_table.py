@@ -125,10 +125,7 @@ def codec(dimensions: int) -> RowCodec[MemoryRow]:
 
 
 def _secondary_keys(row: MemoryRow) -> list[str]:
-    return [
-        *map(_source_key, row.sources),
-        *(_incarnation_key(row.incarnation, key) for key in row.comparison_keys),
-    ]
+    return [*map(_source_key, row.sources), *(_incarnation_key(row.incarnation, key) for key in row.comparison_keys)]
 
 
 def _source_key(document: str) -> str:

@@ -8,15 +8,7 @@ from pydantic import AfterValidator, Field, StrictInt
 
 from schemas.base import RequestBody, ResponseBody
 from schemas.crawl_options import parse_crawl_options
-from schemas.http.field_types import (
-    COERCE_WHOLE_FLOAT,
-    NumberTypedInt,
-    Omittable,
-    ResourceId,
-    Text,
-    Timestamp,
-    Uri,
-)
+from schemas.http.field_types import COERCE_WHOLE_FLOAT, NumberTypedInt, Omittable, ResourceId, Text, Timestamp, Uri
 from schemas.http.pagination import Pagination
 from schemas.limits import MAX_CONNECTOR_DOCUMENTS
 

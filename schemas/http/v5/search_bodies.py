@@ -5,14 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StrictInt
 
 from schemas.base import RequestBody, ResponseBody
-from schemas.http.field_types import (
-    COERCE_WHOLE_FLOAT,
-    Omittable,
-    ResponseMetadata,
-    StrictFlag,
-    StrictNumber,
-    Text,
-)
+from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, ResponseMetadata, StrictFlag, StrictNumber, Text
 from schemas.http.filter_parsing import Filter
 from schemas.http.v5.memory_bodies import DocumentRef, RelatedMemory
 from schemas.limits import MAX_SEARCH_RESULTS
