@@ -11,6 +11,7 @@ from zlib import crc32
 
 from pipeline.bus.port import TopicPartition
 from pipeline.bus.records import ProducerRecord, RawRecord
+from pipeline.bus.sqlite.value_compression import compress_value
 from pipeline.ports import Position
 from pipeline.runtime.sqlite_connection import connect, transaction
 
@@ -18,8 +19,9 @@ GroupPartition = tuple[str, str, int]
 """Consumer group, topic and partition: the key of a position."""
 TransactionWork = Callable[["LogTransaction"], Any]
 
-FORMAT = "2"
-"""Format of the file and of the events in it; 1 had other names for tables and event fields."""
+FORMAT = "3"
+"""Format of the file and of the events in it; 1 had other names for tables and event fields, 2 compressed no values."""
+_UNCOMPRESSED_FORMAT = "2"
 _INSERT_BATCH_SIZES = (256, 16, 1)
 _TRANSACTION_OVERHEAD_BYTES = 16 * 1024
 """Approximate bytes that the smallest transaction adds to the write-ahead log."""
@@ -31,7 +33,7 @@ CREATE TABLE IF NOT EXISTS log_metadata(name TEXT PRIMARY KEY, value TEXT NOT NU
 CREATE TABLE IF NOT EXISTS topics(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS records(
     position INTEGER PRIMARY KEY, topic INTEGER NOT NULL, partition INTEGER NOT NULL, offset INTEGER NOT NULL,
-    ts INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, headers TEXT);
+    ts INTEGER NOT NULL, key BLOB NOT NULL, value BLOB NOT NULL, headers TEXT, compressed INTEGER);
 CREATE UNIQUE INDEX IF NOT EXISTS records_by_offset ON records(topic, partition, offset);
 CREATE TABLE IF NOT EXISTS end_offsets(
     topic INTEGER NOT NULL, partition INTEGER NOT NULL, next INTEGER NOT NULL,
@@ -148,8 +150,9 @@ class LogTransaction:
             offset = self._end_offset(topic_partition)
             self.end_offsets[topic_partition] = offset + 1
             headers = json.dumps(dict(entry.headers)) if entry.headers else None
-            self._rows.append((topic_id, partition, offset, timestamp_ms, entry.key, entry.value, headers))
-            self.value_bytes += len(entry.value)
+            value, compressed = compress_value(entry.value)
+            self._rows.append((topic_id, partition, offset, timestamp_ms, entry.key, value, headers, compressed))
+            self.value_bytes += len(value)
             if topic in self._database.followed_topics:
                 timestamp = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
                 self.followed.append(
@@ -224,7 +227,7 @@ def connect_log(path: Path) -> sqlite3.Connection:
 
 
 def _create_schema(db: sqlite3.Connection, path: Path, partitions: int) -> None:
-    _reject_old_format(db, path)
+    _upgrade_or_reject_old_format(db, path)
     db.executescript(_SCHEMA)
     db.execute("INSERT OR IGNORE INTO log_metadata VALUES ('format', ?)", (FORMAT,))
     db.execute("INSERT OR IGNORE INTO log_metadata VALUES ('partitions', ?)", (str(partitions),))
@@ -238,20 +241,27 @@ def _create_schema(db: sqlite3.Connection, path: Path, partitions: int) -> None:
         )
 
 
-def _reject_old_format(db: sqlite3.Connection, path: Path) -> None:
-    """Raise LogFormatError if the file holds records of another format."""
+def _upgrade_or_reject_old_format(db: sqlite3.Connection, path: Path) -> None:
+    """Let values be compressed from now on; LogFormatError if the file holds records of another format."""
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    if "records" not in tables:
+        return
     stored = None
     if "log_metadata" in tables:
         stored = db.execute("SELECT value FROM log_metadata WHERE name = 'format'").fetchone()
-    if "records" in tables and stored != (FORMAT,):
+    if stored == (_UNCOMPRESSED_FORMAT,):
+        with transaction(db):
+            db.execute("ALTER TABLE records ADD COLUMN compressed INTEGER")
+            db.execute("UPDATE log_metadata SET value = ? WHERE name = 'format'", (FORMAT,))
+    elif stored != (FORMAT,):
         db.close()
         raise LogFormatError(
-            f"{path} was written before log format {FORMAT}, whose events have other names, and can't be read."
-            " Set RECOLLECT_DATA_DIR to a new directory and add the documents again."
+            f"{path} has a log format that this version can't read: it reads {_UNCOMPRESSED_FORMAT} and {FORMAT}."
+            " Use the version that wrote it, or set RECOLLECT_DATA_DIR to a new directory and add the documents again."
         )
 
 
 def _insert_sql(rows: int) -> str:
-    values = ", ".join(["(?, ?, ?, ?, ?, ?, ?)"] * rows)
-    return f"INSERT INTO records(topic, partition, offset, ts, key, value, headers) VALUES {values}"  # noqa: S608 - only a number of question marks
+    values = ", ".join(["(?, ?, ?, ?, ?, ?, ?, ?)"] * rows)
+    columns = "topic, partition, offset, ts, key, value, headers, compressed"
+    return f"INSERT INTO records({columns}) VALUES {values}"  # noqa: S608 - only a number of question marks

@@ -7,12 +7,13 @@ from pathlib import Path
 
 from pipeline.bus.records import RawRecord
 from pipeline.bus.sqlite.log_database import connect_log
+from pipeline.bus.sqlite.value_compression import decompress_value
 
 MAX_READ_BYTES = 4 * 1024 * 1024
 """Bytes of values after which a read ends, so that a batch of large events fits in memory."""
 
 SMALL_VALUE_BYTES = 4096
-"""Values up to this size are searched for bytes; larger ones would have to be read from pages of their own."""
+"""Values that take no more are searched for bytes; larger ones would have to be read from pages of their own."""
 
 
 class LogReader:
@@ -21,11 +22,12 @@ class LogReader:
     def __init__(self, path: Path) -> None:
         self._db = connect_log(path)
         self._db.execute("PRAGMA query_only = 1")
+        self._db.create_function("value_of", 2, decompress_value, deterministic=True)
 
     def read(self, topic: str, partition: int, start: int, limit: int) -> list[RawRecord]:
         """Read up to `limit` records from offset `start` on, fewer if they are large."""
         query = (
-            "SELECT offset, ts, key, value, headers FROM records"
+            "SELECT offset, ts, key, value, headers, compressed FROM records"
             " WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ? AND offset >= ?"
             " ORDER BY offset LIMIT ?"
         )
@@ -35,8 +37,9 @@ class LogReader:
         records: list[RawRecord] = []
         size = 0
         cursor = self._db.execute(query, parameters)
-        for offset, ts, key, value, headers in cursor:
+        for offset, ts, key, stored, headers, compressed in cursor:
             at = datetime.fromtimestamp(ts / 1000, UTC)
+            value = decompress_value(stored, compressed)
             records.append(RawRecord(topic, partition, offset, key, value, _parse_headers(headers), at))
             size += len(value)
             if size >= MAX_READ_BYTES:
@@ -49,7 +52,8 @@ class LogReader:
     ) -> list[tuple[int, bytes, bool]]:
         """Read up to `limit` offsets and keys from `start` on, and whether the record is small and has these bytes."""
         query = (
-            "SELECT offset, key, ? IS NULL OR (length(value) <= ? AND instr(value, ?) > 0) FROM records"
+            "SELECT offset, key, ? IS NULL OR (length(value) <= ? AND instr(value_of(value, compressed), ?) > 0)"
+            " FROM records"
             " WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ? AND offset >= ?"
             " ORDER BY offset LIMIT ?"
         )
@@ -59,7 +63,7 @@ class LogReader:
     def read_offsets(self, topic: str, partition: int, offsets: Sequence[int]) -> list[RawRecord]:
         """Read the records at these offsets, in order; fewer than asked for if they are large."""
         query = (
-            "SELECT offset, ts, key, value, headers FROM records"
+            "SELECT offset, ts, key, value, headers, compressed FROM records"
             " WHERE topic = (SELECT id FROM topics WHERE name = ?) AND partition = ?"
             " AND offset IN (SELECT value FROM json_each(?)) ORDER BY offset"
         )

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from secrets import token_bytes
 
 import pytest
 
@@ -278,7 +279,7 @@ async def test_compaction_keeps_the_newest_of_each_key_at_its_offset(bus: Sqlite
 
 
 async def test_removing_records_frees_disk_space(bus: SqliteBus, harness: SqliteHarness) -> None:
-    await bus.append(SHORT_RETENTION.name, [producer_record(b"x" * 100_000)] * 20)
+    await bus.append(SHORT_RETENTION.name, [producer_record(token_bytes(100_000))] * 20)
     with closing(sqlite3.connect(harness.folder / "log.db")) as db:
         (before,) = db.execute("PRAGMA page_count").fetchone()
         harness.clock.advance(30 * 86400)
