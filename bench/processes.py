@@ -18,6 +18,7 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from bench.http_connection import HttpConnection
+from bench.load import cpu_seconds
 from bench.service_polling import trigger_and_wait_for_replay, wait_for_idle_cpu, wait_for_zero_lag
 from bench.service_process import Server
 from bench.text_generator import TextGenerator
@@ -43,13 +44,17 @@ def run(documents: int = DOCUMENTS) -> None:
     """Measure with so many documents, and print a table."""
     writer = TextGenerator(3)
     texts = [writer.paragraph(1000) for _ in range(documents)]
-    lines = ["| deployment | ingest, documents/s | replay, documents/s | ratio |", "|---|---:|---:|---:|"]
+    lines = [
+        "| deployment | ingest /s | replay /s | CPU ms a document | replay by the api alone /s | CPU ms a document |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
     with tempfile.TemporaryDirectory(prefix="recollect-processes-") as place:
         for number, workers in enumerate((0, 1, 2)):
             with start_deployment(Path(place) / str(number), workers) as deployment:
                 print(f"… {deployment.name}", file=sys.stderr, flush=True)
-                ingest, again = asyncio.run(_measure(deployment, texts))
-                lines.append(f"| {deployment.name} | {ingest:,.0f} | {again:,.0f} | {again / ingest:.1f} |")
+                ingest, replays = asyncio.run(_measure(deployment, texts))
+                cells = "".join(f" {replay.rate:,.0f} | {replay.cpu_milliseconds:.2f} |" for replay in replays)
+                lines.append(f"| {deployment.name} | {ingest:,.0f} |{cells}")
     print("\n".join(lines))
 
 
@@ -75,19 +80,37 @@ def start_deployment(folder: Path, workers: int) -> Iterator[Deployment]:
         yield Deployment(f"Kafka, 1 api and {workers} pipeline", servers[0], servers[1:], settings)
 
 
-async def _measure(deployment: Deployment, texts: Sequence[str]) -> tuple[float, float]:
-    """Documents a second that come in, and that are made again."""
+@dataclass(frozen=True, slots=True)
+class _Replay:
+    """Documents made again a second, and the processor time of each in all processes."""
+
+    rate: float
+    cpu_milliseconds: float
+
+
+async def _measure(deployment: Deployment, texts: Sequence[str]) -> tuple[float, list[_Replay]]:
+    """Documents a second that come in, and replays by every process and by the one that answers."""
     api = deployment.api
     began = time.perf_counter()
     await _send(api, texts)
     connection = await HttpConnection.open(api.url, api.key)
     await wait_for_zero_lag(connection)
-    seconds = time.perf_counter() - began
-    for server in (api, *deployment.workers):
-        await wait_for_idle_cpu(server.pid)
-    again = await trigger_and_wait_for_replay(connection)
+    ingest = len(texts) / (time.perf_counter() - began)
+    replays = [await _replay(connection, (api, *deployment.workers), len(texts))]
+    for server in deployment.workers:
+        server.stop()
+    replays.append(await _replay(connection, (api,), len(texts)))
     await connection.close()
-    return len(texts) / seconds, len(texts) / again
+    return ingest, replays
+
+
+async def _replay(connection: HttpConnection, servers: Sequence[Server], documents: int) -> _Replay:
+    for server in servers:
+        await wait_for_idle_cpu(server.pid)
+    before = sum(cpu_seconds(server.pid) for server in servers)
+    seconds = await trigger_and_wait_for_replay(connection)
+    used = sum(cpu_seconds(server.pid) for server in servers) - before
+    return _Replay(documents / seconds, 1000 * used / documents)
 
 
 async def _send(api: Server, texts: Sequence[str]) -> None:
