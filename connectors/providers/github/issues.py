@@ -1,4 +1,4 @@
-"""Issues and pull requests, each with its discussion as one document."""
+"""Sync of issues and pull requests, each with its discussion as one document; watermarks tell what changed."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

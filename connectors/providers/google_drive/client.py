@@ -1,4 +1,4 @@
-"""Client of the Drive API: files and changes. https://developers.google.com/workspace/drive/api"""
+"""Client of the Drive API: files, changes, channels. https://developers.google.com/workspace/drive/api"""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
