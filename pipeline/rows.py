@@ -300,6 +300,7 @@ class NamespaceRow:
     supporting_context: str | None = None
     description: str | None = None
     buckets: dict[str, str] = field(default_factory=dict)
+    recall_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)

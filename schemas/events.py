@@ -230,6 +230,8 @@ class NamespaceChanged(Event):
     supporting_context: str | None = None
     description: str | None = None
     buckets: dict[str, str] = Field(default_factory=dict)
+    recall_log: bool = False
+    """True: reads of the namespace are recorded."""
     created_at: datetime
     updated_at: datetime
 
@@ -440,6 +442,24 @@ class AuditEntryRecorded(Event):
     address: str | None = None
     request_id: str | None = None
     details: dict[str, str] = Field(default_factory=dict)
+
+
+class RecallRecorded(Event):
+    """Read of a namespace that asks for a recall log. Key: the incarnation, so that it ends with the namespace.
+
+    `operation`: operation id of the route. `purpose`: as the caller stated it. `query_digest`: SHA-256 of incarnation
+    and query. `ids`: what the answer showed; empty if it covered several namespaces.
+    """
+
+    at: datetime
+    incarnation: str
+    operation: str
+    key: str
+    purpose: str | None = None
+    query_digest: str | None = None
+    ids: tuple[str, ...] = ()
+    address: str | None = None
+    request_id: str | None = None
 
 
 class FeedbackSubmitted(Event):

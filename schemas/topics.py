@@ -36,7 +36,7 @@ SYNC_RETENTION = timedelta(days=30)
 USAGE_RETENTION = timedelta(days=400)
 """Retention of usage: a year, for billing."""
 AUDIT_RETENTION = timedelta(days=1100)
-"""Retention of the audit log: three years."""
+"""Retention of the audit log and of recall logs: three years."""
 
 DOCUMENTS_SUBMITTED = Topic("documents.submitted.v1", events.DocumentSubmitted)
 DOCUMENTS_EXTRACTED = Topic("documents.extracted.v1", events.DocumentExtracted)
@@ -56,6 +56,7 @@ USAGE_COUNTED = Topic(
     single_partition=True,
 )
 AUDIT_RECORDED = Topic("audit.recorded.v1", events.AuditEntryRecorded, retention=AUDIT_RETENTION, single_partition=True)
+RECALLS_RECORDED = Topic("recalls.recorded.v1", events.RecallRecorded, retention=AUDIT_RETENTION)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 
 ALL_TOPICS: tuple[Topic[Any], ...] = (
@@ -71,5 +72,6 @@ ALL_TOPICS: tuple[Topic[Any], ...] = (
     USAGE_RECORDED,
     USAGE_COUNTED,
     AUDIT_RECORDED,
+    RECALLS_RECORDED,
     FEEDBACK_SUBMITTED,
 )

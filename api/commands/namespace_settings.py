@@ -72,6 +72,14 @@ async def set_supporting_context(state: AppState, namespace_name: str, supportin
         return row
 
 
+async def set_recall_log(state: AppState, namespace_name: str, *, enabled: bool) -> NamespaceRow:
+    """Begin or end to record the reads of a namespace."""
+    async with state.settings_lock.acquire():
+        row = replace(require_namespace(state, namespace_name), recall_log=enabled, updated_at=state.clock.now())
+        await _publish_namespace(state, row)
+        return row
+
+
 async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCounts:
     """Delete the namespace at once; its rows are purged in the background."""
     async with state.settings_lock.acquire():
@@ -84,6 +92,7 @@ async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCount
             supporting_context=None,
             description=None,
             buckets={},
+            recall_log=False,
             updated_at=state.clock.now(),
         )
         await _publish_namespace(state, deleted)

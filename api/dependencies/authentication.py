@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import Depends, Path, Request
+from fastapi.dependencies.models import Dependant
 
 from api.dependencies import idempotency
 from api.dependencies.app_state import AppState, CurrentAppState
@@ -13,6 +14,7 @@ from api.errors.http_errors import ForbiddenError, TooManyRequestsError, Unautho
 from api.policies.api_keys import Principal
 from api.policies.audit_log import AUDIT_FIELDS_SCOPE_KEY
 from api.policies.monthly_quotas import QuotaUnit
+from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY
 from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY
 from pipeline.runtime.fair_event_loop import yield_to_foreground
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES, Scope
@@ -35,7 +37,7 @@ AddAuditFields = Callable[..., None]
 """Says what an act was about, as `name=value`, for the audit log."""
 
 
-def _discard_audit_fields(**_: object) -> None:
+def _discard_audit_fields(*_: object, **__: object) -> None:
     return None
 
 
@@ -104,6 +106,8 @@ class AuthenticatedCaller:
     state: AppState
     principal: Principal
     add_audit_fields: AddAuditFields = _discard_audit_fields
+    note_read: Callable[[str], None] = _discard_audit_fields
+    """Says which namespace an answer is about, for its recall log."""
 
 
 def require_coverage(principal: Principal, namespace: str) -> None:
@@ -140,7 +144,8 @@ async def _authenticated_caller(request: Request) -> AuthenticatedCaller:
     if principal is None:
         principal = await authenticate(request)
     notes = request.scope.setdefault(AUDIT_FIELDS_SCOPE_KEY, {})
-    return AuthenticatedCaller(app_state(request), principal, notes.update)
+    read = request.scope.setdefault(READ_NAMESPACES_SCOPE_KEY, [])
+    return AuthenticatedCaller(app_state(request), principal, notes.update, read.append)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +190,19 @@ class RequireScopesInNamespace:
         require_coverage(caller.principal, namespace)
         self.requirement.check(caller.principal)
         await self.requirement.give_way()
+        caller.note_read(namespace)
         return NamespaceAccess(caller.state, caller.principal, namespace, caller.add_audit_fields)
+
+
+def required_scopes(dependant: Dependant) -> frozenset[Scope]:
+    """Return the scopes that all keys need for the routes with these dependencies."""
+    found: frozenset[Scope] = frozenset()
+    for dependency in dependant.dependencies:
+        call = dependency.call
+        requirement = call.requirement if isinstance(call, RequireScopesInNamespace) else call
+        if isinstance(requirement, RequireScopes) and not requirement.any_of:
+            found |= requirement.scopes
+    return found
 
 
 def _require(*scopes: Scope, any_of: bool = False) -> Any:
@@ -215,6 +232,7 @@ ReadingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("read")]
 WritingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("write")]
 ForgettingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("forget")]
 ConnectingOperatorKey = Annotated[AuthenticatedCaller, _require_operator("connect")]
+AdminAccess = Annotated[NamespaceAccess, _require_in_namespace("admin")]
 ReadAccess = Annotated[NamespaceAccess, _require_in_namespace("read")]
 WriteAccess = Annotated[NamespaceAccess, _require_in_namespace("write")]
 ForgetAccess = Annotated[NamespaceAccess, _require_in_namespace("forget")]

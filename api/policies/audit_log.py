@@ -49,6 +49,7 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "putAdminConnectorsByIdSchedule": "connector scheduled",
     "postAdminConnectorsByIdReconnect": "connector reconnected",
     "postAdminConnectorsRotateCredentials": "credentials re-encrypted",
+    "putNsByNamespaceExplainRecallLog": "recall log switched",
     "deleteNsByNamespace": "namespace erased or moved",
     "deleteNsByNamespaceDocument": "documents erased",
     "postNsByNamespaceExplainRedactions": "sentences redacted",

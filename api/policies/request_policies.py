@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from api.policies.audit_log import AuditLog
 from api.policies.feedback_limiter import FeedbackLimiter
 from api.policies.monthly_quotas import MonthlyQuota, MonthlyQuotas
+from api.policies.recall_log import RecallLog
 from api.policies.token_bucket import RateLimiter
 from pipeline.bus.port import Bus
 from pipeline.ports import Clock
@@ -25,6 +26,8 @@ class RequestPolicies:
     quotas: MonthlyQuotas = field(default_factory=MonthlyQuotas)
     audit: AuditLog | None = None
     """None: no audit log in this process."""
+    recalls: RecallLog | None = None
+    """None: no recall log in this process."""
     feedback_limiter: FeedbackLimiter = field(default_factory=FeedbackLimiter)
     upload_slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(2))
     """Bounds how many uploaded files are in memory at once."""
@@ -43,4 +46,4 @@ async def open_request_policies(settings: Settings, bus: Bus, clock: Clock) -> A
             FeedbackSubmitted.model_validate_json(record.value) async for record in bus.read(FEEDBACK_SUBMITTED.name)
         ]
         feedback_limiter.restore(events, clock.now())
-        yield RequestPolicies(RateLimiter(settings.rate_limit), quotas, AuditLog(bus), feedback_limiter)
+        yield RequestPolicies(RateLimiter(settings.rate_limit), quotas, AuditLog(bus), RecallLog(bus), feedback_limiter)

@@ -14,10 +14,12 @@ from starlette.responses import Response
 from starlette.routing import Match
 from starlette.types import Message, Receive, Scope
 
-from api.dependencies.authentication import app_state, authenticate, authenticated_principal
+from api.dependencies.authentication import app_state, authenticate, authenticated_principal, required_scopes
 from api.errors.http_errors import BadRequestError, ForbiddenError
 from api.policies.audit_log import AUDITED_OPERATIONS, audit_entry
-from schemas.events import AuditOutcome
+from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
+from pipeline.runtime import correlation
+from schemas.events import AuditOutcome, RecallRecorded
 from schemas.http.error_bodies import ErrorResponse, ValidationErrorResponse
 from schemas.limits import MAX_ANONYMOUS_BODY_BYTES, MAX_BODY_BYTES, MAX_INGEST_BODY_BYTES
 from schemas.strict_json import parse_json
@@ -64,6 +66,8 @@ class ContractRoute(APIRoute):
         rejects_unknown = self.is_strict and 400 in self.responses
         allows_anonymous, max_body_bytes = self.allows_anonymous, self.max_body_bytes
         action = AUDITED_OPERATIONS.get(self.operation_id or "")
+        reads = "read" in required_scopes(self.dependant)
+        operation = self.operation_id or ""
 
         async def handle(plain: Request) -> Response:
             if not allows_anonymous or "authorization" in plain.headers:
@@ -74,7 +78,10 @@ class ContractRoute(APIRoute):
                 _reject_unknown_query_parameters(request, options)
                 if not takes_body:
                     await _reject_body(request)
-            return await handle_request(request)
+            response = await handle_request(request)
+            if reads:
+                await _record_recalls(request, response, operation)
+            return response
 
         return handle if action is None else _with_audit_entry(handle, action)
 
@@ -124,6 +131,32 @@ async def _record_audit_entry(request: Request, action: str, outcome: AuditOutco
     state, principal = app_state(request), authenticated_principal(request)
     if state.policies.audit is not None and principal is not None:
         await state.policies.audit.record(audit_entry(request, principal, action, outcome, state.clock))
+
+
+async def _record_recalls(request: Request, response: Response, operation: str) -> None:
+    """Record an answer in the recall logs of the namespaces that it is about."""
+    state, principal = app_state(request), authenticated_principal(request)
+    names = dict.fromkeys(request.scope.get(READ_NAMESPACES_SCOPE_KEY, ()))
+    rows = [row for row in map(state.catalog.namespace, names) if row is not None and row.recall_log]
+    if not rows or state.policies.recalls is None or principal is None:
+        return
+    asked = await request.body()
+    entries = [
+        RecallRecorded(
+            at=state.clock.now(),
+            incarnation=row.incarnations[0],
+            operation=operation,
+            key=principal.id,
+            purpose=purpose_of(request.headers),
+            query_digest=query_digest(row.incarnations[0], asked),
+            # The answer does not say which of several namespaces an id is of.
+            ids=ids_shown(bytes(response.body)) if len(names) == 1 else (),
+            address=None if request.client is None else request.client.host,
+            request_id=correlation.current_request_id(),
+        )
+        for row in rows
+    ]
+    await state.policies.recalls.record(entries)
 
 
 def _reject_compressed_body(request: Request) -> None:

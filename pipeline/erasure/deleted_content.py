@@ -15,6 +15,7 @@ from schemas.topics import (
     DOCUMENTS_SUBMITTED,
     MEMORIES_FORGOTTEN,
     MEMORIES_FORMED,
+    RECALLS_RECORDED,
     Topic,
 )
 
@@ -28,8 +29,9 @@ ERASABLE_TOPICS: tuple[Topic[Any], ...] = (
     MEMORIES_FORGOTTEN,
     CONNECTORS_TRIGGERED,
     CONNECTORS_SYNCED,
+    RECALLS_RECORDED,
 )
-"""Topics with words of people. Their keys begin with the incarnation."""
+"""Topics with words of people, or with what was read of them. Their keys begin with the incarnation."""
 DELETION_MARK = b'"operation":"delete"'
 """Bytes in every deletion, and in few other small submissions: a filter, not a proof."""
 _BLOB_PATTERN = re.compile(rb'"sha256":"([0-9a-f]{64})"')

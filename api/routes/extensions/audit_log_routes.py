@@ -1,22 +1,26 @@
-"""Audit log for operators (extension of the contract)."""
+"""Audit log for operators, and recall logs of namespaces (extension of the contract)."""
 
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.dependencies.authentication import OperatorKey
+from api.commands import namespace_settings
+from api.dependencies.authentication import AdminAccess, OperatorKey
 from api.errors.http_errors import ServiceUnavailableError
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.base import format_timestamp
 from schemas.http.extensions.audit_log_bodies import AuditEntry, AuditLogResponse
+from schemas.http.extensions.recall_log_bodies import RecallEntry, RecallLogBody, RecallLogResponse, RecallLogSetting
 
-router = APIRouter(route_class=ContractRoute, prefix="/admin/audit", tags=["Administration"])
+router = APIRouter(route_class=ContractRoute)
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 BeforeOffset = Annotated[int | None, Query(ge=0)]
+BeforeTime = Annotated[datetime | None, Query()]
 
 
-@router.get("", responses=error_responses(400, 401, 403, 500, 503))
+@router.get("/admin/audit", tags=["Administration"], responses=error_responses(400, 401, 403, 500, 503))
 async def list_audit_entries(caller: OperatorKey, limit: Limit = 100, before: BeforeOffset = None) -> AuditLogResponse:
     """List administrative actions, newest first."""
     audit = caller.state.policies.audit
@@ -28,3 +32,33 @@ async def list_audit_entries(caller: OperatorKey, limit: Limit = 100, before: Be
         for offset, entry in entries
     ]
     return AuditLogResponse(entries=shown, before=shown[-1].offset if len(shown) == limit else None)
+
+
+@router.put("/ns/{namespace}/explain/recall-log", tags=["Why"], responses=error_responses(400, 401, 403, 404, 500))
+async def set_recall_log(access: AdminAccess, body: RecallLogBody) -> RecallLogSetting:
+    """Begin or end to record who reads what of the namespace."""
+    row = await namespace_settings.set_recall_log(access.state, access.namespace, enabled=body.recall_log)
+    access.add_audit_fields(recallLog=row.recall_log)
+    return RecallLogSetting(recall_log=row.recall_log)
+
+
+@router.get("/ns/{namespace}/explain/recall-log", tags=["Why"], responses=error_responses(400, 401, 403, 404, 500, 503))
+async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforeTime = None) -> RecallLogResponse:
+    """List the recorded reads of the namespace, newest first."""
+    recalls = access.state.policies.recalls
+    if recalls is None:
+        raise ServiceUnavailableError("No recall log", "This process keeps no recall log.")
+    row = namespace_settings.require_namespace(access.state, access.namespace)
+    entries = await recalls.newest(row.incarnations, limit, before)
+    shown = [
+        RecallEntry(
+            at=format_timestamp(entry.at),
+            ids=list(entry.ids),
+            **entry.model_dump(exclude={"at", "ids", "incarnation"}),
+        )
+        for entry in entries
+    ]
+    is_full = len(entries) == limit
+    return RecallLogResponse(
+        recall_log=row.recall_log, entries=shown, before=entries[-1].at.isoformat() if is_full else None
+    )

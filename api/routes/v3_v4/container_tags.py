@@ -26,13 +26,17 @@ def open_container(caller: AuthenticatedCaller, tag: str) -> NamespaceAccess:
     """Open a container for what the route's key may do; ForbiddenError if the key is not for it."""
     if not caller.principal.covers(tag):
         raise ForbiddenError("The key does not open this container", f"containerTag: {tag}")
+    caller.note_read(tag)
     return NamespaceAccess(caller.state, caller.principal, tag, caller.add_audit_fields)
 
 
 def readable_containers(caller: AuthenticatedCaller, tags: Sequence[str]) -> list[NamespaceRow]:
     """Return the existing namespaces that a read covers: those named, or all that the key may read."""
     if not tags:
-        return readable_namespaces(caller.state, caller.principal)
+        found = readable_namespaces(caller.state, caller.principal)
+        for row in found:
+            caller.note_read(row.name)
+        return found
     rows = [caller.state.catalog.namespace(open_container(caller, tag).namespace) for tag in tags]
     return [row for row in rows if row is not None]
 

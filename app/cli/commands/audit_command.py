@@ -7,26 +7,66 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from app.cli.conventions import emit, examples_epilog
+from app.cli.conventions import ExitCode, emit, error_exit, examples_epilog
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
 
-EXAMPLES = examples_epilog("recollect audit", "recollect audit --limit 1000 --json > acts.jsonl")
+EXAMPLES = examples_epilog(
+    "recollect audit",
+    "recollect audit --limit 1000 --json > acts.jsonl",
+    "recollect audit --reads alice --log-reads",
+    "recollect audit --reads alice --json",
+)
 PAGE_SIZE = 1000
+IDS_SHOWN = 5
 
 
 def audit(
     *,
     limit: Annotated[int, typer.Option(min=1, help="The number of newest entries.")] = 50,
+    reads: Annotated[str | None, typer.Option(help="Show the recorded reads of this namespace instead.")] = None,
+    log_reads: Annotated[
+        bool | None, typer.Option("--log-reads/--no-log-reads", help="With --reads: begin or end to record them.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write JSON lines, oldest first.")] = False,
     url: Url = None,
     key: Key = None,
 ) -> None:
     """Show administrative acts: who, what, when, and from where."""
-    entries = _fetch_entries(RemoteService.from_options(url, key), limit)
+    service = RemoteService.from_options(url, key)
+    if reads is None and log_reads is not None:
+        raise error_exit("--log-reads: name the namespace with --reads.", ExitCode.USAGE)
+    if reads is not None and log_reads is not None:
+        service.request("PUT", f"/ns/{reads}/explain/recall-log", json={"recallLog": log_reads})
+        emit({}, f"Reads of {reads} are {'' if log_reads else 'no longer '}recorded.", as_json=False)
+        return
+    path = "/admin/audit" if reads is None else f"/ns/{reads}/explain/recall-log"
+    entries = _fetch_entries(service, path, limit)
     if as_json:
         for entry in reversed(entries):
             typer.echo(json.dumps(entry, ensure_ascii=False))
-        return
+    elif reads is None:
+        _show_acts(entries)
+    else:
+        _show_reads(entries)
+
+
+def _show_reads(entries: list[JsonObject]) -> None:
+    table = Table("when", "key", "from", "what", "for", "shown", box=None, pad_edge=False)
+    for entry in entries:
+        purpose = entry.get("purpose") or ""
+        shown = ", ".join(entry["ids"][:IDS_SHOWN]) + (", …" if len(entry["ids"]) > IDS_SHOWN else "")
+        table.add_row(
+            f"{entry['at'][:19]}Z",
+            escape(entry["key"]),
+            escape(entry.get("address") or ""),
+            entry["operation"],
+            escape(purpose),
+            escape(shown),
+        )
+    emit(entries, table, as_json=False, empty="recorded reads")
+
+
+def _show_acts(entries: list[JsonObject]) -> None:
     table = Table("when", "key", "from", "act", "about", box=None, pad_edge=False)
     for entry in entries:
         refused = "" if entry["outcome"] == "done" else "[red]refused:[/] "
@@ -41,13 +81,13 @@ def audit(
     emit(entries, table, as_json=False, empty="administrative acts")
 
 
-def _fetch_entries(service: RemoteService, limit: int) -> list[JsonObject]:
+def _fetch_entries(service: RemoteService, path: str, limit: int) -> list[JsonObject]:
     """Fetch the newest entries, page by page."""
     entries: list[JsonObject] = []
-    query: dict[str, int] = {}
+    query: dict[str, int | str] = {}
     while len(entries) < limit:
         query["limit"] = min(PAGE_SIZE, limit - len(entries))
-        page = service.request("GET", "/admin/audit", params=query)
+        page = service.request("GET", path, params=query)
         entries += page["entries"]
         if page["before"] is None:
             break

@@ -87,6 +87,7 @@ def namespaces_codec() -> RowCodec[NamespaceRow]:
         _text_column("supporting_context"),
         _text_column("description"),
         _json_mapping_column("buckets"),
+        _Column("recall_log", pa.bool_(), attrgetter("recall_log"), bool),
     ]
     return _build_codec("namespaces", "name", columns, NamespaceRow)
 

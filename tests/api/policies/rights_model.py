@@ -64,7 +64,8 @@ NEEDS = {
     "connect+forget": "DELETE /ns/{ns}/connectors/{id}; DELETE /v3/connections/{provider_or_id}",
     "admin": """
         POST /admin/keys; GET /admin/keys; PATCH /admin/keys/{id}; POST /admin/keys/{id}/rotate;
-        DELETE /admin/keys/{id}; GET /admin/usage""",
+        DELETE /admin/keys/{id}; GET /admin/usage; GET /ns/{ns}/explain/recall-log;
+        PUT /ns/{ns}/explain/recall-log""",
     "admin*": """
         PATCH /organization; GET /admin/status; GET /admin/dlq; POST /admin/dlq/replay; DELETE /admin/dlq;
         GET /admin/buckets; PUT /admin/buckets; DELETE /admin/buckets; GET /admin/replay; POST /admin/replay/plan;
@@ -100,6 +101,7 @@ BODIES: Mapping[str, Any] = {
     "DELETE /ns/{ns}/memories/semantic": {"query": "marker of Ada", "dryRun": True},
     "POST /ns/{ns}/explain/search": {"query": "marker of Ada"},
     "POST /ns/{ns}/explain/profile": {},
+    "PUT /ns/{ns}/explain/recall-log": {"recallLog": True},
     "POST /ns/{ns}/explain/redactions": {"ids": ["none"], "dryRun": True},
     "PATCH /ns/{ns}": {"supportingContext": "Plain words."},
     "PATCH /organization": {"organizationalContext": "Plain words."},

@@ -1,0 +1,82 @@
+"""A namespace that asks for it records who reads what of it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from api.policies import recall_log
+from api.policies.recall_log import ids_shown, purpose_of, query_digest
+from pipeline.erasure.deleted_content import ERASABLE_TOPICS
+from schemas.topics import RECALLS_RECORDED
+from tests.support.service_world import RunningService, running_service
+
+pytestmark = pytest.mark.anyio
+
+PATH = "/ns/home/explain/recall-log"
+
+
+async def _entries(service: RunningService, query: str = "") -> list[Any]:
+    entries: list[Any] = (await service.client.ok("GET", PATH + query))["entries"]
+    return entries
+
+
+async def test_reads_are_recorded_with_key_purpose_digest_and_ids_and_go_with_the_namespace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recall_log, "RECORDS_PER_READ", 2)
+    async with running_service(tmp_path / "data") as service:
+        await service.add_document("home", "Ada keeps a violin in Porto.", id="diary")
+        await service.wait_idle()
+        await service.search("home", "Where is the violin?")
+        assert await _entries(service) == []
+        assert await service.client.ok("PUT", PATH, {"recallLog": True}) == {"recallLog": True}
+        headers = {"x-recollect-purpose": "support case 7\x7f"}
+        issued = await service.client.ok("POST", "/admin/keys", {"name": "r", "role": "read", "namespaces": ["home"]})
+        reader = service.client.as_key(issued["key"])
+        asked = {"query": "Where is the violin?", "threshold": 0}
+        found = await reader.ok("POST", "/ns/home/search", asked, headers=headers)
+        await reader.ok("GET", "/ns/home/document/diary")
+        await reader.fails(404, "GET", "/ns/home/document/none")
+        await reader.ok("POST", "/v4/search", {"q": "violin"})
+        await service.patch_document("home", "diary", metadata={"seen": True})
+        newest, read, search = await _entries(service)
+        assert (search["key"], search["purpose"], search["operation"]) == (
+            issued["id"], "support case 7", "postNsByNamespaceSearch",
+        )  # fmt: skip
+        assert {result["id"] for result in found["results"]} <= set(search["ids"])
+        assert search["queryDigest"] == query_digest("home#0", b'{"query": "Where is the violin?"}')
+        assert (read["operation"], read["ids"][0], read["queryDigest"]) == (
+            "getNsByNamespaceDocumentById",
+            "diary",
+            None,
+        )
+        assert newest["operation"] == "postV4Search"
+        page = await service.client.ok("GET", f"{PATH}?limit=2")
+        assert page["entries"] == [newest, read]
+        rest = await service.client("GET", PATH, params={"before": page["before"]})
+        assert rest.json()["entries"] == [search]
+        await reader.fails(403, "GET", PATH)
+        await reader.fails(403, "PUT", PATH, {"recallLog": False})
+        (act, *_) = (await service.client.ok("GET", "/admin/audit"))["entries"]
+        assert (act["action"], act["outcome"]) == ("recall log switched", "refused")
+    async with running_service(tmp_path / "data") as service:
+        assert len(await _entries(service)) == 3
+        await service.client.ok("PUT", PATH, {"recallLog": False})
+        await service.read_document("home", "diary")
+        assert len(await _entries(service)) == 3
+        await service.client.ok("DELETE", "/ns/home")
+        await service.wait_idle()
+        report = await service.client.ok("POST", "/admin/erasures", {})
+        assert report["events"][RECALLS_RECORDED.name] == 3
+        assert RECALLS_RECORDED in ERASABLE_TOPICS
+
+
+def test_answers_in_other_formats_and_odd_bodies_give_no_ids_and_no_digest() -> None:
+    assert ids_shown(b"# Profile") == ()
+    assert ids_shown(b'[{"id": 7}, {"id": "a", "other": [{"id": "a"}, "id"]}]') == ("a",)
+    assert query_digest("home#0", b"") is None
+    assert query_digest("home#0", b'["query"]') is None
+    assert query_digest("home#0", b'{"q": "x"}') != query_digest("away#0", b'{"q": "x"}')
+    assert purpose_of({}) is None
+    assert purpose_of({"x-recollect-purpose": "a\nb" * 200}) == ("ab" * 200)[:200]
