@@ -198,13 +198,17 @@ class FormedMemory(Event):
 
 
 class MemoriesFormed(Event):
-    """All memories that a document's text supports as of `seq`. Kept for ever; key: incarnation."""
+    """All memories that a document's text supports as of `seq`. Kept for ever; key: incarnation.
+
+    `is_provisional`: by rules, until the language model answers; another event for the same text follows.
+    """
 
     incarnation: str
     document: str
     seq: int
     at: datetime
     memories: tuple[FormedMemory, ...]
+    is_provisional: bool = False
 
 
 class MemoriesForgotten(Event):

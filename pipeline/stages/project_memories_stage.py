@@ -156,12 +156,13 @@ class ProjectMemoriesStage:
 
     async def _mark_done(self, events: Sequence[MemoriesFormed]) -> None:
         seqs = {event.document: event.seq for event in events}
+        final = {event.document: event.seq for event in events if not event.is_provisional}
 
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-            finished = rows and rows[0].extraction_pending and rows[0].searchable_seq == seqs[key]
+            finished = rows and rows[0].extraction_pending and rows[0].searchable_seq == final[key]
             return [replace(rows[0], extraction_pending=False, extraction_error=None)] if finished else None
 
-        await self.documents.update(list(seqs), change)
+        await self.documents.update(list(final), change)
         # A document may have been deleted meanwhile, its memories erased before these were written.
         await self._remove_missing_documents(seqs.keys())
 

@@ -119,6 +119,28 @@ async def test_while_it_is_away_a_document_dreams_and_says_why_and_then_gets_its
     assert len(double.calls) == 3
 
 
+async def test_while_it_hangs_the_rules_fill_in_and_it_is_asked_again(tmp_path: Path) -> None:
+    double = ChatEndpointDouble()
+    double.unanswered = 2
+    async with service_with_model(tmp_path, double, llm_timeout_seconds=0.2) as service:
+        await service.add_document("home", "Ada lives in Rome.\nCalm seas tonight.", id="a")
+
+        async def by_rules() -> bool:
+            return await memory_texts(service, "home") == ["Ada lives in Rome"]
+
+        await wait_until(by_rules, "the memories that the rules find")
+        assert [late["id"] for late in await pending_documents(service)] in (["a"], [])
+        await service.wait_idle()
+        assert "Calm seas tonight." in await memory_texts(service, "home")
+        assert await pending_documents(service) == []
+        before = await read_all_rows(service.pipeline.store)
+        await service.client.ok("POST", "/admin/replay", {})
+        await wait_until(lambda: _active_generation(service, 1), "the replay")
+        await service.wait_idle()
+        assert row_differences(before, await read_all_rows(service.pipeline.store)) == []
+        double.released.set()
+
+
 async def test_what_waits_outlives_a_restart(tmp_path: Path) -> None:
     double = ChatEndpointDouble()
     double.fail(error_answer(503), times=1000)

@@ -19,7 +19,7 @@ CACHED_TEXTS = 4096
 _WORDS = re.compile(r"[\w'-]+")
 _ASIDE = re.compile(
     r", (?:not (?!because|that|to|only|just|even|so|if|when|until|yet|sure|really)|(?P<more>(?:right |just )?"
-    r"(?:(?:close|next) to|not far|near|opposite|beside|outside|off|where|which) ))[^,]+$"
+    r"(?:(?:close|next) to|not far|near|opposite|beside|outside|off|where|which) ))[^,]+$|,? instead of [^,]+$"
 )
 """Additional detail of a value, or what it is not: `lives in Porto, close to the river`."""
 

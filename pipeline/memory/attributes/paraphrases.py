@@ -20,6 +20,11 @@ _ROLE = (
     r"analyst|admin|barista|vet|apprentice|fellow|postdoc|dean|judge|surgeon|captain|chair|secretary|au pair)\b"
 )
 """A job noun: `is happy at Acme` and `is staying at Hilton` state none."""
+_COMMON_THINGS = (
+    "flight|train|meeting|exam|deadline|launch|project|wedding|appointment|interview|party|course|class|office|"
+    "therapy|release|demo|flat|apartment|budget"
+)
+"""What is also spoken of with `the`: `the flight is at 9`, `flight got moved`."""
 _FORMS = tuple(
     (re.compile(f"^{pattern}$"), forms)
     for pattern, forms in (
@@ -73,6 +78,55 @@ _FORMS = tuple(
                 rf"got laid off from|left) (?:their job at )?{_PLACE}{_WHEN}"
             ),
             ("{s} no longer works at {v}",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:(?:{NOW}works|is {NOW}(?:working|starting)|(?:has )?started|got a (?:new )?job) "
+                rf"at|is {NOW}employed by|(?:has )?joined) (?!(?:home|night|the|a|an|my|their|least|weekends?)\b)"
+                r"(?P<v>[\w&-]+)(?: as an? [a-z -]+)?(?P<t>.*)"
+            ),
+            ("{s} works at {V}",),
+        ),
+        (
+            (
+                rf"{_WHO} (?:has )?{NOW}(?:quit|left|resigned from) (?:(?:the|their) job at )?"
+                rf"(?P<v>(?!\w+ing\b)[a-z][\w&-]+){_WHEN}"
+            ),
+            ("{s} no longer works at {V}",),
+        ),
+        (
+            rf"{_WHO} is {NOW}(?:the )?(?P<v>(?:team |tech )?(?:head|lead|director|vp|manager) of [\w ]+?){_WHEN}",
+            ("{s} works as {v}",),
+        ),
+        (
+            rf"{_WHO} is {NOW}living in (?P<v>(?!the\b|an?\b|my\b|their\b|our\b)[a-z]\w+){_WHEN}",
+            ("{s} lives in {V}",),
+        ),
+        (
+            (
+                rf"(?:{_WHO} and [\w-]+|(?P<x>[\w-]+) and User) (?:are|got|is) {NOW}"
+                rf"(?P<v>engaged|married|divorced|separated){_WHEN}"
+            ),
+            ("{w}'s relationship status is {v}",),
+        ),
+        (
+            rf"{_WHO} (?:has )?{NOW}(?:quit|stopped|gave up|given up) smoking (?P<t>.+)",
+            ("{s} gave up smoking",),
+        ),
+        (
+            (
+                rf"(?P<s>{NAME}'s [\w -]{{2,30}}?|The [\w -]{{2,30}}?) is {NOW}(?:called|named) "
+                rf"(?P<v>[A-Z][\w-]*(?: [A-Z][\w-]*)*){_WHEN}"
+            ),
+            ("{s}'s name is {v}",),
+        ),
+        (
+            rf"User's (?:new )?(?P<o>{_COMMON_THINGS}) (?P<v>.+)",
+            ("The {o} {v}",),
+        ),
+        (
+            r"User's new (?P<o>[a-z][\w -]{1,30}?) (?P<v>is .+)",
+            ("User's {o} {v}",),
         ),
         (rf"{_WHO} is no longer at {_PLACE}{_WHEN}", ("{s} no longer works at {v}",)),
         (rf"{_WHO} (?:has )?found (?:a|the|their)(?: new)? job{_WHEN}", ("{s} is no longer looking for a job",)),
@@ -238,6 +292,8 @@ def plain_forms(text: str, *, is_first: bool = True) -> Iterator[str]:
         match = pattern.match(head)
         if match is not None:
             values = {name: value or "" for name, value in match.groupdict().items()}
+            value, who = values.get("v", ""), values.get("s")
+            values |= {"V": value[:1].upper() + value[1:], "w": who or "User"}
             for form in forms:
                 plain = form.format(**values)
                 yield plain

@@ -74,7 +74,8 @@ class MemoryExtractor:
         self._fact_lookup = fact_lookup
         self._index = index
         self._count_memories = count_memories
-        self._fact_extractor = fact_extractor or RuleBasedExtractor()
+        self._rules = RuleBasedExtractor()
+        self._fact_extractor = fact_extractor or self._rules
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def extract(self, jobs: Sequence[ExtractionJob]) -> list[DelayedJob]:
@@ -110,7 +111,13 @@ class MemoryExtractor:
         results = list(zip(pending, await self._fact_extractor.extract(namespace, pending), strict=True))
         extracted = [(job, facts) for job, facts in results if not isinstance(facts, ExtractionDelay)]
         await self._relate_and_publish(namespace, extracted)
-        return await self._record_delays([(job, delay) for job, delay in results if isinstance(delay, ExtractionDelay)])
+        delays = [(job, delay) for job, delay in results if isinstance(delay, ExtractionDelay)]
+        # At the first delay only: what rules find does not change until the next.
+        first = [job for job, _ in delays if rows[job.document][0].extraction_error is None]
+        by_rules = zip(first, await self._rules.extract(namespace, first), strict=True)
+        provisional = [(job, facts) for job, facts in by_rules if not isinstance(facts, ExtractionDelay)]
+        await self._relate_and_publish(namespace, provisional, is_provisional=True)
+        return await self._record_delays(delays)
 
     async def _record_delays(self, delays: Sequence[tuple[ExtractionJob, ExtractionDelay]]) -> list[DelayedJob]:
         """Write the reasons of delays into the documents' rows."""
@@ -126,9 +133,15 @@ class MemoryExtractor:
         return [DelayedJob(job, delay.retry_after_seconds) for job, delay in delays]
 
     async def _relate_and_publish(
-        self, namespace: NamespaceRow, extracted: Sequence[tuple[ExtractionJob, Sequence[CandidateFact]]]
+        self,
+        namespace: NamespaceRow,
+        extracted: Sequence[tuple[ExtractionJob, Sequence[CandidateFact]]],
+        *,
+        is_provisional: bool = False,
     ) -> None:
         """Compare the facts with known ones, document by document, and publish them."""
+        if not extracted:
+            return
         cooperative_yield = CooperativeYield()
         attributes = [attribute for _, facts in extracted for fact in facts for attribute in fact.attributes]
         size = sum(self._count_memories(namespace.incarnations).values())
@@ -158,7 +171,8 @@ class MemoryExtractor:
             builder = DocumentMemoryBuilder(
                 fact_index, namespace, DocumentContext(job, shared_metadata, neighbors, groups)
             )
-            events.append(await self._build_event(job, builder, facts, cooperative_yield))
+            event = await self._build_event(job, builder, facts, cooperative_yield)
+            events.append(event.model_copy(update={"is_provisional": is_provisional}))
             if sum(len(event.memories) for event in events) >= MEMORIES_PER_PUBLISH:
                 await self._publish(events)
                 events = []

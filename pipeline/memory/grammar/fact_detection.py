@@ -32,6 +32,14 @@ _QUESTION_AFTER = re.compile(
 """Begin of a question after a statement."""
 _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 """Fields of a form, of which several make no sentence."""
+_IDENTITY = re.compile(
+    r"(?:my|our) (?P<what>(?:[\w'-]+ ){0,2}"
+    r"(?:favou?rite [\w -]{2,30}?|name|nickname|surname|hobby|job title|pronouns)) "
+    r"(?P<verb>is|are) (?P<value>(?:now |still )?[^,;:.!?()]{2,60}?)"
+    r"(?= (?:because|but|so|since|and (?:I|my|the)) |[.!]*$)",
+    re.IGNORECASE,
+)
+"""What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
@@ -108,7 +116,15 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         said.discourse.person = None
         return []
     is_question = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
-    return _facts_of(doc, said.context, said.discourse, min_worth, is_question=is_question)
+    facts = _facts_of(doc, said.context, said.discourse, min_worth, is_question=is_question)
+    if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
+        facts = [_identity(own, said.context)]
+    return facts
+
+
+def _identity(own: re.Match[str], context: SpeakerContext) -> DetectedFact:
+    stated = f"{context.speaker_name}'s {own['what']} {own['verb'].lower()} {own['value']}"
+    return DetectedFact(stated, is_static=is_static(stated))
 
 
 def _prepare(said: SaidSentence) -> str:

@@ -31,7 +31,7 @@ _STRONG = word_set(
     "hire fire promote "
     "resign own buy sell rent diagnose prefer hate dislike smoke speak name call book schedule cancel move enroll "
     "volunteer publish inherit found launch migrate commute weigh earn cost die propose switch transfer upgrade "
-    "renew relocate "
+    "renew relocate engage steal expire settle "
     "postpone win visit travel collect practise decide drive play like love enjoy dislike"
 )
 """Verbs that say most about a life."""
@@ -103,6 +103,8 @@ _VAGUE_OBJECTS = word_set(
     "hands eye eyes"
 )
 _PLACING = frozenset({"in", "from", "at", "on", "into", "out", "back"})
+_CHANGES = word_set("now again anymore back instead longer up down")
+"""Words that say that something became different, in a note."""
 _TRAITS = word_set(
     "favourite favorite allergic intolerant vegetarian vegan diabetic always never anymore longer every usually "
     "daily weekly"
@@ -139,7 +141,7 @@ def is_own_kin(token: "Token") -> bool:
 def worth(clause: Clause, context: SpeakerContext) -> Worth:
     """Score a clause; a note to the service itself is meant to be kept rather than a remark among people."""
     found: list[tuple[float, str]] = [_predicate_score(clause), _subject_score(clause, context)]
-    found += _detail_scores(clause)
+    found += _detail_scores(clause, context)
     if context.is_note:
         found.append((1.0, "a note"))
     return Worth(sum(score for score, _ in found), tuple(f"{why} {score:+g}" for score, why in found if score))
@@ -174,7 +176,12 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
 def _is_habit(clause: Clause) -> bool:
     """Return whether a verb alone tells a habit: `I smoke`, `I don't drive`."""
     lemma = clause.head.lemma_.lower()
-    is_present = clause.head.tag_ == "VBP" and clause.subject.lower_ in FIRST and lemma not in _LIKING
+    changed = any(token.lower_ in _CHANGES for token in clause.tokens)
+    is_present = (
+        (clause.head.tag_ == "VBP" or (changed and clause.head.tag_ == "VBG"))
+        and clause.subject.lower_ in FIRST
+        and lemma not in _LIKING
+    )
     return lemma in _STRONG and (is_present or any(child.dep_ == "neg" for child in clause.head.children))
 
 
@@ -218,6 +225,8 @@ def _is_bare(clause: Clause) -> bool:
     """Return whether nothing follows the verb: `I've moved`."""
     if any(child.dep_ == "conj" for child in clause.subject.children):
         return False
+    if any(child.dep_ == "auxpass" for child in clause.head.children):
+        return False  # `I got promoted` says it all
     return not any(token.i > clause.head.i and token.dep_ not in ("advmod", "punct", "neg") for token in clause.tokens)
 
 
@@ -262,7 +271,7 @@ def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]
     return -2.0, "things in general"
 
 
-def _detail_scores(clause: Clause) -> list[tuple[float, str]]:
+def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float, str]]:
     body = [token for token in clause.tokens if token.i >= clause.head.i]
     kinds = {token.ent_type_ for token in clause.tokens if token.ent_type_}
     modals = {token.lower_ for token in auxiliaries(clause.head)}
@@ -272,6 +281,11 @@ def _detail_scores(clause: Clause) -> list[tuple[float, str]]:
         (0.5, "a person or animal of theirs", any(token.lemma_.lower() in KIN for token in body)),
         (1.0, "a thing named", any(_is_concrete(token) for token in body)),
         (1.0, "a lasting trait", any(token.lower_ in _TRAITS for token in clause.tokens)),
+        (
+            1.0,
+            "a change",
+            context.is_note and any(token.lower_ in _CHANGES and token.dep_ != "det" for token in clause.tokens),
+        ),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
         (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"}),
         (-0.5, "one of several acts", clause.is_shared and not kinds),

@@ -124,10 +124,14 @@ async def test_a_delayed_document_records_the_reason_and_is_retried_in_time() ->
         lambda groups: reasons.extend(row.extraction_error for rows in groups.values() for row in rows)
     )
     async with running_worker(world):
-        await world.wait_for_count(1)
+        await world.wait_for_count(2)
     assert reasons == ["the model is away", "it is still away"]
     assert world.sleeps[-2:] == [30.0, 60.0]
-    await world.relate.handle(world.publisher.records(MEMORIES_FORMED))
+    provisional, final = world.publisher.records(MEMORIES_FORMED)
+    assert (provisional.event.is_provisional, final.event.is_provisional) == (True, False)
+    await world.relate.handle([provisional])
+    assert world.documents.rows_by_key[row.key][0].extraction_pending, "the model is asked again"
+    await world.relate.handle([final])
     [after] = world.documents.rows_by_key[row.key]
     assert (after.extraction_pending, after.extraction_error) == (False, None)
 
@@ -137,10 +141,10 @@ async def test_a_delayed_instant_document_does_not_block_its_stage() -> None:
     world.extractor.delays = [ExtractionDelay("the model is away", 30.0)]
     row = await world.write_pending("a", "I live in Rome.")
     await world.form.handle([world.extracted_record(row, dreaming="instant")])
-    assert world.formed_texts == []
+    assert world.formed_texts == ["User lives in Rome"], "rules fill in"
     assert world.documents.rows_by_key[row.key][0].extraction_error == "the model is away"
     async with running_worker(world):
-        await world.wait_for_count(1)
+        await world.wait_for_count(2)
     assert sum(world.sleeps) == 30.0
 
 
