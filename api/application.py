@@ -33,12 +33,7 @@ from api.routes.extensions import (
     usage_routes,
     whoami_routes,
 )
-from api.routes.v3_v4 import (
-    connection_routes,
-    container_tag_routes,
-    search_routes,
-    settings_routes,
-)
+from api.routes.v3_v4 import connection_routes, container_tag_routes, search_routes, settings_routes
 from api.routes.v3_v4 import document_routes as v3_document_routes
 from api.routes.v3_v4 import memory_routes as v4_memory_routes
 from api.routes.v5 import (

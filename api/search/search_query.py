@@ -52,11 +52,7 @@ _TIMESTAMP_CACHE_SIZE = 4_096
 """Times lately shown: those of what came together are the same."""
 SEMANTIC_DELETE_THRESHOLD = 0.03
 """Minimum similarity of candidates for semantic deletion."""
-_KINDS: Mapping[SearchMode, tuple[RowKind, ...]] = {
-    "hybrid": ALL_KINDS,
-    "memories": ("memory",),
-    "chunks": ("chunk",),
-}
+_KINDS: Mapping[SearchMode, tuple[RowKind, ...]] = {"hybrid": ALL_KINDS, "memories": ("memory",), "chunks": ("chunk",)}
 
 
 @dataclass(frozen=True, slots=True)

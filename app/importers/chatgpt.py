@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
+from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date
 from app.importers.json_records import ROOT, Record, records
 from app.importers.source_files import source_files
-from app.importers.transcripts import ChatMessage, transcript_documents
+from app.importers.transcripts import ChatMessage, conversation_documents
 
 _CONVERSATIONS = re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$")
 _SPEAKERS = {"user": "user", "assistant": "assistant"}
@@ -42,27 +42,20 @@ def _conversation(record: Any) -> Read:
     if not identity:
         yield LeftOut(_name(record), "it has no id, by which it could be imported only once")
         return
-    left_out: list[LeftOut] = []
-    messages = list(_messages(record, identity, left_out))
-    yield from left_out
-    if not messages:
-        yield LeftOut(identity, "it holds no text of a user or an assistant")
-    metadata = to_metadata({"source": "chatgpt", "conversation": identity, "title": record.get("title")})
-    for item in transcript_documents("chatgpt", identity, messages, metadata):
-        yield check(item)
+    yield from conversation_documents("chatgpt", identity, record.get("title"), _messages(record, identity))
 
 
-def _messages(record: Record, identity: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+def _messages(record: Record, identity: str) -> Iterator[ChatMessage | LeftOut]:
     mapping, branch = record["mapping"], _branch(record)
     if others := sum(1 for node in mapping.values() if _is_spoken(node)) - sum(map(_is_spoken, branch)):
-        left_out.append(LeftOut(f"{identity}, {others:,} messages", "branches that were edited or regenerated"))
+        yield LeftOut(f"{identity}, {others:,} messages", "branches that were edited or regenerated")
     started = to_date(record.get("create_time"))
     for node in branch:
         if not _is_spoken(node):
             continue
         message = node["message"]
         text, media = _text(message["content"])
-        left_out += [LeftOut(identity, f"{kind} is not in conversations.json as text") for kind in media]
+        yield from (LeftOut(identity, f"{kind} is not in conversations.json as text") for kind in media)
         if text.strip():
             yield ChatMessage(
                 _SPEAKERS[message["author"]["role"]], text, to_date(message.get("create_time")) or started

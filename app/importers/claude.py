@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
+from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date
 from app.importers.json_records import ROOT, Record, records
 from app.importers.source_files import source_files
-from app.importers.transcripts import ChatMessage, transcript_documents
+from app.importers.transcripts import ChatMessage, conversation_documents
 
 _SPEAKERS = {"human": "user", "user": "user", "assistant": "assistant"}
 
@@ -32,26 +32,19 @@ def _conversation(record: Any) -> Read:
     if not identity or not isinstance(record.get("chat_messages"), list):
         yield LeftOut(str(identity or record)[:100], "it is no conversation: it has no id or no messages")
         return
-    left_out: list[LeftOut] = []
-    messages = list(_messages(record, identity, left_out))
-    yield from left_out
-    if not messages:
-        yield LeftOut(identity, "it holds no text of a user or an assistant")
-    metadata = to_metadata({"source": "claude", "conversation": identity, "title": record.get("name")})
-    for item in transcript_documents("claude", identity, messages, metadata):
-        yield check(item)
+    yield from conversation_documents("claude", identity, record.get("name"), _messages(record, identity))
 
 
-def _messages(record: Record, identity: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+def _messages(record: Record, identity: str) -> Iterator[ChatMessage | LeftOut]:
     started = to_date(record.get("created_at"))
     for message in record["chat_messages"]:
         speaker = _SPEAKERS.get(str(message.get("sender"))) if isinstance(message, dict) else None
         if speaker is None:
-            left_out.append(LeftOut(identity, "a message that names no sender"))
+            yield LeftOut(identity, "a message that names no sender")
             continue
         for file in [*(message.get("attachments") or []), *(message.get("files") or [])]:
             name = file.get("file_name") if isinstance(file, dict) else file
-            left_out.append(LeftOut(f"{identity}: {name}", "a file that was attached to a message"))
+            yield LeftOut(f"{identity}: {name}", "a file that was attached to a message")
         if text := _text(message).strip():
             yield ChatMessage(speaker, text, to_date(message.get("created_at")) or started)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from app.importers.imported_item import ImportedItem, stable_id
+from app.importers.imported_item import ImportedItem, LeftOut, Read, check, stable_id, to_metadata
 from schemas.base import Metadata
 
 MAX_PART_CHARS = 100_000
@@ -29,6 +29,23 @@ class ChatMessage:
     def line(self) -> str:
         """The message as a turn of a transcript."""
         return f"{self.speaker}: {self.text.strip()}"
+
+
+def conversation_documents(
+    source: str, conversation: str, title: object, messages: Iterable[ChatMessage | LeftOut]
+) -> Read:
+    """Yield what a conversation with an assistant leaves out, then its documents."""
+    spoken = []
+    for message in messages:
+        if isinstance(message, LeftOut):
+            yield message
+        else:
+            spoken.append(message)
+    if not spoken:
+        yield LeftOut(conversation, "it holds no text of a user or an assistant")
+    metadata = to_metadata({"source": source, "conversation": conversation, "title": title})
+    for item in transcript_documents(source, conversation, spoken, metadata):
+        yield check(item)
 
 
 def transcript_documents(

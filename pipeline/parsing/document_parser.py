@@ -40,12 +40,7 @@ MAX_INLINE_SIZE = 65_536
 """Longest text that is analyzed on the event loop; longer ones go to a thread."""
 PARSER_MIME_TYPES = {
     kind: mime for mime, kind in reversed(KIND_BY_MIME_TYPE.items()) if kind not in TEXT_KINDS | MEDIA_KINDS
-} | {
-    "webpage": "text/html",
-    "csv": "text/csv",
-    "email": "message/rfc822",
-    "rtf": "application/rtf",
-}
+} | {"webpage": "text/html", "csv": "text/csv", "email": "message/rfc822", "rtf": "application/rtf"}
 """Kinds that a worker process parses, with the MIME type that it receives."""
 _PAGE_TITLE = re.compile(rb"<title[^>]*>([^<]*)</title", re.IGNORECASE)
 

@@ -108,10 +108,7 @@ def parse_outline(text: str) -> Outline:
             fence = None
         elif not mark and fence is None and (title := strip_markdown(match["title"].rstrip("# \t\r"))):
             level = len(match["level"])
-            ancestors = [
-                *((depth, name) for depth, name in ancestors if depth < level),
-                (level, truncate(title)),
-            ]
+            ancestors = [*((depth, name) for depth, name in ancestors if depth < level), (level, truncate(title))]
             outline.starts.append(match.start())
             outline.heading_paths.append(HEADING_SEPARATOR.join(name for _, name in ancestors))
     return outline
@@ -161,10 +158,7 @@ def _segment_end(text: str, start: int, headings: Outline) -> int:
     heading = bisect_right(headings.starts, high) - 1
     if heading >= 0 and headings.starts[heading] > low:
         return headings.starts[heading]
-    cut = next(
-        (at + len(mark) for mark in ("\n\n", "\n", " ") if (at := text.rfind(mark, low, high)) >= 0),
-        high,
-    )
+    cut = next((at + len(mark) for mark in ("\n\n", "\n", " ") if (at := text.rfind(mark, low, high)) >= 0), high)
     block = bisect_left(headings.fences, (cut, cut)) - 1
     if block >= 0 and low < headings.fences[block][0] < cut < headings.fences[block][1]:
         return headings.fences[block][0]

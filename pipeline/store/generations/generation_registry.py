@@ -128,10 +128,7 @@ class GenerationRegistry:
     async def delete_unreferenced(self) -> list[int]:
         """Delete generations that the pointer does not name; returns their numbers, without 0."""
         active = await self.read_active()
-        referenced = {
-            active.current.number,
-            active.previous.number if active.previous else active.current.number,
-        }
+        referenced = {active.current.number, active.previous.number if active.previous else active.current.number}
         unreferenced = [number for number in await self._storage.list_generations() if number not in referenced]
         if 0 not in referenced:
             unreferenced.insert(0, 0)

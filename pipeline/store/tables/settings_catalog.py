@@ -10,13 +10,7 @@ from dataclasses import fields, replace
 from pipeline.rows import ApiKeyRow, NamespaceRow, OrganizationRow
 from pipeline.store.single_process.exclusive_table import ExclusiveTable
 from pipeline.store.tables.settings_tables import OrganizationState
-from schemas.events import (
-    ConnectorChanged,
-    KeyChanged,
-    NamespaceChanged,
-    OrganizationChanged,
-    SettingsChanged,
-)
+from schemas.events import ConnectorChanged, KeyChanged, NamespaceChanged, OrganizationChanged, SettingsChanged
 
 
 class SettingsCatalog:
