@@ -22,7 +22,23 @@ from tests.support.polling import poll_until, wait_document_done
 RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
 CHECK: TypeAdapter[Any] = TypeAdapter(CompletionCreateParams)
 """Validates a request against the SDK's own types."""
-PEERS = {"langchain_retriever.py": "langchain_core", "llamaindex_retriever.py": "llama_index.core"}
+RETRIEVERS = {"langchain_retriever.py": "langchain_core", "llamaindex_retriever.py": "llama_index.core"}
+AGENTS = {
+    "openai_agents.py": "agents",
+    "pydantic_ai_agent.py": "pydantic_ai",
+    "langgraph_agent.py": "langgraph.graph",
+}
+NODE_MODULES = Path(os.environ.get("RECIPE_NODE_MODULES", "no-node-modules"))
+NODE_PEERS = [
+    pytest.param(
+        recipe,
+        marks=pytest.mark.skipif(
+            shutil.which("node") is None or not (NODE_MODULES / package).is_dir(),
+            reason=f"needs a peer that is not installed: node with {package}",
+        ),
+    )
+    for recipe, package in {"vercel-ai.mjs": "ai"}.items()
+]
 QUESTION = "Where does Ada live?"
 
 
@@ -104,6 +120,13 @@ def _prepare_namespace(client: Supermemory, namespace: str) -> None:
     wait_document_done(client, namespace, "home", memories=True)
 
 
+@pytest.fixture
+def informed(client: Supermemory, namespace: str) -> str:
+    """The namespace of somebody who is known a little."""
+    _prepare_namespace(client, namespace)
+    return namespace
+
+
 def test_a_chat_is_given_what_is_known_and_what_was_said_is_kept(
     server: Server, client: Supermemory, namespace: str, model: ToolCallingModel
 ) -> None:
@@ -112,11 +135,7 @@ def test_a_chat_is_given_what_is_known_and_what_was_said_is_kept(
     assert "From memory" in printed
     assert "Lisbon" in printed
     assert [message["role"] for message in model.asked[0]["messages"]] == ["system", "user"]
-    poll_until(
-        lambda: client.list(namespace, "documents", include={"content": True}).documents,
-        lambda listed: any(QUESTION in (document.content or "") for document in listed),
-        "what was said is kept",
-    )
+    _wait_until_kept(client, namespace)
 
 
 def test_a_model_may_search_by_itself(
@@ -128,28 +147,48 @@ def test_a_model_may_search_by_itself(
     assert [len(request["messages"]) for request in model.asked] == [1, 3]
 
 
-@pytest.mark.parametrize("recipe", PEERS)
+@pytest.mark.parametrize("recipe", RETRIEVERS)
 def test_a_retriever_finds_what_is_known(
     recipe: str, server: Server, client: Supermemory, namespace: str, model: ToolCallingModel
 ) -> None:
-    python = os.environ.get("RECIPE_PYTHON", sys.executable)
-    peer = subprocess.run([python, "-c", f"import {PEERS[recipe]}"], check=False, capture_output=True)  # noqa: S603 - a chosen interpreter
-    if peer.returncode:
-        pytest.skip(f"needs a peer that is not installed: {PEERS[recipe]}")
+    python = _python_with(RETRIEVERS[recipe])
     _prepare_namespace(client, namespace)
     assert "Lisbon" in _run_recipe(server, model, python, str(RECIPES / recipe), namespace, QUESTION)
 
 
-def test_the_vercel_ai_sdk_searches_by_itself(
-    server: Server, client: Supermemory, namespace: str, model: ToolCallingModel, tmp_path: Path
+@pytest.mark.parametrize("recipe", AGENTS)
+def test_an_agent_answers_from_memory_and_keeps_what_was_said(
+    recipe: str, server: Server, client: Supermemory, namespace: str, model: ToolCallingModel
 ) -> None:
-    node, modules = shutil.which("node"), os.environ.get("RECIPE_NODE_MODULES")
-    if node is None or modules is None:
-        pytest.skip("needs a peer that is not installed: node with the Vercel AI SDK")
-    (tmp_path / "node_modules").symlink_to(modules)
-    recipe = shutil.copy(RECIPES / "vercel-ai.mjs", tmp_path)
+    python = _python_with(AGENTS[recipe])
     _prepare_namespace(client, namespace)
-    assert "Lisbon" in _run_recipe(server, model, node, str(recipe), namespace, QUESTION)
+    assert "Lisbon" in _run_recipe(server, model, python, str(RECIPES / recipe), namespace, QUESTION)
+    _wait_until_kept(client, namespace)
+
+
+@pytest.mark.parametrize("recipe", NODE_PEERS)
+def test_a_program_of_node_searches_by_itself(
+    recipe: str, server: Server, informed: str, model: ToolCallingModel, tmp_path: Path
+) -> None:
+    (tmp_path / "node_modules").symlink_to(NODE_MODULES)
+    program = shutil.copy(RECIPES / recipe, tmp_path)
+    assert "Lisbon" in _run_recipe(server, model, "node", str(program), informed, QUESTION)
+
+
+def _python_with(module: str) -> str:
+    python = os.environ.get("RECIPE_PYTHON", sys.executable)
+    peer = subprocess.run([python, "-c", f"import {module}"], check=False, capture_output=True)  # noqa: S603 - a chosen interpreter
+    if peer.returncode:
+        pytest.skip(f"needs a peer that is not installed: {module}")
+    return python
+
+
+def _wait_until_kept(client: Supermemory, namespace: str) -> None:
+    poll_until(
+        lambda: client.list(namespace, "documents", include={"content": True}).documents,
+        lambda listed: any(QUESTION in (document.content or "") for document in listed),
+        "what was said is kept",
+    )
 
 
 def test_every_recipe_is_named_on_their_page_and_tried_here() -> None:
