@@ -8,7 +8,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Half of them more than cores: tests also wait, for other processes and for what has to time out.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(min(6, cores + cores // 2))')
 
-.PHONY: help install run test test-failed browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka asyncapi sbom hooks clean
+.PHONY: help install run test test-failed browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka image asyncapi sbom hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -105,6 +105,9 @@ pictures: install browser ## Make the screenshots of the console's guide anew, i
 kafka: install ## Run a real Apache Kafka on loopback until Ctrl-C (ARGS="--port 9092")
 	@$(BIN)/python -m tools.kafka_broker $(ARGS)
 
+image: install ## Build the container image on a base of Debian's packages, run and test it (root; buildah, debootstrap)
+	@RECOLLECT_TEST_IMAGE=$(or $(FOLDER),.image) $(BIN)/pytest tests/deploy/test_container_image.py
+
 asyncapi: install ## Write docs/asyncapi.json, what is on which topic
 	@$(BIN)/python -m tools.write_asyncapi
 
@@ -115,5 +118,5 @@ hooks: install ## Run the checks before every commit
 	@$(BIN)/pre-commit install
 
 clean: ## Remove everything the other commands made, except the data
-	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .kafka dist
+	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .kafka .image dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -176,7 +176,8 @@ def test_every_volume_and_setting_of_compose_is_known() -> None:
 def test_ports_of_compose_and_of_the_image_are_those_that_the_service_listens_on() -> None:
     port = str(Settings.model_fields["port"].default)
     assert f"EXPOSE {port}" in _dockerfile()
-    assert any(f"http://127.0.0.1:{port}/health" in line for line in _dockerfile())
+    assert f"RECOLLECT_PORT={port} " in " ".join(_dockerfile())
+    assert any("os.environ['RECOLLECT_PORT'] + '/health'" in line for line in _dockerfile())
     for service in _compose()["services"].values():
         for published in service.get("ports", []):
             assert published.startswith("127.0.0.1:")

@@ -98,8 +98,8 @@ class HttpFetcher:
 
 @cache
 def tls_context() -> SSLContext:
-    """Load the trusted certificates once per process: there are more than a hundred."""
-    return httpx2.create_ssl_context(trust_env=False)
+    """Load the certificates of the system or of `SSL_CERT_FILE` once per process: there are more than a hundred."""
+    return httpx2.create_ssl_context()
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):

@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import Progress
 
-from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog
+from app.cli.conventions import ExitCode, JsonOption, confirm, emit, error_exit, examples_epilog, pluralize
 from app.cli.remote_service import Key, RemoteService, Url
 from schemas.export_format import FORMAT_VERSION, Manifest
 
@@ -51,7 +51,7 @@ def export(
     if as_json:
         emit({"documents": total, "target": target}, as_json=True)
     else:
-        typer.echo(f"{total} documents written to {target}", err=True)
+        typer.echo(f"{pluralize(total, 'document')} written to {target}", err=True)
 
 
 def import_archive(source: Path, *, as_json: bool, url: str | None, key: str | None) -> None:
