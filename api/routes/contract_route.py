@@ -149,8 +149,8 @@ async def _record_recalls(request: Request, response: Response, operation: str) 
             key=principal.id,
             purpose=purpose_of(request.headers),
             query_digest=query_digest(row.incarnations[0], asked),
-            # The answer does not say which of several namespaces an id is of.
-            ids=ids_shown(bytes(response.body)) if len(names) == 1 else (),
+            # The answer does not say which of several namespaces an id is of; a stream is recorded when it opens.
+            ids=ids_shown(bytes(getattr(response, "body", b""))) if len(names) == 1 else (),
             address=None if request.client is None else request.client.host,
             request_id=correlation.current_request_id(),
         )

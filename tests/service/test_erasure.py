@@ -12,6 +12,7 @@ import pytest
 from app import erasure_service
 from app.erasure_service import ErasureService
 from pipeline.bus.records import ProducerRecord
+from pipeline.bus.sqlite import log_database
 from pipeline.bus.sqlite.group_commit import LogWriteError
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
@@ -27,9 +28,14 @@ SECRETS = (
 KEPT = "quvokeptx"
 
 
+def _uncompressed(value: bytes) -> tuple[bytes, None]:
+    return value, None
+
+
 @pytest.fixture(autouse=True)
-def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing wait for readers and writers that a test does not have."""
+def _searchable_and_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Store words as they are, so that a search of bytes finds them, and wait for nobody that a test does not have."""
+    monkeypatch.setattr(log_database, "compress_value", _uncompressed)
     monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
     monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
 

@@ -4,9 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
 
+from api.dependencies.authentication import PRINCIPAL_SCOPE_KEY
 from api.policies import recall_log
-from api.policies.recall_log import ids_shown, purpose_of, query_digest
+from api.policies.api_keys import Principal
+from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
+from api.routes.contract_route import _record_recalls
 from pipeline.erasure.deleted_content import ERASABLE_TOPICS
 from schemas.topics import RECALLS_RECORDED
 from tests.support.service_world import RunningService, running_service
@@ -80,3 +85,17 @@ def test_answers_in_other_formats_and_odd_bodies_give_no_ids_and_no_digest() -> 
     assert query_digest("home#0", b'{"q": "x"}') != query_digest("away#0", b'{"q": "x"}')
     assert purpose_of({}) is None
     assert purpose_of({"x-recollect-purpose": "a\nb" * 200}) == ("ab" * 200)[:200]
+
+
+async def test_a_feed_is_recorded_when_it_opens(tmp_path: Path) -> None:
+    async with running_service(tmp_path / "data") as service:
+        await service.add_document("home", "Ada keeps a violin in Porto.", id="diary")
+        await service.client.ok("PUT", PATH, {"recallLog": True})
+        request = Request(
+            {"type": "http", "headers": [], "state": {}, "app": service.app, READ_NAMESPACES_SCOPE_KEY: ["home"]}
+        )
+        request.scope[PRINCIPAL_SCOPE_KEY] = Principal(id="k", role="read")
+        request._body = b""
+        await _record_recalls(request, StreamingResponse(iter(())), "getNsByNamespaceExplainFeed")
+        (entry,) = await _entries(service)
+        assert (entry["operation"], entry["key"], entry["ids"]) == ("getNsByNamespaceExplainFeed", "k", [])
