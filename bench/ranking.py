@@ -41,6 +41,8 @@ from pipeline.text.context_terms import context_expanded_terms
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _VECTORS = Path(tempfile.gettempdir()) / "recollect-bench-vectors.npz"
+_SAVED_TEXTS = 256
+"""New vectors after which the file is written: an interrupted run goes on from there."""
 _ALL = SearchRequest(limit=100, threshold=0.0)
 _DEFAULT = SearchRequest()
 Judge = Callable[[Sequence[Hit]], Sequence[float]]
@@ -83,10 +85,14 @@ class KeptVectors:
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return a vector per text."""
         keys = [_key("passage", text) for text in texts]
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._vectors}
-        found = await self._embedder.embed_documents(list(missing.values()))
-        self._vectors |= zip(missing, found, strict=True)
-        self._added |= bool(missing)
+        missing = [(key, text) for key, text in dict(zip(keys, texts, strict=True)).items() if key not in self._vectors]
+        for start in range(0, len(missing), _SAVED_TEXTS):
+            batch = missing[start : start + _SAVED_TEXTS]
+            found = await self._embedder.embed_documents([text for _, text in batch])
+            self._vectors |= zip((key for key, _ in batch), found, strict=True)
+            self._added = True
+            if len(batch) == _SAVED_TEXTS:
+                self.save()
         return [self._vectors[key] for key in keys]
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
@@ -106,6 +112,7 @@ class KeptVectors:
         """Write the file anew where vectors came in."""
         if self._added:
             np.savez(self._path, keys=list(self._vectors), vectors=np.stack(list(self._vectors.values())))
+            self._added = False
 
 
 def _key(side: str, text: str) -> str:
