@@ -20,8 +20,11 @@ from bench.history_checker.judge import LoggedSubmission, Verdict, judge
 from bench.history_checker.workload import HistoryRunner, Size
 
 CONCURRENT_HISTORIES = 4
-KILL_INTERVAL_SECONDS = 5.0
+KILL_INTERVAL_SECONDS = 2.0
 """Mean time from the restart of a process to the next kill."""
+FIRST_KILL_SECONDS = 0.5
+OPERATIONS_WITH_KILLS = 30
+"""Operations of a client while processes are killed: so many that kills meet requests, not only what follows them."""
 
 
 @dataclass(slots=True)
@@ -97,11 +100,13 @@ def _kills(deployment: Deployment, interval: float) -> Iterator[Iterator[int]]:
 
     def kill_in_turn() -> None:
         nonlocal count
-        while not ended.wait(choice.uniform(0.5, 1.5) * interval):
+        pause = FIRST_KILL_SECONDS
+        while not ended.wait(pause):
             server = choice.choice(deployment.servers)
             server.kill()
             server.start()
             count += 1
+            pause = choice.uniform(0.5, 1.5) * interval
 
     def counted() -> Iterator[int]:
         while True:
@@ -138,7 +143,8 @@ def main() -> None:
             with tempfile.TemporaryDirectory(prefix="recollect-histories-") as folder, opened(Path(folder)) as service:
                 for count, with_kills in ((options.histories, False), (options.with_kills, True)):
                     seeds = range(options.seed, options.seed + count)
-                    reports.append(check_histories(service, seeds, with_kills=with_kills))
+                    size = Size(operations=OPERATIONS_WITH_KILLS) if with_kills else Size()
+                    reports.append(check_histories(service, seeds, with_kills=with_kills, size=size))
                     print(reports[-1].line(), file=sys.stderr, flush=True)
     print(HEAD, *(report.line() for report in reports), sep="\n")
     problems = [problem for report in reports for problem in report.verdict.problems]
