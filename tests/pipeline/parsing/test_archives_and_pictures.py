@@ -233,6 +233,9 @@ async def test_images_and_scanned_pages_are_read_offline(extractor: FileParser) 
     assert parsed.type == "pdf"
     assert split_pages(parsed.text) == [f"Page of number {n}" for n in range(6)]
     assert "can't be read" in await reason(extractor, b"\x89PNG\r\n damaged", "a.png")
+    huge = io.BytesIO()
+    image_module.new("1", (20_000, 20_000)).save(huge, "PNG")
+    assert "far more than its size and was refused" in await reason(extractor, huge.getvalue(), "huge.png")
 
 
 async def test_without_the_extra_an_image_is_refused_with_what_to_do() -> None:
