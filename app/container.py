@@ -180,7 +180,7 @@ def _build_queries(pipeline: Pipeline) -> Queries:
         find_semantic_matches=partial(
             search_query.semantic_delete_candidates, index_cache, models.embedder, store.memories
         ),
-        explainer=QueryExplainer(search, index_cache, build_profile, models, resources.clock),
+        explainer=QueryExplainer(search, index_cache, build_profile, models, resources.clock, store.documents),
         provenance=OriginTracer(
             index_cache,
             store.documents,

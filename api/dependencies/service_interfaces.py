@@ -11,11 +11,13 @@ from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from pipeline.store.generations.replay_request import ReplayPlan, ReplayProgress, ReplayRequest
 from schemas.events import ConnectorChanged
 from schemas.http.extensions.explain_bodies import (
+    ExplainedAbsence,
     ExplainedChunk,
     ExplainedDocument,
     ExplainedMemory,
     ExplainedProfile,
     ExplainedSearch,
+    ExplainMissingBody,
     ExplainProfileBody,
     ExplainSearchBody,
 )
@@ -45,6 +47,10 @@ class Explainer(Protocol):
 
     async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
         """None: a namespace that does not exist."""
+        ...
+
+    async def missing(self, namespace: NamespaceRow | None, body: ExplainMissingBody) -> ExplainedAbsence:
+        """Say why a document is not among the results of a search."""
         ...
 
     async def profile(

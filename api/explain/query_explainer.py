@@ -6,30 +6,44 @@ from datetime import datetime
 from time import perf_counter
 from typing import Any
 
+from api.explain.absence_explainer import found_cause, score_causes, state_causes, widened
 from api.search.profile_query import ProfileQuery
-from api.search.search_query import NamespaceSearch, SearchContext, SearchModels, elapsed_milliseconds, search_index
+from api.search.search_query import (
+    NamespaceSearch,
+    SearchContext,
+    SearchModels,
+    SearchOutcome,
+    elapsed_milliseconds,
+    search_index,
+)
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
+from pipeline.index.query_analysis import MAX_QUERY_CHARS
 from pipeline.index.ranking.ranking_parameters import calibration_for
 from pipeline.index.ranking.search_request_and_hits import Hit, ScoreFactor
 from pipeline.ports import Clock
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.profile.fact_aggregation import ProfileEntry
 from pipeline.profile.profile_sections import ProfileSnapshot
-from pipeline.rows import NamespaceRow, OrganizationRow
+from pipeline.rows import DocumentRow, NamespaceRow, OrganizationRow
+from pipeline.store import ShardedDocumentTable
+from pipeline.text.query_highlights import matching_spans
 from schemas.base import format_timestamp
 from schemas.http.extensions import explain_bodies
 from schemas.http.extensions.explain_bodies import (
     AsOfLimitations,
+    ExplainedAbsence,
     ExplainedFact,
     ExplainedProfile,
     ExplainedProfileSections,
     ExplainedResult,
     ExplainedSearch,
+    ExplainMissingBody,
     ExplainProfileBody,
     ExplainSearchBody,
     ScoreExplanationResponse,
     SimilarityScale,
+    TextRange,
 )
 from schemas.http.v5.search_bodies import SearchResult
 
@@ -79,27 +93,69 @@ class QueryExplainer:
     profiling: ProfileQuery
     models: SearchModels
     clock: Clock
+    documents: ShardedDocumentTable
 
     async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
         """The results of the search, each with what its score is made of."""
-        started, scale = perf_counter(), calibration_for(self.models.embedder.name)
+        started, unseen = perf_counter(), NOTHING_OMITTED
         results: list[ExplainedResult] = []
-        moment, unseen = self._resolve_as_of(body.as_of), NOTHING_OMITTED
         if namespace is not None:
-            if moment is None:
-                found = await self.run_search(namespace, body, explain=True)
-            else:
-                index = await self._load_index_as_of(namespace, moment, include_forgotten=body.include.forgotten)
-                asked = SearchContext(namespace.incarnations[0], moment.date(), explain=True)
-                found, unseen = await search_index(index, self.models, body, asked), index.omitted
-            results = [_to_explained_result(hit, result) for hit, result in zip(found.hits, found.results, strict=True)]
+            found, unseen = await self._search(namespace, body)
+            pairs = zip(found.hits, found.results, strict=True)
+            results = [_to_explained_result(body.query, hit, result) for hit, result in pairs]
         return ExplainedSearch(
             results=results,
             search_time=elapsed_milliseconds(started),
             embedder=self.models.embedder.name,
-            scale=SimilarityScale(midpoint=scale.midpoint, width=scale.width),
-            **_as_of_fields(moment, unseen),
+            scale=self._scale(),
+            **_as_of_fields(self._resolve_as_of(body.as_of), unseen),
         )
+
+    async def missing(self, namespace: NamespaceRow | None, body: ExplainMissingBody) -> ExplainedAbsence:
+        """The reasons why a document is not among the results of a search."""
+        incarnations = () if namespace is None else namespace.incarnations
+        row = (await self.documents.find_by_public_id(incarnations, [body.document])).get(body.document)
+        causes, best, rank = state_causes(row, body), None, None
+        if namespace is not None and row is not None:
+            wide = widened(body, drops_filter=any(cause.reason == "filter" for cause in causes))
+            best, rank = await self._best_of(namespace, wide, row)
+            if best is None and body.search_mode != "hybrid":
+                best, _ = await self._best_of(namespace, wide.model_copy(update={"search_mode": "hybrid"}), row)
+            hit = None if best is None else best[0]
+            found, _ = await self._search(namespace, body)
+            is_found = any(hit.document.key == row.key for hit in found.hits)
+            causes = [found_cause()] if is_found else causes + score_causes(body, hit, rank)
+        return ExplainedAbsence(
+            document=body.document,
+            causes=causes,
+            threshold=body.threshold,
+            limit=body.limit,
+            rank=None if rank is None else rank + 1,
+            best=None if best is None else _to_explained_result(body.query, *best),
+            scale=self._scale(),
+        )
+
+    async def _best_of(
+        self, namespace: NamespaceRow, body: ExplainSearchBody, row: DocumentRow
+    ) -> tuple[tuple[Hit, SearchResult] | None, int | None]:
+        """The best hit of a document, and its place from 0."""
+        found, _ = await self._search(namespace, body)
+        for place, pair in enumerate(zip(found.hits, found.results, strict=True)):
+            if pair[0].document.key == row.key:
+                return pair, place
+        return None, None
+
+    async def _search(self, namespace: NamespaceRow, body: ExplainSearchBody) -> tuple[SearchOutcome, OmittedCounts]:
+        moment = self._resolve_as_of(body.as_of)
+        if moment is None:
+            return await self.run_search(namespace, body, explain=True), NOTHING_OMITTED
+        index = await self._load_index_as_of(namespace, moment, include_forgotten=body.include.forgotten)
+        asked = SearchContext(namespace.incarnations[0], moment.date(), explain=True)
+        return await search_index(index, self.models, body, asked), index.omitted
+
+    def _scale(self) -> SimilarityScale:
+        scale = calibration_for(self.models.embedder.name)
+        return SimilarityScale(midpoint=scale.midpoint, width=scale.width)
 
     async def profile(
         self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
@@ -151,9 +207,10 @@ def _to_explained_facts(facts: Sequence[ProfileEntry]) -> list[ExplainedFact]:
     return [ExplainedFact(id=fact.id, memory=fact.text, memories=list(fact.memory_ids or (fact.id,))) for fact in facts]
 
 
-def _to_explained_result(hit: Hit, result: SearchResult) -> ExplainedResult:
+def _to_explained_result(query: str, hit: Hit, result: SearchResult) -> ExplainedResult:
     given = {name: getattr(result, name) for name in result.model_fields_set}
-    return ExplainedResult(**given, explanation=_to_why(hit))
+    highlights = [TextRange(start=start, end=end) for start, end in matching_spans(query[:MAX_QUERY_CHARS], hit.text)]
+    return ExplainedResult(**given, explanation=_to_why(hit), highlights=highlights)
 
 
 def _to_why(hit: Hit) -> ScoreExplanationResponse:

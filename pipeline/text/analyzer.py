@@ -28,6 +28,8 @@ _COMBINING_MARKS += "\u0a01-\u0a03\u0a3c-\u0a51\u0a70\u0a81-\u0a83\u0abc-\u0acd\
 _COMBINING_MARKS += "\u0c3e-\u0c56\u0c81-\u0c83\u0cbc-\u0cd6\u0d00-\u0d03\u0d3b-\u0d4d\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 _COMBINING_MARKS += "\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ecd\u102b-\u103e\u17b4-\u17d3"
 _WORD = re.compile(rf"(?:[^\W_]|[{_COMBINING_MARKS}])+")
+WORD_WITH_ACCENTS = re.compile(rf"(?:[^\W_]|[{_COMBINING_MARKS}\u0300-\u036f])+")
+"""A word of a text that is not folded."""
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED_SCRIPTS = f"{_IDEOGRAPHS}\u3005\u3040-\u30ff\u31f0-\u31ff\uac00-\ud7af\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"

@@ -100,6 +100,7 @@ def make_explainer(store: Store, cache: NamespaceIndexCache, clock: FixedClock) 
         ProfileQuery(profiles, cache, clock),
         models,
         clock,
+        store.documents,
     )
 
 

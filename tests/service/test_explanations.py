@@ -50,7 +50,7 @@ async def test_an_explained_search_is_the_search_with_a_sum_for_each_result(
         scale = answer["scale"]
         assert plain
         for result, expected in zip(answer["results"], plain, strict=True):
-            why = result.pop("explanation")
+            why, _ = result.pop("explanation"), result.pop("highlights")
             assert result == expected
             assert sum(part["score"] for part in why["contributions"]) == pytest.approx(why["rawScore"], abs=1e-3)
             similarity = 1 / (1 + math.exp((scale["midpoint"] - why["rawScore"]) / scale["width"]))

@@ -54,6 +54,14 @@ export class Api {
     return this.#request(method, path, { content: form });
   }
 
+  /** Response of a stream of server-sent events, after the event with this id. */
+  async stream(path, after, signal) {
+    const headers = { authorization: `Bearer ${this.#key}`, ...(after ? { "last-event-id": after } : {}) };
+    const answer = await fetch(address(path), { headers, credentials: "omit", cache: "no-store", signal }).catch(unreachable);
+    if (answer.ok) return answer;
+    throw failed(answer, await answer.json().catch(unread));
+  }
+
   #json(method, path, { body, query, signal }) {
     const content = body === undefined ? undefined : JSON.stringify(body);
     const headers = body === undefined ? {} : { "content-type": "application/json" };

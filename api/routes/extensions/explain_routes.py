@@ -11,11 +11,13 @@ from api.presenters import memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.rows import NamespaceRow
 from schemas.http.extensions.explain_bodies import (
+    ExplainedAbsence,
     ExplainedChunk,
     ExplainedDocument,
     ExplainedMemory,
     ExplainedProfile,
     ExplainedSearch,
+    ExplainMissingBody,
     ExplainProfileBody,
     ExplainSearchBody,
 )
@@ -35,6 +37,15 @@ async def search(access: ReadAccess, body: ExplainSearchBody) -> ExplainedSearch
     """Search now or at a past time, with the score contributions of each result."""
     access.require_quota("searches")
     answer = await access.state.queries.explainer.search(access.state.catalog.namespace(access.namespace), body)
+    access.count_usage(searches=1)
+    return answer
+
+
+@router.post("/missing", responses=_QUERY_ERRORS, response_model_exclude_unset=True)
+async def missing(access: ReadAccess, body: ExplainMissingBody) -> ExplainedAbsence:
+    """Say why a document is not among the results of a search: its state, the filter, its score and its rank."""
+    access.require_quota("searches")
+    answer = await access.state.queries.explainer.missing(access.state.catalog.namespace(access.namespace), body)
     access.count_usage(searches=1)
     return answer
 

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from schemas.base import RequestBody, ResponseBody
-from schemas.http.field_types import Count, Omittable, RelationKind, SafeInteger, StrictFlag, Timestamp
+from schemas.http.field_types import Count, Omittable, RelationKind, ResourceId, SafeInteger, StrictFlag, Timestamp
 from schemas.http.v5.profile_bodies import ProfileBody, ProfileFact
 from schemas.http.v5.search_bodies import SearchBody, SearchResult
 
@@ -63,10 +63,18 @@ class ScoreExplanationResponse(ResponseBody):
     end: Omittable[int] = None
 
 
+class TextRange(ResponseBody):
+    """Range of a text, in characters."""
+
+    start: Count
+    end: Count
+
+
 class ExplainedResult(SearchResult):
-    """Search result with its explanation."""
+    """Search result with its explanation; `highlights`: the parts of its text that the query's words match."""
 
     explanation: ScoreExplanationResponse
+    highlights: list[TextRange]
 
 
 class AsOfLimitations(ResponseBody):
@@ -97,6 +105,48 @@ class ExplainedSearch(ResponseBody):
     scale: SimilarityScale
     as_of: Omittable[Timestamp] = None
     limitations: Omittable[AsOfLimitations] = None
+
+
+class ExplainMissingBody(ExplainSearchBody):
+    """Search, and the id of the document that it should have found."""
+
+    document: ResourceId
+
+
+MissingReason = Literal[
+    "found",
+    "unknown",
+    "failed",
+    "processing",
+    "filter",
+    "mode",
+    "notSimilar",
+    "threshold",
+    "limit",
+    "reranked",
+]
+
+
+class MissingCause(ResponseBody):
+    """Reason why a document is not among the results, in words for people."""
+
+    reason: MissingReason
+    description: str
+
+
+class ExplainedAbsence(ResponseBody):
+    """Place of a document in a search without threshold, limit and reranking, and why it is not among the results.
+
+    `rank`: of its best passage or memory, from 1; None where it has neither a word nor a meaning in common.
+    """
+
+    document: str
+    causes: list[MissingCause]
+    threshold: float
+    limit: Count
+    rank: Count | None
+    best: ExplainedResult | None
+    scale: SimilarityScale
 
 
 class ExplainedFact(ProfileFact):

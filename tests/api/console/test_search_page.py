@@ -125,3 +125,33 @@ async def test_the_scheme_is_the_systems_until_one_is_chosen(visitor: ConsoleUse
     await visitor.select("Theme", "System")
     assert await visitor.browser.execute(ground) == dark
     await visitor.browser.set_color_scheme("light")
+
+
+async def test_a_missing_document_is_explained_and_settings_are_compared(visitor: ConsoleUser, lighthouse: str) -> None:
+    await visitor.ok("POST", f"/ns/{lighthouse}/document", {"content": "Bread rises in a warm kitchen.", "id": "bread"})
+    await visitor.service.wait_until_idle()
+    await visitor.open_signed_in(f"#/ns/{lighthouse}/search?q=Who collects the bottles?")
+    await visitor.wait_for_text("results in")
+    await visitor.press("Why is a document not here?")
+    await visitor.enter("Id of the document", "bread")
+    await visitor.press("Explain")
+    await visitor.browser.wait_until("return document.querySelector('.why-not h3')")
+    await visitor.press("Compare with other settings")
+    await visitor.enter("Minimum similarity", "1", ".compare")
+    await visitor.press("Compare")
+    await visitor.wait_for_text("With these settings: 0 results")
+    assert await visitor.accessibility_violations() == []
+    assert await visitor.horizontal_overflow() == 0
+
+
+async def test_only_what_the_search_matches_is_marked(visitor: ConsoleUser) -> None:
+    for id_, text in (("chinese", "他在北京吃了烤鸭。"), ("english", "The end of the road.")):
+        await visitor.ok("POST", "/ns/marked/document", {"content": text, "id": id_})
+    await visitor.service.wait_until_idle()
+    marked = "return [...document.querySelectorAll('.result mark')].map((one) => one.innerText)"
+    for query, expected in (("北京烤鸭", ["北京", "烤鸭"]), ("What is the end of it?", ["end"])):
+        await visitor.open_signed_in(
+            f'#/ns/marked/search?q={query}&o={{"limit":1,"threshold":0,"searchMode":"chunks"}}'
+        )
+        await visitor.wait_for_text("1 result in")
+        assert await visitor.browser.execute(marked) == expected

@@ -7,7 +7,9 @@ import { FilterBuilder } from "../parts/filters.js";
 import { checkbox, field, form, select } from "../parts/forms.js";
 import { pastMomentNotice, momentInput, readMoment } from "../parts/past-moment.js";
 import { requestAsCode } from "../parts/request-as-code.js";
+import { compareSearches } from "../parts/compare-searches.js";
 import { searchResult } from "../parts/search-result.js";
+import { whyNot } from "../parts/why-not.js";
 import { empty, failure, loading } from "../parts/placeholders.js";
 
 const MODES = { hybrid: "Memories and passages", memories: "Memories only", chunks: "Passages only" };
@@ -35,7 +37,8 @@ export async function search(view) {
   return [asking, found];
 }
 
-async function answer({ api, namespace, signal }, body, place) {
+async function answer(view, body, place) {
+  const { api, namespace, signal } = view;
   refill(place, loading("results"));
   try {
     const answered = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
@@ -43,9 +46,9 @@ async function answer({ api, namespace, signal }, body, place) {
     if (results.length === 0) refill(place, pastMomentNotice(answered), nothing(body));
     else {
       const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
-      refill(place, el("p.muted", {}, summary), pastMomentNotice(answered), el("ol.plain", {}, results.map((one) => el("li", {}, searchResult(one, { namespace, body, scale })))));
+      refill(place, el("p.muted", {}, summary), pastMomentNotice(answered), el("ol.plain", {}, results.map((one) => el("li", {}, searchResult(one, { namespace, scale })))));
     }
-    place.append(requestAsCode(namespace, body));
+    place.append(compareSearches(view, body, results, { modes: MODES, reranks: RERANKS }), whyNot(view, body), requestAsCode(namespace, body));
   } catch (error) {
     if (!signal.aborted) refill(place, failure(error));
   }

@@ -3,35 +3,42 @@
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { bytes } from "../format.js";
+import { DocumentProgress } from "./document-progress.js";
 import { DocumentDetails } from "./document-details.js";
 import { actionForm, field, select, submit } from "./forms.js";
 import { badge, problem } from "./placeholders.js";
 
 export const DREAMING = { dynamic: "Deferred (when the namespace is idle)", instant: "At once" };
 const AT_ONCE = 2;
+const NAME_CHARACTERS = 60;
 
 /** Build the form; `added` is called after each accepted document. */
-export function addDocumentForm({ api, namespace }, added, { open = false, dreaming: usual = "dynamic" } = {}) {
+export function addDocumentForm(view, added, { open = false, dreaming: usual = "dynamic" } = {}) {
+  const { api, namespace } = view;
   const dreaming = select(DREAMING, usual);
+  const progress = new DocumentProgress(view);
   const about = new DocumentDetails();
   const rows = el("ul.plain.uploads", { "aria-label": "Uploads", "aria-live": "polite" });
-  const upload = (files) => inTurn([...files], (file) => one(api, namespace, file, { dreaming: dreaming.value, ...about.read() }, rows, added));
+  const upload = (files) => inTurn([...files], (file) => one(api, namespace, file, { dreaming: dreaming.value, ...about.read() }, { rows, progress, added }));
   return el(
     "details.adding",
     { open },
     el("summary", {}, "Add documents"),
-    el("div.two", {}, texts(api, namespace, { dreaming, about }, added), dropping(upload)),
+    el("div.two", {}, texts(api, namespace, { dreaming, about, progress }, added), dropping(upload)),
     el("details", {}, el("summary", {}, "Metadata, date and context"), about.node),
     rows,
+    progress.node,
   );
 }
 
-function texts(api, namespace, { dreaming, about }, added) {
+function texts(api, namespace, { dreaming, about, progress }, added) {
   const content = el("textarea.prose", { rows: "5", required: true, placeholder: "Text, or a URL (https://…) to fetch" });
   const id = el("input", { maxlength: "255", autocomplete: "off", spellcheck: "false" });
   const send = async () => {
     const body = { content: content.value, dreaming: dreaming.value, ...about.read(), ...(id.value ? { id: id.value } : {}) };
-    await api.post(path("ns", namespace, "document"), body);
+    await progress.listen();
+    const accepted = await api.post(path("ns", namespace, "document"), body);
+    progress.add(accepted.id, nameOf(content.value));
     content.value = id.value = "";
     added();
   };
@@ -43,6 +50,11 @@ function texts(api, namespace, { dreaming, about }, added) {
     field("Extract memories", dreaming),
     submit("Add"),
   );
+}
+
+function nameOf(text) {
+  const line = text.trim().split("\n", 1)[0];
+  return line.length > NAME_CHARACTERS ? `${line.slice(0, NAME_CHARACTERS)}…` : line;
 }
 
 function dropping(upload) {
@@ -73,15 +85,18 @@ async function inTurn(files, send) {
   await Promise.all(Array.from({ length: AT_ONCE }, next));
 }
 
-async function one(api, namespace, file, said, rows, added) {
+async function one(api, namespace, file, said, { rows, progress, added }) {
   const state = el("span", {}, badge("sending", "warn"));
-  rows.append(el("li", {}, `${file.name} (${bytes(file.size)}) `, state));
+  const row = el("li", {}, `${file.name} (${bytes(file.size)}) `, state);
+  rows.append(row);
   const content = new FormData();
   content.append("file", file, file.name);
   for (const [name, value] of Object.entries(said)) content.append(name, typeof value === "string" ? value : JSON.stringify(value));
   try {
-    await api.upload(path("ns", namespace, "document", "file"), content);
-    state.replaceChildren(badge("accepted", "good"));
+    await progress.listen();
+    const accepted = await api.upload(path("ns", namespace, "document", "file"), content);
+    row.remove();
+    progress.add(accepted.id, file.name);
     added();
   } catch (error) {
     state.replaceChildren(badge("refused", "bad"), ` ${problem(error)}`);

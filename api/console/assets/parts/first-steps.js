@@ -22,7 +22,7 @@ export function firstSteps({ app, api, signal }) {
     "div",
     {},
     el("p", {}, "Nothing is remembered yet. Begin with a text, a file, or a source."),
-    el("section", {}, el("h2", {}, "1. Add something"), addDocumentForm({ api, namespace }, added, { open: true, dreaming: "instant" })),
+    el("section", {}, el("h2", {}, "1. Add something"), addDocumentForm({ api, namespace, signal }, added, { open: true, dreaming: "instant" })),
     el("p", {}, "Or ", el("a", { href: to(["ns", namespace, "connectors"]) }, "connect a source"), ": Notion, Drive, OneDrive, Gmail, GitHub, S3, a web site or Granola."),
     next,
   );
@@ -39,7 +39,7 @@ function question(api, namespace, signal, place) {
   const ask = async () => {
     const body = { query: input.value, limit: RESULTS, include: { documents: true, related: false, forgotten: false } };
     const { results, scale } = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
-    const shown = results.map((result) => el("li", {}, searchResult(result, { namespace, body, scale })));
+    const shown = results.map((result) => el("li", {}, searchResult(result, { namespace, scale })));
     refill(place, shown.length > 0 ? el("ol.plain.passages", {}, shown) : empty("Nothing found yet", "The text may still be read: ask again in a moment, or in other words."));
   };
   return actionForm(ask, { class: "row", role: "search" }, field("Question", input), submit("Ask"));

@@ -2,18 +2,6 @@
 
 import { el } from "../dom.js";
 
-const WORD = /[\p{L}\p{N}]{3,}/gu;
-
-/** Highlight the words of a query. */
-export function highlightWords(text, question) {
-  const words = [...new Set((question.match(WORD) ?? []).map((one) => one.toLowerCase()))];
-  if (words.length === 0) return [text];
-  const spans = [...text.matchAll(WORD)]
-    .filter((found) => words.includes(found[0].toLowerCase()))
-    .map((found) => [found.index, found.index + found[0].length]);
-  return highlightSpans(text, spans);
-}
-
 /** Highlight spans (from, to), given in order. */
 export function highlightSpans(text, spans) {
   const parts = [];

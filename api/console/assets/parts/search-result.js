@@ -4,12 +4,12 @@ import { to } from "../addresses.js";
 import { el } from "../dom.js";
 import { time } from "../format.js";
 import { badge } from "./placeholders.js";
-import { highlightWords } from "./highlights.js";
+import { highlightSpans, toStringSpan } from "./highlights.js";
 import { pageLabel } from "./page-label.js";
 
 const KINDS = { parents: "Updates or derives from", children: "Updated or extended by", siblings: "Related" };
 
-export function searchResult(one, { namespace, body, scale }) {
+export function searchResult(one, { namespace, scale }) {
   const isMemory = one.memory !== undefined;
   return el(
     "article.result",
@@ -22,12 +22,18 @@ export function searchResult(one, { namespace, body, scale }) {
       isMemory && !one.isLatest ? badge("Forgotten", "bad") : null,
       one.isInference ? badge("Inferred") : null,
     ),
-    el("p.text", { dir: "auto" }, highlightWords(one.memory ?? one.chunk, body.query)),
+    el("p.text", { dir: "auto" }, highlighted(one)),
     el("footer.muted", {}, source(one, namespace, isMemory), " · ", time(one.system.updatedAt)),
     chips(one.metadata),
     relatives(one.included?.related, namespace),
     explanation(one, scale),
   );
+}
+
+/** The text with what the search matches in it marked. */
+function highlighted(one) {
+  const text = one.memory ?? one.chunk;
+  return highlightSpans(text, one.highlights.map((span) => toStringSpan(text, span)));
 }
 
 /** Similarity from 0 to 1, as a bar and a number. */
