@@ -54,9 +54,20 @@ export class Api {
     return this.#request(method, path, { content: form });
   }
 
+  /** The bytes and the name of a file. */
+  async download(path, signal) {
+    const answer = await this.#open(path, {}, signal);
+    const name = decodeURIComponent(answer.headers.get("content-disposition").split("UTF-8''")[1]);
+    return { name, content: await answer.blob() };
+  }
+
   /** Response of a stream of server-sent events, after the event with this id. */
   async stream(path, after, signal) {
-    const headers = { authorization: `Bearer ${this.#key}`, ...(after ? { "last-event-id": after } : {}) };
+    return this.#open(path, after ? { "last-event-id": after } : {}, signal);
+  }
+
+  async #open(path, options, signal) {
+    const headers = { ...options, authorization: `Bearer ${this.#key}` };
     const answer = await fetch(address(path), { headers, credentials: "omit", cache: "no-store", signal }).catch(unreachable);
     if (answer.ok) return answer;
     throw failed(answer, await answer.json().catch(unread));

@@ -1,14 +1,17 @@
 """Explanations of results, scores and origins, and the graph of memories (extension of the contract)."""
 
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query
+from starlette.responses import Response
 
 from api.dependencies.authentication import NamespaceAccess, ReadAccess
 from api.dependencies.path_and_query_parameters import DocumentPath, ResourcePath
 from api.errors.http_errors import NotFoundError
 from api.presenters import memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
+from pipeline.errors import RejectedError
 from pipeline.rows import NamespaceRow
 from schemas.http.extensions.explain_bodies import (
     ExplainedAbsence,
@@ -63,6 +66,24 @@ async def profile(access: ReadAccess, body: ExplainProfileBody | None = None) ->
 async def document(access: ReadAccess, id: DocumentPath) -> ExplainedDocument:
     """Explain how a document was processed."""
     return await access.state.queries.provenance.document(_require_namespace(access), id)
+
+
+@router.get("/originals/{id:path}", response_class=Response, responses=_ITEM_ERRORS)
+async def original(access: ReadAccess, id: DocumentPath) -> Response:
+    """Return the file that a document was uploaded as, to be saved: never shown by the browser itself."""
+    namespace = _require_namespace(access)
+    row = (await access.state.documents.find_by_public_id(namespace.incarnations, [id])).get(id)
+    if row is None or row.upload is None:
+        raise NotFoundError(
+            "Original not found", f"There is no document {id[:100]!r} here that was uploaded as a file."
+        )
+    try:
+        data = await access.state.blobs.get(row.upload.blob)
+    except RejectedError as error:
+        raise NotFoundError("Original not found", str(error)) from error
+    name = quote(row.upload.filename or row.id, safe="")
+    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
+    return Response(data, media_type="application/octet-stream", headers=headers)
 
 
 @router.get("/chunks/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)

@@ -162,3 +162,17 @@ async def test_versions_are_walked_and_one_is_forgotten(visitor: ConsoleUser) ->
     await visitor.press("Search", "main")
     await visitor.wait_for_text("1 result in")
     assert "Forgotten" in await visitor.browser.inner_text(".result header")
+
+
+async def test_the_original_is_saved_as_it_was_uploaded(visitor: ConsoleUser) -> None:
+    page = b"<html><title>Tides</title><p>High water is at noon.</p></html>"
+    files = {"file": ("tides.html", page, "text/html")}
+    added = await visitor.service.client.ok("POST", "/ns/kept/document/file", files=files)
+    await visitor.service.wait_until_idle()
+    await visitor.open_signed_in(f"#/ns/kept/documents/{added['id']}")
+    await visitor.browser.execute(
+        "const make = URL.createObjectURL; URL.createObjectURL = (b) => { window.saved = b.size; return make(b); }"
+    )
+    await visitor.press("Download the original")
+    await visitor.browser.wait_until(f"return window.saved === {len(page)}")
+    assert await visitor.horizontal_overflow() == 0

@@ -37,7 +37,7 @@ NEEDS = {
         POST /ns/{ns}/list/documents/memory-counts; POST /ns/{ns}/list/{type}; GET /ns/{ns}/memories/{id};
         POST /ns/{ns}/explain/search; POST /ns/{ns}/explain/profile; GET /ns/{ns}/explain/documents/{id};
         GET /ns/{ns}/explain/chunks/{id}; GET /ns/{ns}/explain/memories/{id}; GET /ns/{ns}/explain/graph;
-        GET /ns/{ns}/explain/feed; POST /ns/{ns}/explain/missing;
+        GET /ns/{ns}/explain/feed; POST /ns/{ns}/explain/missing; GET /ns/{ns}/explain/originals/{id};
         GET /ns; GET /namespaces; GET /ns/{ns}; GET /organization; GET /admin/growth;
         POST /v3/search; POST /v4/search; POST /v4/profile; POST /v4/profile/buckets; POST /v3/documents/list;
         GET /v3/documents/processing; GET /v3/documents/{id}/chunks; GET /v3/documents/{id}/file-url;

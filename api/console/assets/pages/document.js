@@ -27,7 +27,7 @@ export async function document(view) {
     return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
   };
   if (await look()) poll(view.signal, BUSY_MS, look);
-  return [place, log(view), view.rights.writes(view.namespace) ? [editDocumentForm(view, () => shown), deletion(view, () => shown)] : null];
+  return [place, original(view, () => shown), log(view), view.rights.writes(view.namespace) ? [editDocumentForm(view, () => shown), deletion(view, () => shown)] : null];
 }
 
 function parts(view, shown, spans) {
@@ -103,6 +103,19 @@ function log({ api, namespace, id, signal }) {
     );
   };
   return el("details", { on: { toggle: begin } }, el("summary", {}, "Events in the log"), place);
+}
+
+/** Button that saves the file the document was uploaded as. */
+function original(view, newest) {
+  const { app, api, namespace, id, signal } = view;
+  if (newest().type === "text") return null;
+  const save = () => app.attempt(async () => {
+    const { name, content } = await api.download(path("ns", namespace, "explain", "originals", id), signal);
+    const address = URL.createObjectURL(content);
+    el("a", { href: address, download: name }).click();
+    URL.revokeObjectURL(address);
+  });
+  return el("div.actions", {}, button("Download the original", save));
 }
 
 function deletion(view, newest) {

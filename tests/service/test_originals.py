@@ -1,0 +1,23 @@
+"""The original of an uploaded document: given back as it came, to be saved."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.service_world import running_service
+
+pytestmark = pytest.mark.anyio
+PAGE = b"<html><title>Tides</title><script>alert(1)</script><p>High water is at noon.</p></html>"
+
+
+async def test_a_file_comes_back_as_it_was_and_is_never_shown_as_a_page(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        upload = {"file": ("tides \u20ac\r\n.html", PAGE, "text/html")}
+        added = await service.client.ok("POST", "/ns/ada/document/file", files=upload)
+        answer = await service.client("GET", f"/ns/ada/explain/originals/{added['id']}")
+        assert answer.content == PAGE
+        assert answer.headers["content-type"] == "application/octet-stream"
+        assert answer.headers["content-disposition"].startswith("attachment; filename*=UTF-8''tides")
+        await service.add_document("ada", "Only a text.", id="text")
+        await service.client.fails(404, "GET", "/ns/ada/explain/originals/text")
+        await service.client.fails(404, "GET", "/ns/other/explain/originals/text")
