@@ -325,3 +325,11 @@ async def test_a_namespace_that_moves_takes_everything_along(
     assert (await service.read_document(target, "x"))["content"] == "Cleo bakes bread."
     assert (await service.delete_documents(target, moved, "x")) == {"count": 2, "errors": []}
     assert await service.search(target, "Ada") == []
+
+
+async def test_a_profile_as_markdown_says_of_which_day_its_current_facts_are(service: RunningService, ns: str) -> None:
+    await service.add_document(ns, "I live in Porto. I'm training for a marathon.", date="2031-03-02")
+    await service.wait_idle()
+    page = await service.client("POST", f"/ns/{ns}/profile", {}, headers={"accept": "text/markdown"})
+    assert "- User is training for a marathon (as of 2031-03-02)" in page.text
+    assert "- User lives in Porto\n" in page.text

@@ -1,18 +1,23 @@
 """Search, profile and bucket routes."""
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from api.commands import namespace_settings
+from api.dependencies.app_state import AppState
 from api.dependencies.authentication import ReadAccess, WriteAccess
 from api.presenters.profile_markdown import render_profile
 from api.routes.contract_route import ContractRoute, error_responses
+from pipeline.memory.versioning.fact_comparison import parse_valid_time
 from pipeline.profile.bucket_classifier import effective_buckets
 from schemas.http.v5.profile_bodies import (
     BucketsResponse,
     DeleteBucketsBody,
     Profile,
     ProfileBody,
+    ProfileFact,
     ProfileResponse,
     SetBucketsBody,
 )
@@ -57,8 +62,19 @@ async def profile(request: Request, access: ReadAccess, body: ProfileBody | None
     if namespace is not None:
         answer = await state.queries.build_profile(namespace, state.catalog.organization(), body or ProfileBody())
     if _prefers_markdown(request.headers.get("accept", "")):
-        return Response(render_profile(access.namespace, answer), media_type="text/markdown")
+        page = render_profile(access.namespace, answer, await _days_of(state, answer.dynamic))
+        return Response(page, media_type="text/markdown")
     return ProfileResponse(profile=answer)
+
+
+async def _days_of(state: AppState, facts: Sequence[ProfileFact]) -> dict[str, str]:
+    """Return by id the days of what is going on now; a fact of several memories has none."""
+    rows = await state.memories.get([fact.id for fact in facts]) if facts else {}
+    return {
+        id_: parse_valid_time(found[0].date, found[0].updated_at).date().isoformat()
+        for id_, found in rows.items()
+        if found
+    }
 
 
 def _prefers_markdown(accept: str) -> bool:
