@@ -27,6 +27,7 @@ AGENTS = {
     "openai_agents.py": "agents",
     "pydantic_ai_agent.py": "pydantic_ai",
     "langgraph_agent.py": "langgraph.graph",
+    "crewai_agent.py": "crewai",
 }
 NODE_MODULES = Path(os.environ.get("RECIPE_NODE_MODULES", "no-node-modules"))
 NODE_PEERS = [
@@ -37,7 +38,7 @@ NODE_PEERS = [
             reason=f"needs a peer that is not installed: node with {package}",
         ),
     )
-    for recipe, package in {"vercel-ai.mjs": "ai"}.items()
+    for recipe, package in {"vercel-ai.mjs": "ai", "mastra.mjs": "@mastra/core"}.items()
 ]
 QUESTION = "Where does Ada live?"
 
@@ -66,7 +67,9 @@ class _ModelHandler(BaseHTTPRequestHandler):
         messages = body["messages"]
         if body.get("tools") and messages[-1]["role"] == "user":
             name = body["tools"][0]["function"]["name"]
-            call = {"name": name, "arguments": json.dumps({"query": messages[-1]["content"]})}
+            said = str(messages[-1]["content"])
+            query = QUESTION if QUESTION in said else said  # an agent may wrap the question in a task
+            call = {"name": name, "arguments": json.dumps({"query": query})}
             message: dict[str, Any] = {
                 "content": None,
                 "tool_calls": [{"id": "call_1", "type": "function", "function": call}],
