@@ -135,7 +135,7 @@ async def test_a_missing_document_is_explained_and_settings_are_compared(visitor
     await visitor.press("Why is a document not here?")
     await visitor.enter("Id of the document", "bread")
     await visitor.press("Explain")
-    await visitor.browser.wait_until("return document.querySelector('.why-not h3')")
+    await visitor.browser.wait_until("return document.querySelector('.why-not h2')")
     await visitor.press("Compare with other settings")
     await visitor.enter("Minimum similarity", "1", ".compare")
     await visitor.press("Compare")

@@ -36,7 +36,7 @@ export function compareSearches({ api, namespace, signal }, body, results, { mod
 
 function column(title, rows, others) {
   const items = rows.map((row, at) => el("li.result", {}, el("header", {}, similarity(row.similarity), change(row.id, at, others)), el("p.text", { dir: "auto" }, shortened(row.memory ?? row.chunk))));
-  return el("section", {}, el("h3", {}, `${title}: ${plural(rows.length, "result")}`), items.length > 0 ? el("ol.plain.passages", {}, items) : el("p.muted", {}, "Nothing found."));
+  return el("section", {}, el("h2", {}, `${title}: ${plural(rows.length, "result")}`), items.length > 0 ? el("ol.plain.passages", {}, items) : el("p.muted", {}, "Nothing found."));
 }
 
 /** Place of a result in the other list. */

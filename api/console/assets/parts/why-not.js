@@ -27,7 +27,7 @@ function shown({ document, causes, rank, best, scale }, namespace) {
   const isFound = causes.some(({ reason }) => reason === "found");
   const link = causes.some(({ reason }) => reason === "unknown") ? el("code", {}, document) : el("a", { href: to(["ns", namespace, "documents", document]) }, document);
   return [
-    el("h3", {}, link),
+    el("h2", {}, link),
     isFound ? el("p", {}, "It is among the results.") : el("ul", {}, causes.map(({ description }) => el("li", {}, description))),
     best === null || isFound ? null : el("p.muted", {}, rank === null ? "What of it comes closest:" : `What of it comes closest, at place ${number(rank)} without threshold, limit and reranking:`),
     best === null || isFound ? null : searchResult(best, { namespace, scale }),
