@@ -93,7 +93,8 @@ async def _measure(url: str, key: str, listeners: int, documents: int) -> dict[s
                         listener.cursor = line.removeprefix("id: ")
                         break
         started = perf_counter()
-        async with asyncio.TaskGroup() as work, _connected(http, Listener(url, key, -1)):  # one that never reads
+        # One that never reads, until all others have heard everything.
+        async with _connected(http, Listener(url, key, -1)), asyncio.TaskGroup() as work:
             submitted = work.create_task(_submit(url, key, documents))
             for listener in everyone:
                 work.create_task(listener.run(expected, max(2, expected // 4)))

@@ -150,7 +150,8 @@ class FeedHub:
         if self._followers is not None:
             return
         async with AsyncExitStack() as stack:
-            for source in FEED_SOURCES:
+            # Later sources first: none may begin beyond the source before it.
+            for source in reversed(FEED_SOURCES):
                 ends = await self._bus.end_offsets(source.topic.name)
                 for partition in range(self._bus.partitions):
                     self._position[source.name, partition] = ends.get(partition, 0)
@@ -190,7 +191,8 @@ class FeedHub:
             event = None
             if self._listeners_of(record):
                 event = await self.build_event(source, record)
-                await self._wait_for_earlier(source, record)
+            # Without listeners too: one that resumes reads up to this position, and hears the earlier source live.
+            await self._wait_for_earlier(source, record)
             # No await from here on: a listener that joins has either the event in its position or hears it.
             self._position[source.name, record.partition] = record.log_offset + 1
             self._advanced.set()

@@ -70,8 +70,15 @@ class FeedSubscription:
     """Whether the listener's key still opens the namespace; asked before anything is sent."""
     _queue: deque[Frame] = field(default_factory=deque)
     _wakes: asyncio.Event = field(default_factory=asyncio.Event)
-    _is_behind: bool = False
     _is_closed: bool = False
+    _is_behind: bool = field(init=False)
+    """Whether live events are left to the log; from the beginning for a feed that resumes."""
+    _begin: FeedPosition = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the position now: what is offered before the stream is read lies after it."""
+        self._is_behind = self.start is not None
+        self._begin = dict(self.feed.position) if self.start is None else self.start
 
     def offer(self, frame: Frame) -> None:
         """Queue a live event; a listener with a full queue reads it from the log later."""
@@ -88,9 +95,7 @@ class FeedSubscription:
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         """Yield the frames of the stream until the listener may not listen any more, or the feed is closed."""
-        cursor = self.start if self.start is not None else dict(self.feed.position)
-        self._is_behind = self.start is not None
-        text = self.feed.encode(cursor)
+        text = self.feed.encode(self._begin)
         yield f"retry: {RECONNECT_MILLISECONDS}\nid: {text}\n\n".encode()
         while self._is_open():
             while self._queue:

@@ -144,6 +144,27 @@ async def test_a_listener_that_falls_behind_reads_the_log_and_hears_everything_o
     assert sorted(queued) == sorted(documents)
 
 
+async def test_what_comes_before_a_resumed_stream_is_read_does_not_hide_what_was_missed(
+    world: tuple[RunningService, str],
+) -> None:
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+    async with feed.listen("alice", "key", None, lambda: True) as steady:
+        cursor = (await anext(steady.stream())).decode().partition("id: ")[2].strip()
+        await service.add_document("alice", "Missed.", id="missed")
+        await service.wait_idle()
+        async with feed.listen("alice", "key", cursor, lambda: True) as resumed:
+            await service.add_document("alice", "Live.", id="live")
+            await service.wait_idle()
+            told = ""
+            async with asyncio.timeout(20):
+                async for frame in resumed.stream():
+                    told += frame.decode()
+                    if told.count("document.done") == 2:
+                        break
+    assert [told.count(f'"id":"{document}"') for document in ("missed", "live")] == [3, 3]
+
+
 async def test_only_who_may_read_hears_and_only_as_long(world: tuple[RunningService, str]) -> None:
     service, address = world
     issued = await service.client.ok("POST", "/admin/keys", {"name": "reader", "role": "read", "namespaces": ["alice"]})
