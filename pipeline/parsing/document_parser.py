@@ -212,7 +212,7 @@ class FileParser:
         texts = dict(enumerate(split_pages(parsed.text) if parsed else ()))
         try:
             visible = (await self._recognize("pdf", data)).pages
-        except UnparsableFileError:
+        except ParsingError:  # also a worker that died or took too long: what was read stays
             if parsed is None:
                 raise
             return parsed

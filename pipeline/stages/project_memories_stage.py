@@ -64,7 +64,11 @@ class ProjectMemoriesStage:
 
     async def handle(self, batch: Sequence[Record[MemoriesFormed]]) -> None:
         """Project the batch in updates of bounded size, and mark the documents as done."""
-        again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
+        again = [
+            (record.event.document, record.event.seq)
+            for record in batch
+            if record.redriven and not record.event.is_provisional
+        ]
         await reset_for_retry(self.documents, again, "done", extraction_pending=True)
         events = await self._current_events([record.event for record in batch])
         await self._remove_missing_documents(
@@ -85,7 +89,12 @@ class ProjectMemoriesStage:
         await self.documents.wait_until_durable()
 
     async def on_dead_letter(self, record: Record[MemoriesFormed], reason: str) -> None:
-        """Mark the document as failed, without memories, with the reason."""
+        """Mark the document as failed, without memories, with the reason.
+
+        A document whose provisional memories can't be recorded still waits for the model.
+        """
+        if record.event.is_provisional:
+            return
         await mark_failed(self.documents, record.event.document, record.event.seq, reason, extraction_pending=False)
 
     async def _current_events(self, events: Sequence[MemoriesFormed]) -> list[MemoriesFormed]:
