@@ -97,7 +97,7 @@ def ids_shown(body: bytes) -> tuple[str, ...]:
 def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body) if body else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
 
 

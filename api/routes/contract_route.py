@@ -150,13 +150,20 @@ async def _record_recalls(request: Request, response: Response, operation: str) 
             purpose=purpose_of(request.headers),
             query_digest=query_digest(row.incarnations[0], asked),
             # The answer does not say which of several namespaces an id is of; a stream is recorded when it opens.
-            ids=ids_shown(bytes(getattr(response, "body", b""))) if len(names) == 1 else (),
+            ids=_ids_read(request, response) if len(names) == 1 else (),
             address=None if request.client is None else request.client.host,
             request_id=correlation.current_request_id(),
         )
         for row in rows
     ]
     await state.policies.recalls.record(entries)
+
+
+def _ids_read(request: Request, response: Response) -> tuple[str, ...]:
+    """Return the ids in a JSON answer; of a file, whose bytes are the user's, the id in its path."""
+    if response.media_type == "application/json":
+        return ids_shown(bytes(response.body))
+    return tuple(value for name, value in request.path_params.items() if name in {"id", "document_id"})
 
 
 def _reject_compressed_body(request: Request) -> None:

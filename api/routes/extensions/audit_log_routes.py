@@ -1,6 +1,5 @@
 """Audit log for operators, and recall logs of namespaces (extension of the contract)."""
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -11,13 +10,14 @@ from api.errors.http_errors import ServiceUnavailableError
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.base import format_timestamp
 from schemas.http.extensions.audit_log_bodies import AuditEntry, AuditLogResponse
+from schemas.http.extensions.explain_bodies import ZonedDateTime
 from schemas.http.extensions.recall_log_bodies import RecallEntry, RecallLogBody, RecallLogResponse, RecallLogSetting
 
 router = APIRouter(route_class=ContractRoute)
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 BeforeOffset = Annotated[int | None, Query(ge=0)]
-BeforeTime = Annotated[datetime | None, Query()]
+BeforeTime = Annotated[ZonedDateTime | None, Query()]
 
 
 @router.get("/admin/audit", tags=["Administration"], responses=error_responses(400, 401, 403, 500, 503))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from api.dependencies.authentication import PRINCIPAL_SCOPE_KEY
 from api.policies import recall_log
@@ -79,12 +79,28 @@ async def test_reads_are_recorded_with_key_purpose_digest_and_ids_and_go_with_th
 
 def test_answers_in_other_formats_and_odd_bodies_give_no_ids_and_no_digest() -> None:
     assert ids_shown(b"# Profile") == ()
+    assert ids_shown(b"[" * 200_000) == ()
     assert ids_shown(b'[{"id": 7}, {"id": "a", "other": [{"id": "a"}, "id"]}]') == ("a",)
     assert query_digest("home#0", b"") is None
     assert query_digest("home#0", b'["query"]') is None
     assert query_digest("home#0", b'{"q": "x"}') != query_digest("away#0", b'{"q": "x"}')
     assert purpose_of({}) is None
     assert purpose_of({"x-recollect-purpose": "a\nb" * 200}) == ("ab" * 200)[:200]
+
+
+async def test_of_a_file_the_document_is_recorded_and_nothing_in_the_file(tmp_path: Path) -> None:
+    async with running_service(tmp_path / "data") as service:
+        await service.add_document("home", "Ada keeps a violin in Porto.", id="diary")
+        await service.client.ok("PUT", PATH, {"recallLog": True})
+        scope = {"type": "http", "headers": [], "state": {}, "app": service.app, READ_NAMESPACES_SCOPE_KEY: ["home"]}
+        request = Request({**scope, "path_params": {"namespace": "home", "id": "diary"}})
+        request.scope[PRINCIPAL_SCOPE_KEY] = Principal(id="k", role="read")
+        request._body = b""
+        file = Response(b'{"id": "forged"}', media_type="application/octet-stream")
+        await _record_recalls(request, file, "getNsByNamespaceExplainOriginalsById")
+        (entry,) = await _entries(service)
+        assert entry["ids"] == ["diary"]
+        await service.client.fails(400, "GET", f"{PATH}?before=2026-01-01T00:00:00")
 
 
 async def test_a_feed_is_recorded_when_it_opens(tmp_path: Path) -> None:
