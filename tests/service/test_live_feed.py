@@ -11,6 +11,7 @@ from api.feed import feed_subscription
 from tests.support.asgi_server import serve_app
 from tests.support.feed_listener import FeedListener, HeardEvent, listening
 from tests.support.service_world import RunningService, running_service
+from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.anyio
 
@@ -136,7 +137,7 @@ async def test_a_listener_that_falls_behind_reads_the_log_and_hears_everything_o
         await service.wait_idle()
         queued: list[str] = []
         while len(queued) < len(documents):
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
                 frame = (await anext(stream)).decode()
             queued += [document for document in documents if "document.queued" in frame and document in frame]
         await stream.aclose()
@@ -157,7 +158,7 @@ async def test_what_comes_before_a_resumed_stream_is_read_does_not_hide_what_was
             await service.add_document("alice", "Live.", id="live")
             await service.wait_idle()
             told = ""
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
                 async for frame in resumed.stream():
                     told += frame.decode()
                     if told.count("document.done") == 2:

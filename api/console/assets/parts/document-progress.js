@@ -7,8 +7,8 @@ import { follow } from "./feed.js";
 import { badge } from "./placeholders.js";
 
 const STEPS = { "document.queued": "Queued", "document.extracted": "Read", "document.done": "Searchable" };
-const LINGER_MS = 20_000;
-const LONGEST_WAIT_MS = 3000;
+const LINGER_MS = 120_000;
+const LONGEST_WAIT_MS = 10_000;
 
 export class DocumentProgress {
   #view;
@@ -44,6 +44,7 @@ export class DocumentProgress {
 
   async #run(control, opened) {
     for await (const { name, data } of follow(this.#view.api, this.#view.namespace, control.signal, opened)) this.#on(name, data);
+    if (this.#following === control) this.#following = null;
   }
 
   #on(name, data) {
@@ -59,7 +60,9 @@ export class DocumentProgress {
     const steps = this.#reached.get(id) ?? new Map();
     const failed = steps.get("document.failed");
     const formed = steps.get("memories.formed");
-    const shown = Object.entries(STEPS).map(([name, said]) => step(said, steps.has(name)));
+    // A step that was missed lies before one that was heard.
+    const last = Object.keys(STEPS).findLastIndex((name) => steps.has(name));
+    const shown = Object.values(STEPS).map((said, place) => step(said, place <= last));
     if (formed) shown.push(step(plural(formed.created.length, "memory", "memories"), true));
     refill(this.#rows.get(id).state, failed ? [el("li", {}, badge("failed", "bad"), ` ${failed.error}`)] : shown);
     if ([...this.#rows.keys()].every((one) => this.#isSettled(one))) this.#stopLater();
