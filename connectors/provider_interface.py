@@ -129,13 +129,12 @@ class WebhookDelivery:
 class ChangeHint:
     """Change that concerns the connector of the path, an account's `key`, or a selected resource's `key`.
 
-    `requires_full_sync`: changes were lost. `access_revoked`: the user withdrew access.
+    `requires_full_sync`: changes were lost.
     """
 
     target: Literal["connector", "account", "selected"] = "connector"
     key: str = ""
     requires_full_sync: bool = False
-    access_revoked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +185,6 @@ class Provider(ABC):
     """Delay from the first event to the run that it triggers."""
     max_delivery_bytes: int = 1024 * 1024
     """Size limit of a delivery."""
-    listing_order: str = "newest first"
-    """Order of a complete listing, in words; documentLimit keeps the first items of it."""
 
     @abstractmethod
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:

@@ -108,8 +108,3 @@ def is_third_person(word: str) -> bool:
 def is_finite(word: str) -> bool:
     """Tell whether a word can be the verb of a third-person statement."""
     return word in _OTHER_FINITE or word in _THIRD or word in _PAST_ONLY or (is_past(word) and len(word) > 4)
-
-
-def normalize_word(word: str) -> str:
-    """A word in lower case, without the marks beside it."""
-    return word.strip('.,;:!"()').lower()

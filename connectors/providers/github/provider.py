@@ -90,7 +90,6 @@ class GitHub(Provider):
     supports_webhooks = True
     max_delivery_bytes = 25 * 1024 * 1024
     rate_limit = RateLimit(requests_per_second=15.0, max_concurrent=10, burst=30)
-    listing_order = "repositories as chosen; of each its files by path, then issues by their last change, newest first"
 
     def __init__(
         self,
@@ -410,7 +409,7 @@ def _hints(event: str, body: Mapping[str, Any]) -> tuple[ChangeHint, ...]:
     """Return hints for a repository under its number and its name, as either may have been selected."""
     match event, body.get("action"):
         case "github_app_authorization", "revoked":
-            return (ChangeHint("account", str(body["sender"]["id"]), access_revoked=True),)
+            return (ChangeHint("account", str(body["sender"]["id"])),)
         case ("installation", _) | ("installation_repositories", _):
             return (ChangeHint("account", str(body["installation"]["account"]["id"])),)
     repository = body.get("repository")

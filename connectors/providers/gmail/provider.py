@@ -53,7 +53,6 @@ class Gmail(Provider):
     name = "gmail"
     selection_kinds: tuple[SelectionKind, ...] = ("labels",)
     rate_limit = RateLimit(requests_per_second=10, max_concurrent=8, burst=100)
-    listing_order = "newest first, label by label"
 
     def __init__(self, client: GoogleOAuthClient, *, clock: Clock, pubsub: PubSubConfig | None = None) -> None:
         self._client = client

@@ -48,7 +48,6 @@ class GoogleDrive(Provider):
     selection_kinds: tuple[SelectionKind, ...] = ("files", "folders")
     supports_webhooks = True
     rate_limit = RateLimit(requests_per_second=50, max_concurrent=8, burst=50)
-    listing_order = "newest first within a drive; with selected folders, newest first within 50 of them"
 
     def __init__(self, client: GoogleOAuthClient, *, clock: Clock, sleep: SleepFunction = asyncio.sleep) -> None:
         self._client = client

@@ -49,7 +49,6 @@ class Granola(Provider):
     supports_webhooks = True
     rate_limit = RateLimit(requests_per_second=5.0, max_concurrent=4, burst=25)
     full_sync_interval = timedelta(days=1)
-    listing_order = "notes as Granola lists them, newest first; with a selection folder by folder"
 
     def __init__(self, *, api_url: str = API_URL) -> None:
         self._api_url = api_url.rstrip("/")

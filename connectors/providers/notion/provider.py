@@ -42,7 +42,6 @@ class Notion(Provider):
     supports_webhooks = True
     rate_limit = RateLimit(requests_per_second=3.0, max_concurrent=4, burst=10)
     full_sync_interval = timedelta(days=1)
-    listing_order = "pages by the minute of their last change, newest first"
 
     def __init__(
         self,

@@ -51,7 +51,6 @@ class OneDrive(Provider):
     selection_kinds: tuple[SelectionKind, ...] = ("files", "folders")
     supports_webhooks = True
     rate_limit = RateLimit(requests_per_second=15, max_concurrent=6, burst=15)
-    listing_order = "as OneDrive's feed names files, folder by folder"
 
     def __init__(self, client: MicrosoftOAuthClient, *, clock: Clock) -> None:
         self._client = client

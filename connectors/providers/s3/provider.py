@@ -95,7 +95,6 @@ class S3(Provider):
 
     name = "s3"
     rate_limit = RateLimit(requests_per_second=100.0, max_concurrent=_CONCURRENCY, burst=100)
-    listing_order = "objects by key"
 
     def __init__(self, topics: SnsTopics | None = None, role: ServiceRole | None = None) -> None:
         self._topics = topics

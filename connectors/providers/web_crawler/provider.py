@@ -26,7 +26,6 @@ class WebCrawler(Provider):
     rate_limit = RateLimit(requests_per_second=4, max_concurrent=2, burst=4)
     sync_interval = timedelta(days=7)
     full_sync_interval = timedelta(days=28)
-    listing_order = "the start page and the sitemap first, then link by link"
 
     def __init__(
         self,

@@ -24,7 +24,6 @@ C = TypeVar("C", ChunkColumns, MemoryColumns)
 
 NO_TERMS: Terms = np.zeros(0, np.uint32)
 NO_OFFSETS: NDArray[np.int64] = np.zeros(1, np.int64)
-NO_PARENTS: NDArray[np.int32] = np.zeros(0, np.int32)
 _RAGGED_COLUMNS = {"terms": "term_offsets", "comparison_key_hashes": "comparison_key_offsets"}
 """Columns with several values per row, and the columns with the offsets of each row."""
 _NO_TEXTS = StringColumn(memoryview(b""), NO_OFFSETS)
