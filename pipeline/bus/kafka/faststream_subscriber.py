@@ -26,7 +26,7 @@ from faststream.message import StreamMessage
 from faststream.middlewares import AckPolicy
 
 from pipeline.bus.kafka.cluster import milliseconds
-from pipeline.bus.kafka.record_conversion import has_utf8_headers, to_raw_record
+from pipeline.bus.kafka.record_conversion import has_utf8_headers, to_raw_records
 from pipeline.bus.records import RawRecord
 
 ConsumerRecords = tuple[ConsumerRecord, ...]
@@ -81,4 +81,4 @@ async def _parse_message(message: ConsumerRecords, original: Any) -> StreamMessa
 
 
 async def _decode_message(message: StreamMessage[ConsumerRecords]) -> list[RawRecord]:
-    return [to_raw_record(record) for record in message.raw_message]
+    return to_raw_records(message.raw_message)

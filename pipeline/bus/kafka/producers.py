@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -11,6 +12,7 @@ from aiokafka.structs import RecordMetadata
 from faststream.kafka import KafkaBroker
 
 from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
+from pipeline.bus.kafka.record_conversion import unique_key
 from pipeline.bus.kafka.topic_admin import (
     MAX_DEAD_LETTER_BYTES,
     RECORD_OVERHEAD_BYTES,
@@ -25,9 +27,19 @@ from schemas.ids import partition
 log = logging.getLogger(__name__)
 
 PendingSend = asyncio.Future[RecordMetadata]
-SendRecord = Callable[[str, ProducerRecord, int], Awaitable[PendingSend]]
+SendRecord = Callable[[str, "KafkaRecord"], Awaitable[PendingSend]]
 """Queues a record in a producer; the future resolves when all in-sync replicas have it."""
 _EVENT_HEADERS = {"content-type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaRecord:
+    """A record as Kafka stores it. `value` None: a tombstone."""
+
+    partition: int
+    key: bytes
+    value: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 class KafkaProducers:
@@ -43,10 +55,14 @@ class KafkaProducers:
         """Error of the last write; None if it succeeded."""
 
     async def send_events(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
-        return await self._write(self._event_producer, topic, entries)
+        return await self._write_entries(self._event_producer, topic, entries)
 
     async def send_raw(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
-        return await self._write(self._raw_producer, topic, entries)
+        return await self._write_entries(self._raw_producer, topic, entries)
+
+    async def send_tombstones(self, topic: str, tombstones: Sequence[KafkaRecord]) -> None:
+        """Append records without values to partitions that exist."""
+        await self._write(self._raw_producer, topic, tombstones)
 
     async def start(self) -> None:
         """Connect now rather than at the first write."""
@@ -57,13 +73,23 @@ class KafkaProducers:
         await self._event_producer.close()
         await self._raw_producer.close()
 
-    async def _write(self, producer: "_LazyProducer", topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
+    async def _write_entries(
+        self, producer: "_LazyProducer", topic: str, entries: Sequence[ProducerRecord]
+    ) -> list[Position]:
         if not entries:
             return []
         for entry in entries:
             _check_record_size(topic, entry)
+        count = await self._topic_admin.partition_count(topic)
+        key_of = bytes if self._topic_admin.keeps_newest_per_key(topic) else unique_key
+        records = [
+            KafkaRecord(partition(entry.key, count), key_of(entry.key), entry.value, entry.headers) for entry in entries
+        ]
+        return await self._write(producer, topic, records)
+
+    async def _write(self, producer: "_LazyProducer", topic: str, records: Sequence[KafkaRecord]) -> list[Position]:
         try:
-            positions = await self._send_within_deadline(producer, topic, entries)
+            positions = await self._send_within_deadline(producer, topic, records)
         except OutageError as error:
             self.health_issue = str(error)
             raise
@@ -71,12 +97,11 @@ class KafkaProducers:
         return positions
 
     async def _send_within_deadline(
-        self, producer: "_LazyProducer", topic: str, entries: Sequence[ProducerRecord]
+        self, producer: "_LazyProducer", topic: str, records: Sequence[KafkaRecord]
     ) -> list[Position]:
-        count = await self._topic_admin.partition_count(topic)
         async with self._cluster.deadline(f"take records of {topic}"):
             try:
-                return await self._send(await producer.open(), topic, count, entries)
+                return await self._send(await producer.open(), topic, records)
             except KafkaError as error:
                 # An idempotent producer can't continue after a fatal error.
                 if not error.retriable:
@@ -84,14 +109,12 @@ class KafkaProducers:
                     await producer.close()
                 raise
 
-    async def _send(
-        self, send: SendRecord, topic: str, count: int, entries: Sequence[ProducerRecord]
-    ) -> list[Position]:
-        """Queue entries in order, which are sent in batches, and wait until all are acknowledged."""
+    async def _send(self, send: SendRecord, topic: str, records: Sequence[KafkaRecord]) -> list[Position]:
+        """Queue records in order, which are sent in batches, and wait until all are acknowledged."""
         sent: list[PendingSend] = []
         try:
-            for entry in entries:
-                sent += [await send(topic, entry, partition(entry.key, count))]
+            for record in records:
+                sent += [await send(topic, record)]
         finally:
             # Wait even after an error: queued records may still be written.
             acknowledged = await asyncio.gather(*sent)
@@ -126,13 +149,13 @@ class _FastStreamProducer:
         await broker.start()
         return cls(broker)
 
-    async def send(self, topic: str, entry: ProducerRecord, partition: int) -> PendingSend:
+    async def send(self, topic: str, record: KafkaRecord) -> PendingSend:
         return await self._broker.publish(
-            entry.value,
+            record.value,
             topic,
-            key=entry.key,
-            partition=partition,
-            headers={**_EVENT_HEADERS, **entry.headers},
+            key=record.key,
+            partition=record.partition,
+            headers={**_EVENT_HEADERS, **record.headers},
             no_confirm=True,
         )
 
@@ -150,10 +173,10 @@ class _RawProducer:
     async def open(cls, cluster: Cluster) -> "_RawProducer":
         return cls(await cluster.raw_producer(MAX_DEAD_LETTER_BYTES + RECORD_OVERHEAD_BYTES))
 
-    async def send(self, topic: str, entry: ProducerRecord, partition: int) -> PendingSend:
-        headers = [(name, value.encode(errors="surrogateescape")) for name, value in entry.headers.items()]
+    async def send(self, topic: str, record: KafkaRecord) -> PendingSend:
+        headers = [(name, value.encode(errors="surrogateescape")) for name, value in record.headers.items()]
         pending: PendingSend = await self._producer.send(
-            topic, entry.value, entry.key, partition=partition, headers=headers
+            topic, record.value, record.key, partition=record.partition, headers=headers
         )
         return pending
 

@@ -142,4 +142,5 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
         await self._subscriber.process_message(tuple(records))
 
     async def _deliver(self, batch: list[RawRecord]) -> None:
-        await self._delivery.deliver(self.stage, batch)
+        if batch:  # else all are tombstones
+            await self._delivery.deliver(self.stage, batch)

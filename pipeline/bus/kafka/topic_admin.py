@@ -86,6 +86,7 @@ class TopicAdmin:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._partition_counts: dict[str, int] = {}
+        self._compacted_topics: set[str] = set()
         self._lock = asyncio.Lock()
 
     async def partition_count(self, topic: str) -> int:
@@ -96,9 +97,15 @@ class TopicAdmin:
 
     async def create_missing(self, topics: Iterable[Topic[Any]]) -> None:
         """Create the topics that are missing, with their dead letter topics."""
+        topics = list(topics)
+        self._compacted_topics.update(topic.name for topic in topics if topic.compacted)
         plans = [plan for topic in topics for plan in topic_specs(topic, self._cluster.options)]
         if any(plan.name not in self._partition_counts for plan in plans):
             await self._create_specs(plans)
+
+    def keeps_newest_per_key(self, topic: str) -> bool:
+        """Tell whether a record replaces the earlier ones of its key, so that keys must stay as they are."""
+        return topic in self._compacted_topics
 
     async def existing_partitions(self, topic: str) -> list[int]:
         """Return the partitions of a topic, none if it does not exist."""

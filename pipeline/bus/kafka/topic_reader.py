@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaError
 
 from pipeline.bus.kafka.cluster import Cluster
 from pipeline.bus.kafka.offsets import Offsets
-from pipeline.bus.kafka.record_conversion import to_raw_record
+from pipeline.bus.kafka.record_conversion import to_raw_records
 from pipeline.bus.records import RawRecord
 from pipeline.bus.topic_follower import FollowedBatch
 from pipeline.errors import OutageError
@@ -76,4 +76,4 @@ class KafkaTopicFeed:
 async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[RawRecord]]:
     """Return the next records of each partition that has any."""
     polled = await consumer.getmany(timeout_ms=POLL_TIMEOUT_MS, max_records=MAX_POLL_RECORDS)
-    return {partition: [to_raw_record(record) for record in records] for partition, records in polled.items()}
+    return {partition: to_raw_records(records) for partition, records in polled.items()}

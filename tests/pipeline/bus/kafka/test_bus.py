@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.conn import AIOKafkaConnection
@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client import CollectorRegistry
 
 from pipeline.bus.kafka.bus import KafkaBus
+from pipeline.bus.kafka.record_conversion import event_key
 from pipeline.bus.kafka.topic_admin import MAX_DEAD_LETTER_BYTES, MAX_RECORD_BYTES
 from pipeline.bus.records import ProducerRecord
 from pipeline.errors import RejectedError
@@ -153,6 +154,37 @@ async def test_a_compacted_topic_is_consumed_and_followed_across_gaps(harness: K
         await follower.catch_up()
     assert followed.numbers[-1] == number
     assert len(followed.numbers) < number
+
+
+async def test_every_record_has_a_key_of_its_own_and_tombstones_are_skipped(harness: KafkaHarness) -> None:
+    bus, handler, followed = await harness.open(), RecordingHandler(), RecordingHandler()
+    topic = Topic(harness.topic("tombstones").name, NumberedEvent, single_partition=True)
+    await bus.publish(topic, numbered_events(range(3), key="home#0"))
+    keys = await _keys_on_the_wire(harness.options.bootstrap, topic.name)
+    assert len(set(keys)) == 3
+    assert {event_key(key) for key in keys} == {b"home#0"}
+    await _send_tombstone(harness.options.bootstrap, topic.name, keys[1])
+    assert [record.key async for record in bus.read(topic.name)] == [b"home#0"] * 3
+    stage = Stage(harness.stage("tombstones"), topic, handler.handle)
+    await bus.run([stage], until_idle=True)
+    assert handler.numbers == [0, 1, 2]
+    assert set((await bus.lag())[stage.group].values()) == {0}
+    async with bus.follow(topic, followed.handle) as follower:
+        await follower.catch_up()
+    assert followed.numbers == [0, 1, 2]
+    assert not await bus.dead_letters(topic.name)
+
+
+async def _keys_on_the_wire(bootstrap: str, topic: str) -> list[bytes]:
+    consumer = AIOKafkaConsumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest")
+    async with consumer:
+        end = sum((await consumer.end_offsets(consumer.assignment())).values())
+        return [(await consumer.getone()).key for _ in range(end)]
+
+
+async def _send_tombstone(bootstrap: str, topic: str, key: bytes) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap) as producer:
+        await producer.send_and_wait(topic, None, key=key, partition=0)
 
 
 async def _compact_soon(bootstrap: str, topic: str) -> None:
