@@ -1,6 +1,6 @@
 """Ports: Protocols of what the core needs from outside; adapters implement them."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -113,6 +113,10 @@ class Blobs(Protocol):
 
     async def get(self, ref: BlobRef) -> bytes:
         """Return the bytes; RejectedError if they are missing or their hash differs."""
+        ...
+
+    def stream(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        """Read the bytes in parts; RejectedError before the last one if their hash differs."""
         ...
 
     async def store_text(self, text: str) -> Content:

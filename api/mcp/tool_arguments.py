@@ -159,6 +159,8 @@ class ForgetArguments(RequestBody):
                 "to forget, give the ids that a call with this query and dryRun true shows: "
                 "nothing is forgotten that was not shown before"
             )
+        if self.ids is None and self.redact:
+            raise ValueError("redact takes ids: first see with query alone which memories there are, then give theirs")
         return self
 
 

@@ -6,14 +6,12 @@ they end with its namespace.
 
 import json
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from hashlib import sha256
 from typing import Any, Final
 
 from pipeline.bus.port import Bus
-from pipeline.bus.records import RawRecord
 from pipeline.errors import RetryableError
 from schemas.events import RecallRecorded
 from schemas.topics import RECALLS_RECORDED
@@ -24,6 +22,8 @@ MAX_IDS: Final = 1000
 READ_NAMESPACES_SCOPE_KEY: Final = "recollect.read_namespaces"
 """Scope key of the names of the namespaces that a request has read."""
 RECORDS_PER_READ: Final = 1000
+MAX_READ_RECORDS: Final = 20_000
+"""Records, of all namespaces in the partition, that are read for one page; it may then be short, and has a cursor."""
 log = logging.getLogger("recollect.recalls")
 
 
@@ -42,31 +42,68 @@ class RecallLog:
                 log.error("Recall not published (%s): %s", error, entry.model_dump_json())  # noqa: TRY400 - no traceback needed
 
     async def newest(
-        self, incarnations: Collection[str], limit: int, before: datetime | None = None
-    ) -> list[RecallRecorded]:
-        """Return the entries of a namespace, newest first; `before`: only earlier ones."""
+        self, incarnations: Collection[str], limit: int, before: Mapping[int, int] | None = None
+    ) -> tuple[list[RecallRecorded], Mapping[int, int]]:
+        """Return entries of a namespace, newest first, and the offsets before which older ones lie, by partition.
+
+        Only the partitions of the incarnations are read, so many records at most; without offsets, none are older.
+        """
         keys = {incarnation.encode() for incarnation in incarnations}
-        found: list[RecallRecorded] = []
-        for partition, end in (await self.bus.end_offsets(RECALLS_RECORDED.name)).items():
-            found += await self._newest_of(partition, end, keys, limit, before)
-        return sorted(found, key=lambda entry: entry.at, reverse=True)[:limit]
+        ends = await self.bus.end_offsets(RECALLS_RECORDED.name)
+        partitions = {self.bus.partition_of(incarnation, len(ends)) for incarnation in incarnations}
+        left = {partition: min(ends[partition], (before or ends).get(partition, 0)) for partition in partitions}
+        found: list[_Found] = []
+        for partition, end in left.items():
+            entries, left[partition] = await self._newest_of(partition, end, keys, limit)
+            found += entries
+        found.sort(key=lambda entry: (entry.event.at, entry.offset), reverse=True)
+        for entry in found[limit:]:
+            left[entry.partition] = max(left[entry.partition], entry.offset + 1)
+        return [entry.event for entry in found[:limit]], {place: end for place, end in left.items() if end > 0}
 
     async def _newest_of(
-        self, partition: int, end: int, keys: Collection[bytes], limit: int, before: datetime | None
-    ) -> list[RecallRecorded]:
-        found: list[RecallRecorded] = []
-        while end > 0 and len(found) < limit:
-            start = max(0, end - RECORDS_PER_READ)
+        self, partition: int, end: int, keys: Collection[bytes], limit: int
+    ) -> tuple[list["_Found"], int]:
+        """Return the newest entries of a partition below `end`, and the offset from which it was read."""
+        found: list[_Found] = []
+        stop = max(0, end - MAX_READ_RECORDS)
+        while end > stop and len(found) < limit:
+            start = max(stop, end - RECORDS_PER_READ)
             read = self.bus.read(RECALLS_RECORDED.name, partition, start, end)
-            found[:0] = [entry async for entry in _entries(read, keys) if before is None or entry.at < before]
+            found[:0] = [
+                _Found(partition, record.offset, RecallRecorded.model_validate_json(record.value))
+                async for record in read
+                if record.key in keys
+            ]
             end = start
-        return found[-limit:]
+        return found, end
 
 
-async def _entries(records: AsyncIterator[RawRecord], keys: Collection[bytes]) -> AsyncIterator[RecallRecorded]:
-    async for record in records:
-        if record.key in keys:
-            yield RecallRecorded.model_validate_json(record.value)
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Entry and its place in the log."""
+
+    partition: int
+    offset: int
+    event: RecallRecorded
+
+
+def encode_place(left: Mapping[int, int]) -> str | None:
+    """Write offsets by partition as a cursor; None if nothing is left.
+
+    >>> encode_place({2: 17, 0: 4}), encode_place({})
+    ('0.4-2.17', None)
+    """
+    return "-".join(f"{partition}.{end}" for partition, end in sorted(left.items())) or None
+
+
+def decode_place(cursor: str) -> Mapping[int, int]:
+    """Read a cursor; ValueError if it is none.
+
+    >>> decode_place("0.4-2.17")
+    {0: 4, 2: 17}
+    """
+    return {int(partition): int(end) for partition, end in (part.split(".") for part in cursor.split("-"))}
 
 
 def purpose_of(headers: Mapping[str, str]) -> str | None:

@@ -87,6 +87,8 @@ async def test_redacting_shows_the_sentences_before_it_takes_them_out(
     asked = await call_tool_text(model, "forget_memory", namespace=ns, query="the dog")
     assert "redact true" in asked
     ids = [match["id"] for match in (await call_tool(model, "forget_memory", namespace=ns, query="the dog"))["matches"]]
+    refused = await call_tool_text(model, "forget_memory", namespace=ns, query="the dog", redact=True)
+    assert "redact takes ids" in refused
     shown = await call_tool(model, "forget_memory", namespace=ns, ids=ids, redact=True)
     assert ["Toby" in sentence["text"] for sentence in shown["sentences"]] == [True]
     assert "Toby" in (await call_tool(model, "get_document", namespace=ns, id="diary/1"))["content"]

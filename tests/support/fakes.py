@@ -1,6 +1,6 @@
 """Hand-written fakes of our own ports: real enough to trust, small enough to read."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -234,6 +234,10 @@ class FakeBlobs:
         if ref.sha256 not in self.data:
             raise RejectedError(f"Blob {ref.sha256} is missing.")
         return self.data[ref.sha256]
+
+    async def stream(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes at once."""
+        yield await self.get(ref)
 
     async def store_text(self, text: str) -> Content:
         data = text.encode()

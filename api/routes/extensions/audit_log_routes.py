@@ -7,20 +7,25 @@ from fastapi import APIRouter, Query
 from api.commands import namespace_settings
 from api.dependencies.authentication import AdminAccess, OperatorKey
 from api.errors.http_errors import ServiceUnavailableError
+from api.policies.recall_log import decode_place, encode_place
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.base import format_timestamp
 from schemas.http.extensions.audit_log_bodies import AuditEntry, AuditLogResponse
-from schemas.http.extensions.explain_bodies import ZonedDateTime
 from schemas.http.extensions.recall_log_bodies import RecallEntry, RecallLogBody, RecallLogResponse, RecallLogSetting
 
 router = APIRouter(route_class=ContractRoute)
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 BeforeOffset = Annotated[int | None, Query(ge=0)]
-BeforeTime = Annotated[ZonedDateTime | None, Query()]
+BeforePlace = Annotated[str | None, Query(pattern=r"^\d{1,6}\.\d{1,18}(-\d{1,6}\.\d{1,18})*$", max_length=4096)]
 
 
-@router.get("/admin/audit", tags=["Administration"], responses=error_responses(400, 401, 403, 500, 503))
+@router.get(
+    "/admin/audit",
+    tags=["Administration"],
+    responses=error_responses(400, 401, 403, 500, 503),
+    response_model_exclude_unset=True,
+)
 async def list_audit_entries(caller: OperatorKey, limit: Limit = 100, before: BeforeOffset = None) -> AuditLogResponse:
     """List administrative actions, newest first."""
     audit = caller.state.policies.audit
@@ -28,7 +33,7 @@ async def list_audit_entries(caller: OperatorKey, limit: Limit = 100, before: Be
         raise ServiceUnavailableError("No audit log", "This process keeps no audit log.")
     entries = await audit.newest(limit, before)
     shown = [
-        AuditEntry(offset=offset, at=format_timestamp(entry.at), **entry.model_dump(exclude={"at"}))
+        AuditEntry(offset=offset, at=format_timestamp(entry.at), **entry.model_dump(exclude={"at"}, exclude_none=True))
         for offset, entry in entries
     ]
     return AuditLogResponse(entries=shown, before=shown[-1].offset if len(shown) == limit else None)
@@ -43,13 +48,16 @@ async def set_recall_log(access: AdminAccess, body: RecallLogBody) -> RecallLogS
 
 
 @router.get("/ns/{namespace}/explain/recall-log", tags=["Why"], responses=error_responses(400, 401, 403, 404, 500, 503))
-async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforeTime = None) -> RecallLogResponse:
-    """List the recorded reads of the namespace, newest first."""
+async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforePlace = None) -> RecallLogResponse:
+    """List the recorded reads of the namespace, newest first.
+
+    A page may be short, or empty, and still have `before`: only so much of the log is read for one.
+    """
     recalls = access.state.policies.recalls
     if recalls is None:
         raise ServiceUnavailableError("No recall log", "This process keeps no recall log.")
     row = namespace_settings.require_namespace(access.state, access.namespace)
-    entries = await recalls.newest(row.incarnations, limit, before)
+    entries, left = await recalls.newest(row.incarnations, limit, None if before is None else decode_place(before))
     shown = [
         RecallEntry(
             at=format_timestamp(entry.at),
@@ -58,7 +66,4 @@ async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforeTi
         )
         for entry in entries
     ]
-    is_full = len(entries) == limit
-    return RecallLogResponse(
-        recall_log=row.recall_log, entries=shown, before=entries[-1].at.isoformat() if is_full else None
-    )
+    return RecallLogResponse(recall_log=row.recall_log, entries=shown, before=encode_place(left))

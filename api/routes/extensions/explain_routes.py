@@ -1,10 +1,12 @@
 """Explanations of results, scores and origins, and the graph of memories (extension of the contract)."""
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from api.dependencies.authentication import NamespaceAccess, ReadAccess
 from api.dependencies.path_and_query_parameters import DocumentPath, ResourcePath
@@ -78,12 +80,16 @@ async def original(access: ReadAccess, id: DocumentPath) -> Response:
             "Original not found", f"There is no document {id[:100]!r} here that was uploaded as a file."
         )
     try:
-        data = await access.state.blobs.get(row.upload.blob)
+        parts = access.state.blobs.stream(row.upload.blob)
+        first = await anext(parts)
     except RejectedError as error:
         raise NotFoundError("Original not found", str(error)) from error
     name = quote(row.upload.filename or row.id, safe="")
-    headers = {"content-disposition": f"attachment; filename*=UTF-8''{name}"}
-    return Response(data, media_type="application/octet-stream", headers=headers)
+    headers = {
+        "content-disposition": f"attachment; filename*=UTF-8''{name}",
+        "content-length": str(row.upload.blob.size),
+    }
+    return StreamingResponse(_joined(first, parts), media_type="application/octet-stream", headers=headers)
 
 
 @router.get("/chunks/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)
@@ -102,6 +108,13 @@ async def memory(access: ReadAccess, id: ResourcePath) -> ExplainedMemory:
 async def graph(access: ReadAccess, limit: GraphLimit = MAX_GRAPH_MEMORIES) -> GraphResponse:
     """Return the newest memories with their relations and the people, places and things they name."""
     return await memory_graph.memory_graph(access.state, access.namespace, limit)
+
+
+async def _joined(first: bytes, parts: AsyncGenerator[bytes, None]) -> AsyncIterator[bytes]:
+    async with aclosing(parts):
+        yield first
+        async for part in parts:
+            yield part
 
 
 def _require_namespace(access: NamespaceAccess) -> NamespaceRow:

@@ -74,7 +74,7 @@ def _show_acts(entries: list[JsonObject]) -> None:
         table.add_row(
             f"{entry['at'][:19]}Z",
             escape(entry["key"]),
-            escape(entry["address"] or ""),
+            escape(entry.get("address") or ""),
             refused + entry["action"],
             escape(about),
         )

@@ -5,8 +5,8 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncGenerator, Collection, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -18,6 +18,8 @@ from schemas.events import BlobRef, Content
 from schemas.limits import MAX_INLINE_BYTES
 
 _SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
+PART_BYTES = 256 * 1024
+"""Bytes of a blob that are in memory at once while it is streamed."""
 _STRAY_FILE_SECONDS = 3600
 RECENT_PUT_SECONDS = 60.0
 """Time in which an event that refers to a stored blob is published, at the latest."""
@@ -68,6 +70,26 @@ class ContentAddressedBlobs(ABC):
     async def get(self, ref: BlobRef) -> bytes:
         """Read the bytes; RejectedError if they are missing or their hash differs."""
 
+    async def stream(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        """Read the bytes in parts, in little memory. RejectedError if they are missing, or if their hash differs.
+
+        The last part comes only once the hash is known, so changed bytes are never read to their end.
+        """
+        digest, held = sha256(), b""
+        async with aclosing(self._read_parts(ref)) as parts:
+            async for part in parts:
+                if held:
+                    yield held
+                digest.update(part)
+                held = part
+        if digest.hexdigest() != ref.sha256:
+            raise RejectedError(f"blob {ref.sha256} has changed: its SHA-256 is no longer its name")
+        yield held
+
+    @abstractmethod
+    def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        """Read the bytes in parts; RejectedError if they are missing."""
+
     @abstractmethod
     async def delete(self, digests: Collection[str]) -> set[str]:
         """Delete blobs that no event refers to; return those gone now.
@@ -113,6 +135,15 @@ class FolderBlobs(ContentAddressedBlobs):
     async def get(self, ref: BlobRef) -> bytes:
         """Read the bytes; RejectedError if they are missing or their hash differs."""
         return await asyncio.to_thread(self._get, ref)
+
+    async def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        try:
+            file = await asyncio.to_thread((self._folder / blob_path(ref.sha256)).open, "rb")
+        except FileNotFoundError as error:
+            raise RejectedError(f"blob {ref.sha256} is missing from {self._folder}") from error
+        with file:
+            while part := await asyncio.to_thread(file.read, PART_BYTES):
+                yield part
 
     async def delete(self, digests: Collection[str]) -> set[str]:
         """Delete as `ContentAddressedBlobs.delete`."""

@@ -1,7 +1,7 @@
 """Blobs at an object store: s3://, gs:// or az://."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -11,7 +11,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
 from pipeline.errors import OutageError, RejectedError
-from pipeline.store.blobs.blob_store import ContentAddressedBlobs, RecentPuts, blob_path, digest_of_path
+from pipeline.store.blobs.blob_store import PART_BYTES, ContentAddressedBlobs, RecentPuts, blob_path, digest_of_path
 from pipeline.store.blobs.object_store_client import error_summary
 from schemas.events import BlobRef
 
@@ -88,3 +88,13 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
         if sha256(data).hexdigest() != ref.sha256:
             raise RejectedError(f"blob {self._uri}/{name} has changed: its SHA-256 is no longer its name")
         return data
+
+    async def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        try:
+            found = await obstore.get_async(self._store, blob_path(ref.sha256))
+            async for part in found.stream(min_chunk_size=PART_BYTES):
+                yield bytes(part)
+        except FileNotFoundError as error:
+            raise RejectedError(f"blob {ref.sha256} is missing from {self._uri}") from error
+        except BaseError as error:
+            raise OutageError(f"A blob could not be read from {self._uri}: {error_summary(error)}") from error

@@ -6,7 +6,10 @@ from schemas.http.field_types import Omittable, Timestamp
 
 
 class AuditEntry(ResponseBody):
-    """Administrative action; `refused`: the key lacked the permission. `offset`: position in the log."""
+    """Administrative action; `refused`: the key lacked the permission. `offset`: position in the log.
+
+    `address`: absent for a caller over a Unix socket.
+    """
 
     offset: int
     at: Timestamp
@@ -14,8 +17,8 @@ class AuditEntry(ResponseBody):
     outcome: AuditOutcome
     key: str
     role: str
-    address: Omittable[str]
-    request_id: Omittable[str]
+    address: Omittable[str] = None
+    request_id: Omittable[str] = None
     details: dict[str, str]
 
 

@@ -30,7 +30,7 @@ class RecallEntry(ResponseBody):
 
 
 class RecallLogResponse(RecallLogSetting):
-    """Entries, newest first; `before`: pass it to get older entries, null if there are none."""
+    """Entries, newest first; `before`: pass it to get older entries, null if there are none. Treat it as opaque."""
 
     entries: list[RecallEntry]
     before: str | None

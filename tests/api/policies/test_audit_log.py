@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from api.policies.audit_log import AUDITED_OPERATIONS
+from schemas.events import AuditEntryRecorded
 from tests.api.conftest import ADMIN, Service
 from tests.api.policies.test_api_keys import issued
 from tests.api.test_openapi_contract import operations, ours
@@ -139,3 +140,14 @@ async def test_revoking_ends_both_secrets(client: ContractClient) -> None:
     await client.ok("DELETE", f"/admin/keys/{created['id']}")
     for secret in (created["key"], rotated["key"]):
         await client.as_key(secret).fails(401, "GET", "/ns")
+
+
+async def test_an_act_over_a_unix_socket_has_no_address(service: Service, client: ContractClient) -> None:
+    assert service.state.policies.audit is not None
+    entry = AuditEntryRecorded(
+        at=service.clock.now(), action="key revoked", outcome="done", key="k", role="admin", details={}
+    )
+    await service.state.policies.audit.record(entry)
+    (shown,) = await audit_entries(client)
+    assert shown["action"] == "key revoked"
+    assert "address" not in shown

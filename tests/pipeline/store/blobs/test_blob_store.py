@@ -87,6 +87,28 @@ async def test_blobs_of_any_size_are_read_back(blobs: ContentAddressedBlobs, siz
     assert await blobs.get(await blobs.put(data, "application/octet-stream")) == data
 
 
+async def test_a_streamed_blob_comes_in_parts_and_never_to_its_end_if_it_was_changed(
+    blobs: ContentAddressedBlobs,
+) -> None:
+    data = os.urandom(3 * blob_store.PART_BYTES + 17)
+    ref = await blobs.put(data, "application/octet-stream")
+    parts = [part async for part in blobs.stream(ref)]
+    assert b"".join(parts) == data
+    assert max(map(len, parts)) < len(data) / 2
+    await damage(blobs, ref, data[:-1] + b"?")
+    read = 0
+    with pytest.raises(RejectedError, match="changed"):
+        async for part in blobs.stream(ref):
+            read += len(part)
+    assert read < len(data)
+    with pytest.raises(RejectedError, match="missing"):
+        await anext(blobs.stream(BlobRef(sha256="0" * 64, size=1)))
+
+
+async def test_an_empty_blob_is_streamed(blobs: ContentAddressedBlobs) -> None:
+    assert b"".join([part async for part in blobs.stream(await blobs.put(b"", "text/plain"))]) == b""
+
+
 async def test_a_missing_blob_is_rejected(blobs: ContentAddressedBlobs) -> None:
     with pytest.raises(RejectedError, match="missing"):
         await blobs.get(BlobRef(sha256="0" * 64, size=1))
