@@ -20,7 +20,7 @@ from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.point_in_time_index import OmittedCounts, PointInTimeIndex
 from pipeline.index.query_analysis import MAX_QUERY_CHARS
 from pipeline.index.ranking.ranking_parameters import calibration_for
-from pipeline.index.ranking.search_request_and_hits import Hit, ScoreFactor
+from pipeline.index.ranking.search_request_and_hits import Hit, RowKind, ScoreFactor
 from pipeline.ports import Clock
 from pipeline.profile.bucket_classifier import effective_buckets
 from pipeline.profile.fact_aggregation import ProfileEntry
@@ -81,6 +81,7 @@ HIDDEN_MEMORIES_NOTE = (
     "Memories of then that are left out: {count:,}. They, or what replaced them, were forgotten since on"
     " request; include.forgotten shows them."
 )
+_MODES: Mapping[RowKind, str] = {"chunk": "chunks", "memory": "memories"}
 NOTHING_OMITTED = OmittedCounts(0, 0)
 
 
@@ -115,16 +116,18 @@ class QueryExplainer:
         """The reasons why a document is not among the results of a search."""
         incarnations = () if namespace is None else namespace.incarnations
         row = (await self.documents.find_by_public_id(incarnations, [body.document])).get(body.document)
-        causes, best, rank = state_causes(row, body), None, None
-        if namespace is not None and row is not None:
+        moment = self._resolve_as_of(body.as_of)
+        causes, best, rank = state_causes(row, body, moment), None, None
+        is_there = all(cause.reason != "unknown" for cause in causes)
+        if namespace is not None and row is not None and is_there:
             wide = widened(body, drops_filter=any(cause.reason == "filter" for cause in causes))
-            best, rank = await self._best_of(namespace, wide, row)
-            if best is None and body.search_mode != "hybrid":
-                best, _ = await self._best_of(namespace, wide.model_copy(update={"search_mode": "hybrid"}), row)
-            hit = None if best is None else best[0]
+            best, is_kind_asked_for = await self._best_of(namespace, wide, row)
+            if best is not None and is_kind_asked_for:
+                rank = await self._rank_of(namespace, wide, row)
             found, _ = await self._search(namespace, body)
             is_found = any(hit.document.key == row.key for hit in found.hits)
-            causes = [found_cause()] if is_found else causes + score_causes(body, hit, rank)
+            hit = None if best is None else best[0]
+            causes = [found_cause()] if is_found else causes + score_causes(body, hit, rank, is_kind_asked_for)
         return ExplainedAbsence(
             document=body.document,
             causes=causes,
@@ -133,24 +136,32 @@ class QueryExplainer:
             rank=None if rank is None else rank + 1,
             best=None if best is None else _to_explained_result(body.query, *best),
             scale=self._scale(),
+            **_as_of_fields(moment, NOTHING_OMITTED),
         )
 
     async def _best_of(
         self, namespace: NamespaceRow, body: ExplainSearchBody, row: DocumentRow
-    ) -> tuple[tuple[Hit, SearchResult] | None, int | None]:
-        """The best hit of a document, and its place from 0."""
-        found, _ = await self._search(namespace, body)
-        for place, pair in enumerate(zip(found.hits, found.results, strict=True)):
-            if pair[0].document.key == row.key:
-                return pair, place
-        return None, None
+    ) -> tuple[tuple[Hit, SearchResult] | None, bool]:
+        """The best hit of a document, of any kind, and whether one is of a kind that is asked for."""
+        alone = body.model_copy(update={"search_mode": "hybrid"})
+        found, _ = await self._search(namespace, alone, (row.key,))
+        pairs = list(zip(found.hits, found.results, strict=True))
+        asked_for = [pair for pair in pairs if body.search_mode in ("hybrid", _MODES[pair[0].kind])]
+        return next(iter(asked_for or pairs), None), bool(asked_for)
 
-    async def _search(self, namespace: NamespaceRow, body: ExplainSearchBody) -> tuple[SearchOutcome, OmittedCounts]:
+    async def _rank_of(self, namespace: NamespaceRow, body: ExplainSearchBody, row: DocumentRow) -> int | None:
+        """The place of a document's best hit, from 0; None if it lies beyond the last that is looked at."""
+        found, _ = await self._search(namespace, body)
+        return next((place for place, hit in enumerate(found.hits) if hit.document.key == row.key), None)
+
+    async def _search(
+        self, namespace: NamespaceRow, body: ExplainSearchBody, documents: tuple[str, ...] | None = None
+    ) -> tuple[SearchOutcome, OmittedCounts]:
         moment = self._resolve_as_of(body.as_of)
         if moment is None:
-            return await self.run_search(namespace, body, explain=True), NOTHING_OMITTED
+            return await self.run_search(namespace, body, explain=True, documents=documents), NOTHING_OMITTED
         index = await self._load_index_as_of(namespace, moment, include_forgotten=body.include.forgotten)
-        asked = SearchContext(namespace.incarnations[0], moment.date(), explain=True)
+        asked = SearchContext(namespace.incarnations[0], moment.date(), explain=True, documents=documents)
         return await search_index(index, self.models, body, asked), index.omitted
 
     def _scale(self) -> SimilarityScale:

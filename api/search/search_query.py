@@ -66,11 +66,15 @@ class SearchModels:
 
 @dataclass(frozen=True, slots=True)
 class SearchContext:
-    """Incarnation and day (UTC) of a search. `explain`: hits carry their score contributions."""
+    """Incarnation and day (UTC) of a search. `explain`: hits carry their score contributions.
+
+    `documents`: keys of the only documents whose rows are found; None: all.
+    """
 
     incarnation: str
     today: date
     explain: bool = False
+    documents: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,14 @@ class SearchOutcome:
 class NamespaceSearch(Protocol):
     """Search in an existing namespace in its current state."""
 
-    async def __call__(self, namespace: NamespaceRow, body: SearchBody, *, explain: bool = False) -> SearchOutcome: ...
+    async def __call__(
+        self,
+        namespace: NamespaceRow,
+        body: SearchBody,
+        *,
+        explain: bool = False,
+        documents: tuple[str, ...] | None = None,
+    ) -> SearchOutcome: ...
 
 
 async def answer_search(run_search: NamespaceSearch, namespace: NamespaceRow, body: SearchBody) -> SearchResponse:
@@ -102,9 +113,10 @@ async def search_namespace(
     body: SearchBody,
     *,
     explain: bool = False,
+    documents: tuple[str, ...] | None = None,
 ) -> SearchOutcome:
     """Implement `NamespaceSearch` with the namespace index."""
-    asked = SearchContext(namespace.incarnations[0], clock.now().date(), explain)
+    asked = SearchContext(namespace.incarnations[0], clock.now().date(), explain, documents)
     return await search_index(await cache.open(namespace), models, body, asked)
 
 
@@ -112,7 +124,7 @@ async def search_index(
     index: NamespaceIndex, models: SearchModels, body: SearchBody, context: SearchContext
 ) -> SearchOutcome:
     """Run a search in an index; results are best first."""
-    request = replace(_to_search_request(body), explain=context.explain)
+    request = replace(_to_search_request(body), explain=context.explain, documents=context.documents)
     asked = await _query_variants(index, models, body, request, context)
     if body.rerank == "none":
         hits = merge_variant_hits(asked, [await index.search(way.query, request) for way in asked], body.limit)

@@ -107,7 +107,10 @@ class NamespaceIndex:
     async def search(self, query: AnalyzedQuery, request: SearchRequest) -> list[Hit]:
         """The best rows for a query, best first."""
         views = self._views(request.kinds_to_scan)
-        passing = None if request.filter is None else self.documents.filter_mask(request.filter)
+        passing = None if request.documents is None else self.documents.mask_of(request.documents)
+        if request.filter is not None:
+            filtered = self.documents.filter_mask(request.filter)
+            passing = filtered if passing is None else passing & filtered
         scan = SegmentScan(query, request, self.documents, passing, fits_exact_scoring(views))
         rows = scan.scan(views) if self.fits_inline_search else await self._scan_in_threads(scan, views)
         return collect_top_hits(query, request, self.documents, scan.select_candidates(rows))

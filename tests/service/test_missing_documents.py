@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from api.explain import absence_explainer
 from tests.support.service_world import RunningService, running_service
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +72,31 @@ async def test_a_kind_that_was_not_asked_for_is_told(world: RunningService) -> N
     assert causes == ["mode"]
     assert answer["rank"] is None
     assert answer["best"]["chunk"].startswith("Bread")
+
+
+async def test_a_document_with_more_before_it_than_are_ranked_is_said_to_be_beyond_the_limit(
+    world: RunningService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absence_explainer, "MAX_RANKED", 1)
+    for number in range(3):
+        await world.add_document("ada", f"{BOTTLES} Blue bottles, bottle {number}.", id=f"other-{number}")
+    await world.wait_idle()
+    told = [await _causes(world, id_, "blue bottles", threshold=0, limit=1) for id_ in ("keeper", "other-0", "other-1")]
+    beyond = [answer for causes, answer in told if answer["rank"] is None]
+    assert len(beyond) >= 2
+    for answer in beyond:
+        assert [cause["reason"] for cause in answer["causes"]] == ["limit"]
+        assert "More than 1 passages" in answer["causes"][0]["description"]
+        assert answer["best"]["similarity"] > 0
+
+
+async def test_of_a_past_moment_the_state_of_then_is_told_and_not_that_of_today(world: RunningService) -> None:
+    before = "2020-01-01T00:00:00Z"
+    causes, answer = await _causes(world, "keeper", "Who collects bottles?", asOf=before)
+    assert causes == ["unknown"]
+    assert "not there then" in answer["causes"][0]["description"]
+    assert answer["asOf"].startswith("2020-01-01")
+    assert answer["limitations"]["notes"]
 
 
 async def test_what_the_search_matches_is_highlighted(world: RunningService) -> None:

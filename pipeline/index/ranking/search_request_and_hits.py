@@ -47,6 +47,8 @@ class SearchRequest:
     filter: FilterExpression | None = None
     include_forgotten: bool = False
     explain: bool = False
+    documents: tuple[str, ...] | None = None
+    """Keys of the documents whose rows may be found, with the scores that they have among all; None: any."""
 
     @property
     def kinds_to_scan(self) -> tuple[RowKind, ...]:

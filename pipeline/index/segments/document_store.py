@@ -145,6 +145,13 @@ class DocumentStore:
             self._build_metadata_columns(missing)
         return filter_mask(expression, self._metadata_columns, len(self.present))
 
+    def mask_of(self, keys: Iterable[str]) -> NDArray[np.bool_]:
+        """Mask by ordinal of the documents with these keys."""
+        ordinals = self.ordinals(keys)
+        mask = np.zeros(len(self.present), np.bool_)
+        mask[ordinals] = True
+        return mask
+
     def _override(self, ordinal: int, document: StoredDocument | None) -> None:
         self._overrides[ordinal] = document
         values = document.parsed_metadata() if document else {}

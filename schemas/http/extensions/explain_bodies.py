@@ -137,7 +137,8 @@ class MissingCause(ResponseBody):
 class ExplainedAbsence(ResponseBody):
     """Place of a document in a search without threshold, limit and reranking, and why it is not among the results.
 
-    `rank`: of its best passage or memory, from 1; None where it has neither a word nor a meaning in common.
+    `rank`: of its best passage or memory, from 1; None if none matches, or more than 5,000 rank before it.
+    `asOf`: the past moment that was asked about; what was then is not known of all.
     """
 
     document: str
@@ -147,6 +148,8 @@ class ExplainedAbsence(ResponseBody):
     rank: Count | None
     best: ExplainedResult | None
     scale: SimilarityScale
+    as_of: Omittable[Timestamp] = None
+    limitations: Omittable[AsOfLimitations] = None
 
 
 class ExplainedFact(ProfileFact):
