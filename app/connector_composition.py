@@ -94,7 +94,7 @@ async def open_connectors(
     clients = HttpClients.open(allow_private=settings.fetch_private_addresses, transport=transport)
     connecting = ConnectionFactory(
         providers=LazyProviders(settings, foundation.clock) if providers is None else providers,
-        secret_store=SecretStore(states, await asyncio.to_thread(_vault, settings), locks),
+        secret_store=SecretStore(states, await asyncio.to_thread(open_vault, settings), locks),
         clients=clients,
         locks=locks,
         public_url=public_url.rstrip("/"),
@@ -133,10 +133,17 @@ def _state_uri(settings: Settings) -> str:
     return str(settings.data_dir.resolve() / CONNECTORS_FOLDER)
 
 
-def _vault(settings: Settings) -> CredentialCipher | MissingKeyCipher:
+def open_vault(settings: Settings) -> CredentialCipher | MissingKeyCipher:
+    """Open the cipher of secrets. VaultKeyError carries a message for the operator."""
+    keys = encryption_keys(settings)
+    return MissingKeyCipher() if keys is None else CredentialCipher(keys)
+
+
+def encryption_keys(settings: Settings) -> str | None:
+    """Return the keys of RECOLLECT_SECRET_KEY, or those of the data directory; None for processes that share none."""
     if settings.secret_key is not None:
-        return CredentialCipher(settings.secret_key.get_secret_value())
+        return settings.secret_key.get_secret_value()
     if settings.kafka_bootstrap is not None:
-        return MissingKeyCipher()
+        return None
     settings.data_dir.mkdir(parents=True, exist_ok=True)
-    return CredentialCipher(load_or_create_key(settings.data_dir / KEY_FILE))
+    return load_or_create_key(settings.data_dir / KEY_FILE)

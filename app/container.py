@@ -1,5 +1,6 @@
 """The container: opens pipeline, policies, connectors and replays, and wires the interface to them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from api.policies.key_tree import KeyFamily, KeyTree
 from api.policies.monthly_quotas import ConnectorQuota
 from api.policies.request_policies import RequestPolicies, open_request_policies
 from api.search import profile_query, related_memories, search_query
-from app.connector_composition import ConnectorRuntime, open_connectors
+from app.connector_composition import ConnectorRuntime, encryption_keys, open_connectors
 from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline
 from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
@@ -94,7 +95,9 @@ async def _open_feed(supervisor: PipelineSupervisor) -> AsyncIterator[FeedHub]:
         store = supervisor.pipeline.store
         return FeedTables(store.catalog, store.documents, store.memories, supervisor.pipeline.generation.number)
 
-    feed = FeedHub(supervisor.resources.bus, supervisor.resources.settings_lock, tables)
+    resources = supervisor.resources
+    keys = await asyncio.to_thread(encryption_keys, resources.settings)
+    feed = FeedHub(resources.bus, resources.settings_lock, tables, keys)
     try:
         yield feed
     finally:

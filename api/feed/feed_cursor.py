@@ -1,8 +1,17 @@
-"""Cursor of a feed: how far each of its sources has been read, as the id of a server-sent event."""
+"""Cursor of a feed: how far each of its sources has been read, as the id of a server-sent event.
+
+It is encrypted, as offsets would tell a listener how much others write.
+"""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # Imported on first use: a service without listeners does not pay for its memory.
+    from cryptography.fernet import Fernet
 
 FeedPosition = Mapping[tuple[str, int], int]
 """Next offset of each source and partition."""
@@ -10,6 +19,34 @@ _VERSION = 1
 MAX_CURSOR_CHARACTERS = 64 * 1024
 """Enough for five sources with 1,024 partitions each."""
 _MAX_VARINT_BYTES = 9
+
+
+class CursorCipher:
+    """Encrypts cursors with the first of the keys and decrypts with any; without keys they stay readable."""
+
+    def __init__(self, keys: str | None) -> None:
+        self._encoded_keys = [] if keys is None else [key.strip() for key in keys.split(",") if key.strip()]
+
+    def encrypt(self, cursor: str) -> str:
+        """Encrypt a cursor, to letters, digits, `-` and `_`."""
+        return self._keys[0].encrypt(cursor.encode()).rstrip(b"=").decode() if self._keys else cursor
+
+    def decrypt(self, text: str) -> str:
+        """Decrypt a cursor; ValueError if no key fits."""
+        from cryptography.fernet import InvalidToken, MultiFernet  # noqa: PLC0415 - see above
+
+        if not self._keys:
+            return text
+        try:
+            return MultiFernet(self._keys).decrypt(text + "=" * (-len(text) % 4)).decode()
+        except InvalidToken as error:
+            raise ValueError("it is none of this service") from error
+
+    @cached_property
+    def _keys(self) -> "list[Fernet]":
+        from cryptography.fernet import Fernet  # noqa: PLC0415 - see above
+
+        return [Fernet(key) for key in self._encoded_keys]
 
 
 def encode_cursor(position: FeedPosition, sources: tuple[str, ...], partitions: int) -> str:

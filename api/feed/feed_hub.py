@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-from api.errors.http_errors import ApiError, BadRequestError, TooManyRequestsError
-from api.feed.feed_cursor import FeedPosition, decode_cursor, encode_cursor
+from api.errors.http_errors import ApiError, BadRequestError, ServiceUnavailableError, TooManyRequestsError
+from api.feed.feed_cursor import MAX_CURSOR_CHARACTERS, CursorCipher, FeedPosition, decode_cursor, encode_cursor
 from api.feed.feed_events import FeedEvent, FeedTables, to_feed_event
 from api.feed.feed_sources import EXTRACTED, FEED_SOURCES, PROCESSED, SOURCE_NAMES, SUBMITTED, FeedSource
 from api.feed.feed_subscription import FeedSubscription, to_frame
@@ -17,6 +17,7 @@ from api.feed.past_events import count_between
 from api.feed.stage_progress import StageProgress
 from pipeline.bus.port import Bus
 from pipeline.errors import RetryableError
+from pipeline.runtime.backoff import exponential_backoff
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.stage import Record
 
@@ -29,9 +30,16 @@ MAX_RESUMED_RECORDS = 200_000
 MAX_QUEUED_RECORDS = 256
 """Records of a source's partition that wait for the stages; then the log is read later."""
 REFUSED_RETRY_SECONDS = 30
+REACH_SECONDS = 10.0
+"""Wait for this process to come as far as the one where a listener was before."""
+MAX_CATCH_UPS = 8
+"""Listeners for which the log is read at once; others wait for their turn."""
 RETRY_SECONDS = 0.5
-TAIL_ERRORS = (RetryableError, OSError, RuntimeError, ValueError)
-"""Failures of the log and of the tables."""
+MAX_RETRY_SECONDS = 8.0
+MAX_ATTEMPTS = 5
+"""Attempts at a record whose rows cannot be read; then it is left out, so that it holds up no others."""
+OUTAGES = (RetryableError, OSError)
+"""Failures of the log and of the tables that pass."""
 log = logging.getLogger(__name__)
 
 
@@ -47,8 +55,12 @@ class FeedHub:
     `tables`: the active tables. A record is told when its stages have handled it, in log order within its partition.
     """
 
-    def __init__(self, bus: Bus, settings_lock: SettingsLock, tables: Callable[[], FeedTables]) -> None:
+    def __init__(
+        self, bus: Bus, settings_lock: SettingsLock, tables: Callable[[], FeedTables], cursor_keys: str | None = None
+    ) -> None:
         self.tables = tables
+        self.catch_ups = asyncio.Semaphore(MAX_CATCH_UPS)
+        self._cipher = CursorCipher(cursor_keys)
         self._bus = bus
         self._settings_lock = settings_lock
         self._position: dict[tuple[str, int], int] = {}
@@ -57,6 +69,8 @@ class FeedHub:
         self._queues: dict[tuple[str, int], asyncio.Queue[Record[Any]]] = {}
         self._workers: set[asyncio.Task[None]] = set()
         self._advanced = asyncio.Event()
+        self._is_broken = False
+        """Whether a worker ended after an error: then everything begins anew with the next listener."""
         self._followers: AsyncExitStack | None = None
         self._lock = asyncio.Lock()
         self._progress = StageProgress(bus, lambda: tables().generation)
@@ -68,11 +82,13 @@ class FeedHub:
 
     def encode(self, position: FeedPosition) -> str:
         """Write a position as a cursor."""
-        return encode_cursor(position, SOURCE_NAMES, self._bus.partitions)
+        return self._cipher.encrypt(encode_cursor(position, SOURCE_NAMES, self._bus.partitions))
 
     def decode(self, cursor: str) -> FeedPosition:
         """Read a cursor; ValueError if it is none of this log."""
-        return decode_cursor(cursor, SOURCE_NAMES, self._bus.partitions)
+        if len(cursor) > MAX_CURSOR_CHARACTERS:
+            raise ValueError("it is too long")
+        return decode_cursor(self._cipher.decrypt(cursor), SOURCE_NAMES, self._bus.partitions)
 
     @asynccontextmanager
     async def listen(
@@ -81,7 +97,8 @@ class FeedHub:
         """Add a listener; from now on, or from after a cursor.
 
         Raises:
-            ApiError: 400 a cursor that is none, 410 one that lies too far back, 429 too many listeners.
+            ApiError: 400 a cursor that is none, 410 one that lies too far back or beyond the log, 429 too many
+                listeners, 503 this process has not come so far.
         """
         start = None if cursor is None else self._decode_last_event_id(cursor)
         self._require_place(key)
@@ -90,6 +107,7 @@ class FeedHub:
             async with self._lock:
                 await self._start()
             if start is not None:
+                await self._wait_until_told(start)
                 self._require_reachable(start)
             subscription = FeedSubscription(self, self._bus, namespace, start, may_continue)
             self._listeners[namespace].add(subscription)
@@ -105,10 +123,23 @@ class FeedHub:
                 if not self._listeners and not self._listeners_by_key.total():
                     await self._stop()
 
-    async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None:
-        """Return what a record changed, once its stages have handled it; outages are waited out."""
+    async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None:
+        """Wait until the stages of the source have handled the record; outages are waited out."""
         await self._retried(partial(self._progress.wait_until_handled, source, record))
-        return await self._retried(lambda: to_feed_event(source, record, self.tables()))
+
+    async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None:
+        """Return what a handled record changed; None, after some attempts, if its rows cannot be read."""
+        for attempt in range(1, MAX_ATTEMPTS + 1):
+            try:
+                return await self._retried(lambda: to_feed_event(source, record, self.tables()))
+            except (RuntimeError, ValueError) as error:
+                place = f"{record.topic}/{record.partition}/{record.log_offset}"
+                if attempt == MAX_ATTEMPTS:
+                    log.exception("A feed leaves out %s: what it changed cannot be read.", place)
+                else:
+                    log.warning("A feed could not read what %s changed: %r", place, error)
+                    await asyncio.sleep(exponential_backoff(RETRY_SECONDS, attempt, MAX_RETRY_SECONDS))
+        return None
 
     async def close(self) -> None:
         """End every stream and stop following."""
@@ -136,6 +167,24 @@ class FeedHub:
                 "The Last-Event-ID is not one of this feed", f"{error}. Connect without it to begin anew."
             ) from error
 
+    async def _wait_until_told(self, start: FeedPosition) -> None:
+        """Wait until this process has told what another told before the cursor; else it would tell it again."""
+        try:
+            async with asyncio.timeout(REACH_SECONDS):
+                while any(self._position[place] < offset for place, offset in start.items()):
+                    self._advanced.clear()
+                    await self._advanced.wait()
+        except TimeoutError as error:
+            for source in FEED_SOURCES:
+                ends = await self._bus.end_offsets(source.topic.name)
+                if any(name == source.name and ends.get(part, 0) < end for (name, part), end in start.items()):
+                    raise CursorTooOldError(
+                        "The feed can't be resumed from there",
+                        "The log ends before it. Read the lists of documents and memories, and connect without"
+                        " Last-Event-ID.",
+                    ) from error
+            raise ServiceUnavailableError("The feed has not come so far here", "Connect again in a moment.") from error
+
     def _require_reachable(self, start: FeedPosition) -> None:
         count = count_between(start, self._position)
         if count > MAX_RESUMED_RECORDS:
@@ -146,7 +195,9 @@ class FeedHub:
             )
 
     async def _start(self) -> None:
-        """Follow every source from its end; does nothing if it is followed."""
+        """Follow every source from its end; does nothing if it is followed and every worker is well."""
+        if self._is_broken:
+            await self._stop()
         if self._followers is not None:
             return
         async with AsyncExitStack() as stack:
@@ -169,6 +220,7 @@ class FeedHub:
         await asyncio.gather(*self._workers, return_exceptions=True)
         self._workers.clear()
         self._queues.clear()
+        self._is_broken = False
 
     async def _enqueue(self, source: FeedSource, batch: Sequence[Record[Any]]) -> None:
         # A namespace that began in another process must be known before its first record is looked at.
@@ -188,10 +240,9 @@ class FeedHub:
     async def _work(self, source: FeedSource, queue: asyncio.Queue[Record[Any]]) -> None:
         while True:
             record = await queue.get()
-            event = None
-            if self._listeners_of(record):
-                event = await self.build_event(source, record)
             # Without listeners too: one that resumes reads up to this position, and hears the earlier source live.
+            await self.wait_until_handled(source, record)
+            event = await self.build_event(source, record) if self._listeners_of(record) else None
             await self._wait_for_earlier(source, record)
             # No await from here on: a listener that joins has either the event in its position or hears it.
             self._position[source.name, record.partition] = record.log_offset + 1
@@ -206,8 +257,7 @@ class FeedHub:
         if source is EXTRACTED:
             place, end = (SUBMITTED.name, record.partition), record.event.seq + 1
         elif source is PROCESSED:
-            ends = await self._retried(partial(self._bus.end_offsets, EXTRACTED.topic.name))
-            place, end = (EXTRACTED.name, record.partition), ends.get(record.partition, 0)
+            place, end = (EXTRACTED.name, record.partition), self._progress.made_until(source, record.partition)
         else:
             return
         while self._position[place] < end:
@@ -222,11 +272,12 @@ class FeedHub:
         while True:
             try:
                 return await work()
-            except TAIL_ERRORS as error:
+            except OUTAGES as error:
                 log.warning("The feed waits for the log and the tables: %r", error)
                 await asyncio.sleep(RETRY_SECONDS)
 
     def _on_worker_done(self, worker: asyncio.Task[None]) -> None:
         if not worker.cancelled() and (error := worker.exception()) is not None:
             log.error("A feed stopped after an error; its listeners connect again.", exc_info=error)
+            self._is_broken = True
             self.end_streams()

@@ -10,12 +10,16 @@ from typing import Any, Protocol
 from api.feed.feed_cursor import FeedPosition
 from api.feed.feed_events import FeedEvent, FeedTables
 from api.feed.feed_sources import FeedSource
-from api.feed.past_events import advanced, read_past_records
+from api.feed.past_events import read_past_records
 from pipeline.bus.port import Bus
 from pipeline.stage import Record
 
 MAX_QUEUED_EVENTS = 512
 """Events that wait in memory for a listener; a slower one reads the log."""
+PART_EVENTS = 1024
+"""Events that are read from the log for a listener before they are sent."""
+MAX_STAGE_WAIT_SECONDS = 5.0
+"""Wait for the stages after which a listener that reads the log gives its place to another."""
 HEARTBEAT_SECONDS = 15.0
 RECONNECT_MILLISECONDS = 2000
 
@@ -34,8 +38,17 @@ class LiveFeed(Protocol):
 
     def tables(self) -> FeedTables: ...
 
+    @property
+    def catch_ups(self) -> asyncio.Semaphore:
+        """Places of listeners for which the log is read."""
+        ...
+
+    async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None:
+        """Wait until the stages of the source have handled the record."""
+        ...
+
     async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None:
-        """Return what a record changed, once its stages have handled it."""
+        """Return what a handled record changed."""
         ...
 
 
@@ -74,6 +87,8 @@ class FeedSubscription:
     _is_behind: bool = field(init=False)
     """Whether live events are left to the log; from the beginning for a feed that resumes."""
     _begin: FeedPosition = field(init=False)
+    _reading: asyncio.Task[tuple[list[Frame], FeedPosition]] | None = None
+    """Part of the log that is being read for this listener."""
 
     def __post_init__(self) -> None:
         """Take the position now: what is offered before the stream is read lies after it."""
@@ -92,6 +107,8 @@ class FeedSubscription:
         """End the stream; the client connects again."""
         self._is_closed = True
         self._wakes.set()
+        if self._reading is not None:
+            self._reading.cancel()
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
         """Yield the frames of the stream until the listener may not listen any more, or the feed is closed."""
@@ -120,20 +137,47 @@ class FeedSubscription:
         return not self._is_closed and self.may_continue()
 
     async def _catch_up(self, start: FeedPosition) -> AsyncGenerator[Frame, None]:
-        """Yield the events between a cursor and now; what comes meanwhile is queued."""
-        end = dict(self.feed.position)
+        """Yield the events between a cursor and now, and heartbeats meanwhile; what comes meanwhile is queued."""
+        end, position = dict(self.feed.position), start
+        text = self.feed.encode(start)
         self._is_behind = False
-        position = dict(start)
-        row = self.feed.tables().catalog.namespace(self.namespace)
-        if row is not None:
-            async with aclosing(read_past_records(self.bus, row.incarnations, start, end)) as records:
-                async for past in records:
-                    position = advanced(position, past.place, past.record.log_offset + 1)
-                    event = await self.feed.build_event(past.source, past.record)
-                    if event is not None:
-                        yield to_frame(self.feed.encode(position), event)
+        while position != end:
+            self._reading = asyncio.create_task(self._read_part(position, end))
+            try:
+                while not (await asyncio.wait([self._reading], timeout=HEARTBEAT_SECONDS))[0]:
+                    yield Frame(text, _heartbeat(text))
+                if self._reading.cancelled():
+                    return
+                frames, position = self._reading.result()
+            finally:
+                self._reading.cancel()
+            for frame in frames:
+                text = frame.cursor
+                yield frame
         # Of other namespaces nothing is left to read before this position.
         yield Frame(text := self.feed.encode(end), _heartbeat(text))
+
+    async def _read_part(self, start: FeedPosition, end: FeedPosition) -> tuple[list[Frame], FeedPosition]:
+        """Read the next events, and the position after them. No place is held while they are sent."""
+        frames: list[Frame] = []
+        position = dict(start)
+        row = self.feed.tables().catalog.namespace(self.namespace)
+        if row is None:
+            return frames, end
+        async with self.feed.catch_ups, aclosing(read_past_records(self.bus, row.incarnations, start, end)) as records:
+            async for past in records:
+                try:
+                    async with asyncio.timeout(MAX_STAGE_WAIT_SECONDS):
+                        await self.feed.wait_until_handled(past.source, past.record)
+                except TimeoutError:
+                    return frames, position  # others may have the place while the stages work
+                event = await self.feed.build_event(past.source, past.record)
+                position[past.place] = past.record.log_offset + 1
+                if event is not None:
+                    frames.append(to_frame(self.feed.encode(position), event))
+                if len(frames) == PART_EVENTS:
+                    return frames, position
+        return frames, end
 
     async def _wait_for_event(self) -> bool:
         """Return False if nothing comes until the next heartbeat is due."""

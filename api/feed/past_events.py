@@ -94,8 +94,3 @@ def _order(reader: _PartitionReader, texts: Mapping[int, Iterable[Record[Any]]])
 def count_between(start: FeedPosition, end: FeedPosition) -> int:
     """Count the records between two positions, of all namespaces."""
     return sum(max(0, last - start[place]) for place, last in end.items())
-
-
-def advanced(position: Mapping[Place, int], place: Place, next_offset: int) -> dict[Place, int]:
-    """Return a position with one place moved forward."""
-    return {**position, place: next_offset}

@@ -4,10 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from api.feed import feed_subscription
+from api.feed import feed_hub, feed_subscription
+from api.feed.feed_events import to_feed_event
 from tests.support.asgi_server import serve_app
 from tests.support.feed_listener import FeedListener, HeardEvent, listening
 from tests.support.service_world import RunningService, running_service
@@ -209,3 +211,113 @@ async def test_a_feed_goes_on_after_a_restart(tmp_path: Path) -> None:
         heard = await _until_settled(listener, "said")
     assert "document.queued" in _names(heard)
     assert heard[-1].name == "document.done"
+
+
+async def _frames(feed: Any, count: int, cursor: str | None = None, key: str = "key") -> tuple[str, str]:
+    """So many events of a listener, and the last cursor."""
+    told = ""
+    async with feed.listen("alice", key, cursor, lambda: True) as listener, asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+        async for frame in listener.stream():
+            told += frame.decode()
+            if told.count("data: ") >= count:
+                break
+    return told, told.rpartition("id: ")[2].split("\n")[0]
+
+
+async def test_a_record_that_cannot_be_read_is_left_out_and_holds_up_no_others(
+    world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_hub, "RETRY_SECONDS", 0.0)
+
+    async def fails_on_one(source: Any, record: Any, tables: Any) -> Any:
+        if record.event.id == "bad":
+            raise ValueError("a row of an unknown kind")
+        return await to_feed_event(source, record, tables)
+
+    monkeypatch.setattr("api.feed.feed_hub.to_feed_event", fails_on_one)
+    service, address = world
+    async with listening(address, "alice") as listener:
+        await service.add_document("alice", "One.", id="bad")
+        await service.add_document("alice", "Two.", id="good")
+        heard = await _until_settled(listener, "good")
+    assert {event.data["id"] for event in heard} == {"good"}
+
+
+async def test_after_a_worker_died_new_listeners_hear_everything_though_an_old_one_stays(
+    world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+
+    def breaks(*_: Any) -> None:
+        raise KeyError("a fault of ours")
+
+    async with feed.listen("alice", "key", None, lambda: True) as blocked:
+        monkeypatch.setattr("api.feed.feed_hub.to_frame", breaks)
+        await service.add_document("alice", "One.", id="one")
+        async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+            assert [frame async for frame in blocked.stream()]
+        monkeypatch.setattr("api.feed.feed_hub.to_frame", feed_subscription.to_frame)
+        async with feed.listen("alice", "key", None, lambda: True) as fresh:
+            stream = fresh.stream()
+            await anext(stream)
+            await service.add_document("alice", "Two.", id="two")
+            async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+                told = (await anext(stream)).decode()
+            await stream.aclose()
+    assert "two" in told or "one" in told
+
+
+async def test_a_resumed_listener_reads_the_log_in_parts_sends_heartbeats_and_can_be_ended(
+    world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_subscription, "PART_EVENTS", 2)
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+    begun = (await _frames(feed, 0))[1]
+    for number in range(4):
+        await service.add_document("alice", f"Number {number}.", id=f"n{number}")
+    await service.wait_idle()
+    told, _ = await _frames(feed, 12, begun)
+    assert [told.count(f'"id":"n{number}"') for number in range(4)] == [3, 3, 3, 3]
+    monkeypatch.setattr(feed_subscription, "HEARTBEAT_SECONDS", 0.0)
+    await feed.catch_ups.acquire()
+    for _place in range(feed_hub.MAX_CATCH_UPS - 1):
+        await feed.catch_ups.acquire()
+    async with feed.listen("alice", "key", begun, lambda: True) as waiting, asyncio.timeout(WAIT_TIMEOUT_SECONDS):
+        stream = waiting.stream()
+        await anext(stream)
+        assert (await anext(stream)).startswith(b": heartbeat")
+        monkeypatch.setattr(feed_subscription, "HEARTBEAT_SECONDS", 60.0)
+        ended = asyncio.create_task(_read_to_the_end(stream))
+        await asyncio.sleep(0)
+        waiting.close()
+        await ended
+
+
+async def _read_to_the_end(stream: AsyncIterator[bytes]) -> None:
+    async for _ in stream:
+        pass
+
+
+async def test_the_log_is_not_asked_again_for_each_document_that_was_processed(
+    world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+    begun = (await _frames(feed, 0))[1]
+    documents = [{"id": f"n{number}", "content": f"Number {number}."} for number in range(40)]
+    async with feed.listen("alice", "other", None, lambda: True):
+        asked: list[str] = []
+        ends = feed._bus.end_offsets
+        await service.client.ok("POST", "/ns/alice/document/batch", {"documents": documents})
+        await service.wait_idle()
+
+        async def counted(topic: str) -> Any:
+            asked.append(topic)
+            return await ends(topic)
+
+        feed._progress._handled.clear()
+        monkeypatch.setattr(feed._bus, "end_offsets", counted)
+        await _frames(feed, 3 * len(documents), begun)
+    assert len(asked) < len(documents)
