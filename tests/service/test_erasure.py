@@ -12,11 +12,11 @@ import pytest
 from app import erasure_service
 from app.erasure_service import ErasureService
 from pipeline.bus.records import ProducerRecord
-from pipeline.bus.sqlite import log_database
 from pipeline.bus.sqlite.group_commit import LogWriteError
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_SUBMITTED, MEMORIES_FORMED
+from tests.support.planted_words import found_in
 from tests.support.service_world import RunningService, running_service
 
 pytestmark = pytest.mark.anyio
@@ -26,16 +26,13 @@ SECRETS = (
     "zyxopatchq", "zyxoforgetq", "zyxonsq",
 )  # fmt: skip
 KEPT = "quvokeptx"
-
-
-def _uncompressed(value: bytes) -> tuple[bytes, None]:
-    return value, None
+LONG_TALK = "Ada: It was in the same shop again, on the other side of the river.\n" * 30
+"""Makes the records of a talk long enough to be compressed in the log."""
 
 
 @pytest.fixture(autouse=True)
-def _searchable_and_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Store words as they are, so that a search of bytes finds them, and wait for nobody that a test does not have."""
-    monkeypatch.setattr(log_database, "compress_value", _uncompressed)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for nobody that a test does not have."""
     monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
     monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
 
@@ -44,17 +41,6 @@ def _searchable_and_without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 async def service(tmp_path: Path) -> AsyncIterator[RunningService]:
     async with running_service(tmp_path / "data") as opened:
         yield opened
-
-
-def found_in(folder: Path, words: tuple[str, ...]) -> dict[str, list[str]]:
-    """Files that hold each word, in whatever case and in UTF-8 or UTF-16."""
-    found: dict[str, list[str]] = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        data = path.read_bytes().lower().replace(b"\0", b"")
-        for word in words:
-            if word.encode() in data:
-                found.setdefault(word, []).append(str(path.relative_to(folder)))
-    return found
 
 
 async def _plant(service: RunningService, ns: str, document: str) -> list[str]:
@@ -70,7 +56,9 @@ async def _plant(service: RunningService, ns: str, document: str) -> list[str]:
     await service.wait_idle()
     await service.patch_document(ns, document, content="Ada keeps a zyxopatchq in Lisbon. Ada lives in Lisbon.")
     await service.add_document(
-        ns, "Ada: I bought a zyxotalkq yesterday.\nBen: Where did you buy the zyxotalkq?", id=f"{document}-talk"
+        ns,
+        "Ada: I bought a zyxotalkq yesterday.\nBen: Where did you buy the zyxotalkq?\n" + LONG_TALK,
+        id=f"{document}-talk",
     )
     files = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
     uploaded = await client.ok("POST", f"/ns/{ns}/document/file", files=files)

@@ -9,8 +9,8 @@ import pytest
 
 from app import erasure_service
 from pipeline.store.blobs import blob_store
-from tests.service.test_erasure import found_in
 from tests.support.generation_rows import read_all_rows, run_replay
+from tests.support.planted_words import found_in
 from tests.support.service_world import RunningService, running_service
 
 pytestmark = pytest.mark.anyio

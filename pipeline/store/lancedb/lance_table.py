@@ -12,6 +12,7 @@ from lancedb.index import BTree
 
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.secondary_index import IndexEntry, SecondaryIndex, index_entries_of
+from pipeline.store.lancedb.table_access import ROW_ID_COLUMN, rows_of_fragments
 from pipeline.store.lancedb.table_directory import TableDirectory, count_versions
 from pipeline.store.lancedb.table_size import TableSize
 
@@ -25,6 +26,8 @@ _INDEX_ROWS = 50_000
 _MAX_COMMIT_BYTES = 48 * 1024 * 1024
 _INLINE_DECODE_ROWS = 64
 _BATCH_ROWS = 4096
+_ROWS_PER_MOVE = 8192
+"""Rows moved by a commit: some 20 MB."""
 _KEYS_PER_QUERY = 500
 """Maximum number of entity keys in the condition of one query."""
 
@@ -171,6 +174,29 @@ class LanceTable(Generic[Row]):
     async def _retention(self, default: timedelta, busy: timedelta, busy_versions: int) -> timedelta:
         """Time for which to keep old versions; a table with many versions keeps them for less."""
         return busy if await count_versions(self._directory) > busy_versions else default
+
+    async def _move_rows_beside_deleted_rows(self) -> int:
+        """Move the rows that share a fragment with deleted ones to new fragments; return their number.
+
+        LanceDB merges a fragment only if a tenth of its rows is deleted. Old versions keep the files.
+        """
+        row_ids = await self._row_ids_beside_deleted_rows()
+        for start in range(0, len(row_ids), _ROWS_PER_MOVE):
+            rows = await LanceTable.take_rows(self, row_ids[start : start + _ROWS_PER_MOVE])
+            await self._merge_of_unchanged_rows().execute(rows)
+        return len(row_ids)
+
+    async def _row_ids_beside_deleted_rows(self) -> list[int]:
+        stored = await LanceTable._query(self, None, [self._codec.id_column]).with_row_id().to_arrow()
+        row_ids = stored.column(ROW_ID_COLUMN)
+        if self._directory is None:
+            # An object store tells only LanceDB which fragments these are.
+            return await asyncio.to_thread(row_ids.to_pylist)
+        fragments = await asyncio.to_thread(self._directory.fragments_with_deletions)
+        return await asyncio.to_thread(rows_of_fragments, row_ids, fragments)
+
+    def _merge_of_unchanged_rows(self) -> Any:
+        return self._table.merge_insert(self._codec.id_column).when_matched_update_all()
 
     async def _fsync(self) -> None:
         if self._directory is not None:

@@ -91,13 +91,13 @@ class ShardedTable(ABC, Generic[Row]):
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
         """Delete every row of these incarnations; durable on return, idempotent."""
 
+    @abstractmethod
     async def erase_deleted_rows(self) -> int:
         """Write every row anew whose file holds deleted rows too; return how many."""
-        raise NotImplementedError("Erasure is built for tables of one process.")
 
+    @abstractmethod
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove from the disk what only versions older than this hold."""
-        raise NotImplementedError("Erasure is built for tables of one process.")
 
     @abstractmethod
     async def run(self) -> None:

@@ -8,9 +8,10 @@ import logging
 import sys
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from datetime import timedelta
+from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline.errors import OutageError, RetryableError
 from pipeline.ports import Lease, Locks
@@ -21,6 +22,7 @@ from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 
 Row = TypeVar("Row")
 Row_contra = TypeVar("Row_contra", contravariant=True)
+Result = TypeVar("Result")
 RowChange = Callable[[str, list[Row]], Sequence[Row] | None]
 Preparation = Callable[[], Awaitable[None]]
 """Awaited under the lock of a shard, before the changes of an update."""
@@ -160,16 +162,31 @@ class ShardCommitter(Generic[Row]):
         elif not busy:
             self._checked_version = self._seen_version
 
+    async def erase_deleted_rows(self) -> int:
+        """Move the rows that share a file with deleted ones; return their number."""
+        async with self._locks.acquire(self.name):
+            return await self._rewrite_files(self._lance_table.erase_deleted_rows)
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        """Remove the files of versions older than this, which nobody may read any more."""
+        async with self._locks.acquire(self.name):
+            await self._rewrite_files(lambda: self._lance_table.drop_old_versions(older_than))
+
+    async def _rewrite_files(self, rewrite: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+        """Make a new version with the same rows; nobody has to read them again."""
+        version = await self._lance_table.version()
+        result = await run_to_completion(rewrite())
+        if version == self._seen_version:
+            self._seen_version = await self._lance_table.version()
+        return result
+
     async def _maintain(self, min_fragments: int) -> None:
         async with self._locks.acquire(self.name):
             if min_fragments and await self._lance_table.small_fragment_count() < min_fragments:
                 return  # another process was quicker
             started = time.monotonic()
-            version = await self._lance_table.version()
-            after = await run_to_completion(self._lance_table.maintain(self._purgeable_version(started)))
-            if version == self._seen_version:
-                self._seen_version = after
-            self._checked_version = after
+            purgeable = self._purgeable_version(started)
+            self._checked_version = await self._rewrite_files(lambda: self._lance_table.maintain(purgeable))
             self._maintained_at = time.monotonic()
             self._maintenance_seconds = self._maintained_at - started
 

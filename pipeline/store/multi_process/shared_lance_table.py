@@ -114,8 +114,27 @@ class SharedLanceTable(VersionStampedTable[Row]):
         await self._fsync()
         return await self.version()
 
+    async def erase_deleted_rows(self) -> int:
+        """Move the rows that share a fragment with replaced or deleted ones; return their number."""
+        moved = await self._move_rows_beside_deleted_rows()
+        await self._fsync()
+        return moved
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        """Remove the files of versions older than this, but the newest."""
+        await self._table.optimize(cleanup_older_than=older_than)
+        if self._secondary_index is not None:
+            await self._secondary_index.maintain(older_than)
+        await self._fsync()
+
     async def _version_retention(self) -> timedelta:
         return await self._retention(_VERSION_RETENTION, _BUSY_VERSION_RETENTION, _BUSY_VERSIONS)
+
+    def _merge_of_unchanged_rows(self) -> Any:
+        # The condition is that of `_upsert`: a row that another process has changed meanwhile stays as it is.
+        merge = self._table.merge_insert(self._codec.id_column)
+        unchanged = merge.when_matched_update_all(where="target.row_version = source.row_version")
+        return unchanged.use_index(not self._has_json_column)
 
     async def _upsert(self, data: pa.Table, row_version: int) -> int:
         # The condition keeps a holder that lost its lock unknowingly from overwriting newer rows.

@@ -10,6 +10,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TypeVar
 
 from pipeline.errors import RetryableError
@@ -162,6 +163,18 @@ class SharedTable(ShardedTable[Row]):
     async def maintain(self) -> None:
         for committer in self._committers:
             await committer.maintain()
+
+    async def erase_deleted_rows(self) -> int:
+        moved = 0
+        for committer in self._committers:
+            async with self._sharing.maintenance_lock:
+                moved += await committer.erase_deleted_rows()
+        return moved
+
+    async def drop_old_versions(self, older_than: timedelta) -> None:
+        for committer in self._committers:
+            async with self._sharing.maintenance_lock:
+                await committer.drop_old_versions(older_than)
 
     def health_issues(self) -> list[str]:
         return [issue for committer in self._committers if (issue := committer.health_issue) is not None]

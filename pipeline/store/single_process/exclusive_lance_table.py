@@ -21,7 +21,6 @@ from pipeline.store.lancedb.table_access import (
     fragment_sizes,
     newest_rows,
     open_or_create,
-    rows_of_fragments,
 )
 from pipeline.store.lancedb.table_directory import TableDirectory, count_versions
 
@@ -36,9 +35,6 @@ No read takes a minute.
 """
 _MIN_VERSIONS_TO_CLEAN = 8
 """Old versions are cleaned up beyond this number: each keeps the rows it replaced."""
-
-_ROWS_PER_MOVE = 8192
-"""Rows moved by a commit: some 20 MB."""
 
 _MIN_MAINTENANCE_SECONDS = 0.05
 _MAINTENANCE_REST_FACTOR = 10
@@ -168,19 +164,13 @@ class ExclusiveLanceTable(LanceTable[Row]):
                 await self._schedule_cleanup(_VERSION_RETENTION.total_seconds() + 1)
 
     async def erase_deleted_rows(self) -> int:
-        """Move the rows that share a fragment with deleted ones to new fragments; return their number.
-
-        LanceDB merges a fragment only if a tenth of its rows is deleted. `drop_old_versions` then removes the files.
-        """
+        """Move the rows that share a fragment with deleted ones; return their number."""
         async with self._maintenance_lock:
-            row_ids = await self._row_ids_beside_deleted_rows()
-            for start in range(0, len(row_ids), _ROWS_PER_MOVE):
-                rows = await self.take_rows(row_ids[start : start + _ROWS_PER_MOVE])
-                await self._table.merge_insert(self._codec.id_column).when_matched_update_all().execute(rows)
+            moved = await self._move_rows_beside_deleted_rows()
             if self._secondary_index is not None:
                 await self._secondary_index.maintain(_VERSION_RETENTION)
             await self._fsync()
-            return len(row_ids)
+            return moved
 
     async def drop_old_versions(self, older_than: timedelta) -> None:
         """Remove the files of versions older than this, but the newest."""
@@ -190,14 +180,6 @@ class ExclusiveLanceTable(LanceTable[Row]):
                 await self._secondary_index.maintain(older_than)
             self._compaction_policy.record_full_compaction(await self._table.count_rows())
             await self._fsync()
-
-    async def _row_ids_beside_deleted_rows(self) -> list[int]:
-        stored = (await self.scan_row_ids("true", [self._codec.id_column])).column(ROW_ID_COLUMN)
-        if self._directory is None:
-            # An object store tells only LanceDB which fragments these are.
-            return await asyncio.to_thread(stored.to_pylist)
-        fragments = await asyncio.to_thread(self._directory.fragments_with_deletions)
-        return await asyncio.to_thread(rows_of_fragments, stored, fragments)
 
     async def _optimize(self, *, full: bool) -> None:
         await self._table.optimize(cleanup_older_than=await self._version_retention())

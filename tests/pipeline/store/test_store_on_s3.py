@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from pipeline.rows import ChunkRow
 from pipeline.store import Store
 from tests.pipeline.store.test_table_model import apply_step, assert_store_matches, steps
+from tests.support.planted_words import found_in_object_store
 from tests.support.shared_table_writer import NAMES
 from tests.support.store_rows import (
     chunk,
@@ -87,3 +89,16 @@ async def test_processes_that_change_the_same_rows_lose_nothing(s3: S3Server) ->
     assert sum(rows[0].seq for rows in chunks.values()) == 2 * turns
     for rows in chunks.values():
         assert [row.text for row in rows] == [f"{rows[0].seq} {place}" for place in range(len(rows))]
+
+
+async def test_deleted_rows_are_in_no_object_after_an_erasure(s3: S3Server) -> None:
+    uri = s3.unused_uri()
+    store = await open_test_store(uri, shared=True, storage=s3.options)
+    await store_chunks(store, "a", [chunk("a", place, text=f"zyxochunkq {place}") for place in range(3)])
+    await store_chunks(store, "b", [chunk("b", 0, text="zyxokeptq")])
+    await store.chunks.update(["a"], lambda _, __: [])
+    assert await found_in_object_store(uri, s3.options, ["zyxochunkq"])
+    await store.erase_deleted_rows()
+    await store.drop_old_versions(timedelta(milliseconds=1))
+    found = await found_in_object_store(uri, s3.options, ["zyxochunkq", "zyxokeptq"])
+    assert found.keys() == {"zyxokeptq"}

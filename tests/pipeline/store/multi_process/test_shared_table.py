@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pipeline.store import Store, StoreMismatchError
 from pipeline.store.multi_process.shard_committer import ShardCommitter, StaleFollowerError
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 from pipeline.store.multi_process.shared_table import SharedTable
+from tests.support.planted_words import found_in
 from tests.support.shared_table_writer import NAMES, count_once_more
 from tests.support.store_rows import chunk, document, open_test_store, store_chunks, store_documents
 
@@ -294,6 +296,46 @@ async def test_maintenance_by_one_process_fails_no_other(tmp_path: Path) -> None
         finished.set()
 
     await asyncio.gather(write(), read())
+
+
+async def test_replaced_and_deleted_rows_are_in_no_file_after_an_erasure(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    await store_documents(store, *(document(name, text=f"zyxo{name}q") for name in "abc"))
+    await store_chunks(other, "a", [chunk("a", place, text=f"zyxochunkq {place}") for place in range(3)])
+    await store_documents(other, document("b", seq=2, text="kept"))
+    await store.documents.update([document("a").key], lambda _, __: [])
+    await store.chunks.update(["a"], lambda _, __: [])
+    words = ["zyxoaq", "zyxobq", "zyxochunkq"]
+    assert found_in(tmp_path, words).keys() == set(words)
+    assert await store.erase_deleted_rows() > 0
+    await store.drop_old_versions(timedelta(milliseconds=1))
+    assert found_in(tmp_path, words) == {}
+    assert found_in(tmp_path, ["zyxocq"]) != {}
+    await other.refresh()
+    rows = await other.documents.list_rows(["alice#0"])
+    assert {row.id: row.text for row in rows} == {"b": "kept", "c": "zyxocq"}
+    await store_documents(other, document("c", seq=3, text="newer"))
+    await store.refresh()
+    assert (await store.documents.get([document("c").key]))[document("c").key][0].text == "newer"
+
+
+async def test_rows_that_another_process_changes_during_an_erasure_keep_their_change(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True, shards=1) for _ in range(2)]
+    names = [f"n{number}" for number in range(20)]
+    await store_documents(store, *(document(name) for name in names))
+
+    async def write() -> None:
+        for turn in range(2, 12):
+            await store_documents(other, *(document(name, seq=turn) for name in names[turn:]))
+
+    async def erase() -> None:
+        for _ in range(5):
+            await store.erase_deleted_rows()
+            await store.drop_old_versions(timedelta(seconds=5))
+
+    await asyncio.gather(write(), erase())
+    seen = {row.id: row.seq for row in await store.documents.list_rows(["alice#0"])}
+    assert seen == {name: max(1, min(number, 11)) for number, name in enumerate(names)}
 
 
 async def test_large_indexed_tables_change_like_small_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
