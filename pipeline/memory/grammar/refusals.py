@@ -23,6 +23,7 @@ _NOBODY = word_set(
     "anything nothing nobody one some others all both most such thing things people stuff life time part way "
     "things none each tons lots loads fingers plenty"
 )
+_TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _MODALS = word_set("would could should might may must shall ought 'd")
 _OPINIONS = word_set(
     "think guess believe suppose imagine feel hope wish bet reckon assume say figure pray swear wonder hear "
@@ -68,6 +69,10 @@ def _names_subject(clause: Clause, *, has_antecedent: bool) -> bool:
         return False
     if subject.lower_ in ("me", "us", "him", "them") and not any(child.dep_ == "conj" for child in subject.children):
         return False
+    if subject.lemma_.lower() in ("favorite", "favourite") and not any(
+        child.dep_ in ("prep", "amod", "compound") for child in subject.children
+    ):
+        return False  # `my favorite is the banana split`: of what?
     return subject.tag_ not in ("DT", "WDT", "CD") and (subject.i < clause.head.i or subject.dep_ == "attr")
 
 
@@ -119,6 +124,8 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
     """Return a word that stands for something the clause does not name."""
     for token in clause.tokens:
         word = token.lower_
+        if word in ("later", "earlier") and token.i and token.nbor(-1).lemma_ in _TIMES:
+            return token  # `two weekends later`
         if word in OTHERS:
             if not has_antecedent and not _has_own_antecedent(token, clause):
                 return token
@@ -131,7 +138,9 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
 
 def _stands_alone(token: "Token") -> bool:
     word = token.lower_
-    if word in ("so", "else", "such", "another", "both", "same", "either"):
+    if word == "another":
+        return token.dep_ in ("dobj", "pobj", "nsubj")  # `saw another at a pet store`
+    if word in ("so", "else", "such", "both", "same", "either"):
         return (
             word in ("so", "else", "same")
             and token.dep_ in ("dobj", "pobj", "attr", "advmod")
@@ -141,7 +150,7 @@ def _stands_alone(token: "Token") -> bool:
         return token.dep_ not in ("mark", "det", "nsubj") or (token.dep_ == "nsubj" and token.head.dep_ != "relcl")
     if word in ("one", "ones"):
         return token.dep_ in ("dobj", "pobj", "attr", "nsubj") and not any(
-            child.dep_ == "prep" for child in token.children
+            child.lower_ in ("of", "in") for child in token.children
         )
     return token.dep_ not in ("det", "mark", "expl", "predet")
 

@@ -129,7 +129,12 @@ def _article(word: str, token: "Token") -> str:
 
 
 def _first_person(token: "Token", word: str, clause: Clause, name: str, *, is_speaker: bool) -> str:
-    is_mentioned = is_speaker and token is not clause.subject and not token.head.is_ancestor(clause.subject)
+    is_mentioned = (
+        is_speaker
+        and (token.i > clause.subject.i or token.head.dep_ not in SUBJECTS)
+        and token is not clause.subject
+        and not token.head.is_ancestor(clause.subject)
+    )
     if word in _POSSESSIVE:
         follows_name = any(part.lower_ in ("i", "me", "we") for part in clause.subject.subtree if part.i < token.i)
         return "their" if is_mentioned or follows_name else f"{name}'s"

@@ -60,6 +60,8 @@ _PHRASES = frozenset(
         "take up",
         "base out",
         "base in",
+        "pass away",
+        "break down",
     }
 )
 """Verbs with a particle that say more than the verb."""
@@ -144,6 +146,8 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
     found += _detail_scores(clause, context)
     if context.is_note:
         found.append((1.0, "a note"))
+    elif context.is_speech and sum(score for score, _ in found) >= _MIN_BEFORE_REMARKS:
+        found += _remark_scores(clause)
     return Worth(sum(score for score, _ in found), tuple(f"{why} {score:+g}" for score, why in found if score))
 
 
@@ -240,7 +244,11 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
     lemma = complement.lemma_.lower()
     if lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
         return -2.0, f"judges ({lemma})"
-    return 2.0, f"is {lemma}"
+    return _IDENTITY, f"is {lemma}"
+
+
+_IDENTITY = 2.0
+"""Score of what somebody or something is."""
 
 
 def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]:
@@ -293,6 +301,64 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         (-0.5, "long", len(clause.tokens) > _LONG),
     )
     return [(score, why) for score, why, applies in details if applies]
+
+
+def _remark_scores(clause: Clause) -> list[tuple[float, str]]:
+    """Score a remark among people, by weights of a logistic regression on remarks that were read and judged."""
+    head = clause.head
+    body = [token for token in clause.tokens if token.i > head.i]
+    lemmas = [token.lemma_.lower() for token in body if token.dep_ != "prt" and token.ent_type_ != "DATE"]
+    is_strong, is_past = head.lemma_.lower() in _STRONG, head.tag_ == "VBD"
+    is_named = any(token.pos_ == "PROPN" or token.ent_type_ in _NAMES for token in body)
+    is_identity = head.lemma_ == "be" and _copula_score(clause)[0] == _IDENTITY
+    said = sum(token.pos_ in ("NOUN", "PROPN", "VERB", "ADJ", "NUM") for token in body)
+    counts = (
+        (-1.9, "a remark", 1),
+        (1.0, "a noun with a noun before it", any(token.dep_ == "compound" for token in body)),
+        (1.0, "a day", any(token.ent_type_ in ("DATE", "TIME") for token in clause.tokens)),
+        (-0.8, "judges", min(3, sum(lemma in _EVALUATIONS for lemma in lemmas))),
+        (-0.35, "vague", min(3, sum(lemma in _VAGUE_OBJECTS | _GENERIC for lemma in lemmas))),
+        (0.55, "concrete", min(3, sum(_is_concrete(token) and not _is_abstract(token) for token in body))),
+        (-0.8, "the thing spoken of before", not is_strong and any(map(_is_definite_alone, body))),
+        (-0.65, "loose parts", any(token.dep_ in _LOOSE for token in clause.tokens)),
+        (-0.75, "we", clause.subject.lower_ == "we"),
+        (0.55, "the speaker", clause.subject.lower_ in FIRST),
+        (0.5, "an owner", any(child.dep_ == "poss" for child in clause.subject.children)),
+        (0.45, "something owned", any(token.dep_ == "poss" for token in body)),
+        (-0.5, "a pronoun", any(token.lower_ in ("it", "they", "them") for token in clause.tokens)),
+        (-0.4, "a wish", head.lemma_ in _WANTING and not is_named),
+        (0.75, "an aim with a name", is_named and _intended(clause) is not None),
+        (0.5, "past", is_past),
+        (0.75, "a change of life", is_strong and head.tag_ in ("VBD", "VBN")),
+        (0.6, "a habit", is_strong and head.tag_ in ("VBP", "VBZ", "VB")),
+        (0.45, "a place or partner", any(token.dep_ == "pobj" and token.head.head == head for token in body)),
+        (0.45, "added", any(token.lower_ in ("too", "also", "another", "even") for token in clause.tokens)),
+        (-0.6, "few words", said < 2 and not (is_strong or is_named or is_identity)),
+        (0.8, "an identity", is_identity),
+    )
+    return [(weight * count, why) for weight, why, count in counts]
+
+
+_MIN_BEFORE_REMARKS = 2.5
+"""Score below which a remark is not looked at again."""
+_LOOSE = frozenset({"dep", "intj", "parataxis", "csubj", "appos"})
+_WANTING = frozenset({"want", "hope", "wish", "try", "need", "plan"})
+_ABSTRACT = ("ness", "ity", "tion", "sion", "ment", "ence", "ance", "ship", "ism", "ude", "ure", "hood", "dom", "th")
+
+
+def _is_abstract(token: "Token") -> bool:
+    return token.lemma_.lower().endswith(_ABSTRACT)
+
+
+def _is_definite_alone(token: "Token") -> bool:
+    """Return whether a noun means a thing that was named before: `the project`, not `the school board`."""
+    kinds = {child.dep_ for child in token.children}
+    pointed = any(child.dep_ == "det" and child.lower_ in _DEFINITE for child in token.children)
+    return token.pos_ == "NOUN" and pointed and not token.ent_type_ and kinds.isdisjoint(_SPECIFYING)
+
+
+_DEFINITE = frozenset({"the", "this", "that", "these", "those"})
+_SPECIFYING = frozenset({"amod", "compound", "prep", "relcl", "acl", "appos", "nummod", "poss"})
 
 
 def _is_concrete(token: "Token") -> bool:

@@ -134,5 +134,5 @@ def test_a_text_about_things_says_nothing_of_its_reader() -> None:
 
 def test_a_score_is_explained_and_the_threshold_decides() -> None:
     ((fact,),) = detect_facts([SaidSentence("I live in Rome.", ANN, Discourse())])
-    assert fact.worth.explanation == "4.0: live +2, about the speaker +1, names +1"
+    assert fact.worth.explanation.startswith("3.7: live +2, about the speaker +1, names +1, a remark -1.9")
     assert stated("I live in Rome.", min_worth=4.5) == []
