@@ -7,11 +7,11 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, ClassVar, Protocol, Self
 
 import httpx2
 
@@ -27,12 +27,33 @@ class ServerDiedError(Exception):
     """The process ended or never answered; the message holds the end of its output."""
 
 
+class ServerProcess(Protocol):
+    """The part of `subprocess.Popen` that a server needs."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int, /) -> None: ...
+    def kill(self) -> None: ...
+
+
+def start_process(
+    command: Sequence[str], folder: Path, variables: Mapping[str, str], output: IO[bytes]
+) -> ServerProcess:
+    """Start a command whose standard output and error go to a file."""
+    return subprocess.Popen(command, cwd=folder, env=variables, stdout=output, stderr=output)  # noqa: S603 - our own command
+
+
 class Server:
     """Starts, stops and kills one server on one data directory; it may be started again.
 
     `environment` adds settings; those of the caller's own environment are not passed on. `only`: some parts
     of the service, of which others with the same `key` and data directory are processes of their own.
     """
+
+    launch: ClassVar[Callable[[Sequence[str], Path, Mapping[str, str], IO[bytes]], ServerProcess]] = start_process
+    """Starts the process of every server; tests replace it by one that saves the imports."""
 
     def __init__(
         self,
@@ -51,7 +72,7 @@ class Server:
         weakref.finalize(self, held.close)
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = dict(environment or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ServerProcess | None = None
         self._leash: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -81,9 +102,7 @@ class Server:
         began = time.perf_counter()
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with self.output.open("ab") as output:
-            self._process = subprocess.Popen(  # noqa: S603 - our own command with arguments of our own
-                self._command(), cwd=self.data_dir, env=self._variables(), stdout=output, stderr=output
-            )
+            self._process = type(self).launch(self._command(), self.data_dir, self._variables(), output)
         self._leash = start_watchdog(self._process.pid)
         self._wait_until_healthy(began + START_SECONDS)
         return time.perf_counter() - began

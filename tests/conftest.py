@@ -8,7 +8,9 @@ from contextlib import ExitStack
 import pytest
 from hypothesis import HealthCheck, settings
 
+from bench.service_process import Server
 from tests.support.kafka_cleanup import delete_topics_and_groups
+from tests.support.preforked_server import preforked_servers
 from tools.kafka_broker import DockerBroker, LocalBroker, run_broker
 from tools.kafka_installation import KafkaUnavailableHereError
 from tools.s3_server import S3Server, run_s3_server
@@ -50,6 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Fork the servers that tests start: each would import for three seconds."""
+    with preforked_servers(tmp_path_factory.mktemp("servers")) as forker, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Server, "launch", forker.start)
+        yield
 
 
 @pytest.fixture(scope="session")
