@@ -65,14 +65,20 @@ def start_deployment(folder: Path, workers: int) -> Iterator[Deployment]:
         with Server(folder / "data") as server:
             yield Deployment("one process, embedded log", server)
         return
+    with run_broker() as kafka, start_processes(folder, workers, kafka.bootstrap) as deployment:
+        yield deployment
+
+
+@contextmanager
+def start_processes(folder: Path, workers: int, bootstrap: str) -> Iterator[Deployment]:
+    """A process that answers and so many that work, on this broker."""
+    settings = {
+        "RECOLLECT_KAFKA_BOOTSTRAP": bootstrap,
+        "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
+    }
+    key = f"rk_{secrets.token_hex(16)}"
+    servers = [Server(folder / "data", settings, only=only, key=key) for only in ["api", *["pipeline"] * workers]]
     with ExitStack() as stack:
-        kafka = stack.enter_context(run_broker())
-        settings = {
-            "RECOLLECT_KAFKA_BOOTSTRAP": kafka.bootstrap,
-            "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
-        }
-        key = f"rk_{secrets.token_hex(16)}"
-        servers = [Server(folder / "data", settings, only=only, key=key) for only in ["api", *["pipeline"] * workers]]
         for server in servers:
             stack.callback(server.stop)
         with ThreadPoolExecutor() as threads:

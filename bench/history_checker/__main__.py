@@ -21,7 +21,7 @@ from bench.history_checker.workload import HistoryRunner, Size
 
 CONCURRENT_HISTORIES = 4
 KILL_INTERVAL_SECONDS = 2.0
-"""Mean time from the restart of a process to the next kill."""
+"""Mean time from the restart of a process to the next kill; longer where the start takes longer."""
 FIRST_KILL_SECONDS = 0.5
 OPERATIONS_WITH_KILLS = 30
 """Operations of a client while processes are killed: so many that kills meet requests, not only what follows them."""
@@ -81,9 +81,10 @@ def check_histories(
     with ExitStack() as stack:
         killed = stack.enter_context(_kills(deployment, kill_interval)) if with_kills else itertools.repeat(0)
         with ThreadPoolExecutor(CONCURRENT_HISTORIES) as threads:
-            histories = list(threads.map(HistoryRunner.run, runners))
+            list(threads.map(HistoryRunner.run, runners))
         report.kills = next(iter(killed))
     with ThreadPoolExecutor(CONCURRENT_HISTORIES) as threads:
+        histories = list(threads.map(HistoryRunner.settle, runners))
         list(threads.map(HistoryRunner.forget, runners))
     submissions = asyncio.run(_by_namespace(deployment))
     for history in histories:
@@ -104,9 +105,10 @@ def _kills(deployment: Deployment, interval: float) -> Iterator[Iterator[int]]:
         while not ended.wait(pause):
             server = choice.choice(deployment.servers)
             server.kill()
-            server.start()
+            started_in = server.start()
             count += 1
-            pause = choice.uniform(0.5, 1.5) * interval
+            # At least as long as the start took: a busy machine would do nothing but start.
+            pause = choice.uniform(0.5, 1.5) * max(interval, started_in)
 
     def counted() -> Iterator[int]:
         while True:

@@ -55,11 +55,17 @@ class HistoryRunner:
         self._size = size
         self.history = History(namespace)
 
-    def run(self) -> History:
-        """Run all clients, wait until every document is processed, and read what is left."""
+    def run(self) -> None:
+        """Run all clients."""
         with ThreadPoolExecutor(self._size.clients) as threads:
             for operations in threads.map(self._run_client, range(self._size.clients)):
                 self.history.operations += operations
+
+    def settle(self) -> History:
+        """Wait until every document is processed, and read what is left.
+
+        Apart from `run`: on a busy machine a process that is killed all the time does not come to an end.
+        """
         with httpx2.Client(headers=self._headers, timeout=REQUEST_TIMEOUT_SECONDS) as client:
             if any(operation.kind == "move" for operation in self.history.operations):
                 self._wait_for_the_move(client)

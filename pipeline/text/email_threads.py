@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import date
 from email.utils import parsedate_to_datetime
 
-from pipeline.text.utterance import Utterance, parse_calendar_day
+from pipeline.text.calendar_day import parse_calendar_day
+from pipeline.text.utterance import Utterance
 
 _SECTION = re.compile(
     r"^## (?P<who>[^\n]{1,200}?), (?P<on>\d{4}-\d{2}-\d{2})(?: \d{2}:\d{2} UTC)?[ \t]*$", re.MULTILINE

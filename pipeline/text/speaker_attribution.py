@@ -6,9 +6,10 @@ from collections import Counter
 from datetime import date
 from typing import Any
 
+from pipeline.text.calendar_day import parse_calendar_day
 from pipeline.text.email_threads import parse_thread
 from pipeline.text.english_verbs import word_set
-from pipeline.text.utterance import Utterance, parse_calendar_day
+from pipeline.text.utterance import Utterance
 
 _NAME = r"[^\W\d_][\w.'\u2019-]*(?: [^\W\d_][\w.'\u2019-]*){0,2}"
 _STAMP = (

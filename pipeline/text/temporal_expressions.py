@@ -99,7 +99,7 @@ class ResolvedText:
 
 
 def resolve_dates(text: str, reference_date: date | None) -> ResolvedText:
-    """Resolve what is said relative to `today`; None: only what names its own year is known.
+    """Resolve dates relative to the day on which the text was said; None: only dates with a year are resolved.
 
     >>> resolve_dates("I saw Ann last Friday.", date(2023, 5, 8)).text
     'I saw Ann on 5 May 2023.'

@@ -1,14 +1,7 @@
 """A piece of text and who says it."""
 
-import re
 from dataclasses import dataclass
-from datetime import date, datetime
-
-_FORMS = ("%d %B %Y", "%d %b %Y", "%B %d %Y", "%b %d %Y")
-_SLASHED = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})")
-_WORDED = re.compile(r"\d{1,2}\.? [A-Za-z]{3,9}\.?,? \d{4}|[A-Za-z]{3,9}\.? \d{1,2},? \d{4}")
-_ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
-_CENTURY = 2000
+from datetime import date
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +9,7 @@ class Utterance:
     """A piece of text and who says it. `speaker` None: whoever wrote the document.
 
     `start` is the offset of `text` in the document; None where the document holds it in another form.
-    `on`: the day it was said, where the document tells.
+    `said_on`: the day it was said, where the document tells.
     """
 
     speaker: str | None
@@ -24,33 +17,3 @@ class Utterance:
     start: int | None
     is_chat: bool = False
     said_on: date | None = None
-
-
-def parse_calendar_day(written: str) -> date | None:
-    """The first day that a text names without doubt; 5/8/2023 is one of two, so it is none.
-
-    >>> parse_calendar_day("[2023-05-08 13:56]"), parse_calendar_day("5/8/2023")
-    (datetime.date(2023, 5, 8), None)
-    """
-    try:
-        if iso := _ISO.search(written):
-            return date.fromisoformat(iso[0])
-        if slashed := _SLASHED.search(written):
-            return _slashed(int(slashed[1]), slashed[2], int(slashed[3]), int(slashed[4]))
-    except ValueError:
-        return None
-    worded = _WORDED.search(written)
-    plain = re.sub("[,.]", "", worded[0]) if worded else ""
-    for form in _FORMS:
-        try:
-            return datetime.strptime(plain, form).date()  # noqa: DTZ007 - a day has no zone
-        except ValueError:
-            continue
-    return None
-
-
-def _slashed(first: int, mark: str, second: int, year: int) -> date | None:
-    year += _CENTURY if year < 100 else 0
-    if first > 12 or mark == ".":
-        return date(year, second, first)
-    return date(year, first, second) if second > 12 else None

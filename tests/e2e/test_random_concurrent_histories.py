@@ -10,7 +10,7 @@ from bench.history_checker.workload import Size
 from tools.kafka_broker import DockerBroker, LocalBroker
 
 pytestmark = pytest.mark.slow
-LONG = Size(operations=20)
+LONG = Size(operations=30)
 """Long enough for a process to be killed and to come back meanwhile."""
 
 

@@ -7,17 +7,17 @@ import signal
 import subprocess
 import time
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from bench.processes import start_deployment
+from bench.processes import Deployment, start_processes
 from bench.service_process import PROGRAM, Server, unconfigured
 from tests.support.polling import poll_until
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
-from tools.kafka_installation import KafkaUnavailableHereError
+from tools.kafka_broker import DockerBroker, LocalBroker
 
 
 class ReplayClient:
@@ -136,17 +136,24 @@ def test_kill_9_in_the_middle_of_a_replay_leaves_what_was_served_and_nothing_els
     assert asked.search_results() == found
 
 
-@pytest.mark.kafka
-def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(tmp_path: Path) -> None:
-    """The interface does it and is killed; then a command by itself, while a worker works."""
-    with ExitStack() as stack:
+@contextmanager
+def _on_kafka(folder: Path, workers: int, bootstrap: str) -> Iterator[tuple[Deployment, ReplayClient]]:
+    """Processes, and a client of the one that answers."""
+    with start_processes(folder, workers, bootstrap) as deployment:
+        asked = ReplayClient(deployment.api)
         try:
-            deployment = stack.enter_context(start_deployment(tmp_path, 1))
-        except KafkaUnavailableHereError as error:
-            pytest.skip(f"needs a real Apache Kafka: {error}")
+            yield deployment, asked
+        finally:
+            asked.close()
+
+
+@pytest.mark.kafka
+def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(
+    own_kafka: LocalBroker | DockerBroker, tmp_path: Path
+) -> None:
+    """The interface does it and is killed; then a command by itself, while a worker works."""
+    with _on_kafka(tmp_path, 1, own_kafka.bootstrap) as (deployment, asked):
         api = deployment.api
-        asked = ReplayClient(api)
-        stack.callback(asked.close)
         asked.fill(80)
         found = poll_until(asked.search_results, lambda now: len(now) == 80, "everything found")
         asked.request_ok("POST", "/admin/replay", {"chunkSize": 800})
@@ -172,15 +179,12 @@ def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(tmp_path: 
 
 @pytest.mark.kafka
 @pytest.mark.slow
-def test_on_kafka_a_worker_that_is_killed_while_it_fills_tables_is_replaced_by_another(tmp_path: Path) -> None:
+def test_on_kafka_a_worker_that_is_killed_while_it_fills_tables_is_replaced_by_another(
+    own_kafka: LocalBroker | DockerBroker, tmp_path: Path
+) -> None:
     with ExitStack() as stack:
-        try:
-            deployment = stack.enter_context(start_deployment(tmp_path, 2))
-        except KafkaUnavailableHereError as error:
-            pytest.skip(f"needs a real Apache Kafka: {error}")
+        deployment, asked = stack.enter_context(_on_kafka(tmp_path, 2, own_kafka.bootstrap))
         api = deployment.api
-        asked = ReplayClient(api)
-        stack.callback(asked.close)
         for number in range(8):
             asked.fill(40, f"home{number}")
         found = poll_until(

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import IO, NoReturn
 
 from bench.service_process import PROGRAM, ServerProcess, start_process
@@ -71,6 +72,7 @@ class ServerForker:
         self._address = str(folder / "server-forker")
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
 
     def start(
         self, command: Sequence[str], folder: Path, variables: Mapping[str, str], output: IO[bytes]
@@ -78,8 +80,9 @@ class ServerForker:
         """Fork the server, or start any other command as it is."""
         if command[0] != PROGRAM:
             return start_process(command, folder, variables, output)
-        if self._process is None:
-            self._start_forker()
+        with self._lock:  # processes of a deployment are started at once
+            if self._process is None:
+                self._start_forker()
         asking = socket.socket(socket.AF_UNIX)
         asking.connect(self._address)
         request = json.dumps([list(command), str(folder), dict(variables)]).encode()

@@ -1,4 +1,4 @@
-"""Memories that share rare terms with a text, found through the postings in time that does not grow."""
+"""Memories that share rare terms with a text, found through the postings in bounded time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

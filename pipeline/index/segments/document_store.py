@@ -17,7 +17,7 @@ from pipeline.index.segments.dictionary_encoded_column import DictionaryEncodedC
 from pipeline.index.segments.document_ordinal_map import DocumentOrdinalMap
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.rows import DocumentColumns, DocumentRow, StringColumn
-from pipeline.text.utterance import parse_calendar_day
+from pipeline.text.calendar_day import parse_calendar_day
 from schemas.filters import FilterExpression
 
 MISSING_DOCUMENT_ORDINAL = 0

@@ -2,6 +2,7 @@
 
 Generation 0 lies in the tables' folder itself, a replay builds `g1`, `g2`… beside it. The object `current`
 points to the active generation and is replaced atomically. A generation that it does not name is unfinished.
+Beside the pointer are the notes by which processes follow, cancel and share a replay.
 """
 
 import json

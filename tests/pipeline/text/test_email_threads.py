@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pipeline.memory.formation.rule_based_extraction import extract_facts
+from pipeline.text.calendar_day import parse_calendar_day
 from pipeline.text.speaker_attribution import parse_utterances
-from pipeline.text.utterance import parse_calendar_day
 
 MAIL = """From: Ann Lee <ann@example.org>
 To: Bob <bob@example.org>
