@@ -1,4 +1,4 @@
-"""Vectors of texts that were embedded before, kept in a file: a replay or a moved document then runs no model."""
+"""Cache of vectors in a file, and an embedder that looks there first: a replay or a moved document runs no model."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""Crawling rules of a site: robots.txt (RFC 9309) and sitemaps."""
+"""Crawling rules of a site: robots.txt (RFC 9309), sitemaps, and what their dates say."""
 
 import asyncio
 import re

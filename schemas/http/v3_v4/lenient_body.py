@@ -1,4 +1,4 @@
-"""Base of v3 and v4 request bodies."""
+"""Bases of v3 and v4 request bodies: one that ignores unknown fields, and one that names containers besides."""
 
 from typing import Annotated, Any
 
