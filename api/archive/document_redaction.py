@@ -12,7 +12,7 @@ from api.archive.importer import imported_memory, submission_events
 from api.commands.document_submission import delete_documents, resubmit_document
 from api.commands.memory_forgetting import forget_by_ids
 from api.dependencies.app_state import AppState
-from pipeline.erasure.redacted_text import RedactedText, Span, redact, whole_sentences
+from pipeline.erasure.redacted_text import RedactedText, Span, is_in, redact, whole_sentences
 from pipeline.memory.versioning.provenance import provenance_of
 from pipeline.memory.versioning.truth_maintenance import premises
 from pipeline.parsing.document_titles import document_title
@@ -99,9 +99,7 @@ def _plan_document(document: DocumentRow, spans: Iterable[Span], memories: Itera
     sentences = whole_sentences(text, spans)
     own = [memory for memory in memories if document.key in memory.sources]
     unstated = frozenset(
-        memory.id
-        for memory in own
-        if (span := _span(memory, document.key)) is not None and any(span.overlaps(cut) for cut in sentences)
+        memory.id for memory in own if (span := _span(memory, document.key)) is not None and is_in(sentences, span)
     )
     said = [text[sentence.start : sentence.end] for sentence in sentences]
     return _Plan(document, own, said, redact(text, sentences), unstated)

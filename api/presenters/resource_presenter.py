@@ -5,6 +5,7 @@ from typing import get_args
 
 from api.policies.api_keys import Principal
 from pipeline.rows import ApiKeyRow, ChunkRow, DocumentRow, MemoryRow, NamespaceRow
+from pipeline.text.event_dates import event_metadata
 from pipeline.text.page_breaks import page_metadata
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse, Scope
@@ -104,12 +105,12 @@ def listed_chunk_response(row: ChunkRow, source: DocumentRow) -> ListedChunk:
 
 
 def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> MemoryResponse:
-    """Present a memory with the metadata of its first existing source."""
+    """Present a memory with the metadata of its first existing source, and the days that it names."""
     source = next((sources[key] for key in row.sources if key in sources), None)
     return MemoryResponse(
         id=row.id,
         memory=row.text,
-        metadata=source.metadata if source else {},
+        metadata=event_metadata(row.text) | (source.metadata if source else {}),
         is_static=row.is_static,
         is_inference=row.is_inference,
         is_latest=row.is_active,

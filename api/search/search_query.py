@@ -31,6 +31,7 @@ from pipeline.index.ranking.search_request_and_hits import (
 from pipeline.index.segments.document_store import StoredDocument
 from pipeline.ports import Clock, Embedder, MemoryTable, QueryRewriter, Reranker, WordVectors
 from pipeline.rows import MemoryRow, NamespaceRow
+from pipeline.text.event_dates import event_metadata
 from pipeline.text.page_breaks import page_metadata
 from schemas.base import format_timestamp
 from schemas.http.v5.memory_bodies import DocumentRef, DocumentRefSystem, RelatedMemory, RelatedSystem
@@ -223,6 +224,7 @@ async def _related_memories(index: NamespaceIndex, hits: Sequence[Hit], body: Se
 
 def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, documents: bool) -> SearchResult:
     text: dict[str, Any] = {"memory": hit.text} if hit.kind == "memory" else {"chunk": hit.text}
+    place = event_metadata(hit.text) if hit.kind == "memory" else page_metadata(hit.document.type, hit.page)
     included: dict[str, Any] = {}
     if related_memories is not None:
         included["related"] = _to_search_related(related_memories)
@@ -232,7 +234,7 @@ def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, doc
         text["included"] = SearchIncluded(**included)
     return SearchResult(
         id=hit.id,
-        metadata=page_metadata(hit.document.type, hit.page) | hit.document.parsed_metadata(),
+        metadata=place | hit.document.parsed_metadata(),
         similarity=hit.similarity,
         is_latest=hit.is_latest,
         is_inference=hit.is_inference,
@@ -255,7 +257,7 @@ def _to_related_memory(hit: RelatedHit) -> RelatedMemory:
         relation=hit.relation,
         version=hit.version,
         memory=hit.text,
-        metadata=hit.document.parsed_metadata(),
+        metadata=event_metadata(hit.text) | hit.document.parsed_metadata(),
         system=RelatedSystem(updated_at=_format_timestamp(hit.updated_at)),
     )
 

@@ -1,14 +1,15 @@
 """Rules: a text without some of its sentences, and where the others are then. Pure."""
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipeline.memory.grammar.sentence_splitter import split_sentences
 
 _LABEL = re.compile(r"[^.!?\n]{0,80}:[ \t*_]*\Z")
 """Who speaks, before what is said."""
+_WORD = re.compile(r"\w")
 _REST_OF_LINE = re.compile(r"[^\w\n]*|[^.!?\n]{0,80}:[\s*_]*|\s*\d{1,3}[.)]\s*")
 """What a line has beside its sentence: nothing, a bullet or number, or the name of a speaker."""
 
@@ -48,18 +49,32 @@ def whole_sentences(text: str, spans: Iterable[Span]) -> list[Span]:
     >>> whole_sentences("Ann: I like tea, really. Bye.", [Span(5, 15)])
     [Span(start=5, end=24)]
     """
-    found = sorted(spans)
+    found = _merge(spans)
     if text.lstrip()[:1] in {"[", "{"}:
         # A chat in JSON stays one: what is next to a sentence may be a quotation mark of its format.
-        return _merge(found)
+        return found
+    at = 0
     for sentence in split_sentences(text, split_on_newlines=True):
         whole = Span(sentence.start, sentence.end)
-        for at, span in enumerate(found):
-            if whole.overlaps(span):
-                is_label = whole.start < span.start and _LABEL.fullmatch(text, whole.start, span.start)
-                start = span.start if is_label else min(span.start, whole.start)
-                found[at] = Span(start, max(span.end, whole.end))
+        while at < len(found) and found[at].end <= whole.start:
+            at += 1
+        place = at
+        while place < len(found) and whole.overlaps(span := found[place]):
+            is_label = whole.start < span.start and _LABEL.fullmatch(text, whole.start, span.start)
+            start = span.start if is_label else min(span.start, whole.start)
+            found[place] = Span(start, max(span.end, whole.end))
+            place += 1
     return _merge(found)
+
+
+def is_in(sentences: Sequence[Span], span: Span) -> bool:
+    """Return whether a span overlaps one of these sentences, which are sorted and disjoint.
+
+    >>> is_in([Span(0, 4), Span(6, 9)], Span(4, 6)), is_in([Span(0, 4), Span(6, 9)], Span(8, 12))
+    (False, True)
+    """
+    before = bisect_left(sentences, Span(span.end, 0))
+    return before > 0 and sentences[before - 1].end > span.start
 
 
 def redact(text: str, sentences: Sequence[Span]) -> RedactedText:
@@ -70,7 +85,7 @@ def redact(text: str, sentences: Sequence[Span]) -> RedactedText:
     >>> redact("Tea is fine. Jam is not. Milk is.", [Span(13, 24)]).text
     'Tea is fine. Milk is.'
     """
-    cuts = _merge([_with_surroundings(text, sentences, span) for span in sentences])
+    cuts = _merge(cut for line in _by_line(text, sentences) for cut in _cuts_of_line(text, line))
     pieces, begin = [], 0
     for cut in cuts:
         pieces.append(text[begin : cut.start])
@@ -78,23 +93,33 @@ def redact(text: str, sentences: Sequence[Span]) -> RedactedText:
     return RedactedText("".join((*pieces, text[begin:])), cuts)
 
 
-def _with_surroundings(text: str, sentences: Sequence[Span], span: Span) -> Span:
-    line_start = text.rfind("\n", 0, span.start) + 1
-    line_end = text.find("\n", span.end)
+def _by_line(text: str, sentences: Sequence[Span]) -> Iterator[list[Span]]:
+    """Yield the sentences that share a line."""
+    line: list[Span] = []
+    for sentence in sentences:
+        if line and text.find("\n", line[-1].end, sentence.start) >= 0:
+            yield line
+            line = []
+        line.append(sentence)
+    if line:
+        yield line
+
+
+def _cuts_of_line(text: str, sentences: Sequence[Span]) -> Iterator[Span]:
+    """Yield what is cut of a line: all of it where nothing else is in it, else each sentence and the space after."""
+    line_start = text.rfind("\n", 0, sentences[0].start) + 1
+    line_end = text.find("\n", sentences[-1].end)
     line_end = len(text) if line_end < 0 else line_end
-    kept = [text[line_start : span.start], text[span.end : line_end]]
-    for other in sentences:
-        # Sentences that go too leave nothing in the line.
-        if other.start >= line_start and other.end <= span.start:
-            kept[0] = kept[0].replace(text[other.start : other.end], "")
-        if other.start >= span.end and other.end <= line_end:
-            kept[1] = kept[1].replace(text[other.start : other.end], "")
-    if _REST_OF_LINE.fullmatch(kept[0]) and not re.search(r"\w", kept[1]):
-        return Span(line_start, min(line_end + 1, len(text)))
-    end = span.end
-    while end < line_end and text[end] in " \t":
-        end += 1
-    return Span(span.start, end)
+    bounds = [*(sentence.start for sentence in sentences[1:]), line_end]
+    has_more = any(_WORD.search(text, span.end, end) for span, end in zip(sentences, bounds, strict=True))
+    if not has_more and _REST_OF_LINE.fullmatch(text, line_start, sentences[0].start):
+        yield Span(line_start, min(line_end + 1, len(text)))
+        return
+    for span, limit in zip(sentences, bounds, strict=True):
+        end = span.end
+        while end < limit and text[end] in " \t":
+            end += 1
+        yield Span(span.start, end)
 
 
 def _merge(spans: Iterable[Span]) -> list[Span]:

@@ -103,6 +103,21 @@ async def test_patch_metadata_merges_key_by_key_and_leaves_content_and_memories(
     assert await _texts(service, ns, "x") == before
 
 
+async def test_a_memory_names_its_day_in_the_metadata_unless_the_document_does(
+    service: RunningService, ns: str
+) -> None:
+    for id_, metadata in (("x", {"a": 1}), ("y", {"eventDates": "mine"})):
+        text = "I moved to Oslo last Friday." if id_ == "x" else "I sold my car last Friday."
+        await service.add_document(ns, text, id=id_, date="2026-05-13", metadata=metadata)
+    await service.wait_idle()
+    (moved,), (sold,) = [(await service.read_document(ns, id_))["memories"] for id_ in ("x", "y")]
+    assert moved["memory"] == "User moved to Oslo on 8 May 2026"
+    assert moved["metadata"] == {"a": 1, "eventDates": ["2026-05-08"]}
+    assert sold["metadata"] == {"eventDates": "mine"}
+    found = {result["id"]: result["metadata"] for result in await service.search(ns, "Where did I move?")}
+    assert found[moved["id"]] == moved["metadata"]
+
+
 async def test_post_document_file_replaces_everything(service: RunningService, client: ContractClient, ns: str) -> None:
     await service.add_document(ns, "Ada lives in Berlin.", id="x", metadata={"a": 1}, supportingContext="s")
     await service.wait_idle()

@@ -1,5 +1,7 @@
 """Texts without some of their sentences."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,3 +48,10 @@ def test_what_is_kept_is_where_it_is_said_to_be(text: str, places: list[tuple[in
     assert not any(redacted.moved(span.end) - redacted.moved(span.start) for span in spans), (
         "a character of a span was kept"
     )
+
+
+def test_a_line_whose_sentences_all_go_goes_too_however_many_they_are() -> None:
+    text = "Tea is fine.\n- " + " ".join(f"I like number {number}." for number in range(500)) + "\nMilk is."
+    spans = [Span(match.start(), match.end()) for match in re.finditer(r"I like[^.]*\.", text)]
+    assert redact(text, whole_sentences(text, spans)).text == "Tea is fine.\nMilk is."
+    assert redact(text, whole_sentences(text, spans[1:])).text == "Tea is fine.\n- I like number 0. \nMilk is."
