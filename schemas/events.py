@@ -214,7 +214,8 @@ class MemoriesFormed(Event):
 class MemoriesForgotten(Event):
     """Memories to hide from recall; their history is kept. Key: incarnation.
 
-    `sources`: per memory, the documents that stated it at that time with the `seq` of their texts.
+    `sources`: per memory, the documents that stated it at that time with the `seq` of their texts. `restores`: the
+    opposite, which takes back an earlier forgetting of these statements.
     """
 
     incarnation: str
@@ -222,6 +223,7 @@ class MemoriesForgotten(Event):
     at: datetime
     reason: str = ""
     sources: dict[str, dict[str, int]] = Field(default_factory=dict)
+    restores: bool = False
 
 
 class NamespaceChanged(Event):

@@ -1,4 +1,4 @@
-"""Commands that forget memories: they are hidden from recall, not erased."""
+"""Commands that forget memories and restore them: they are hidden from recall, not erased."""
 
 from collections.abc import Sequence
 
@@ -41,10 +41,22 @@ def _forget_error(row: MemoryRow | None, namespace_name: str) -> str | None:
     return "It is forgotten already" if row.forgotten_at is not None else None
 
 
+async def hide(state: AppState, row: MemoryRow, reason: str) -> None:
+    """Forget one memory."""
+    await _change(state, [row], reason)
+
+
+async def restore(state: AppState, row: MemoryRow) -> None:
+    """Take back that a memory was forgotten."""
+    await _change(state, [row], "", restores=True)
+
+
 async def _forget(state: AppState, rows: Sequence[MemoryRow], reason: str) -> None:
-    fresh = [row for row in rows if row.forgotten_at is None]
-    if not fresh:
-        return
+    if fresh := [row for row in rows if row.forgotten_at is None]:
+        await _change(state, fresh, reason)
+
+
+async def _change(state: AppState, fresh: Sequence[MemoryRow], reason: str, *, restores: bool = False) -> None:
     now = state.clock.now()
     sources: dict[str, dict[str, dict[str, int]]] = {}
     for row in fresh:
@@ -52,13 +64,20 @@ async def _forget(state: AppState, rows: Sequence[MemoryRow], reason: str) -> No
     events = [
         (
             incarnation,
-            MemoriesForgotten(incarnation=incarnation, ids=tuple(positions), at=now, reason=reason, sources=positions),
+            MemoriesForgotten(
+                incarnation=incarnation,
+                ids=tuple(positions),
+                at=now,
+                reason=reason,
+                sources=positions,
+                restores=restores,
+            ),
         )
         for incarnation, positions in sources.items()
     ]
     await state.publisher.publish(MEMORIES_FORGOTTEN, events)
     edits = {
-        memory_id: [forget_edit({incarnation}, ForgetCommand(now, reason, positions[memory_id]))]
+        memory_id: [forget_edit({incarnation}, ForgetCommand(now, reason, positions[memory_id], restores))]
         for incarnation, positions in sources.items()
         for memory_id in positions
     }

@@ -6,7 +6,7 @@ that it is found, listed, deleted, replayed and exported like any other.
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
@@ -28,7 +28,11 @@ EXTRACTOR = "client"
 
 @dataclass(frozen=True, slots=True)
 class StatedMemory:
-    """A memory to store. `date`: time of its source; `replaces`: id of the memory that it is a new version of."""
+    """A memory to store. `date`: time of its source; `replaces`: id of the memory that it is a new version of.
+
+    `relations`: further ones. `title`: of the document that holds it, if not its text. `is_about_now`: it holds from
+    now on, whatever the date of its source; otherwise the date decides which of two memories is newer.
+    """
 
     text: str
     is_static: bool = False
@@ -36,6 +40,9 @@ class StatedMemory:
     date: str | None = None
     event_dates: tuple[str, ...] = ()
     replaces: str | None = None
+    relations: tuple[Relation, ...] = ()
+    title: str | None = None
+    is_about_now: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +58,12 @@ class StoredMemory:
 
 
 async def store_memories(state: AppState, namespace_name: str, stated: Sequence[StatedMemory]) -> list[StoredMemory]:
-    """Store memories; returns them in order. Those with the same metadata and date share a document."""
+    """Store memories; returns them in order. Those with the same metadata, date and title share a document."""
     namespace = await get_or_create_namespace(state, namespace_name)
     incarnation, now = namespace.incarnations[0], state.clock.now()
     groups: dict[str, list[StatedMemory]] = {}
     for memory in stated:
-        groups.setdefault(json.dumps([memory.metadata, memory.date], sort_keys=True), []).append(memory)
+        groups.setdefault(json.dumps([memory.metadata, memory.date, memory.title], sort_keys=True), []).append(memory)
     stored: dict[int, StoredMemory] = {}
     for members in groups.values():
         document = await _store_group(state, namespace_name, incarnation, members, now)
@@ -64,16 +71,19 @@ async def store_memories(state: AppState, namespace_name: str, stated: Sequence[
             stored[id(memory)] = StoredMemory(
                 memory_id(incarnation, memory.text), memory.text, memory.is_static, memory.metadata, document, now
             )
-    await _wait_until_projected(state, {memory.id for memory in stored.values()})
+    await _wait_until_projected(state, {memory.id: memory.document for memory in stored.values()})
     return [stored[id(memory)] for memory in stated]
 
 
-async def _wait_until_projected(state: AppState, ids: set[str]) -> None:
-    """Wait until the pipeline, in this process or another, has the memories in the table, but not for ever."""
+async def _wait_until_projected(state: AppState, documents: Mapping[str, str]) -> None:
+    """Wait until the pipeline, in this process or another, has the memories in the table, but not for ever.
+
+    `documents`: by memory, the key of the document that states it now.
+    """
     deadline = monotonic() + MAX_WAIT_SECONDS
     while monotonic() < deadline:
-        rows = await state.memories.get(ids)
-        if all(rows.get(memory) for memory in ids):
+        rows = await state.memories.get(documents.keys())
+        if all((found := rows.get(memory)) and key in found[0].sources for memory, key in documents.items()):
             return
         await asyncio.sleep(_POLL_SECONDS)
 
@@ -95,6 +105,7 @@ async def _store_group(
         content=content,
         metadata=first.metadata,
         date=first.date,
+        title=first.title,
         imported=ImportedDocument(text=content, memories_included=True),
     )
     rows = await submit(state, [submitted])
@@ -111,7 +122,7 @@ async def _store_group(
 
 
 def _formed(incarnation: str, memory: StatedMemory, now: datetime) -> FormedMemory:
-    relations = (
+    update = (
         () if memory.replaces is None else (Relation(kind="updates", target=memory.replaces, reason="client's update"),)
     )
     return FormedMemory(
@@ -120,7 +131,7 @@ def _formed(incarnation: str, memory: StatedMemory, now: datetime) -> FormedMemo
         is_static=memory.is_static,
         date=memory.date,
         event_dates=memory.event_dates,
-        relations=relations,
-        effective_at=now,
+        relations=(*update, *memory.relations),
+        effective_at=now if memory.is_about_now else None,
         extracted_by=EXTRACTOR,
     )

@@ -13,9 +13,9 @@ from api.errors.http_errors import NotFoundError
 _CYTOSCAPE_STYLE_HASH: Final = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9vw8="
 """Hash of the only rule that cytoscape.js adds to a page: the position of its container."""
 CONTENT_SECURITY_POLICY: Final = (
-    f"default-src 'none'; script-src 'self'; style-src 'self' '{_CYTOSCAPE_STYLE_HASH}'; img-src 'self';"
-    " connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none';"
-    " require-trusted-types-for 'script'; trusted-types 'none'"
+    f"default-src 'none'; script-src 'self'; style-src 'self' '{_CYTOSCAPE_STYLE_HASH}'; img-src 'self' blob:;"
+    " connect-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types recollect-worker"
 )
 RESPONSE_HEADERS: Final = {
     "Content-Security-Policy": CONTENT_SECURITY_POLICY,

@@ -114,7 +114,7 @@ async def _forgotten(record: Record[MemoriesForgotten], tables: FeedTables) -> F
         return None
     forgotten = [ForgottenMemory(id=row.id, memory=row.text) for row in known]
     data = MemoriesForgottenEvent(at=format_timestamp(event.at), reason=event.reason, forgotten=forgotten)
-    return FeedEvent("memories.forgotten", data)
+    return FeedEvent("memories.restored" if event.restores else "memories.forgotten", data)
 
 
 _BUILDERS: Mapping[str, Callable[[Record[Any], FeedTables], Awaitable[FeedEvent | None]]] = {

@@ -53,6 +53,7 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "deleteNsByNamespace": "namespace erased or moved",
     "deleteNsByNamespaceDocument": "documents erased",
     "postNsByNamespaceExplainRedactions": "sentences redacted",
+    "postNsByNamespaceExplainCorrections": "memory corrected",
 }
 """Audited operations: operation id to action."""
 log = logging.getLogger("recollect.audit")

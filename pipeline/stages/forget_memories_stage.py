@@ -1,4 +1,4 @@
-"""memories.forgotten → the memories table: hide memories from recall, with time and reason."""
+"""memories.forgotten → the memories table: hide memories from recall, with time and reason, or show them again."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from schemas.topics import MEMORIES_FORGOTTEN
 
 @dataclass(frozen=True, slots=True)
 class ForgetMemoriesStage:
-    """Hides memories; repeating a command that the request applied already changes nothing."""
+    """Hides and restores memories; repeating a command that the request applied already changes nothing."""
 
     catalog: Catalog
     memory_repository: MemoryRepository
@@ -40,6 +40,6 @@ class ForgetMemoriesStage:
         edits: dict[str, list[MemoryEdit]] = {}
         for event in events:
             for id_ in event.ids:
-                forgetting = ForgetCommand(event.at, event.reason, event.sources.get(id_))
+                forgetting = ForgetCommand(event.at, event.reason, event.sources.get(id_), event.restores)
                 edits.setdefault(id_, []).append(forget_edit({event.incarnation}, forgetting))
         await self.memory_repository.apply({event.incarnation for event in events}, edits)

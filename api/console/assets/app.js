@@ -59,11 +59,12 @@ export class App {
     const { parts, query } = here();
     const page = pageAt(parts);
     this.namespace = page.params.namespace ?? this.namespace;
-    document.title = `${page.title(page.params)} · ${NAME}`;
+    document.title = `${page.title} · ${NAME}`;
     this.#shell.markCurrentPage(page);
-    const view = { app: this, api: this.api, rights: this.rights, query, signal, ...page.params };
-    const content = el("div", {}, loading(page.title(page.params).toLowerCase()));
-    this.#shell.fill(page.title(page.params), content);
+    const head = (title, ...actions) => { if (!signal.aborted) this.#named(title, actions); };
+    const view = { app: this, api: this.api, rights: this.rights, query, signal, head, ...page.params };
+    const content = el("div", {}, loading(page.title.toLowerCase()));
+    this.#shell.fill(page.title, content);
     try {
       const made = await page.show(view);
       if (!signal.aborted) refill(content, made);
@@ -84,9 +85,9 @@ export class App {
     history.replaceState(null, "", to(parts, query));
   }
 
-  /** Show a status message. */
-  say(text) {
-    this.#shell?.say(text);
+  /** Show a status message; `undo`: an action that takes back what it tells. */
+  say(text, undo) {
+    this.#shell?.say(text, undo);
   }
 
   /** Run `act`; show the message it returns, or its error. */
@@ -105,6 +106,11 @@ export class App {
     this.api = new Api(key, (error) => this.signOut(`${error.message}. ${error.details}`));
   }
 
+  #named(title, actions) {
+    document.title = `${title} · ${NAME}`;
+    this.#shell.head(title, ...actions);
+  }
+
   #askForKey(reason = "") {
     document.title = `Sign in · ${NAME}`;
     refill(this.#body, signIn((key, who) => this.#enter(key, who), reason));
@@ -117,7 +123,7 @@ export class App {
     this.rights = rightsOf(who);
     this.#shell = new Shell(this);
     refill(this.#body, this.#shell.node);
-    await this.show();
+    await Promise.all([this.#shell.loadNamespaces(), this.show()]);
     showAuthorizationResult(this);
   }
 }

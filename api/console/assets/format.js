@@ -4,6 +4,7 @@ import { el } from "./dom.js";
 
 const NUMBERS = new Intl.NumberFormat("en");
 const TIMES = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+const DAYS = new Intl.DateTimeFormat("en", { month: "short", day: "numeric" });
 const AGO = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 const STEPS = [["year", 31536000], ["month", 2592000], ["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60]];
 const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];
@@ -20,6 +21,9 @@ export function bytes(value) {
   for (; value >= 1024 && at < UNITS.length - 1; at += 1) value /= 1024;
   return `${at === 0 ? value : value.toFixed(1)} ${UNITS[at]}`;
 }
+
+/** Format a day: "2026-03-02" → "Mar 2". */
+export const day = (iso) => DAYS.format(new Date(`${iso}T00:00`));
 
 export const moment = (iso) => TIMES.format(new Date(iso));
 

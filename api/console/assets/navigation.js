@@ -1,26 +1,33 @@
-/** Entries of the navigation. */
+/** Entries of the navigation, in groups. */
 
-/** Entries for a key's rights and the current namespace; `key`: shortcut after `g`. */
-export function* entriesFor({ namespace, rights }) {
-  yield { tab: "home", name: "Home", parts: [], key: "h" };
-  yield { tab: "namespaces", name: "Namespaces", parts: ["namespaces"], key: "n" };
-  if (namespace !== null) {
-    yield { tab: "search", name: "Search", parts: ["ns", namespace, "search"], key: "s" };
-    yield { tab: "documents", name: "Documents", parts: ["ns", namespace, "documents"], key: "d" };
-    yield { tab: "memories", name: "Memories", parts: ["ns", namespace, "memories"], key: "m" };
-    yield { tab: "graph", name: "Graph", parts: ["ns", namespace, "graph"], key: "r" };
-    yield { tab: "profile", name: "Profile", parts: ["ns", namespace, "profile"], key: "p" };
-    yield { tab: "connectors", name: "Connectors", parts: ["ns", namespace, "connectors"], key: "c" };
-    yield { tab: "settings", name: "Settings", parts: ["ns", namespace, "settings"], key: "t" };
-  }
-  if (namespace === null) yield { tab: "connectors", name: "Connectors", parts: ["connectors"], key: "c" };
-  if (rights.operator) {
-    yield { tab: "organization", name: "Organization", parts: ["organization"], key: "o" };
-    yield { tab: "pipeline", name: "Pipeline", parts: ["pipeline"], key: "l" };
-  }
-  if (rights.admin) {
-    yield { tab: "keys", name: "Keys", parts: ["keys"], key: "k" };
-    yield { tab: "usage", name: "Usage", parts: ["usage"], key: "u" };
-  }
-  if (rights.operator) yield { tab: "audit", name: "Audit", parts: ["audit"], key: "a" };
+/** Groups for a key's rights and the current namespace; `key`: shortcut after `g`. */
+export function groupsFor({ namespace, rights }) {
+  const service = [
+    { tab: "namespaces", name: "Namespaces", parts: ["namespaces"], key: "n" },
+    ...(namespace === null ? [{ tab: "connectors", name: "Connectors", parts: ["connectors"], key: "c" }] : []),
+    ...(rights.operator ? [{ tab: "organization", name: "Organization", parts: ["organization"], key: "o" }, { tab: "pipeline", name: "Pipeline", parts: ["pipeline"], key: "l" }] : []),
+    ...(rights.admin ? [{ tab: "keys", name: "Keys", parts: ["keys"], key: "k" }, { tab: "usage", name: "Usage", parts: ["usage"], key: "u" }] : []),
+    ...(rights.operator ? [{ tab: "audit", name: "Audit", parts: ["audit"], key: "a" }] : []),
+  ];
+  return [
+    { name: null, entries: [{ tab: "home", name: "Home", parts: [], key: "h" }] },
+    ...(namespace === null ? [] : [{ name: "Namespace", entries: ofNamespace(namespace) }]),
+    { name: "Service", entries: service },
+  ];
+}
+
+export const entriesFor = (app) => groupsFor(app).flatMap(({ entries }) => entries);
+
+function ofNamespace(namespace) {
+  const entry = (tab, name, key) => ({ tab, name, parts: ["ns", namespace, tab], key });
+  return [
+    entry("search", "Search", "s"),
+    entry("documents", "Documents", "d"),
+    entry("memories", "Memories", "m"),
+    entry("review", "Review", "v"),
+    entry("graph", "Graph", "r"),
+    entry("profile", "Profile", "p"),
+    entry("connectors", "Connectors", "c"),
+    entry("settings", "Settings", "t"),
+  ];
 }

@@ -1,62 +1,116 @@
-/** Frame of every page: navigation, current key, status messages. */
+/** Frame of every page: navigation, current key, heading with its actions, status messages. */
 
 import { here, to } from "./addresses.js";
-import { el, refill } from "./dom.js";
-import { entriesFor } from "./navigation.js";
+import { el, freshId, refill } from "./dom.js";
+import { icon } from "./icons.js";
+import { groupsFor } from "./navigation.js";
 import { describeKey } from "./permissions.js";
 import { showShortcuts } from "./shortcuts.js";
-import { themeSwitch } from "./theme-switch.js";
+import { densitySwitch, themeSwitch } from "./theme-switch.js";
 
 const SAID_MS = 6000;
+/** Time to decide about a message with an action. */
+const UNDO_MS = 12_000;
+const NAMESPACES = 100;
+/** Pages of a namespace that open with another namespace too; from others the switch goes to the search. */
+const SHARED_PAGES = new Set(["search", "documents", "memories", "review", "graph", "profile", "connectors", "settings"]);
 
 export class Shell {
   #app;
   /** Path of the current page, without its options. */
+  #path = null;
   #page = null;
+  #namespaces = [];
   #nav = el("nav", { "aria-label": "Main" });
   #place = el("p.place");
   #heading = el("h1", { tabindex: "-1" });
+  #actions = el("div.page-actions");
   #main = el("main", { id: "main" });
   #said = el("div.said", { role: "status", "aria-live": "polite" });
+  #side;
+  #menu;
 
   constructor(app) {
     this.#app = app;
+    this.#menu = el("button.menu", { type: "button", "aria-expanded": "false", on: { click: () => this.#unfold(!this.#side.classList.contains("open")) } }, icon("menu"), "Menu");
+    const brand = el("a.brand", { href: to([]) }, el("img", { src: "icon.svg", alt: "", width: "24", height: "24" }), "recollect");
+    this.#side = el("aside.side", { "aria-label": "Navigation and account" }, el("header.top", {}, brand, this.#menu), this.#nav, this.#account());
     this.node = el(
       "div.shell",
       {},
       el("a.skip", { href: "#main", on: { click: (event) => this.#skip(event) } }, "Skip to the content"),
-      el("header.top", {}, el("a.brand", { href: to([]) }, mark(), "recollect"), this.#account()),
-      this.#nav,
+      this.#side,
       this.#main,
       this.#said,
     );
   }
 
+  /** Load the names for the switch of namespaces; one of them is current from then on. */
+  async loadNamespaces() {
+    const { namespaces } = await this.#app.api.get("ns", { limit: NAMESPACES });
+    this.#namespaces = namespaces.map((row) => row.namespace);
+    this.#app.namespace ??= this.#namespaces[0] ?? null;
+    if (this.#page) this.markCurrentPage(this.#page);
+  }
+
   /** Mark the page's entry in the navigation. */
   markCurrentPage(page) {
-    const entries = [...entriesFor(this.#app)];
-    const links = entries.map((one) =>
-      el("li", {}, el("a", { href: to(one.parts), "aria-current": one.tab === page.tab ? "page" : null }, one.name)),
+    this.#page = page;
+    this.#unfold(false);
+    refill(this.#nav, groupsFor(this.#app).map((group) => this.#group(group, page)));
+    this.#nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  }
+
+  #group({ name, entries }, page) {
+    const links = entries.map((entry) =>
+      el("li", {}, el("a", { href: to(entry.parts), "aria-current": entry.tab === page.tab ? "page" : null }, icon(entry.tab), entry.name)),
     );
-    refill(this.#nav, el("ul", {}, links));
-    this.#nav.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    if (name === null) return el("ul", {}, links);
+    const id = freshId("group");
+    const heading = name === "Namespace" ? [el("label.group", { id, for: "namespace" }, name), this.#switch()] : el("p.group", { id }, name);
+    return [heading, el("ul", { "aria-labelledby": id }, links)];
+  }
+
+  /** Choice of the namespace that the navigation is about. */
+  #switch() {
+    const current = this.#app.namespace;
+    const names = this.#namespaces.includes(current) ? this.#namespaces : [current, ...this.#namespaces];
+    const open = () => {
+      const { parts } = here();
+      this.#app.go(["ns", choice.value, SHARED_PAGES.has(parts[2]) ? parts[2] : "search"]);
+    };
+    const choice = el("select", { id: "namespace", on: { change: open } }, names.map((name) => el("option", { value: name, selected: name === current }, name)));
+    return choice;
   }
 
   /** Show a page; focus its heading unless it was shown before. */
   fill(title, content) {
     const { parts } = here();
-    const same = this.#page === parts.join("/");
-    this.#page = parts.join("/");
-    refill(this.#heading, title);
-    refill(this.#place, parts[0] === "ns" ? parts[1] : "");
-    refill(this.#main, this.#place, this.#heading, content);
+    const same = this.#path === parts.join("/");
+    this.#path = parts.join("/");
+    refill(this.#place, trail(parts));
+    this.head(title);
+    refill(this.#main, el("div.page-head", {}, el("div", {}, this.#place, this.#heading), this.#actions), content);
     if (!same) this.#heading.focus({ preventScroll: false });
   }
 
-  say(text) {
-    refill(this.#said, el("p", {}, text));
+  /** Name the page, with the actions beside its name. */
+  head(title, ...actions) {
+    refill(this.#heading, el("bdi", {}, title));
+    refill(this.#actions, ...actions);
+  }
+
+  /** Show a message; `undo`: an action that takes back what it tells. */
+  say(text, undo = null) {
+    const back = undo && el("button", { type: "button", on: { click: () => { refill(this.#said); this.#app.attempt(undo); } } }, "Undo");
+    refill(this.#said, el("p", {}, text, back));
     clearTimeout(this.silence);
-    this.silence = setTimeout(() => refill(this.#said), SAID_MS);
+    this.silence = setTimeout(() => refill(this.#said), undo ? UNDO_MS : SAID_MS);
+  }
+
+  #unfold(open) {
+    this.#side.classList.toggle("open", open);
+    this.#menu.setAttribute("aria-expanded", String(open));
   }
 
   #skip(event) {
@@ -70,14 +124,25 @@ export class Shell {
     return el(
       "div.account",
       {},
+      el("span.who", { title: describeKey(who) }, who.name === who.role ? describeKey(who) : `${who.name} · ${who.role}`),
       themeSwitch(),
-      el("button.quiet-button", { type: "button", on: { click: () => showShortcuts(this.#app) } }, "Shortcuts"),
-      el("span.who", { title: describeKey(who) }, `${who.name} · ${who.role}`),
-      el("button", { type: "button", id: "sign-out", on: { click: () => this.#app.signOut() } }, "Sign out"),
+      densitySwitch(),
+      el(
+        "div.row",
+        {},
+        el("button.quiet", { type: "button", on: { click: () => showShortcuts(this.#app) } }, "Shortcuts"),
+        el("button", { type: "button", id: "sign-out", on: { click: () => this.#app.signOut() } }, "Sign out"),
+      ),
     );
   }
 }
 
-function mark() {
-  return el("img", { src: "icon.svg", alt: "", width: "22", height: "22" });
+/** Way from the namespace to the page, as links. */
+function trail([kind, namespace, section, id]) {
+  if (kind !== "ns") return null;
+  const name = section?.replace(/^./, (letter) => letter.toUpperCase());
+  return [
+    el("a", { href: to(["ns", namespace, "search"]) }, el("bdi", {}, namespace)),
+    id === undefined ? null : [el("span", { "aria-hidden": "true" }, "/"), el("a", { href: to(["ns", namespace, section]) }, name)],
+  ];
 }

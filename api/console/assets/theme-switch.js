@@ -1,26 +1,29 @@
-/** Switch between light, dark and the system's colour scheme. */
+/** Choices of how the console looks, kept in this browser: colour scheme and density. */
 
 import { el } from "./dom.js";
 
-const KEPT = "recollect.theme";
-const NAMES = { system: "System", light: "Light", dark: "Dark" };
+const THEMES = { system: "System", light: "Light", dark: "Dark" };
+const DENSITIES = { comfortable: "Comfortable", compact: "Compact" };
 
-export function themeSwitch() {
-  const chosen = localStorage.getItem(KEPT) ?? "system";
-  const choice = el(
-    "select",
-    { id: "theme", on: { change: () => apply(choice.value) } },
-    Object.entries(NAMES).map(([value, name]) => el("option", { value, selected: value === chosen }, name)),
-  );
-  return el("div.inline", {}, el("label", { for: "theme" }, "Theme"), choice);
-}
+export const themeSwitch = () => appearanceSwitch("theme", "Theme", THEMES);
+export const densitySwitch = () => appearanceSwitch("density", "Density", DENSITIES);
 
-function apply(theme) {
-  if (theme === "system") {
-    localStorage.removeItem(KEPT);
-    delete document.documentElement.dataset.theme;
-  } else {
-    localStorage.setItem(KEPT, theme);
-    document.documentElement.dataset.theme = theme;
-  }
+/** The first of the `choices` is what holds while nothing is chosen. */
+function appearanceSwitch(name, label, choices) {
+  const kept = `recollect.${name}`;
+  const [usual] = Object.keys(choices);
+  const chosen = localStorage.getItem(kept) ?? usual;
+  const apply = () => {
+    const { dataset } = document.documentElement;
+    if (choice.value === usual) {
+      localStorage.removeItem(kept);
+      delete dataset[name];
+    } else {
+      localStorage.setItem(kept, choice.value);
+      dataset[name] = choice.value;
+    }
+  };
+  const options = Object.entries(choices).map(([value, text]) => el("option", { value, selected: value === chosen }, text));
+  const choice = el("select", { id: name, on: { change: apply } }, options);
+  return el("div.inline", {}, el("label", { for: name }, label), choice);
 }

@@ -1,6 +1,6 @@
 "use strict";
-// Before anything is painted: the scheme that was chosen here, or none, which leaves it to the system.
-{
-  const chosen = localStorage.getItem("recollect.theme");
-  if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+// Before anything is painted: the scheme and density that were chosen here, or none.
+for (const name of ["theme", "density"]) {
+  const chosen = localStorage.getItem(`recollect.${name}`);
+  if (chosen !== null) document.documentElement.dataset[name] = chosen;
 }

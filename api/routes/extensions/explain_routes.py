@@ -6,12 +6,13 @@ from typing import Annotated
 from urllib.parse import quote
 
 from fastapi import APIRouter, Query
+from pydantic import AwareDatetime
 from starlette.responses import Response, StreamingResponse
 
 from api.dependencies.authentication import NamespaceAccess, ReadAccess
-from api.dependencies.path_and_query_parameters import DocumentPath, ResourcePath
+from api.dependencies.path_and_query_parameters import DocumentPath, PageLimit, PageNumber, ResourcePath
 from api.errors.http_errors import NotFoundError
-from api.presenters import memory_graph
+from api.presenters import filtered_memories, memory_graph
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.errors import RejectedError
 from pipeline.rows import NamespaceRow
@@ -27,11 +28,15 @@ from schemas.http.extensions.explain_bodies import (
     ExplainSearchBody,
 )
 from schemas.http.extensions.graph_bodies import GraphResponse
+from schemas.http.extensions.memory_list_bodies import FilteredMemories, MemoryKind, MemoryState
+from schemas.limits import MAX_DOCUMENT_ID_LENGTH
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 
 MAX_GRAPH_MEMORIES = 2_000
 """Memories that one graph shows; the newest."""
+DocumentQuery = Annotated[str, Query(max_length=MAX_DOCUMENT_ID_LENGTH)]
+TimeQuery = Annotated[AwareDatetime, Query()]
 GraphLimit = Annotated[int, Query(ge=1, le=MAX_GRAPH_MEMORIES)]
 _QUERY_ERRORS = error_responses(400, 401, 402, 403, 500)
 _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500, 503)
@@ -96,6 +101,24 @@ async def original(access: ReadAccess, id: DocumentPath) -> Response:
 async def chunk(access: ReadAccess, id: ResourcePath) -> ExplainedChunk:
     """Explain a chunk: its span in the document and its events."""
     return await access.state.queries.provenance.chunk(_require_namespace(access), id)
+
+
+@router.get("/memories", response_model_exclude_unset=True)
+async def memories(  # noqa: PLR0917 - each is a condition of the list
+    access: ReadAccess,
+    page: PageNumber = 1,
+    limit: PageLimit = 10,
+    kind: MemoryKind | None = None,
+    state: MemoryState | None = None,
+    document: DocumentQuery | None = None,
+    since: TimeQuery | None = None,
+    until: TimeQuery | None = None,
+) -> FilteredMemories:
+    """List memories by kind, state, source and time, newest first."""
+    wanted = filtered_memories.MemoryFilter(kind, state, since, until)
+    return await filtered_memories.list_filtered(
+        access.state, access.namespace, wanted, document=document, page=page, limit=limit
+    )
 
 
 @router.get("/memories/{id:path}", responses=_ITEM_ERRORS, response_model_exclude_unset=True)

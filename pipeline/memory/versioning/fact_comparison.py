@@ -27,7 +27,8 @@ class FactRecord:
 
     `valid_time`: the time it is about. `pending`: (document, seq) until the table contains it.
     `stated_updates`: the part of `updates` that documents state; the rest follows from valid times.
-    `premises`: ids of the memories it was concluded from.
+    `premises`: ids of the memories it was concluded from. `true_beside`: ids of facts that a person said do not
+    contradict it.
     """
 
     id: str
@@ -44,6 +45,7 @@ class FactRecord:
     stated_updates: tuple[str, ...] = ()
     replaced_by: tuple[str, ...] = ()
     premises: tuple[str, ...] = ()
+    true_beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

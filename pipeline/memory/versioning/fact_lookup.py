@@ -16,7 +16,7 @@ from pipeline.memory.inference import inference_rules
 from pipeline.memory.versioning import comparison_keys
 from pipeline.memory.versioning.fact_cache import FactCache
 from pipeline.memory.versioning.fact_comparison import FactRecord, parse_valid_time
-from pipeline.memory.versioning.provenance import stated_relations
+from pipeline.memory.versioning.provenance import DECIDED_REASON, stated_relations
 from pipeline.memory.versioning.truth_maintenance import premises
 from pipeline.ports import MemoryKeyIndex, MemoryTable
 from pipeline.rows import MemoryRow
@@ -64,6 +64,11 @@ def to_fact_record(row: MemoryRow) -> FactRecord | None:
         fact,
         stated_updates=tuple(relation.target for relation in relations if relation.kind == "updates"),
         replaced_by=tuple(dict.fromkeys(successor for entry in row.provenance for successor in entry.superseded_by)),
+        true_beside=tuple(
+            relation.target
+            for relation in relations
+            if relation.kind == "extends" and relation.reason == DECIDED_REASON
+        ),
     )
 
 

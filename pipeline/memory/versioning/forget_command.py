@@ -1,16 +1,16 @@
-"""The edit that forgets a memory, used by the request and by the log alike."""
+"""The edits that forget a memory and take that back, used by the request and by the log alike."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from pipeline.memory.versioning.provenance import MemoryEdit, build_row, provenance_of
+from pipeline.memory.versioning.provenance import EXPIRED_REASON, MemoryEdit, build_row, provenance_of
 from pipeline.rows import MemoryRow, ProvenanceEntry
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetCommand:
-    """The time and reason of a forgetting, and the statements it covers.
+    """The time and reason of a forgetting, and the statements it covers; `restores`: it takes one back.
 
     `source_positions`: the documents that stated the memory, with the seq of their text; None covers all
     statements made by `at`. A document that withdraws a fact and later states it again makes a new
@@ -20,6 +20,7 @@ class ForgetCommand:
     at: datetime
     reason: str = ""
     source_positions: Mapping[str, int] | None = None
+    restores: bool = False
 
     def covers(self, entry: ProvenanceEntry) -> bool:
         """Return whether the command forgets this statement."""
@@ -29,7 +30,7 @@ class ForgetCommand:
 
 
 def forget_edit(incarnations: Collection[str], command: ForgetCommand) -> MemoryEdit:
-    """Return an edit that forgets a memory of one of these incarnations.
+    """Return an edit that forgets a memory of one of these incarnations, or restores it.
 
     The previous version does not become the latest again; the history is kept.
     """
@@ -38,7 +39,8 @@ def forget_edit(incarnations: Collection[str], command: ForgetCommand) -> Memory
         if row is None or row.incarnation not in incarnations:
             return row
         entries = provenance_of(row)
-        updated = [_forget_entry(entry, command) for entry in entries]
+        change = _restore_entry if command.restores else _forget_entry
+        updated = [change(entry, command) for entry in entries]
         return row if updated == list(entries) else build_row(row, updated)
 
     return edit
@@ -53,3 +55,10 @@ def _forget_entry(entry: ProvenanceEntry, command: ForgetCommand) -> ProvenanceE
     if entry.forgotten_at is not None or not command.covers(entry):
         return entry
     return replace(entry, forgotten_at=command.at, forget_reason=command.reason)
+
+
+def _restore_entry(entry: ProvenanceEntry, command: ForgetCommand) -> ProvenanceEntry:
+    """Undo a forgetting, but for statements that ended by their own words."""
+    if entry.forgotten_at is None or entry.forget_reason == EXPIRED_REASON or not command.covers(entry):
+        return entry
+    return replace(entry, forgotten_at=None, forget_reason=None)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from pipeline.memory.versioning.fact_lookup import FactIndex
-from pipeline.memory.versioning.provenance import EXPIRED_REASON, build_row, provenance_of
+from pipeline.memory.versioning.provenance import ENDED_REASON, EXPIRED_REASON, build_row, provenance_of
 from pipeline.memory.versioning.truth_maintenance import premises, revalidate_conclusion
 from pipeline.memory.versioning.version_chain import VersionState
 from pipeline.memory.versioning.version_resolution import resolve_versions, with_version_state
@@ -24,7 +24,7 @@ def memories_as_of(rows: Iterable[MemoryRow], moment: datetime, *, include_forgo
     """Reconstruct the memories of a namespace at a moment from its current rows.
 
     Memories forgotten on request since stay hidden, with their earlier versions and conclusions, unless
-    `include_forgotten`; memories that only expired since are restored.
+    `include_forgotten`; memories that only expired or ended since are restored.
     """
     current = {row.id: row for row in rows}
     stated = {
@@ -60,10 +60,12 @@ def _provenance_as_of(entry: ProvenanceEntry, moment: datetime, missing_ids: Col
 
 
 def _hidden_ids(current: Mapping[str, MemoryRow]) -> set[str]:
-    """Return the memories forgotten on request and their earlier versions."""
+    """Return the memories forgotten on request and their earlier versions; those that were true until then are not."""
     hidden: set[str] = set()
     to_visit = [
-        row.id for row in current.values() if row.forgotten_at is not None and row.forget_reason != EXPIRED_REASON
+        row.id
+        for row in current.values()
+        if row.forgotten_at is not None and row.forget_reason not in {EXPIRED_REASON, ENDED_REASON}
     ]
     while to_visit:
         id_ = to_visit.pop()

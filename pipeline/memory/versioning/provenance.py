@@ -19,6 +19,10 @@ SourceOrder = Callable[[str], tuple[datetime, str]]
 """Sort key of a document among the sources of a memory, oldest first."""
 EXPIRED_REASON = "expired"
 """Forget reason of memories whose stated end has passed."""
+ENDED_REASON = "no longer true"
+"""Forget reason of memories that were true until somebody ended them."""
+DECIDED_REASON = "decided by a person"
+"""Reason of relations that a person stated about two memories."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 

@@ -96,6 +96,8 @@ class _PlannedFacts:
         """Return whether a fact replaces the other, by a later valid time, else as stated."""
         if other is None or other.id == fact.id:
             return False
+        if other.id in fact.true_beside or fact.id in other.true_beside:
+            return False
         is_stated = other.id in fact.stated_updates or fact.id in other.replaced_by
         reverse_is_stated = fact.id in other.stated_updates or other.id in fact.replaced_by
         if not (is_stated or reverse_is_stated):

@@ -13,7 +13,7 @@ DocumentEventName = Literal[
     "document.done",
     "document.failed",
 ]
-MemoryEventName = Literal["memories.formed", "memories.forgotten"]
+MemoryEventName = Literal["memories.formed", "memories.forgotten", "memories.restored"]
 FeedEventName = DocumentEventName | MemoryEventName
 
 
@@ -63,7 +63,7 @@ class ForgottenMemory(ResponseBody):
 
 
 class MemoriesForgottenEvent(ResponseBody):
-    """Memories that were forgotten together, and the reason given."""
+    """Memories that were forgotten together, and the reason given; or that were restored."""
 
     at: Timestamp
     reason: str

@@ -16,7 +16,7 @@ async def test_a_key_is_made_used_and_revoked(visitor: ConsoleUser) -> None:
     await visitor.open_signed_in("#/keys")
     await visitor.press("Create a key")
     await visitor.enter("Name", "of a test")
-    await visitor.select("Role", "read: sees, changes nothing")
+    await visitor.select("Role", "Read: sees everything, changes nothing")
     await visitor.enter("Namespaces", "mine, mine:*")
     assert await visitor.accessibility_violations() == []
     assert await visitor.horizontal_overflow() == 0
@@ -65,7 +65,7 @@ async def test_a_key_has_limits_and_gets_a_new_secret(visitor: ConsoleUser) -> N
     await visitor.click("[aria-label='New secret for limited']")
     await visitor.wait_for_text("Rotates the secret")
     assert await visitor.accessibility_violations() == []
-    await visitor.press("Make it", "dialog")
+    await visitor.press("Rotate", "dialog")
     await visitor.wait_for_text("Shown only once")
     after = visitor.service.client.as_key(await visitor.text("dialog code"))
     await visitor.press("Done", "dialog")
@@ -81,7 +81,7 @@ async def test_who_renews_their_own_key_goes_on_with_the_new_secret(visitor: Con
     await visitor.open_signed_in("#/keys", created["key"])
     await visitor.click("[aria-label='New secret for renewed']")
     await visitor.enter("Keep the previous secret valid for (hours)", "0")
-    await visitor.press("Make it", "dialog")
+    await visitor.press("Rotate", "dialog")
     await visitor.press("Done", "dialog")
     await visitor.service.client.as_key(created["key"]).fails(401, "GET", "/ns")
     await visitor.press("Namespaces", "nav")
@@ -150,9 +150,10 @@ async def test_what_the_organization_says_holds_in_every_namespace(visitor: Cons
     await visitor.enter("Context", "We look after harbours.")
     await visitor.press("Save")
     await visitor.wait_for_text("The context is saved.")
+    await visitor.press("Add a bucket")
     await visitor.enter("Name", "ships")
     await visitor.enter("Description", "Ships, boats and their crews")
-    await visitor.click("details[open] button[type=submit]")
+    await visitor.click(".panel button[type=submit]")
     await visitor.wait_for_text("The bucket ships is saved.")
     await visitor.press("Change ships")
     assert await visitor.accessibility_violations() == []
@@ -183,8 +184,7 @@ async def test_a_context_is_kept_and_a_namespace_ends_when_one_is_sure(visitor: 
     await visitor.wait_for_text("The context is saved.")
     assert await visitor.accessibility_violations() == []
     assert (await visitor.ok("GET", "/ns/ending"))["supportingContext"] == "Notes of a harbour master."
-    await visitor.press("Delete it")
     await visitor.press("Delete this namespace")
     await visitor.press("Delete everything", "dialog")
-    await visitor.wait_for_text("ending is gone, with 1 document.")
+    await visitor.wait_for_text("ending was deleted, with 1 document.")
     await visitor.service.client.fails(404, "GET", "/ns/ending")

@@ -148,11 +148,12 @@ async def test_versions_are_walked_and_one_is_forgotten(visitor: ConsoleUser) ->
     await visitor.navigate("#/ns/walk/memories")
     await visitor.press("Forget by description")
     await visitor.enter("What to forget", "lives in Porto")
-    await visitor.press("Look")
+    await visitor.press("Preview")
     await visitor.press("Forget", "dialog")
     await visitor.wait_for_text("Forgotten: ")
     await visitor.browser.wait_until("return !document.querySelector('main').innerText.includes('Porto')")
-    await visitor.press("Include replaced, forgotten and expired memories")
+    await visitor.press("Filter")
+    await visitor.select("State", "All")
     await visitor.wait_for_text("forgotten")
     assert await visitor.accessibility_violations() == []
     assert await visitor.horizontal_overflow() == 0

@@ -40,7 +40,7 @@ async def test_home_shows_what_is_new_and_leads_to_it(visitor: ConsoleUser) -> N
     assert await visitor.horizontal_overflow() == 0
     await visitor.browser.set_viewport(*WIDE)
     await visitor.select("In namespace", "newcomers")
-    await visitor.enter("Ask", "Where does the user live?")
+    await visitor.enter("Ask what is remembered", "Where does the user live?")
     await visitor.press("Search", within="main")
     await visitor.wait_for_text("in Bergen")
 

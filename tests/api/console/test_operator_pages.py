@@ -35,8 +35,8 @@ async def test_dead_letters_are_looked_at_handed_back_and_let_go_of(visitor: Con
     await visitor.wait_for_text('"broken": true')
     assert await visitor.accessibility_violations() == []
     await visitor.press("Close", "dialog")
-    await visitor.press("Redrive all")
-    await visitor.wait_for_text("2 records redriven.")
+    await visitor.press("Retry all")
+    await visitor.wait_for_text("2 records retried.")
     for partition in range(2):
         again = f"[id='drop-{TOPIC}.dlq/{partition}/1']"
         await visitor.click(again)

@@ -41,7 +41,7 @@ async def test_a_question_is_answered_and_leads_to_its_source(visitor: ConsoleUs
     await visitor.press(lighthouse)
     await visitor.wait_for_text("Results are ranked by similarity")
     await visitor.press("Options")
-    await visitor.select("Find", "Passages only")
+    await visitor.select("Search in", "Passages only")
     await visitor.enter("Question", "Who collects bottles?")
     await visitor.browser.press("enter")
     await visitor.wait_for_text("1 result in")

@@ -68,7 +68,7 @@ def test_a_file_of_others_is_the_one_that_the_page_of_dependencies_names(name: s
     content = (ASSETS_DIR / name).read_bytes()
     assert sha256(content).hexdigest() in (ROOT / "docs" / "dependencies.md").read_text()
     assert b"innerHTML" not in content
-    assert (ASSETS_DIR / name).with_suffix(".license.txt").is_file()
+    assert (ASSETS_DIR / re.sub(r"(-worker)?\.js$", ".license.txt", name)).is_file()
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".js")])

@@ -37,7 +37,9 @@ NEEDS = {
         POST /ns/{ns}/list/documents/memory-counts; POST /ns/{ns}/list/{type}; GET /ns/{ns}/memories/{id};
         POST /ns/{ns}/explain/search; POST /ns/{ns}/explain/profile; GET /ns/{ns}/explain/documents/{id};
         GET /ns/{ns}/explain/chunks/{id}; GET /ns/{ns}/explain/memories/{id}; GET /ns/{ns}/explain/graph;
+        GET /ns/{ns}/explain/memories;
         GET /ns/{ns}/explain/feed; POST /ns/{ns}/explain/missing; GET /ns/{ns}/explain/originals/{id};
+        GET /ns/{ns}/explain/reviews;
         GET /ns; GET /namespaces; GET /ns/{ns}; GET /organization; GET /admin/growth;
         POST /v3/search; POST /v4/search; POST /v4/profile; POST /v4/profile/buckets; POST /v3/documents/list;
         GET /v3/documents/processing; GET /v3/documents/{id}/chunks; GET /v3/documents/{id}/file-url;
@@ -53,7 +55,7 @@ NEEDS = {
         DELETE /ns/{ns}/document; DELETE /ns/{ns}; DELETE /v3/documents/bulk; DELETE /v3/documents/{id};
         DELETE /v4/memories; DELETE /v3/container-tags/{ns}""",
     "forget+read": "DELETE /ns/{ns}/memories; DELETE /ns/{ns}/memories/semantic; POST /v4/memories/forget-matching",
-    "forget+read+write": "POST /ns/{ns}/explain/redactions",
+    "forget+read+write": "POST /ns/{ns}/explain/redactions; POST /ns/{ns}/explain/corrections",
     "forget+write": "POST /v3/container-tags/merge",
     "connect|read": """
         GET /connectors; GET /ns/{ns}/connectors; GET /ns/{ns}/connectors/{id}; POST /v3/connections/list;
@@ -105,6 +107,7 @@ BODIES: Mapping[str, Any] = {
     "POST /ns/{ns}/explain/profile": {},
     "PUT /ns/{ns}/explain/recall-log": {"recallLog": True},
     "POST /ns/{ns}/explain/redactions": {"ids": ["none"], "dryRun": True},
+    "POST /ns/{ns}/explain/corrections": {"action": "forget", "id": "none"},
     "PATCH /ns/{ns}": {"supportingContext": "Plain words."},
     "PATCH /organization": {"organizationalContext": "Plain words."},
     "POST /ns/{ns}/connectors": {"provider": "web-crawler", "config": {"startUrl": "https://example.com/"}},

@@ -60,7 +60,7 @@ function facts({ provider, documentCount, documentLimit, config, selection, syst
     ["State", runOutcome({ system, ...rest })],
     ["Documents", `${number(documentCount)} of at most ${number(documentLimit)}`],
     ["Last success", time(system.lastSuccessfulSyncAt)],
-    ["Chosen", chosen.join("; ") || "everything"],
+    ["Selected content", chosen.join("; ") || "everything"],
     ...Object.entries(config ?? {}).map(([name, value]) => [configLabel(provider, name), String(value)]),
   ];
   return el("dl.facts", {}, rows.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));

@@ -6,6 +6,7 @@ import { el } from "../dom.js";
 import { number, plural, time } from "../format.js";
 import { NAMES, connectSourceForm } from "../parts/connect-source.js";
 import { verificationTokenList, connectorStates } from "../parts/connector-operations.js";
+import { panel } from "../parts/panel.js";
 import { poll, renew } from "../parts/polling.js";
 import { runOutcome } from "../parts/sync-run.js";
 import { empty } from "../parts/placeholders.js";
@@ -22,10 +23,12 @@ export async function connectors(view) {
   const look = async () => renew(place, await api.get(path(...way), options, signal), (answer) => listed(answer, way));
   const [known] = await Promise.all([connectorStates(view), look()]);
   poll(signal, LOOK_MS, look);
+  const connect = namespace !== undefined && rights.writes(namespace) ? panel("Connect a source", () => connectSourceForm(view), { primary: true, symbol: "plus" }) : null;
+  if (connect) view.head("Connectors", connect.button);
   return [
+    connect?.node,
     place,
     pending(known.connectors.filter((one) => one.status === "pending" && [undefined, one.namespace].includes(namespace))),
-    namespace !== undefined && rights.writes(namespace) ? connectSourceForm(view) : null,
     verificationTokenList(known.verificationTokens, NAMES),
     namespace === undefined ? null : el("p", {}, el("a", { href: to(["connectors"]) }, "Connectors of every namespace")),
   ];

@@ -1,46 +1,52 @@
-/** A document: text with the linked passage highlighted, chunks, memories. */
+/** A document as it is, with the linked passage marked; beside it its memories, passages and events. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
-import { editDocumentForm } from "../parts/edit-document.js";
+import { icon } from "../icons.js";
+import { card } from "../parts/cards.js";
 import { confirmAction } from "../parts/dialogs.js";
-import { eventList } from "../parts/log-events.js";
-import { button } from "../parts/forms.js";
-import { poll, renew } from "../parts/polling.js";
-import { pageLabel } from "../parts/page-label.js";
-import { chips } from "../parts/search-result.js";
-import { empty, failure, loading } from "../parts/placeholders.js";
 import { documentStatus } from "../parts/document-status.js";
-import { toStringSpan, highlightSpans } from "../parts/highlights.js";
+import { documentView } from "../parts/document-view.js";
+import { editDocumentForm } from "../parts/edit-document.js";
+import { button } from "../parts/forms.js";
+import { eventList } from "../parts/log-events.js";
+import { pageLabel } from "../parts/page-label.js";
+import { panel } from "../parts/panel.js";
+import { failure, loading } from "../parts/placeholders.js";
+import { poll, renew } from "../parts/polling.js";
+import { chips } from "../parts/search-result.js";
 
 const BUSY_MS = 1000;
 
 export async function document(view) {
+  const { api, namespace, id, signal, rights } = view;
   const place = el("div");
   const spans = await wanted(view);
   let shown;
   const look = async () => {
-    shown = await view.api.get(path("ns", view.namespace, "document", view.id), { include: "chunks,memories" }, view.signal);
+    shown = await api.get(path("ns", namespace, "document", id), { include: "chunks,memories" }, signal);
     renew(place, shown, () => parts(view, shown, spans));
     return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
   };
-  if (await look()) poll(view.signal, BUSY_MS, look);
-  return [place, original(view, () => shown), log(view), view.rights.writes(view.namespace) ? [editDocumentForm(view, () => shown), deletion(view, () => shown)] : null];
+  if (await look()) poll(signal, BUSY_MS, look);
+  const change = rights.writes(namespace) ? panel("Change this document", () => editDocumentForm(view, shown), { symbol: "edit" }) : null;
+  view.head(
+    shown.title ?? shown.id,
+    original(view, shown),
+    change?.button,
+    rights.writes(namespace) ? button("Delete this document", () => remove(view, shown), { class: "danger" }) : null,
+  );
+  return [change?.node, place, log(view)];
 }
 
 function parts(view, shown, spans) {
-  const { namespace } = view;
   return [
-    el("h2", {}, shown.title ?? shown.id),
     facts(shown),
     shown.system.error ? el("p.trouble", { role: "alert" }, shown.system.error) : null,
     chips(shown.metadata),
-    shown.summary ? el("p", {}, shown.summary) : null,
-    text(shown, spans),
-    memories(shown, namespace),
-    passages(shown, namespace),
+    el("div.reader", {}, el("div", {}, documentView(view, shown, spans)), el("aside", {}, memories(shown, view), shown.summary ? card("Summary", el("p", { dir: "auto" }, shown.summary)) : null, passages(shown, view.namespace))),
   ];
 }
 
@@ -62,21 +68,16 @@ async function wanted({ api, namespace, id, query, signal }) {
   }
 }
 
-function text({ content, system }, spans) {
-  if (content === null) {
-    return system.status === "failed" ? null : empty("No text yet", "Available once the document has been parsed.");
-  }
-  const marked = spans.map((span) => toStringSpan(content, span)).sort(([one], [other]) => one - other);
-  const shown = el("div.document", { tabindex: "0", role: "region", "aria-label": "Text" }, highlightSpans(content, marked));
-  const mark = shown.querySelector("mark");
-  if (mark) requestAnimationFrame(() => mark.scrollIntoView({ block: "center" }));
-  return shown;
-}
-
-function memories({ memories: known }, namespace) {
-  if (known.length === 0) return null;
-  const link = (one) => el("a", { href: to(["ns", namespace, "memories", one.id]) }, one.memory);
-  return el("section", {}, el("h2", {}, "Memories"), el("ul", {}, known.map((one) => el("li", {}, link(one)))));
+/** The memories of the document: each marks its sentence, and leads to its own page, where it is corrected. */
+function memories({ memories: known, id }, { namespace, query }) {
+  const row = (one) =>
+    el(
+      "li",
+      {},
+      el("a", { href: to(["ns", namespace, "memories", one.id]), dir: "auto", "aria-current": query.get("memory") === one.id ? "true" : null }, one.memory),
+      el("a", { href: to(["ns", namespace, "documents", id], { memory: one.id }), "aria-label": `Mark the sentence of: ${one.memory}`, title: "Mark its sentence" }, icon("search")),
+    );
+  return card("Memories", known.length === 0 ? el("p.muted", {}, "None were formed of this document.") : el("ul.list", {}, known.map(row)));
 }
 
 function passages({ chunks, id, type }, namespace) {
@@ -84,10 +85,10 @@ function passages({ chunks, id, type }, namespace) {
   const shown = (one) => el("a", { href: to(["ns", namespace, "documents", id], { chunk: one.id }) }, "Show in the text");
   const page = (one) => pageLabel(type, one.metadata);
   return el(
-    "details",
+    "details.card",
     {},
     el("summary", {}, plural(chunks.length, "passage")),
-    el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", {}, one.content), el("footer.muted", {}, page(one) ? `${page(one)} · ` : null, shown(one))))),
+    el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", { dir: "auto" }, one.content), el("footer.muted", {}, page(one) ? `${page(one)} · ` : null, shown(one))))),
   );
 }
 
@@ -106,20 +107,16 @@ function log({ api, namespace, id, signal }) {
 }
 
 /** Button that saves the file the document was uploaded as. */
-function original(view, newest) {
+function original(view, { type }) {
   const { app, api, namespace, id, signal } = view;
-  if (newest().type === "text") return null;
+  if (type === "text") return null;
   const save = () => app.attempt(async () => {
     const { name, content } = await api.download(path("ns", namespace, "explain", "originals", id), signal);
     const address = URL.createObjectURL(content);
     el("a", { href: address, download: name }).click();
     URL.revokeObjectURL(address);
   });
-  return el("div.actions", {}, button("Download the original", save));
-}
-
-function deletion(view, newest) {
-  return el("div.actions", {}, button("Delete this document", () => remove(view, newest()), { class: "danger" }));
+  return el("button", { type: "button", on: { click: save } }, icon("download"), "Download the original");
 }
 
 async function remove({ app, api, namespace }, { id, title }) {

@@ -7,7 +7,8 @@ import { number, plural, time } from "../format.js";
 import { addDocumentForm } from "../parts/add-document.js";
 import { confirmAction } from "../parts/dialogs.js";
 import { FilterBuilder } from "../parts/filters.js";
-import { button, form, select, field } from "../parts/forms.js";
+import { button, field, form, select, submit } from "../parts/forms.js";
+import { panel } from "../parts/panel.js";
 import { poll, renew } from "../parts/polling.js";
 import { empty } from "../parts/placeholders.js";
 import { documentStatus } from "../parts/document-status.js";
@@ -15,17 +16,18 @@ import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 25;
 const BUSY_MS = 1000;
-const ORDERS = { createdAt: "Added last", updatedAt: "Changed last" };
+const ORDERS = { createdAt: "Newest first", updatedAt: "Changed last first" };
 
 export async function documents(view) {
   const list = new List(view);
   await list.look();
   poll(view.signal, BUSY_MS, () => list.look());
-  return [
-    view.rights.writes(view.namespace) ? addDocumentForm(view, () => list.look(), { open: list.total === 0 }) : null,
-    list.controls(),
-    list.place,
-  ];
+  const filter = panel("Sort and filter", list.controls(), { open: list.isFiltered });
+  const add = view.rights.writes(view.namespace)
+    ? panel("Add documents", addDocumentForm(view, () => list.look()), { open: list.total === 0 && !list.isFiltered, primary: true, symbol: "plus" })
+    : null;
+  view.head("Documents", filter.button, add?.button);
+  return [add?.node, filter.node, list.place];
 }
 
 class List {
@@ -54,6 +56,10 @@ class List {
     renew(this.place, answer, (shown) => this.#shown(shown));
   }
 
+  get isFiltered() {
+    return this.#filter !== undefined;
+  }
+
   controls() {
     const sort = select(ORDERS, this.#sort);
     const builder = new FilterBuilder(this.#filter);
@@ -69,12 +75,7 @@ class List {
         trouble.append("The filter is not JSON.");
       }
     };
-    return el(
-      "details",
-      { open: Boolean(this.#filter) },
-      el("summary", {}, "Sort and filter"),
-      form(apply, { class: "stack" }, field("First", sort), builder.node, el("div", {}, el("button", { type: "submit" }, "Show")), trouble),
-    );
+    return form(apply, { class: "stack" }, field("Sort by", sort), builder.node, submit("Apply"), trouble);
   }
 
   #shown({ documents: rows, pagination }) {
@@ -82,16 +83,16 @@ class List {
     const { namespace, rights } = this.#view;
     const address = (page) => to(["ns", namespace, "documents"], { page, sort: this.#sort, filter: this.#filter && JSON.stringify(this.#filter) });
     const columns = [
-      { name: "Document", show: (row) => el("a", { href: to(["ns", namespace, "documents", row.id]) }, row.title ?? row.id) },
+      { name: "Document", show: (row) => el("a", { href: to(["ns", namespace, "documents", row.id]), dir: "auto" }, row.title ?? row.id) },
       { name: "Status", show: (row) => [documentStatus(row.system), row.system.error ? el("p.trouble", {}, row.system.error) : null] },
       { name: "Type", show: (row) => row.type },
       { name: "Memories", align: "number", show: (row) => number(row.system.memoryCount) },
       { name: "Added", show: (row) => time(row.system.createdAt) },
     ];
-    if (rights.writes(namespace)) columns.push({ name: "Choose", show: (row) => this.#choice(row) });
+    if (rights.writes(namespace)) columns.push({ name: "Select", show: (row) => this.#choice(row) });
     return [
-      rights.writes(namespace) ? this.#deletion() : null,
       table(plural(pagination.totalItems, "document"), columns, rows),
+      rights.writes(namespace) ? this.#deletion() : null,
       pager(pagination, address),
     ];
   }
@@ -106,20 +107,25 @@ class List {
     return el("input", {
       type: "checkbox",
       id: `choose-${row.id}`,
-      "aria-label": `Choose ${row.title ?? row.id}`,
+      "aria-label": `Select ${row.title ?? row.id}`,
       checked: this.#chosen.has(row.id),
-      on: { change: (event) => (event.target.checked ? this.#chosen.add(row.id) : this.#chosen.delete(row.id)) },
+      on: { change: (event) => this.#choose(row.id, event.target.checked) },
     });
   }
 
+  #choose(id, chosen) {
+    if (chosen) this.#chosen.add(id);
+    else this.#chosen.delete(id);
+    this.place.querySelector("#delete").disabled = this.#chosen.size === 0;
+  }
+
   #deletion() {
-    return el("div.row", {}, button("Delete selected", () => this.#delete(), { class: "danger", id: "delete" }));
+    return el("div.row", {}, button("Delete selected", () => this.#delete(), { class: "danger", id: "delete", disabled: this.#chosen.size === 0 }));
   }
 
   async #delete() {
     const { app, api, namespace } = this.#view;
     const ids = [...this.#chosen];
-    if (ids.length === 0) return app.say("Nothing selected.");
     const text = "Their chunks and the memories only they support are deleted. This cannot be undone.";
     if (!(await confirmAction(`Delete ${plural(ids.length, "document")}?`, text, "Delete"))) return;
     await app.attempt(async () => {

@@ -4,21 +4,23 @@ import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el, refill } from "../dom.js";
 import { moment, plural, time } from "../format.js";
+import { correctionButtons } from "../parts/corrections.js";
 import { field } from "../parts/forms.js";
 import { badge, empty } from "../parts/placeholders.js";
 
 const STEPS = 200;
 const NAMES_LISTED = 30;
 
-export async function graph({ api, namespace, signal }) {
+export async function graph(page) {
+  const { api, namespace, signal } = page;
   const answer = await api.get(path("ns", namespace, "explain", "graph"), {}, signal);
   if (answer.memories.length === 0) return [empty("No memories yet", "The graph is drawn as soon as the namespace has memories.")];
-  const about = el("aside.about", { "aria-live": "polite" }, el("p.muted", {}, "Select a memory to read it, or a name to see what is known of it."));
+  const about = el("aside.about.card", { "aria-live": "polite" }, el("p.muted", {}, "Select a memory to read it, or a name to see what is known of it."));
   const place = el("div.canvas", { role: "img", "aria-label": `Graph of ${plural(answer.memories.length, "memory", "memories")}. The list of memories has the same as text.` });
   // Loaded with this page alone: half of all the console's scripts.
   const { GraphView } = await import("../parts/graph-view.js");
   if (signal.aborted) return [];
-  const view = new GraphView(place, answer, (chosen) => refill(about, chosen === null ? el("p.muted", {}, "Nothing is selected.") : details(chosen, answer, namespace)));
+  const view = new GraphView(place, answer, (chosen) => refill(about, chosen === null ? el("p.muted", {}, "Nothing is selected.") : details(chosen, answer, page)));
   signal.addEventListener("abort", () => view.destroy());
   return [summary(answer, namespace), el("div.row", {}, finder(view), slider(view, answer)), el("div.graph-page", {}, place, about), legend(), nameList(answer, namespace)];
 }
@@ -50,7 +52,8 @@ function slider(view, { memories }) {
   return control;
 }
 
-function details(chosen, answer, namespace) {
+function details(chosen, answer, page) {
+  const { app, namespace } = page;
   if (chosen.name !== undefined) {
     const rows = chosen.memories.map((at) => answer.memories[at]);
     return [el("h2", { dir: "auto" }, chosen.name), el("ul", {}, rows.map((row) => el("li", { dir: "auto" }, link(row, namespace))))];
@@ -62,6 +65,7 @@ function details(chosen, answer, namespace) {
     el("p", {}, ended, " · formed ", time(chosen.createdAt)),
     source,
     el("p", {}, el("a", { href: to(["ns", namespace, "memories", chosen.id]) }, "Versions and relations")),
+    chosen.endedAt ? null : el("div.row", {}, correctionButtons(page, chosen, () => app.show())),
   ];
 }
 

@@ -3,8 +3,10 @@
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
-import { number, plural, time } from "../format.js";
+import { day, number, plural, time } from "../format.js";
+import { icon } from "../icons.js";
 import { barChart } from "../parts/bar-chart.js";
+import { card } from "../parts/cards.js";
 import { NAMES } from "../parts/connect-source.js";
 import { firstSteps } from "../parts/first-steps.js";
 import { field, form, select } from "../parts/forms.js";
@@ -33,9 +35,8 @@ export async function home(view) {
   return [
     asking(app, names),
     amounts(namespaces, pagination, growth),
+    el("div.two", {}, newest(memories), status ? attention(status) : null),
     el("div.two", {}, cameIn(growth), status ? speed(status.searches) : null),
-    status ? attention(status) : null,
-    memories.length > 0 ? newest(memories) : null,
     sources.connectors.length > 0 ? connected(sources) : null,
   ];
 }
@@ -46,14 +47,20 @@ function nothing() {
 
 /** A question about one of the namespaces, answered on its search page. */
 function asking(app, names) {
-  const question = el("input", { type: "search", required: true, "data-find": true, autocomplete: "off", dir: "auto" });
+  const question = el("input", { type: "search", required: true, "data-find": true, autocomplete: "off", dir: "auto", placeholder: "Where does Alice live?" });
   const place = select(Object.fromEntries(names.map((name) => [name, name])), app.namespace ?? names[0]);
-  return form(
-    () => app.go(["ns", place.value, "search"], { q: question.value }),
-    { role: "search", class: "row" },
-    field("Ask", question),
-    field("In namespace", place),
-    el("button.primary", { type: "submit" }, "Search"),
+  const choice = field("In namespace", place);
+  choice.classList.add("short");
+  return el(
+    "div.card.hero",
+    {},
+    form(
+      () => app.go(["ns", place.value, "search"], { q: question.value }),
+      { role: "search", class: "row" },
+      field("Ask what is remembered", question),
+      choice,
+      el("button.primary", { type: "submit" }, icon("search"), "Search"),
+    ),
   );
 }
 
@@ -73,30 +80,25 @@ function cameIn(growth) {
   const chart = (kind) => {
     const days = growth.days.map((_, at) => growth.namespaces.reduce((all, row) => all + row[kind][at], 0));
     const all = days.reduce((sum, count) => sum + count, 0);
-    return [el("h3", {}, `${plural(all, kind.slice(0, -1), kind)} came in`), barChart(days, CHART)];
+    return [el("h3", {}, `${plural(all, kind.slice(0, -1), kind)} came in`), barChart(days, { ...CHART, labels: growth.days })];
   };
-  return el(
-    "section.chart",
-    { "aria-label": "New content" },
-    el("h2", {}, `The last ${DAYS} days`),
-    ["documents", "memories"].map(chart),
-    el("p.axis.muted", {}, el("span", {}, growth.days[0]), el("span", {}, "today (UTC)")),
-  );
+  const axis = el("p.axis.muted", {}, el("span", {}, day(growth.days[0])), el("span", {}, "today (UTC)"));
+  return card(`The last ${DAYS} days`, ["documents", "memories"].map(chart).concat(axis), { class: "card chart" });
 }
 
 function speed({ count, median, p99, bounds, byBucket }) {
   const used = byBucket.findLastIndex((searches) => searches > 0) + 1;
-  return el(
-    "section.chart",
-    { "aria-label": "Searches" },
-    el("h2", {}, "Searches since the start"),
-    count === 0
-      ? el("p.muted", {}, "None yet.")
-      : [
-          el("h3", {}, `${plural(count, "search", "searches")}, half within ${within(median, bounds)}, 99 % within ${within(p99, bounds)}`),
-          barChart(byBucket.slice(0, used), CHART),
-          el("p.axis.muted", {}, el("span", {}, `up to ${number(bounds[0])} ms`), el("span", {}, used > bounds.length ? `over ${number(bounds.at(-1))} ms` : `up to ${number(bounds[used - 1])} ms`)),
-        ],
+  const heading = "Search speed";
+  if (count === 0) return card(heading, el("p.muted", {}, "No search since the service started."), { class: "card chart" });
+  const labels = bounds.map((bound) => `up to ${number(bound)} ms`).concat(`over ${number(bounds.at(-1))} ms`);
+  return card(
+    heading,
+    [
+      el("h3", {}, `${plural(count, "search", "searches")} since the start: half within ${within(median, bounds)}, 99 % within ${within(p99, bounds)}`),
+      barChart(byBucket.slice(0, used), { ...CHART, labels }),
+      el("p.axis.muted", {}, el("span", {}, labels[0]), el("span", {}, labels[used - 1])),
+    ],
+    { class: "card chart" },
   );
 }
 
@@ -117,10 +119,8 @@ function attention({ documents, stages, failures, delayedCount, deadLetters, hea
     delayedCount > 0 ? [badge("delayed", "warn"), ` Memories of ${plural(delayedCount, "document")} wait for the language model. `, el("a", { href: to(["pipeline"]) }, "Why")] : null,
     behind > 0 ? [badge("working", "warn"), ` ${plural(behind, "record")} waiting in the pipeline. `, el("a", { href: to(["pipeline"]) }, "Show")] : null,
   ].filter(Boolean);
-  return el(
-    "section",
-    { "aria-label": "Attention" },
-    el("h2", {}, "Needs attention"),
+  return card(
+    "Needs attention",
     items.length === 0 ? el("p", {}, badge("all well", "good"), " Nothing waits and nothing has failed.") : el("ul.plain.passages", {}, items.map((item) => el("li", {}, item))),
   );
 }
@@ -141,12 +141,11 @@ async function newMemories({ api, signal }, names) {
 }
 
 function newest(memories) {
-  const columns = [
-    { name: "Memory", show: (row) => el("a", { href: to(["ns", row.namespace, "memories", row.id]), dir: "auto" }, row.memory) },
-    { name: "Namespace", align: "free", show: (row) => el("a", { href: to(["ns", row.namespace, "memories"]) }, row.namespace) },
-    { name: "When", show: (row) => time(row.system.updatedAt) },
-  ];
-  return el("section", {}, el("h2", {}, "New memories"), table("The newest", columns, memories));
+  if (memories.length === 0) return card("New memories", el("p.muted", {}, "None yet. They are formed from documents when a namespace has been quiet for a while."));
+  const rows = memories.map((row) =>
+    el("li", {}, el("span", {}, el("a", { href: to(["ns", row.namespace, "memories", row.id]), dir: "auto" }, row.memory), " ", el("span.muted", {}, row.namespace)), time(row.system.updatedAt)),
+  );
+  return card("New memories", el("ul.list", {}, rows), { link: el("a", { href: to(["ns", memories[0].namespace, "memories"]) }, "All") });
 }
 
 function connected({ connectors: rows, pagination }) {
@@ -157,6 +156,5 @@ function connected({ connectors: rows, pagination }) {
     { name: "Newest run", align: "free", show: (row) => runOutcome(row) },
     { name: "Last success", show: (row) => time(row.system.lastSuccessfulSyncAt) },
   ];
-  const all = pagination.totalItems > rows.length ? el("p", {}, el("a", { href: to(["connectors"]) }, `All ${number(pagination.totalItems)} sources`)) : null;
-  return el("section", {}, el("h2", {}, "Sources"), table(plural(pagination.totalItems, "source"), columns, rows), all);
+  return card("Sources", table(plural(pagination.totalItems, "source"), columns, rows), { link: el("a", { href: to(["connectors"]) }, "All") });
 }

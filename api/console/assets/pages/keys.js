@@ -6,6 +6,7 @@ import { plural, time } from "../format.js";
 import { confirmAction } from "../parts/dialogs.js";
 import { button } from "../parts/forms.js";
 import { changeKeyDialog, createKeyForm, rotateKeyDialog } from "../parts/key-forms.js";
+import { panel } from "../parts/panel.js";
 import { badge } from "../parts/placeholders.js";
 import { table } from "../parts/tables.js";
 import { describeKey } from "../permissions.js";
@@ -15,18 +16,20 @@ const LIMITS = { rateLimit: ["request", "requests", "minute"], monthlyDocuments:
 
 export async function keys(view) {
   const { keys: rows } = await view.api.get("admin/keys", {}, view.signal);
-  return [el("details", {}, el("summary", {}, "Create a key"), createKeyForm(view)), listed(view, rows)];
+  const create = panel("Create a key", () => createKeyForm(view), { primary: true, symbol: "plus" });
+  view.head("Keys", create.button);
+  return [create.node, listed(view, rows)];
 }
 
 function listed(view, rows) {
   return table(
-    `${plural(rows.length, "key")} within the scope of yours`,
+    `${plural(rows.length, "key")} that you may manage`,
     [
       { name: "Key", show: (row) => [row.name, " ", el("code.muted", {}, row.id)] },
-      { name: "Is a", align: "free", show: describeKey },
-      { name: "At most", show: limits },
+      { name: "Access", align: "free", show: describeKey },
+      { name: "Limits", show: limits },
       { name: "State", show: (row) => el("div", {}, state(row)) },
-      { name: "Do", show: (row) => choices(view, row) },
+      { name: "Actions", show: (row) => choices(view, row) },
     ],
     rows,
   );
@@ -34,7 +37,7 @@ function listed(view, rows) {
 
 function limits(row) {
   const own = Object.entries(LIMITS).filter(([name]) => row[name] !== null);
-  if (own.length === 0) return el("span.muted", {}, "as the service is set up");
+  if (own.length === 0) return el("span.muted", {}, "default limits");
   return el("ul.plain", {}, own.map(([name, [one, many, span]]) => el("li", {}, `${plural(row[name], one, many)} per ${span}`)));
 }
 
@@ -44,10 +47,10 @@ function state({ createdAt, revokedAt, expiresAt, previousUntil }) {
   if (revokedAt) return [badge("revoked", "bad"), " ", time(revokedAt)];
   if (past(expiresAt)) return [badge("expired", "bad"), " ", time(expiresAt)];
   return [
-    badge("open", "good"),
-    " made ",
+    badge("active", "good"),
+    " created ",
     time(createdAt),
-    expiresAt === null ? null : [", ends ", time(expiresAt)],
+    expiresAt === null ? null : [", expires ", time(expiresAt)],
     previousUntil === null || past(previousUntil) ? null : el("p.muted", {}, "Previous secret expires ", time(previousUntil)),
   ];
 }

@@ -1,57 +1,47 @@
-/** A memory with its relations and sources. */
+/** A memory with its versions, relations and sources, and what a person can do about it. */
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { moment, time } from "../format.js";
-import { confirmAction } from "../parts/dialogs.js";
+import { correctionButtons } from "../parts/corrections.js";
 import { eventList } from "../parts/log-events.js";
 import { memoryBadges } from "../parts/memory-badges.js";
-import { button } from "../parts/forms.js";
 import { memoryGraph } from "../parts/memory-graph.js";
 
 export async function memory(view) {
-  const { api, namespace, id, signal, rights } = view;
+  const { api, app, namespace, id, signal, head } = view;
   const shown = await api.get(path("ns", namespace, "explain", "memories", id), {}, signal);
+  const after = (changed) => (changed && changed !== id ? app.go(["ns", namespace, "memories", changed]) : app.show());
+  head(shown.memory, ...correctionButtons(view, shown, after));
   return [
+    facts(shown),
     memoryGraph(shown, (one) => to(["ns", namespace, "memories", one])),
-    el("section", {}, el("h2", {}, "This memory"), facts(shown)),
-    el("section", {}, el("h2", {}, "Supporting documents"), el("ul.plain.passages", {}, shown.statements.map((one) => el("li.result", {}, statement(one, shown.id, namespace))))),
+    el("section", {}, el("h2", {}, "Where it comes from"), el("ul.plain.passages", {}, shown.statements.map((one) => el("li.result", {}, statement(one, shown.id, namespace))))),
     shown.notes.map((note) => el("p.muted", {}, note)),
-    rights.writes(namespace) && !shown.isForgotten
-      ? el("div.actions", {}, button("Forget this memory", () => forget(view, shown), { class: "danger" }))
-      : null,
   ];
 }
 
 function facts({ id, version, forgottenAt, forgetReason, expiresAt, ...kind }) {
-  const rows = [
-    ["Type", memoryBadges(kind)],
-    ["Version", String(version)],
-    forgottenAt ? ["Forgotten", [time(forgottenAt), forgetReason ? `: ${forgetReason}` : null]] : null,
-    expiresAt ? ["Expires", moment(expiresAt)] : null,
-    ["Id", el("code", {}, id)],
-  ];
-  return el("dl.facts", {}, rows.filter(Boolean).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+  return el(
+    "p",
+    {},
+    memoryBadges(kind),
+    el("span.muted", {}, ` version ${version}`),
+    forgottenAt ? [" · forgotten ", time(forgottenAt), forgetReason ? ` (${forgetReason})` : null] : null,
+    expiresAt ? ` · ends ${moment(expiresAt)}` : null,
+    el("span.muted", {}, " · id ", el("code", {}, id)),
+  );
 }
 
 /** A source document with the supporting words and its events. */
 function statement({ document, span, since, date, events: log }, id, namespace) {
   const source = document
-    ? el("a", { href: to(["ns", namespace, "documents", document.id], { memory: id }) }, document.title ?? document.id)
+    ? el("a", { href: to(["ns", namespace, "documents", document.id], { memory: id }), dir: "auto" }, document.title ?? document.id)
     : "Deleted document";
   return [
-    span ? el("blockquote", {}, span.text) : null,
-    el("p.muted", {}, source, date ? `, of ${date}` : "", ", since ", time(since)),
+    span ? el("blockquote", { dir: "auto" }, span.text) : null,
+    el("p.muted", {}, source, date ? `, of ${date.slice(0, 10)}` : "", ", since ", time(since)),
     el("details", {}, el("summary", {}, "Events in the log"), eventList(log)),
   ];
-}
-
-async function forget({ app, api, namespace }, { id, memory: text }) {
-  if (!(await confirmAction("Forget this?", `“${text}”. Its history stays, and is shown on request. Passages that say it are still found: change or delete the supporting documents to remove them.`, "Forget"))) return;
-  await app.attempt(async () => {
-    await api.delete(path("ns", namespace, "memories"), { body: { ids: [id] } });
-    await app.show();
-    return "Memory forgotten.";
-  });
 }

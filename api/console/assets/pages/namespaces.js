@@ -4,6 +4,7 @@ import { to } from "../addresses.js";
 import { el } from "../dom.js";
 import { number, time } from "../format.js";
 import { field, form } from "../parts/forms.js";
+import { panel } from "../parts/panel.js";
 import { empty } from "../parts/placeholders.js";
 import { barChart } from "../parts/bar-chart.js";
 import { pager, table } from "../parts/tables.js";
@@ -11,18 +12,20 @@ import { pager, table } from "../parts/tables.js";
 const PER_PAGE = 20;
 const DAYS = 30;
 
-export async function namespaces({ app, api, rights, query, signal }) {
+export async function namespaces({ app, api, head, query, signal }) {
   const wanted = query.get("q") ?? "";
   const answer = await api.get("ns", { q: wanted, page: query.get("page") ?? 1, limit: PER_PAGE }, signal);
   const rows = answer.namespaces;
   if (rows.length === 0 && wanted === "") return [beginning(app)];
+  const create = app.who.role === "read" ? null : panel("Create a namespace", () => opener(app), { primary: true, symbol: "plus" });
+  head("Namespaces", create?.button);
   return [
+    create?.node,
     finder(app, wanted),
     rows.length === 0
       ? empty("No matching namespace", `None that your key opens has “${wanted}” in its name.`)
       : listed(rows, await api.get("admin/growth", { namespace: rows.map((row) => row.namespace), days: DAYS }, signal)),
     pager(answer.pagination, (page) => to(["namespaces"], { q: wanted, page })),
-    app.who.role === "read" ? null : opener(app),
   ];
 }
 
@@ -40,7 +43,7 @@ function listed(rows, growth) {
       { name: "Documents", align: "number", show: (row) => number(row.documentCount) },
       { name: "Memories", align: "number", show: (row) => number(row.memoryCount) },
       { name: `Last ${DAYS} days`, show: (row) => added(grown.get(row.namespace)) },
-      { name: "Began", show: (row) => time(row.system.createdAt) },
+      { name: "Created", show: (row) => time(row.system.createdAt) },
     ],
     rows,
   );
@@ -55,20 +58,15 @@ function added(growth) {
 
 function opener(app) {
   const name = el("input", { required: true, maxlength: "100", pattern: "[a-zA-Z0-9_:\\-]+", autocomplete: "off", spellcheck: "false" });
-  return el(
-    "details",
-    {},
-    el("summary", {}, "Create a namespace"),
-    form(
-      () => app.go(["ns", name.value, "documents"]),
-      { class: "row" },
-      field("Name", name, "Letters, digits, _ : and -. Created with its first document."),
-      el("button", { type: "submit" }, "Open"),
-    ),
+  return form(
+    () => app.go(["ns", name.value, "documents"]),
+    { class: "row" },
+    field("Name", name, "Letters, digits, _ : and -. It exists from its first document on."),
+    el("button.primary", { type: "submit" }, "Create"),
   );
 }
 
 function beginning(app) {
   if (app.who.role === "read") return empty("Nothing to see yet", "No namespace that your key opens has content.");
-  return empty("No namespaces yet", "A namespace begins with its first document. Name one, and add a text, a file or a URL.", opener(app));
+  return empty("No namespaces yet", "A namespace holds the documents and memories of one person, team or project. Name one, then add a text, a file or a URL.", opener(app));
 }

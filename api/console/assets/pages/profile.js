@@ -6,9 +6,10 @@ import { el } from "../dom.js";
 import { addBucketForm, editBucketForm } from "../parts/buckets.js";
 import { checkbox, field, form, submit } from "../parts/forms.js";
 import { pastMomentNotice, momentInput, readMoment } from "../parts/past-moment.js";
+import { panel } from "../parts/panel.js";
 import { empty } from "../parts/placeholders.js";
 
-const SECTIONS = { static: "What lasts", dynamic: "Recent" };
+const SECTIONS = { static: "Long-term", dynamic: "Recent" };
 
 export async function profile(view) {
   const { api, namespace, query, signal, rights } = view;
@@ -26,15 +27,16 @@ export async function profile(view) {
     const below = name in shared ? organizations() : changes ? editBucketForm(view, way, name, description) : null;
     return section(el("h3", {}, name), description, known.buckets[name] ?? [], namespace, below);
   });
+  const then = panel("As of a point in time", past(view, asOf, forgotten), { open: asOf !== null });
+  const add = changes ? panel("Add a bucket", () => addBucketForm(view, way), { open: own.length === 0, primary: true, symbol: "plus" }) : null;
+  view.head("Profile", then.button, add?.button);
   return [
-    past(view, asOf, forgotten),
+    then.node,
+    add?.node,
     pastMomentNotice(answered),
     [known.static, known.dynamic].flat().length === 0 ? nothing(asOf) : null,
     el("div.two", {}, sections),
-    el("h2", {}, "Buckets"),
-    el("p.muted", {}, "Sections of your own: what fits a description is shown in it."),
-    el("div.two", {}, own),
-    changes ? addBucketForm(view, way, { open: own.length === 0 }) : null,
+    el("section", {}, el("h2", {}, "Buckets"), el("p.muted", {}, "Sections of your own: each shows the memories that fit its description."), el("div.two", {}, own)),
   ];
 }
 
@@ -42,22 +44,17 @@ function past({ app, namespace }, asOf, forgotten) {
   const input = momentInput(asOf);
   const also = checkbox("Include memories forgotten since", forgotten);
   const show = () => app.go(["ns", namespace, "profile"], { at: readMoment(input), forgotten: also.box.checked ? "yes" : null });
-  return el(
-    "details",
-    { open: asOf !== null },
-    el("summary", {}, "As of a point in time"),
-    form(show, { class: "row" }, field("As of", input, "Empty: now."), also.node, submit("Show", {})),
-  );
+  return form(show, { class: "row" }, field("As of", input, "Leave empty for now."), also.node, submit("Show", {}));
 }
 
 function nothing(asOf) {
   if (asOf) return empty("No profile at that time", "What was added later is not shown.");
-  return empty("No profile yet", "A profile is made of memories: add documents in which somebody says something of themselves.");
+  return empty("No profile yet", "A profile is made of memories: add documents in which people say something about themselves.");
 }
 
 function section(heading, description, facts, namespace, below) {
   return el(
-    "section.result",
+    "section.card",
     {},
     heading,
     description ? el("p.muted", {}, description) : null,
@@ -69,7 +66,7 @@ function section(heading, description, facts, namespace, below) {
 /** Link a fact to the memories it consists of. */
 function fact({ memory, memories }, namespace) {
   const link = (id, attributes, text) => el("a", { href: to(["ns", namespace, "memories", id]), ...attributes }, text);
-  if (memories.length === 1) return link(memories[0], {}, memory);
+  if (memories.length === 1) return link(memories[0], { dir: "auto" }, memory);
   const sources = memories.map((id, at) => [" ", link(id, { "aria-label": `Memory ${at + 1} of ${memories.length}` }, String(at + 1))]);
   return [memory, el("span.muted", {}, " of memories", sources)];
 }

@@ -2,6 +2,7 @@
 
 import { el, refill } from "../dom.js";
 import { path } from "../api.js";
+import { icon } from "../icons.js";
 import { number, plural } from "../format.js";
 import { FilterBuilder } from "../parts/filters.js";
 import { checkbox, field, form, select } from "../parts/forms.js";
@@ -13,7 +14,7 @@ import { whyNot } from "../parts/why-not.js";
 import { empty, failure, loading } from "../parts/placeholders.js";
 
 const MODES = { hybrid: "Memories and passages", memories: "Memories only", chunks: "Passages only" };
-const RERANKS = { none: "As they come", order: "Reorder the top results", aggregate: "Reorder and merge duplicates" };
+const RERANKS = { none: "Off", order: "Reorder the top results", aggregate: "Reorder and merge duplicates" };
 const USUAL = { searchMode: "hybrid", limit: 10, threshold: 0.3, rerank: "none" };
 
 export async function search(view) {
@@ -31,7 +32,7 @@ export async function search(view) {
     view.app.replaceOptions(["ns", view.namespace, "search"], optionsOf(body));
     await answer(view, body, found);
   };
-  const asking = form(ask, { role: "search" }, controls.node);
+  const asking = form(ask, { role: "search", class: "card" }, controls.node);
   if (asked.query) await answer(view, asked, found);
   else refill(found, el("p.muted", {}, "Ask a question. Results are ranked by similarity."));
   return [asking, found];
@@ -58,7 +59,7 @@ function nothing(body) {
   const advice = body.filter
     ? "No document matches the filter and the query."
     : `No result reaches the similarity threshold of ${Math.round(body.threshold * 100)} %.`;
-  return empty("Nothing found", `${advice} Ask in other words, or lower the least similarity in the options.`);
+  return empty("Nothing found", `${advice} Ask in other words, or lower the minimum similarity in the options.`);
 }
 
 class Controls {
@@ -76,7 +77,7 @@ class Controls {
     this.node = el(
       "div.search",
       {},
-      el("div.row", {}, field("Question", this.query), el("button.primary", { type: "submit" }, "Search")),
+      el("div.row", {}, field("Question", this.query), el("button.primary", { type: "submit" }, icon("search"), "Search")),
       el("details", { open: Object.keys(optionsOf(asked)).some((one) => one !== "q") }, el("summary", {}, "Options"), this.#options()),
     );
   }
@@ -85,10 +86,10 @@ class Controls {
     return el(
       "div.options",
       {},
-      field("Find", this.mode),
-      field("At most", this.limit, "Results, 1 to 100."),
-      field("Minimum similarity", this.threshold, "0 to 1; what is below is left out."),
-      field("Rank", this.rerank),
+      field("Search in", this.mode),
+      field("Number of results", this.limit, "1 to 100."),
+      field("Minimum similarity", this.threshold, "0 to 1. Less similar results are left out."),
+      field("Reranking", this.rerank),
       field("As of", this.asOf, "Point in time. Leave empty for now."),
       el("div.checks", {}, this.rewrite.node, this.related.node, this.forgotten.node),
       this.filter.node,

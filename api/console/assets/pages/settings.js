@@ -3,13 +3,14 @@
 import { path } from "../api.js";
 import { el } from "../dom.js";
 import { plural, time } from "../format.js";
+import { card } from "../parts/cards.js";
 import { contextForm } from "../parts/extraction-context.js";
 import { confirmAction } from "../parts/dialogs.js";
 import { actionForm, button, field, submit } from "../parts/forms.js";
 
 const CONTEXT = {
   label: "Context",
-  hint: "Who or what the namespace is about. A language model, where one is configured, is told it when it looks for memories.",
+  hint: "Who or what the namespace is about. Helps a language model, where one is configured, to find memories.",
   longest: "1500",
 };
 
@@ -19,15 +20,15 @@ export async function settings(view) {
     api.get(path("ns", namespace), {}, signal),
     api.get("organization", {}, signal),
   ]);
-  const began = el("p.muted", {}, "It began ", time(system.createdAt), "; these settings changed ", time(system.updatedAt), ".");
+  const began = el("p.muted", {}, "Created ", time(system.createdAt), ", settings changed ", time(system.updatedAt), ".");
   const everywhere = organizations(organization);
-  if (!rights.writes(namespace)) return [began, el("h2", {}, "Context"), el("p", {}, context ?? "None is set."), everywhere];
+  if (!rights.writes(namespace)) return [began, el("h2", {}, "Context"), el("p", {}, context ?? "Not set."), everywhere];
   const save = (supportingContext) => api.patch(path("ns", namespace), { supportingContext });
-  return [began, contextForm(app, { ...CONTEXT, value: context }, save), everywhere, moving(view), ending(view)];
+  return [began, el("section.card", {}, contextForm(app, { ...CONTEXT, value: context }, save)), everywhere, el("div.two", {}, moving(view), ending(view))];
 }
 
 function organizations(context) {
-  return context === null ? null : el("section", {}, el("h2", {}, "Context of every namespace"), el("p", {}, context));
+  return context === null ? null : card("Context of every namespace", el("p", {}, context));
 }
 
 function moving({ app, api, namespace }) {
@@ -37,9 +38,12 @@ function moving({ app, api, namespace }) {
     if (!(await confirmAction(`Move ${namespace}?`, text, "Move"))) return;
     await api.delete(path("ns", namespace), { query: { moveTo: target.value } });
     app.go(["namespaces"]);
-    app.say(`${namespace} is on its way to ${target.value}.`);
+    app.say(`${namespace} is being moved to ${target.value}.`);
   };
-  return el("details", {}, el("summary", {}, "Move it into another namespace"), actionForm(move, { class: "row" }, field("Into", target), submit("Move", {})));
+  return card("Move to another namespace", [
+    el("p.muted", {}, "All content goes to the other namespace; this one is deleted."),
+    actionForm(move, { class: "row" }, field("Target namespace", target), submit("Move", {})),
+  ]);
 }
 
 function ending({ app, api, namespace }) {
@@ -48,7 +52,7 @@ function ending({ app, api, namespace }) {
     if (!(await confirmAction(`Delete ${namespace}?`, text, "Delete everything"))) return null;
     const gone = await api.delete(path("ns", namespace));
     app.go(["namespaces"]);
-    return `${namespace} is gone, with ${plural(gone.deletedDocumentsCount, "document")}.`;
+    return `${namespace} was deleted, with ${plural(gone.deletedDocumentsCount, "document")}.`;
   });
-  return el("details", {}, el("summary", {}, "Delete it"), button("Delete this namespace", end, { class: "danger" }));
+  return card("Delete", [el("p.muted", {}, "Deletes all documents, memories and settings."), button("Delete this namespace", end, { class: "danger" })]);
 }

@@ -30,15 +30,14 @@ export function signIn(signedIn, reason = "") {
   return el(
     "main.sign-in",
     {},
-    el("h1", {}, "recollect"),
-    el("p.muted", {}, "Sign in with an API key. What you see and may change here is what the key may."),
-    form(asked, {}, field("API key", key), el("button.primary", { type: "submit" }, "Sign in"), trouble),
+    el("div.brand", {}, el("img", { src: "icon.svg", alt: "", width: "32", height: "32" }), el("h1", {}, "recollect")),
     el(
-      "p.hint",
+      "div.card",
       {},
-      "The first admin key is printed when the service starts for the first time. ",
-      el("code", {}, "recollect keys create"),
-      " makes others. The key is kept in this tab only, until you close it or sign out.",
+      el("p.muted", {}, "Sign in with an API key. You see and change what the key allows."),
+      form(asked, {}, field("API key", key), el("button.primary", { type: "submit" }, "Sign in"), trouble),
+      el("p.hint", {}, "The first admin key is printed when the service starts for the first time. ", el("code", {}, "recollect keys create"), " creates others."),
+      el("p.hint", {}, "The key stays in this browser tab until you close it or sign out."),
     ),
     themeSwitch(),
   );

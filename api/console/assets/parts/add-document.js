@@ -8,12 +8,12 @@ import { DocumentDetails } from "./document-details.js";
 import { actionForm, field, select, submit } from "./forms.js";
 import { badge, problem } from "./placeholders.js";
 
-export const DREAMING = { dynamic: "Deferred (when the namespace is idle)", instant: "At once" };
+export const DREAMING = { dynamic: "When the namespace has been quiet for a while", instant: "At once" };
 const AT_ONCE = 2;
 const NAME_CHARACTERS = 60;
 
 /** Build the form; `added` is called after each accepted document. */
-export function addDocumentForm(view, added, { open = false, dreaming: usual = "dynamic" } = {}) {
+export function addDocumentForm(view, added, { dreaming: usual = "dynamic" } = {}) {
   const { api, namespace } = view;
   const dreaming = select(DREAMING, usual);
   const progress = new DocumentProgress(view);
@@ -21,9 +21,8 @@ export function addDocumentForm(view, added, { open = false, dreaming: usual = "
   const rows = el("ul.plain.uploads", { "aria-label": "Uploads", "aria-live": "polite" });
   const upload = (files) => inTurn([...files], (file) => one(api, namespace, file, { dreaming: dreaming.value, ...about.read() }, { rows, progress, added }));
   return el(
-    "details.adding",
-    { open },
-    el("summary", {}, "Add documents"),
+    "div.stack",
+    {},
     el("div.two", {}, texts(api, namespace, { dreaming, about, progress }, added), dropping(upload)),
     el("details", {}, el("summary", {}, "Metadata, date and context"), about.node),
     rows,

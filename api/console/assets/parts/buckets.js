@@ -5,9 +5,7 @@ import { confirmAction } from "./dialogs.js";
 import { actionForm, button, field, submit } from "./forms.js";
 
 /** Form that adds a bucket. `way`: path of the buckets in the HTTP interface. */
-export function addBucketForm(view, way, { open }) {
-  return el("details", { open }, el("summary", {}, "Add a bucket"), definition(view, way));
-}
+export const addBucketForm = (view, way) => definition(view, way);
 
 /** Form that changes or removes a bucket. */
 export function editBucketForm(view, way, name, description) {

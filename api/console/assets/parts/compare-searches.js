@@ -29,7 +29,7 @@ export function compareSearches({ api, namespace, signal }, body, results, { mod
     "details.compare",
     {},
     el("summary", {}, "Compare with other settings"),
-    actionForm(ask, { class: "stack" }, el("div.options", {}, field("Find", mode), field("Minimum similarity", threshold), field("Rank", rerank), field("As of", asOf), el("div.checks", {}, rewrite.node)), el("div", {}, submit("Compare"))),
+    actionForm(ask, { class: "stack" }, el("div.options", {}, field("Search in", mode), field("Minimum similarity", threshold), field("Reranking", rerank), field("As of", asOf), el("div.checks", {}, rewrite.node)), el("div", {}, submit("Compare"))),
     place,
   );
 }

@@ -20,7 +20,7 @@ const DRIVES = new Set(["google-drive", "onedrive"]);
 const CONFIG = {
   "web-crawler": [
     ["startUrl", "Start at", { type: "url", required: true, placeholder: "https://" }],
-    ["crawlDepth", "Links deep", { type: "number", min: "1", max: "5" }, "1 to 5; empty: as usual."],
+    ["crawlDepth", "Link depth", { type: "number", min: "1", max: "5" }, "1 to 5. Leave empty for the default."],
   ],
   s3: [
     ["bucket", "Bucket", { required: true }],
@@ -55,18 +55,13 @@ export function connectSourceForm({ app, api, namespace }) {
     else app.go(["ns", namespace, "connectors", made.id]);
   };
   shown();
-  return el(
-    "details",
-    {},
-    el("summary", {}, "Connect a source"),
-    actionForm(
-      connect,
-      { class: "stack" },
-      field("Source", provider),
-      own,
-      field("Document limit", limit, "Leave empty for the default."),
-      submit("Connect"),
-    ),
+  return actionForm(
+    connect,
+    { class: "stack" },
+    field("Source", provider),
+    own,
+    field("Document limit", limit, "Leave empty for the default."),
+    submit("Connect"),
   );
 }
 

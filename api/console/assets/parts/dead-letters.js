@@ -17,22 +17,23 @@ export function deadLetters(view, rows, counts, act) {
     { name: "Stage", show: (row) => row.stage },
     { name: "Error", show: (row) => row.error },
     { name: "Attempts", align: "number", show: (row) => number(row.attempts) },
-    { name: "Dead-lettered", show: (row) => time(row.deadLetteredAt) },
+    { name: "Set aside", show: (row) => time(row.deadLetteredAt) },
     { name: "Actions", show: (row) => choices(api, row, act) },
   ];
-  const all = () => act(async () => `${plural((await api.post("admin/dlq/replay")).redriven, "record")} redriven.`);
+  const all = () => act(async () => `${plural((await api.post("admin/dlq/replay")).redriven, "record")} retried.`);
   return el(
     "section",
     {},
     el("h2", {}, "Dead letters"),
-    el("div.row", {}, button("Redrive all", all, { id: "letters-all" })),
+    el("p.muted", {}, "Records that could not be processed are kept here. Remove the cause, then retry them."),
+    el("div.row", {}, button("Retry all", all, { id: "letters-all" })),
     table(`${plural(count, "record")} in the dead-letter queue`, columns, rows),
   );
 }
 
 function choices(api, row, act) {
   const query = { id: row.id };
-  const back = () => act(async () => `${plural((await api.post("admin/dlq/replay", undefined, query)).redriven, "record")} redriven.`);
+  const back = () => act(async () => `${plural((await api.post("admin/dlq/replay", undefined, query)).redriven, "record")} retried.`);
   const drop = async () => {
     const text = "The record will not be processed. This cannot be undone.";
     if (!(await confirmAction(`Drop ${row.id}?`, text, "Drop"))) return;
@@ -40,7 +41,7 @@ function choices(api, row, act) {
   };
   return el("div.row", {}, [
     button("View", () => show(api, row.id), { id: `look-${row.id}`, "aria-label": `View ${row.id}` }),
-    button("Redrive", back, { id: `back-${row.id}`, "aria-label": `Redrive ${row.id}` }),
+    button("Retry", back, { id: `back-${row.id}`, "aria-label": `Retry ${row.id}` }),
     button("Drop", drop, { id: `drop-${row.id}`, "aria-label": `Drop ${row.id}`, class: "danger" }),
   ]);
 }

@@ -6,13 +6,9 @@ import { DocumentDetails } from "./document-details.js";
 import { DREAMING } from "./add-document.js";
 import { actionForm, field, select, submit } from "./forms.js";
 
-/** Build the form. `newest`: returns the current document. */
-export function editDocumentForm(view, newest) {
-  const place = el("div.two");
-  const begin = (event) => {
-    if (event.target.open && !place.hasChildNodes()) place.append(typing(view, newest()), uploading(view));
-  };
-  return el("details", { id: "change", on: { toggle: begin } }, el("summary", {}, "Change this document"), place);
+/** Build the forms: for its text and details, and for another file. */
+export function editDocumentForm(view, shown) {
+  return el("div.two", { id: "change" }, typing(view, shown), uploading(view));
 }
 
 function typing({ app, api, namespace, id }, { content, metadata }) {

@@ -13,7 +13,7 @@ const RESULTS = 3;
 export function firstSteps({ app, api, signal }) {
   const namespace = firstNamespace(app.who);
   const answers = el("div", { "aria-live": "polite" });
-  const next = el("section", { hidden: true, "aria-label": "Ask" });
+  const next = el("section.card", { hidden: true, "aria-label": "Ask" });
   const added = () => {
     if (next.hidden) refill(next, el("h2", {}, "2. Ask about it"), question(api, namespace, signal, answers), answers);
     next.hidden = false;
@@ -21,8 +21,8 @@ export function firstSteps({ app, api, signal }) {
   return el(
     "div",
     {},
-    el("p", {}, "Nothing is remembered yet. Begin with a text, a file, or a source."),
-    el("section", {}, el("h2", {}, "1. Add something"), addDocumentForm({ api, namespace, signal }, added, { open: true, dreaming: "instant" })),
+    el("p", {}, "Nothing is remembered yet. Start with a text, a file or a source."),
+    el("section.card", {}, el("h2", {}, "1. Add something"), addDocumentForm({ api, namespace, signal }, added, { dreaming: "instant" })),
     el("p", {}, "Or ", el("a", { href: to(["ns", namespace, "connectors"]) }, "connect a source"), ": Notion, Drive, OneDrive, Gmail, GitHub, S3, a web site or Granola."),
     next,
   );

@@ -10,6 +10,7 @@ export class GraphView {
   #graph;
   #answer;
   #scheme = matchMedia("(prefers-color-scheme: dark)");
+  #theme = new MutationObserver(() => this.#restyle());
   #restyle = () => this.#graph.style(styles());
 
   constructor(place, answer, choose) {
@@ -28,6 +29,7 @@ export class GraphView {
     });
     this.#graph.on("tap", (event) => choose(event.target === this.#graph ? null : (event.target.data("item") ?? null)));
     this.#scheme.addEventListener("change", this.#restyle);
+    this.#theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
     // The place has no size before it is on the page.
     this.#sizes = new ResizeObserver(() => this.#fit(place));
     this.#sizes.observe(place);
@@ -54,6 +56,11 @@ export class GraphView {
         node.toggleClass("future", Date.parse(createdAt) > at);
         node.toggleClass("ended", Boolean(endedAt) && Date.parse(endedAt) <= at);
       }
+      for (const edge of this.#graph.edges()) {
+        const ends = edge.connectedNodes();
+        edge.toggleClass("future", ends.some((node) => node.hasClass("future")));
+        edge.toggleClass("ended", ends.every((node) => !node.hasClass("memory") || node.hasClass("ended")));
+      }
     });
   }
 
@@ -69,6 +76,7 @@ export class GraphView {
   destroy() {
     this.#sizes.disconnect();
     this.#scheme.removeEventListener("change", this.#restyle);
+    this.#theme.disconnect();
     this.#graph.destroy();
   }
 }
@@ -105,8 +113,10 @@ function styles() {
     { selector: ".updates", style: { width: 2, opacity: 0.8, "line-color": warn } },
     { selector: ".extends", style: { width: 2, opacity: 0.8, "line-color": good } },
     { selector: ".derives", style: { width: 2, opacity: 0.8, "line-color": accent } },
-    { selector: ".ended", style: { opacity: 0.35 } },
-    { selector: ".future", style: { opacity: 0.08, "text-opacity": 0 } },
+    { selector: ".memory.ended", style: { opacity: 0.35 } },
+    { selector: "edge.ended", style: { opacity: 0.15 } },
+    { selector: ".memory.future", style: { opacity: 0.08, "text-opacity": 0 } },
+    { selector: "edge.future", style: { opacity: 0.02 } },
     { selector: ".found", style: { "background-color": warn, width: 22, height: 22 } },
     { selector: ":selected", style: { "border-width": 3, "border-color": ink } },
   ];

@@ -5,7 +5,7 @@ import { el } from "../dom.js";
 import { showDialog } from "./dialogs.js";
 import { actionForm, button, checkbox, field, filledValues, select, submit } from "./forms.js";
 
-const ROLES = { read: "read: sees, changes nothing", write: "write: adds, changes and deletes", admin: "admin: also issues keys" };
+const ROLES = { read: "Read: sees everything, changes nothing", write: "Write: adds, changes and deletes", admin: "Admin: also manages keys" };
 
 export function createKeyForm({ app, api }) {
   const own = app.who.namespaces;
@@ -78,9 +78,9 @@ export async function rotateKeyDialog({ app, api }, { id, name }) {
       actionForm(
         rotate,
         { class: "stack" },
-        field("Keep the previous secret valid for (hours)", numbers.overlapHours, "0: not any more."),
+        field("Keep the previous secret valid for (hours)", numbers.overlapHours, "0: it stops working at once."),
         field("Expires after (days)", numbers.expiresInDays, "Counted from now. Leave empty to keep the current value."),
-        el("div.actions", {}, button("Cancel", () => close(null)), submit("Make it")),
+        el("div.actions", {}, button("Cancel", () => close(null)), submit("Rotate")),
       ),
     ];
   });

@@ -4,5 +4,5 @@ import { badge } from "./placeholders.js";
 
 export function memoryBadges({ isStatic, isInference, isLatest, isForgotten }) {
   const state = isForgotten ? badge("forgotten", "bad") : isLatest ? badge("current", "good") : badge("replaced", "warn");
-  return [state, isStatic ? [" ", badge("lasting")] : null, isInference ? [" ", badge("inferred")] : null];
+  return [state, isStatic ? [" ", badge("long-term")] : null, isInference ? [" ", badge("inferred")] : null];
 }

@@ -12,7 +12,7 @@ const SAYS = {
 
 /** Draw the graph. `centre`: an explained memory; `address`: from an id to the address of that memory's page. */
 export function memoryGraph(centre, address) {
-  const middle = el("div.node.centre", { "aria-current": "true" }, el("p", {}, centre.memory), el("footer.muted", {}, `version ${centre.version}`));
+  const middle = el("div.node.centre", { "aria-current": "true" }, el("p", { dir: "auto" }, centre.memory), el("footer.muted", {}, `version ${centre.version}`));
   const lines = svg("svg", { class: "lines", "aria-hidden": "true" });
   const made = centre.relations.map((one) => ({ ...one, node: node(one, address) })).sort((one, other) => (one.version ?? 0) - (other.version ?? 0));
   const of = (kind, direction) => made.filter((one) => one.kind === kind && one.direction === direction).map((one) => one.node);
@@ -55,7 +55,7 @@ function node({ id, memory, kind, version, isForgotten, reason }, address) {
     el("p.reason", {}, reason),
   );
   if (memory === undefined) return el("div.node", {}, el("p.muted", {}, "Deleted memory"), footer);
-  return el("a.node", { href: address(id) }, el("p", {}, memory), footer);
+  return el("a.node", { href: address(id) }, el("p", { dir: "auto" }, memory), footer);
 }
 
 /** Draw a curve between the facing edges of each pair that stands side by side. */

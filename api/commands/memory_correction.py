@@ -1,0 +1,129 @@
+"""Corrections of memories by people: each is an event of the log, and each can be taken back.
+
+Forgetting and ending hide a memory, as any forgetting does. All other corrections are statements: a document of their
+own states the memory, so that versions follow from it as from any source, and deleting it takes the correction back.
+"""
+
+from typing import Final
+
+from api.commands import memory_forgetting
+from api.commands.document_submission import delete_documents
+from api.commands.memory_storage import StatedMemory, store_memories
+from api.dependencies.app_state import AppState
+from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
+from pipeline.memory.versioning.provenance import DECIDED_REASON, ENDED_REASON, EXPIRED_REASON
+from pipeline.rows import MemoryRow, NamespaceRow
+from schemas.events import Relation, RelationKind
+from schemas.http.extensions.correction_bodies import (
+    DECISIONS,
+    CorrectionBody,
+    CorrectionResponse,
+    CorrectionUndo,
+)
+
+CORRECTION_FIELD: Final = "correction"
+"""Metadata of the documents that corrections are kept as: the action."""
+_TITLES: Final = {
+    "edit": "Edited by a person",
+    "confirm": "Confirmed by a person",
+    "accept": "Update accepted by a person",
+    "decline": "Update declined by a person",
+    "keep-both": "Both confirmed by a person",
+}
+
+
+async def correct(state: AppState, name: str, body: CorrectionBody) -> CorrectionResponse:
+    """Carry out a correction.
+
+    Raises:
+        NotFoundError: there is no such memory, or no such correction to withdraw.
+        BadRequestError: the action needs another field.
+        ConflictError: the memory is in a state in which the action means nothing.
+    """
+    namespace = state.catalog.namespace(name)
+    if body.action == "withdraw":
+        return await _withdraw(state, name, namespace, body.id)
+    row = await _require_memory(state, name, namespace, body.id)
+    if body.action in {"forget", "end", "restore"}:
+        return await _hide_or_restore(state, row, body.action)
+    if row.forgotten_at is not None:
+        raise ConflictError("The memory is forgotten", "Restore it first.")
+    return await _state_anew(state, name, await _statement(state, name, namespace, row, body))
+
+
+async def _hide_or_restore(state: AppState, row: MemoryRow, action: str) -> CorrectionResponse:
+    if action == "restore":
+        if row.forgotten_at is None:
+            raise ConflictError("The memory is not forgotten", "There is nothing to restore.")
+        if row.forget_reason == EXPIRED_REASON:
+            raise ConflictError("The memory ended by its own words", "Edit it, or change its document.")
+        await memory_forgetting.restore(state, row)
+        return CorrectionResponse(id=row.id, memory=row.text, undo=None)
+    if row.forgotten_at is not None:
+        raise ConflictError("The memory is forgotten already", "Restore it first.")
+    await memory_forgetting.hide(state, row, ENDED_REASON if action == "end" else "asked for by id")
+    return CorrectionResponse(id=None, memory=None, undo=CorrectionUndo(action="restore", id=row.id))
+
+
+async def _statement(
+    state: AppState, name: str, namespace: NamespaceRow | None, row: MemoryRow, body: CorrectionBody
+) -> StatedMemory:
+    """Return what a correction states."""
+    if body.action == "edit":
+        if body.text is None or not body.text.strip() or body.text.strip() == row.text:
+            raise BadRequestError("No new wording is given", "Send `text` with what the memory should say.")
+        return _stated(body.text.strip(), row, body, replaces=row)
+    if body.action == "confirm":
+        return _stated(row.text, row, body)
+    if body.action not in DECISIONS or body.replaced is None:
+        raise BadRequestError("The other memory is not named", "Send `replaced` with the id of the replaced memory.")
+    older = await _require_memory(state, name, namespace, body.replaced)
+    if body.action == "decline":
+        return _stated(older.text, older, body, relation=("updates", row.id))
+    relation: RelationKind = "updates" if body.action == "accept" else "extends"
+    return _stated(row.text, row, body, relation=(relation, older.id), is_about_now=False)
+
+
+def _stated(
+    text: str,
+    row: MemoryRow,
+    body: CorrectionBody,
+    *,
+    replaces: MemoryRow | None = None,
+    relation: tuple[RelationKind, str] | None = None,
+    is_about_now: bool = True,
+) -> StatedMemory:
+    target = (replaces.id if replaces else relation[1] if relation else row.id)[:200]
+    return StatedMemory(
+        text=text,
+        is_static=row.is_static,
+        # The target makes the document one of its own for each pair of memories.
+        metadata={CORRECTION_FIELD: body.action, "corrected": target},
+        date=None if is_about_now else row.date or row.updated_at.isoformat(),
+        replaces=replaces.id if replaces else None,
+        relations=(Relation(kind=relation[0], target=relation[1], reason=DECIDED_REASON),) if relation else (),
+        title=_TITLES[body.action],
+        is_about_now=is_about_now,
+    )
+
+
+async def _state_anew(state: AppState, name: str, stated: StatedMemory) -> CorrectionResponse:
+    (stored,) = await store_memories(state, name, [stated])
+    (document,) = (await state.documents.get([stored.document]))[stored.document]
+    return CorrectionResponse(id=stored.id, memory=stored.text, undo=CorrectionUndo(action="withdraw", id=document.id))
+
+
+async def _withdraw(state: AppState, name: str, namespace: NamespaceRow | None, document_id: str) -> CorrectionResponse:
+    incarnations = namespace.incarnations if namespace else ()
+    found = (await state.documents.find_by_public_id(incarnations, [document_id])).get(document_id)
+    if found is None or CORRECTION_FIELD not in (found.metadata or {}):
+        raise NotFoundError("Correction not found", f"There is no correction {document_id[:100]!r} in {name}.")
+    await delete_documents(state, name, [document_id])
+    return CorrectionResponse(id=None, memory=None, undo=None)
+
+
+async def _require_memory(state: AppState, name: str, namespace: NamespaceRow | None, memory_id: str) -> MemoryRow:
+    rows = (await state.memories.get([memory_id])).get(memory_id, []) if namespace else []
+    if namespace is None or not rows or rows[0].incarnation not in namespace.incarnations:
+        raise NotFoundError("Memory not found", f"There is no memory {memory_id[:100]!r} in {name}.")
+    return rows[0]

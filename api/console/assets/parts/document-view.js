@@ -1,0 +1,74 @@
+/** A document as it is: the pages of a PDF, a picture, or its text with headings and tables, with spans of it marked. */
+
+import { path } from "../api.js";
+import { el, refill } from "../dom.js";
+import { button } from "./forms.js";
+import { toStringSpan } from "./highlights.js";
+import { empty, failure, loading } from "./placeholders.js";
+import { richText } from "./rich-text.js";
+
+/** Views of the original, by type of document. */
+const ORIGINALS = { pdf: showPages, image: showPicture };
+
+/** `spans`: of code points in the text, to be marked and scrolled to. */
+export function documentView(view, shown, spans) {
+  const { content, type, system } = shown;
+  if (content === null) return system.status === "failed" ? null : empty("No text yet", "It is shown as soon as the document has been read.");
+  const marks = spans.map((span) => toStringSpan(content, span)).sort(([one], [other]) => one - other);
+  const place = el("div");
+  const asText = () => {
+    refill(place, richText(content, type, marks));
+    const mark = place.querySelector("mark");
+    if (mark) requestAnimationFrame(() => mark.scrollIntoView({ block: "center" }));
+  };
+  const original = ORIGINALS[type];
+  if (original === undefined) {
+    asText();
+    return place;
+  }
+  const asOriginal = () => original(view, place, marks.map(([from, to]) => needle(content, from, to)), asText);
+  const choices = [button("Original", () => choose(0)), button("Text", () => choose(1))];
+  const choose = (at) => {
+    for (const [number, choice] of choices.entries()) choice.setAttribute("aria-pressed", String(number === at));
+    return [asOriginal, asText][at]();
+  };
+  choose(0);
+  return el("div", {}, el("div.reader-bar", {}, el("div.tabs", { role: "group", "aria-label": "View" }, choices)), place);
+}
+
+/** A text to look for, and its page: the page breaks of the text are form feeds. */
+function needle(content, from, to) {
+  const breaks = content.slice(0, from).split("\f").length;
+  return { text: content.slice(from, to).replaceAll("\f", " "), page: content.includes("\f") ? breaks : undefined };
+}
+
+async function showPages({ api, namespace, id, signal }, place, needles, asText) {
+  refill(place, loading("the pages"));
+  try {
+    const [{ content }, { showPdf }] = await Promise.all([api.download(path("ns", namespace, "explain", "originals", id), signal), import("./pdf-view.js")]);
+    const pages = el("div.pages", { tabindex: "0", role: "region", "aria-label": "Pages" });
+    const note = el("p.muted", { role: "status" });
+    refill(place, pages, note);
+    const found = await showPdf(pages, content, needles, signal);
+    if (found < needles.length) refill(note, "The passage could not be found on a page. It is marked in the text.");
+  } catch (error) {
+    if (signal.aborted) return;
+    // Without a file, as when a source synchronized it, the text is all there is.
+    if (error.status === 404) asText();
+    else refill(place, failure({ message: "The pages can't be shown", details: `${error.message}. The text is shown under “Text”.`, status: error.status ?? 0 }));
+  }
+}
+
+async function showPicture({ api, namespace, id, signal }, place, _, asText) {
+  refill(place, loading("the picture"));
+  try {
+    const { content } = await api.download(path("ns", namespace, "explain", "originals", id), signal);
+    const address = URL.createObjectURL(content);
+    signal.addEventListener("abort", () => URL.revokeObjectURL(address));
+    refill(place, el("img.picture", { src: address, alt: "The picture that the text was read from", on: { error: asText } }));
+  } catch (error) {
+    if (signal.aborted) return;
+    if (error.status !== 404) throw error;
+    asText();
+  }
+}
