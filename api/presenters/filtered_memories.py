@@ -7,7 +7,7 @@ from datetime import datetime
 from api.dependencies.app_state import AppState
 from api.presenters import resource_presenter
 from pipeline.rows import MemoryRow
-from schemas.http.extensions.memory_list_bodies import FilteredMemories, MemoryKind, MemoryState
+from schemas.http.extensions.explain_bodies import FilteredMemories, MemoryKind, MemoryState
 from schemas.http.pagination import paginate
 
 MAX_LOOKED_AT = 20_000

@@ -29,7 +29,7 @@ class Update:
 
     @property
     def kind(self) -> str:
-        """Whether both are of one day, the rule is unsure, or it is a plain update."""
+        """Return whether both are of one day, the rule is unsure, or it is a plain update."""
         if _day(self.newer) == _day(self.older) and set(self.newer.sources) != set(self.older.sources):
             return "contradiction"
         return "unsure" if self.relation.score is None or self.relation.score < SURE else "update"

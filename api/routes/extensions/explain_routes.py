@@ -26,9 +26,11 @@ from schemas.http.extensions.explain_bodies import (
     ExplainMissingBody,
     ExplainProfileBody,
     ExplainSearchBody,
+    FilteredMemories,
+    MemoryKind,
+    MemoryState,
 )
 from schemas.http.extensions.graph_bodies import GraphResponse
-from schemas.http.extensions.memory_list_bodies import FilteredMemories, MemoryKind, MemoryState
 from schemas.limits import MAX_DOCUMENT_ID_LENGTH
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])

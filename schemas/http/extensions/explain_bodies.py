@@ -7,6 +7,8 @@ from pydantic_core import PydanticCustomError
 
 from schemas.base import RequestBody, ResponseBody
 from schemas.http.field_types import Count, Omittable, RelationKind, ResourceId, SafeInteger, StrictFlag, Timestamp
+from schemas.http.pagination import Pagination
+from schemas.http.v5.memory_bodies import MemoryResponse
 from schemas.http.v5.profile_bodies import ProfileBody, ProfileFact
 from schemas.http.v5.search_bodies import SearchBody, SearchResult
 
@@ -304,3 +306,15 @@ class ExplainedMemory(ResponseBody):
     events: list[LogRecordResponse]
     embedder: str
     notes: list[str]
+
+
+MemoryKind = Literal["long-term", "recent", "stated", "inferred"]
+MemoryState = Literal["current", "replaced", "forgotten"]
+
+
+class FilteredMemories(ResponseBody):
+    """A page of memories. `is_complete`: all memories were looked through, not only the newest."""
+
+    memories: list[MemoryResponse]
+    pagination: Pagination
+    is_complete: bool

@@ -6,9 +6,10 @@ from tempfile import TemporaryDirectory
 
 from pipeline.bus.records import ProducerRecord
 from tests.support.console_user import ConsoleUser, console_session
+from tests.support.pdf_writer import write_pdf
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
-SIZE = (1120, 760)
+SIZE = (1280, 800)
 CONVERSATION = {
     "2026-03-02": "My name is Alice Moreira. I live in Lisbon and I work as a marine biologist.",
     "2026-04-11": "I have a sister called Inês. My favourite food is grilled sardines. I play the cello.",
@@ -20,6 +21,18 @@ NOTES = {
     " forty urchins per square metre at the outer reef, fewer. The next count is due in October.",
     "budget": "# Budget\n\nThe boat costs 1,200 euros a day. Two days in October are paid for.",
 }
+SURVEY_PAGES, PAGE_OF_THE_HARBOUR_MASTER = 50, 37
+
+
+def _survey() -> bytes:
+    """A PDF of 50 pages, one of which says who the harbour master is."""
+    pages = []
+    for page in range(1, SURVEY_PAGES + 1):
+        stations = [f"Station {page}.{n}: depth {(7 * page + 3 * n) % 40} m, sand and gravel." for n in range(1, 16)]
+        if page == PAGE_OF_THE_HARBOUR_MASTER:
+            stations[6:6] = ["Marta Lindqvist lives in Tromso and works as a harbour master."]
+        pages.append("\n".join([f"Harbour survey, page {page}", "", *stations]))
+    return write_pdf(pages)
 
 
 async def _fill_namespace(visitor: ConsoleUser) -> None:
@@ -30,6 +43,8 @@ async def _fill_namespace(visitor: ConsoleUser) -> None:
     for name, text in NOTES.items():
         body = {"content": text, "id": name, "dreaming": "instant", "metadata": {"kind": "note"}}
         await visitor.ok("POST", "/ns/alice/document", body)
+    files = {"file": ("harbour-survey.pdf", _survey(), "application/pdf")}
+    await visitor.service.client.ok("POST", "/ns/alice/document/file", files=files, data={"dreaming": "instant"})
     await visitor.service.wait_until_idle()
 
 
@@ -44,6 +59,18 @@ async def _take_screenshots(visitor: ConsoleUser) -> None:
     await visitor.navigate("#/ns/alice/search?q=Where does Alice live?")
     await visitor.wait_for_text("results in")
     await _save_screenshot(visitor, "search")
+    await visitor.navigate("#/ns/alice/review")
+    await visitor.wait_for_text("Keep the old one")
+    await _save_screenshot(visitor, "review")
+    rows = (await visitor.ok("POST", "/ns/alice/list/memories?limit=100", {}))["memories"]
+    documents = (await visitor.ok("POST", "/ns/alice/list/documents", {}))["documents"]
+    survey = next(row["id"] for row in documents if row["type"] == "pdf")
+    marta = next(row["id"] for row in rows if "harbour master" in row["memory"])
+    await visitor.navigate(f"#/ns/alice/documents/{survey}?memory={marta}")
+    await visitor.browser.wait_until(
+        "return document.querySelector('.page .mark')?.parentElement.querySelector('canvas')"
+    )
+    await _save_screenshot(visitor, "document")
     await visitor.navigate("#/")
     await visitor.wait_for_text("New memories")
     await _save_screenshot(visitor, "home")
