@@ -52,13 +52,7 @@ async def _save_screenshot(visitor: ConsoleUser, name: str) -> None:
     (FOLDER / f"console-{name}.png").write_bytes(await visitor.browser.screenshot())
 
 
-async def _take_screenshots(visitor: ConsoleUser) -> None:
-    await _fill_namespace(visitor)
-    await visitor.browser.set_viewport(*SIZE)
-    await visitor.sign_in()
-    await visitor.navigate("#/ns/alice/search?q=Where does Alice live?")
-    await visitor.wait_for_text("results in")
-    await _save_screenshot(visitor, "search")
+async def _take_review_and_document(visitor: ConsoleUser) -> None:
     await visitor.navigate("#/ns/alice/review")
     await visitor.wait_for_text("Keep the old one")
     await _save_screenshot(visitor, "review")
@@ -71,6 +65,16 @@ async def _take_screenshots(visitor: ConsoleUser) -> None:
         "return document.querySelector('.page .mark')?.parentElement.querySelector('canvas')"
     )
     await _save_screenshot(visitor, "document")
+
+
+async def _take_screenshots(visitor: ConsoleUser) -> None:
+    await _fill_namespace(visitor)
+    await visitor.browser.set_viewport(*SIZE)
+    await visitor.sign_in()
+    await visitor.navigate("#/ns/alice/search?q=Where does Alice live?")
+    await visitor.wait_for_text("results in")
+    await _save_screenshot(visitor, "search")
+    await _take_review_and_document(visitor)
     await visitor.navigate("#/")
     await visitor.wait_for_text("New memories")
     await _save_screenshot(visitor, "home")
