@@ -195,6 +195,7 @@ class ErasureService:
         moved = await store.erase_deleted_rows()
         await self._wait(READ_GRACE_SECONDS)
         await store.drop_old_versions(timedelta(seconds=READ_GRACE_SECONDS))
+        await self._supervisor.pipeline.index_cache.erase_snapshots()
         return moved
 
     async def _erase_consumed(self, found: _FoundRecords) -> int:

@@ -132,8 +132,14 @@ class Pipeline:
             writing.cancel()
             await asyncio.gather(writing, return_exceptions=True)
 
+    async def run_tables(self) -> None:
+        """Write, follow and maintain tables and snapshots of the index until `close`."""
+        async with asyncio.TaskGroup() as parts:
+            parts.create_task(self.store.run())
+            parts.create_task(self.index_cache.run())
+
     async def run_stages(self) -> None:
-        """Run until cancelled, beside `store.run()`; every part outlives outages, an unexpected error propagates."""
+        """Run until cancelled, beside `run_tables`; every part outlives outages, an unexpected error propagates."""
         async with asyncio.TaskGroup() as parts:
             for name, work in (
                 ("Running the stages", partial(self.bus.run, self.stages)),

@@ -7,6 +7,7 @@ from app.generation_pipeline import Pipeline, PublishInterceptor
 from app.resources import Resources
 from app.submission_follower import SubmissionFollower, show_over
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
+from pipeline.index.snapshots.index_snapshots import SnapshotOptions
 from pipeline.memory.formation.fact_extractor import FactExtractor, RuleBasedExtractor
 from pipeline.memory.formation.llm_extractor import LlmExtractor
 from pipeline.memory.formation.memory_extractor import MemoryExtractor
@@ -68,6 +69,22 @@ async def open_pipeline(resources: Resources, generation: Generation, *, bulk_lo
         return _build_pipeline(resources, generation, store, embedder, stack.pop_all())
 
 
+def _snapshot_options(
+    resources: Resources, generation: Generation, store: Store, embedder: Embedder
+) -> SnapshotOptions | None:
+    settings = resources.settings
+    if not settings.index_snapshot_bytes:
+        return None
+    return SnapshotOptions(
+        identity=f"{resources.generations.uri(generation)} {embedder.name} {embedder.dimensions}",
+        limit_bytes=settings.index_snapshot_bytes,
+        max_outdated_seconds=settings.erasure_interval_hours * 3600,
+        documents=store.documents,
+        chunks=store.chunks,
+        memories=store.memories,
+    )
+
+
 def _build_pipeline(
     resources: Resources,
     generation: Generation,
@@ -83,7 +100,9 @@ def _build_pipeline(
         store.catalog,
         resources.settings.index_cache_bytes,
         folder=resources.settings.data_dir / "index",
+        snapshots=_snapshot_options(resources, generation, store, embedder),
     )
+    exit_stack.push_async_callback(index_cache.close)
     memory_extractor = MemoryExtractor(
         documents=store.documents,
         catalog=store.catalog,

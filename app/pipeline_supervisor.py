@@ -98,7 +98,7 @@ class PipelineSupervisor:
         """Run until cancelled; an unexpected error of any part propagates."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(run_in_background_lane(self.pipeline.store.run))
+                tasks.create_task(run_in_background_lane(self.pipeline.run_tables))
                 if self.resources.is_multi_process:
                     tasks.create_task(self._poll_active_generation())
                 while True:
@@ -106,7 +106,7 @@ class PipelineSupervisor:
                     before = self.pipeline
                     await self._handle_switch(turn)
                     if self.pipeline is not before:
-                        tasks.create_task(run_in_background_lane(self.pipeline.store.run))
+                        tasks.create_task(run_in_background_lane(self.pipeline.run_tables))
                         if self.resources.is_multi_process:
                             tasks.create_task(self._close_retired(before, self.pipeline))
         finally:

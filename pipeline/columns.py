@@ -4,6 +4,8 @@ import json
 import zlib
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from hashlib import blake2b
 from itertools import pairwise
 
 import numpy as np
@@ -45,6 +47,17 @@ def fingerprints(strings: StringColumn) -> NDArray[np.uint32]:
     """32-bit hashes of strings; a lookup must compare the strings of equal hashes."""
     data, crc = strings.data, zlib.crc32
     return np.array([crc(data[start:end]) for start, end in pairwise(strings.offsets.tolist())], np.uint32)
+
+
+def fingerprint(text: str) -> int:
+    """The entry of `fingerprints` for one string."""
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1024)
+def incarnation_hash(incarnation: str) -> int:
+    """64-bit hash of an incarnation's name, the same in every process."""
+    return int.from_bytes(blake2b(incarnation.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def metadata_json(metadata: Metadata) -> str:
@@ -117,7 +130,7 @@ def memory_columns(rows: Sequence[MemoryRow]) -> MemoryColumns:
         vectors=_vector_matrix(rows),
         terms=_concatenated_terms(rows),
         term_offsets=_list_offsets([len(row.terms) for row in rows]),
-        incarnation_hashes=np.array([hash(row.incarnation) for row in rows], np.int64),
+        incarnation_hashes=np.array([incarnation_hash(row.incarnation) for row in rows], np.int64),
         comparison_key_hashes=fingerprints(string_column(key for row in rows for key in row.comparison_keys)),
         comparison_key_offsets=_list_offsets([len(row.comparison_keys) for row in rows]),
     )

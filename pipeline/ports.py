@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 Row = TypeVar("Row")
+Row_co = TypeVar("Row_co", covariant=True)
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
@@ -304,6 +305,35 @@ class EntityTable(Protocol[Row]):
 
     async def list_rows(self, incarnations: Sequence[str]) -> list[Row]:
         """Return every row of these incarnations, latest state. Meant for one namespace; may be large."""
+        ...
+
+
+TablePosition = Mapping[str, Any]
+"""How far a reader of a table is, as JSON that only the table understands."""
+
+
+class TrackedTable(Protocol[Row_co]):
+    """A table that tells, also after a restart, which rows changed since a copy of them was made."""
+
+    async def get(self, entity_keys: Collection[str]) -> Mapping[str, Sequence[Row_co]]: ...
+
+    async def track_changes(self, incarnations: Collection[str]) -> None:
+        """Remember from now on which rows of these incarnations change."""
+        ...
+
+    def position(self, incarnations: Collection[str]) -> TablePosition | None:
+        """How far a reader is who heard of every change so far; None if the table cannot tell."""
+        ...
+
+    async def changed_since(self, position: TablePosition, incarnations: Collection[str]) -> Collection[str] | None:
+        """Entity keys of these incarnations that may have changed since.
+
+        None if the table cannot tell: it is another one, was put back to an earlier state, or forgot.
+        """
+        ...
+
+    async def forget_changes(self, position: TablePosition, incarnations: Collection[str]) -> None:
+        """Drop what changed in these incarnations up to a position: nobody asks for it any more."""
         ...
 
 

@@ -197,6 +197,17 @@ class StringColumn:
         bounds = zip(self.offsets[rows].tolist(), self.offsets[rows + 1].tolist(), strict=True)
         return [str(data[start:end], "utf-8", "surrogatepass") for start, end in bounds]
 
+    def without(self, rows: NDArray[np.int32]) -> "StringColumn":
+        """The same strings, but empty ones in these rows (ascending)."""
+        starts, ends = self.offsets[rows].tolist(), self.offsets[rows + 1].tolist()
+        bounds = zip([int(self.offsets[0]), *ends], [*starts, int(self.offsets[-1])], strict=True)
+        lengths = np.diff(self.offsets)
+        lengths[rows] = 0
+        return StringColumn(
+            memoryview(b"".join(self.data[start:end] for start, end in bounds)),
+            np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
+        )
+
     def prefixes(self, rows: NDArray[np.intp], characters: int) -> list[bytes]:
         """Return at least this many characters of each string as UTF-8; the last one may be cut."""
         begin = self.offsets[rows]
@@ -261,7 +272,7 @@ class MemoryColumns:
 
     `sources` are document keys joined by a space; `relations` is a JSON list of {kind, target, reason},
     empty for none; `dates` are those of the sources; `starts` are offsets in the first source, -1 for none.
-    `incarnation_hashes` are valid in this process only. Row i has the keys
+    `incarnation_hashes` are those of `columns.incarnation_hash`. Row i has the keys
     `comparison_key_hashes[comparison_key_offsets[i]:comparison_key_offsets[i + 1]]`, 32 bits each.
     """
 

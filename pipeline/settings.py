@@ -69,6 +69,8 @@ class Settings(BaseSettings):
     shards: int = Field(default=4, ge=1, le=1024)
     index_cache_bytes: int = Field(default=200 * 1024 * 1024, ge=1024 * 1024)
     """Size limit of the namespace index cache."""
+    index_snapshot_bytes: int = Field(default=4 * 1024 * 1024 * 1024, ge=0)
+    """Size limit of the snapshots of namespace indexes on the disk; 0: none."""
 
     embedder: Literal["e5", "wordllama", "openai", "none"] = "e5"
     embedder_base_url: str | None = None

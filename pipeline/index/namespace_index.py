@@ -40,8 +40,8 @@ SCAN_THREADS = 2
 class NamespaceIndex:
     """Index of the rows of one namespace."""
 
-    def __init__(self, documents: DocumentColumns) -> None:
-        self.documents = DocumentStore(documents)
+    def __init__(self, documents: DocumentColumns | DocumentStore) -> None:
+        self.documents = documents if isinstance(documents, DocumentStore) else DocumentStore(documents)
         self.chunks = SegmentList[ChunkColumns](self.documents, chunk_parents)
         self.memories = SegmentList[MemoryColumns](self.documents, memory_parents)
         self.revision = 0

@@ -8,6 +8,7 @@ from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.index.segments.segment import C, concatenate_columns
 from pipeline.index.segments.segment_list import SegmentList
+from pipeline.index.snapshots.index_snapshots import IndexSnapshots, OpenedIndex
 from pipeline.ports import ChunkTable, DocumentTable, MemoryTable
 
 
@@ -20,9 +21,15 @@ class NamespaceIndexLoader:
     memories: MemoryTable
     limit_bytes: int
     mmap_store: MmapStore
+    snapshots: IndexSnapshots | None = None
+
+    async def open(self, incarnations: Sequence[str]) -> OpenedIndex:
+        """The index of the rows of these incarnations, from a snapshot if there is one."""
+        opened = None if self.snapshots is None else await self.snapshots.open(incarnations)
+        return opened or OpenedIndex(await self.load(incarnations))
 
     async def load(self, incarnations: Sequence[str]) -> NamespaceIndex:
-        """The index of the rows of these incarnations."""
+        """The index of the rows of these incarnations, read from the tables."""
         columns = await self.documents.columns(incarnations)
         index = await asyncio.to_thread(NamespaceIndex, columns)
         await self.add_batches(index, index.chunks, self.chunks.stream(incarnations))

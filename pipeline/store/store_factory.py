@@ -73,6 +73,8 @@ async def open_store(
         # With tombstones of its own, as requests need none of deletions that the log holds from long ago.
         return await _open_tables(bulk_factory, properties, catalog or SettingsCatalog(), LocalTombstones())
     log = None if folder is None else await asyncio.to_thread(WriteAheadLog, folder)
+    if log is not None:
+        await log.history.open()
     exclusive_factory = ExclusiveTableFactory(connection, folder, ExclusiveLanceTable, asyncio.Lock(), log)
     return await _open_exclusive(exclusive_factory, properties, tombstones or LocalTombstones())
 

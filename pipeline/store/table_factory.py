@@ -14,6 +14,7 @@ from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 from pipeline.store.multi_process.shared_table import SharedTable, SharingOptions
+from pipeline.store.single_process.change_history import ANY_INCARNATION
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.exclusive_table import ExclusiveTable, shard_name
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
@@ -119,13 +120,18 @@ class SharedTableFactory:
 
 
 async def _recover_write_ahead_log(
-    write_ahead_log: WriteAheadLog, codec: RowCodec[Row], lance_tables: Sequence[ExclusiveLanceTable[Row]]
+    write_ahead_log: WriteAheadLog,
+    codec: RowCodec[Row],
+    lance_tables: Sequence[ExclusiveLanceTable[Row]],
 ) -> None:
     """Commit to LanceDB what a killed process left in the write-ahead log."""
     for shard, lance_table in enumerate(lance_tables):
         name = shard_name(codec, shard)
         recovered = await write_ahead_log.recover(name, codec)
         if recovered.sequence:
+            changed = recovered.changed.items()
+            names = [(codec.incarnation_of(rows[0]) if rows else ANY_INCARNATION, key) for key, rows in changed]
+            await write_ahead_log.history.record(codec.table, names)
             await lance_table.commit(recovered.changed)
             await write_ahead_log.truncate(name, recovered.sequence)
 

@@ -16,6 +16,7 @@ from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking import candidate_generation
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
 from pipeline.index.segments import segment, segment_list
+from pipeline.index.snapshots.index_snapshots import SnapshotOptions
 from pipeline.ports import Embedder
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from pipeline.store import Store, open_store
@@ -132,12 +133,28 @@ def force_spilled_segments(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(namespace_index, "MAX_INLINE_ROWS", -1)
 
 
-@asynccontextmanager
-async def open_harness(folder: Path, embedder: Embedder, limit_bytes: int) -> AsyncIterator[IndexHarness]:
-    store = await open_store(str(folder), dimensions=embedder.dimensions, shards=2)
-    cache = NamespaceIndexCache(
-        store.documents, store.chunks, store.memories, store.catalog, limit_bytes, folder=folder / "index"
+def open_cache(
+    store: Store, folder: Path, limit_bytes: int, *, snapshot_bytes: int = 0, identity: str = "tables"
+) -> NamespaceIndexCache:
+    """A cache over tables, with snapshots of at most so many bytes."""
+    snapshots = SnapshotOptions(identity, snapshot_bytes, 3600.0, store.documents, store.chunks, store.memories)
+    return NamespaceIndexCache(
+        store.documents,
+        store.chunks,
+        store.memories,
+        store.catalog,
+        limit_bytes,
+        folder=folder / "index",
+        snapshots=snapshots if snapshot_bytes else None,
     )
+
+
+@asynccontextmanager
+async def open_harness(
+    folder: Path, embedder: Embedder, limit_bytes: int, *, snapshot_bytes: int = 0, **sharing: Any
+) -> AsyncIterator[IndexHarness]:
+    store = await open_store(str(folder), dimensions=embedder.dimensions, shards=2, **sharing)
+    cache = open_cache(store, folder, limit_bytes, snapshot_bytes=snapshot_bytes)
     world = IndexHarness(store, embedder, cache)
     world.assign_incarnations("alice", INCARNATION)
     yield world

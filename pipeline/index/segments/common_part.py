@@ -7,8 +7,9 @@ stay as they are, so the means may change with the ranking.
 """
 
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +32,11 @@ class CommonPart:
     """The mean direction of everyday statements: a question that is like it is like any of them."""
     directions: NDArray[np.float32]
     """Orthonormal rows."""
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Number that tells common parts apart, the same in every process."""
+        return crc32(self.directions.tobytes(), crc32(self.document_mean.tobytes()))
 
     def query_direction(self, vector: Vector) -> Vector:
         """The rest of a query's vector, of unit length."""
@@ -72,14 +78,15 @@ _MIN_SQUARE = np.float32(1e-6)
 class LengthCache:
     """Lengths of the rows of a segment for the common part that was last used; computed on first use."""
 
-    _of: CommonPart | None = None
-    _lengths: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    common_part: int | None = None
+    """The fingerprint of the common part that these are the lengths for."""
+    stored: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def lengths(self, common: CommonPart, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """The lengths of these vectors, which are always the same ones."""
-        if self._of is not common:
-            self._lengths, self._of = common.lengths(vectors), common
-        return self._lengths
+        if self.common_part != common.fingerprint:
+            self.stored, self.common_part = common.lengths(vectors), common.fingerprint
+        return self.stored
 
 
 @cache

@@ -3,7 +3,7 @@
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from itertools import accumulate
 from typing import Any
@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from pipeline.columns import from_microseconds, metadata_json, string_column, to_microseconds
 from pipeline.index.segments.dictionary_encoded_column import DictionaryEncodedColumn, field_names, filter_mask
-from pipeline.index.segments.document_ordinal_map import DocumentOrdinalMap
+from pipeline.index.segments.document_ordinal_map import DocumentOrdinalMap, SortedKeys
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.rows import DocumentColumns, DocumentRow, StringColumn
 from pipeline.text.calendar_day import parse_calendar_day
@@ -55,6 +55,18 @@ EMPTY_DOCUMENT = StoredDocument("", "", "", "", "", "", 0, 0)
 """Placeholder for a removed document: in packed columns, and in hits whose document is gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class StoredDocuments:
+    """All documents of a store as columns, for a file: nothing in them belongs to a removed or replaced document."""
+
+    keys: SortedKeys
+    blocks: Sequence[DocumentColumns]
+    changed: DocumentColumns
+    """Documents that replace those of the blocks; empty for removed ones."""
+    changed_ordinals: NDArray[np.int32]
+    present: NDArray[np.bool_]
+
+
 class DocumentStore:
     """Documents by ordinal; a document keeps its ordinal, also while it is removed."""
 
@@ -62,7 +74,7 @@ class DocumentStore:
         self._blocks = _ColumnBlocks([columns])
         self._mmap_store: MmapStore | None = None
         self._overrides: dict[int, StoredDocument | None] = {}
-        self._ordinals = DocumentOrdinalMap(columns.keys)
+        self._ordinals = DocumentOrdinalMap(SortedKeys.sort(columns.keys))
         self._metadata_columns: dict[str, DictionaryEncodedColumn] = {}
         self._removed_count = 0
         self.present = np.ones(len(columns.keys) + 1, np.bool_)
@@ -87,6 +99,39 @@ class DocumentStore:
     def fragmented(self) -> bool:
         """True when more documents were removed than are present: each leaves 200 bytes behind."""
         return self._removed_count > max(_MAX_OVERRIDES, len(self))
+
+    @classmethod
+    def restore(cls, stored: StoredDocuments, mmap_store: MmapStore | None = None) -> "DocumentStore":
+        """The store of these documents; with `mmap_store`, their columns are mapped already."""
+        store = cls(_pack_columns(()))
+        store._blocks = _ColumnBlocks(stored.blocks)
+        store._mmap_store = mmap_store
+        store._ordinals = DocumentOrdinalMap(stored.keys)
+        store.present = stored.present
+        changed = _ColumnBlocks([stored.changed])
+        for position, ordinal in enumerate(stored.changed_ordinals.tolist(), 1):
+            store._overrides[ordinal] = changed.get(position) if store.present[ordinal] else None
+        return store
+
+    def copy(self) -> "DocumentStore":
+        """The documents so far, which later changes do not affect; without metadata columns."""
+        copied = DocumentStore(_pack_columns(()))
+        copied._blocks, copied._mmap_store = self._blocks, self._mmap_store
+        copied._overrides, copied._ordinals = dict(self._overrides), self._ordinals.copy()
+        copied.present = self.present
+        return copied
+
+    def stored_documents(self) -> StoredDocuments:
+        """All documents, for a file. Takes time for each replaced one: call it in a thread, on a copy."""
+        overrides = {ordinal: self._overrides[ordinal] for ordinal in sorted(self._overrides)}
+        ordinals = np.array(list(overrides), np.int32)
+        return StoredDocuments(
+            self._ordinals.sorted_keys(),
+            self._blocks.without(ordinals),
+            _pack_columns(overrides.values()),
+            ordinals,
+            self.present,
+        )
 
     def spill_to_disk(self, mmap_store: MmapStore) -> None:
         """Map the columns from disk; only ordinals and recent changes stay in memory."""
@@ -210,6 +255,12 @@ class _ColumnBlocks:
         """Append a block."""
         return _ColumnBlocks([*self.columns, columns])
 
+    def without(self, ordinals: NDArray[np.int32]) -> list[DocumentColumns]:
+        """The columns with these documents (ascending) emptied."""
+        bounds = zip([0, *self._ends], self._ends, strict=False)
+        rows = [ordinals[(ordinals > start) & (ordinals <= end)] - 1 - start for start, end in bounds]
+        return [_empty_rows(block, of_block) for block, of_block in zip(self.columns, rows, strict=True)]
+
     def metadata(self, ordinal: int) -> str:
         """The metadata of a document, as JSON; empty for none."""
         block, row = self._locate(ordinal)
@@ -250,6 +301,15 @@ def _string_columns(columns: DocumentColumns) -> tuple[StringColumn, ...]:
         columns.metadata,
         columns.dates,
     )
+
+
+def _empty_rows(block: DocumentColumns, rows: NDArray[np.int32]) -> DocumentColumns:
+    strings: dict[str, Any] = {
+        field.name: value.without(rows)
+        for field in fields(block)
+        if isinstance(value := getattr(block, field.name), StringColumn)
+    }
+    return replace(block, **strings) if len(rows) else block
 
 
 def _pack_columns(documents: Iterable[StoredDocument | None]) -> DocumentColumns:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.columns import fingerprints, from_microseconds, parse_relations, string_column
+from pipeline.columns import fingerprints, from_microseconds, incarnation_hash, parse_relations, string_column
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment import NO_TERMS, Segment
 from pipeline.index.segments.segment_list import SegmentView
@@ -25,7 +25,7 @@ def find_memories_by_keys(
     Implements `ports.MemoryKeyIndex`.
     """
     key_fingerprints = fingerprints(string_column(keys))
-    by_hash = {hash(incarnation): incarnation for incarnation in incarnations}
+    by_hash = {incarnation_hash(incarnation): incarnation for incarnation in incarnations}
     return [row for view in views for row in _rows_with_keys(view.segment, documents, key_fingerprints, by_hash)]
 
 

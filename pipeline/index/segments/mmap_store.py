@@ -1,8 +1,7 @@
 """Arrays in memory-mapped files, which the operating system pages in and out."""
 
-import mmap
 import tempfile
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.errors import OutageError
-from pipeline.rows import StringColumn
+from pipeline.index.segments.array_file import array_places, from_arrays, map_file, mapped_array, to_arrays
 
 Arrays = TypeVar("Arrays")
-_ALIGNMENT_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,44 +25,21 @@ class MmapStore:
 
         Raises OutageError when the folder cannot be written. Empty arrays stay as they are.
         """
-        parts: dict[str, NDArray[Any]] = {}
-        for field_ in fields(arrays):  # type: ignore[arg-type]  # a dataclass, which no bound can say
-            value = getattr(arrays, field_.name)
-            if isinstance(value, StringColumn):
-                parts[f"{field_.name}.data"] = np.frombuffer(value.data, np.uint8)
-                parts[f"{field_.name}.offsets"] = value.offsets
-            else:
-                parts[field_.name] = value
         try:
-            mapped = self._write_and_map(parts)
+            return from_arrays(type(arrays), self._write_and_map(to_arrays(arrays)))
         except OSError as error:
             message = f"A large namespace can't be mapped from files in {self.folder}: {error}"
             raise OutageError(message) from error
-        changed = {
-            field_.name: StringColumn(mapped[f"{field_.name}.data"].data, mapped[f"{field_.name}.offsets"])
-            if f"{field_.name}.data" in mapped
-            else mapped[field_.name]
-            for field_ in fields(arrays)  # type: ignore[arg-type]  # as above
-        }
-        return replace(arrays, **changed)  # type: ignore[type-var]  # as above
 
     def _write_and_map(self, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
         self.folder.mkdir(parents=True, exist_ok=True)
+        places = array_places(arrays)
         with tempfile.TemporaryFile(dir=self.folder) as file:
-            places: dict[str, int] = {}
             for name, array in arrays.items():
-                file.seek(-file.tell() % _ALIGNMENT_BYTES, 1)
-                places[name] = file.tell()
+                file.seek(places[name])
                 file.write(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
             if not file.tell():
                 return arrays
             file.flush()
-            whole = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        # Access is random; read-ahead would fill memory with unused neighbors.
-        whole.madvise(mmap.MADV_RANDOM)
-        return {
-            name: np.frombuffer(whole, array.dtype, array.size, places[name]).reshape(array.shape)
-            if array.size
-            else array
-            for name, array in arrays.items()
-        }
+            whole = map_file(file, random=True)
+        return {name: mapped_array(whole, array.dtype, array.shape, places[name]) for name, array in arrays.items()}

@@ -1,6 +1,6 @@
 """All rows of one kind in a namespace: immutable segments, and the visibility of their rows."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic
@@ -97,6 +97,10 @@ class SegmentList(Generic[C]):
     def snapshot(self) -> tuple[SegmentView[C], ...]:
         """The current segments; later changes do not affect them."""
         return self._views
+
+    def restore(self, segments: Iterable[Segment[C]]) -> None:
+        """Take over segments that were built before."""
+        self._views = tuple(self._view_of(segment) for segment in segments)
 
     def add(self, columns: C) -> None:
         """Append rows as new segments."""

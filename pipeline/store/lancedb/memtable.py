@@ -16,6 +16,7 @@ class PendingChange(Generic[Row]):
     """The rows of an entity key as of change `sequence`; no rows: the key was deleted."""
 
     rows: tuple[Row, ...]
+    incarnation: str
     shard: int
     sequence: int
 
@@ -45,10 +46,10 @@ class MemTable(Generic[Row]):
         """Return all unflushed changes. Take it before reading LanceDB, so that no change is missed."""
         return dict(self._changes)
 
-    def put(self, entity_key: str, rows: tuple[Row, ...], shard: int) -> None:
-        """Replace the rows of a key."""
+    def put(self, entity_key: str, rows: tuple[Row, ...], incarnation: str, shard: int) -> None:
+        """Replace the rows of a key, which belongs to an incarnation."""
         self.sequence += 1
-        change = PendingChange(rows, shard, self.sequence)
+        change = PendingChange(rows, incarnation, shard, self.sequence)
         self._changes[entity_key] = change
         self._unflushed[shard][entity_key] = change
         self._unlogged[shard][entity_key] = change

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from pipeline.errors import OutageError
+from pipeline.ports import TablePosition
 from pipeline.store.lancedb.lance_table import LanceTable, release_unused_memory
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec, combine_chunks, in_incarnations, to_numpy
@@ -86,6 +87,24 @@ class ShardedTable(ABC, Generic[Row]):
     @abstractmethod
     async def refresh(self, incarnations: Collection[str] | None = None) -> None:
         """Notify listeners of changes by other processes in these incarnations (None: all)."""
+
+    async def track_changes(self, incarnations: Collection[str]) -> None:
+        """Remember from now on which rows of these incarnations change, as `ports.TrackedTable`."""
+
+    def position(self, incarnations: Collection[str]) -> TablePosition | None:  # noqa: ARG002 - for tables with a history
+        """How far a reader is who heard of every change so far; None without a history."""
+        return None
+
+    async def changed_since(
+        self,
+        position: TablePosition,  # noqa: ARG002 - as above
+        incarnations: Collection[str],  # noqa: ARG002 - as above
+    ) -> Collection[str] | None:
+        """Entity keys of these incarnations that may have changed since; None if the table cannot tell."""
+        return None
+
+    async def forget_changes(self, position: TablePosition, incarnations: Collection[str]) -> None:
+        """Drop what changed up to a position: nobody asks for it any more."""
 
     @abstractmethod
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:

@@ -138,7 +138,7 @@ class RowOverlay(Generic[Row]):
         if is_written:
             self.drop([key])
         else:
-            self._snapshot[key] = PendingChange(tuple(_as_rows(entity.row)), 0, entity.reads)
+            self._snapshot[key] = PendingChange(tuple(_as_rows(entity.row)), entity.incarnation, 0, entity.reads)
             before, entity.count_change = entity.count_change, self._count(entity.row) - self._count(entity.stored)
             self._count_changes[entity.incarnation] += entity.count_change - before
         return _as_rows(entity.row)

@@ -17,7 +17,7 @@ from pipeline.errors import OutageError, RetryableError
 from pipeline.ports import Lease, Locks
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
-from pipeline.store.lancedb.sharded_table import are_same_rows
+from pipeline.store.lancedb.sharded_table import are_same_rows, read_errors_as_outages
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 
 Row = TypeVar("Row")
@@ -33,7 +33,7 @@ _BUSY_MERGE_FRAGMENTS = 64
 _BUSY_SECONDS = 2.0
 _MAINTENANCE_REST_FACTOR = 10
 """Maintenance may take one part in this many of the time."""
-_TOMBSTONE_RETENTION_SECONDS = 3600.0
+TOMBSTONE_RETENTION_SECONDS = 3600.0
 _SHORT_LIVED_RETENTION_SECONDS = 24 * 3600.0
 _MAX_FOLLOW_GAP_SECONDS = 1800.0
 _MAX_INCARNATIONS_IN_FILTER = 500
@@ -105,12 +105,25 @@ class ShardCommitter(Generic[Row]):
         self._maintained_at = 0.0
         self._maintenance_seconds = 0.0
         self._checked_version = 0
-        self._retention_seconds = _SHORT_LIVED_RETENTION_SECONDS if codec.short_lived else _TOMBSTONE_RETENTION_SECONDS
+        self._retention_seconds = _SHORT_LIVED_RETENTION_SECONDS if codec.short_lived else TOMBSTONE_RETENTION_SECONDS
         self._version_history: deque[tuple[float, int]] = deque([(self._seen_at, 0)])
         self._queue: list[_UpdateRequest[Row]] = []
         self._commit_task: asyncio.Task[None] | None = None
         self._order_lock = asyncio.Lock()
         """Orders commits and refreshes, so that listeners see changes in their order."""
+
+    @property
+    def seen_version(self) -> int:
+        """Version up to which listeners heard of every change; negative at first."""
+        return self._seen_version
+
+    @read_errors_as_outages
+    async def changed_since(self, version: int, incarnations: Collection[str]) -> set[str] | None:
+        """Entity keys of these incarnations written or deleted after a version; None if the table is older."""
+        if await self._lance_table.version() < version:
+            return None
+        changes = await self._lance_table.changes_since(version, incarnations)
+        return set(changes.column(self._codec.entity_key_column).to_pylist())
 
     async def update(
         self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None = None

@@ -56,17 +56,14 @@ class SharedLanceTable(VersionStampedTable[Row]):
         """Return the version that the next read sees, or an older one."""
         return int(await self._table.version())
 
-    async def changes_since(self, since: int) -> pa.Table:
-        """Read key and incarnation of every row written or deleted after a version."""
-        return await self._query_with_deleted(
-            f"row_version > {since}", [self._codec.entity_key_column, "incarnation"]
-        ).to_arrow()
+    async def changes_since(self, since: int, incarnations: Collection[str] | None = None) -> pa.Table:
+        """Read key and incarnation of every row (None: of all incarnations) written or deleted after a version."""
+        where = f"row_version > {since}" + _in_any(incarnations)
+        return await self._query_with_deleted(where, [self._codec.entity_key_column, "incarnation"]).to_arrow()
 
     async def rows_changed_since(self, since: int, incarnations: Collection[str] | None) -> dict[str, list[Row]]:
         """Read the keys with a row written after a version, in these incarnations (None: all)."""
-        where = f"row_version > {since}" + (
-            "" if incarnations is None else f" AND {in_condition('incarnation', incarnations)}"
-        )
+        where = f"row_version > {since}" + _in_any(incarnations)
         return self._codec.group_by_entity_key(await self.decode_rows(await self.scan(where)))
 
     async def commit(
@@ -173,6 +170,10 @@ class SharedLanceTable(VersionStampedTable[Row]):
             for field in rows.schema
         ]
         return pa.table(columns, schema=rows.schema)
+
+
+def _in_any(incarnations: Collection[str] | None) -> str:
+    return "" if incarnations is None else f" AND {in_condition('incarnation', incarnations)}"
 
 
 def _empty_array(field: pa.Field, row_count: int) -> pa.Array:

@@ -7,6 +7,7 @@ not written them yet (`show_logged_changes`).
 
 import asyncio
 import logging
+import time
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +15,19 @@ from datetime import timedelta
 from typing import TypeVar
 
 from pipeline.errors import RetryableError
-from pipeline.ports import Locks
+from pipeline.ports import Locks, TablePosition
 from pipeline.runtime.timed_wait import is_set_within
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS
 from pipeline.store.lancedb.memtable import PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.sharded_table import ShardedTable, read_errors_as_outages
 from pipeline.store.multi_process.row_overlay import LoggedChange, RowOverlay, fold_changes
-from pipeline.store.multi_process.shard_committer import Preparation, RowChange, ShardCommitter
+from pipeline.store.multi_process.shard_committer import (
+    TOMBSTONE_RETENTION_SECONDS,
+    Preparation,
+    RowChange,
+    ShardCommitter,
+)
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
 
 Row = TypeVar("Row")
@@ -29,6 +35,8 @@ Row = TypeVar("Row")
 _MAX_CACHED_SHARDS = 100_000
 _KEYS_PER_DELETE = 512
 _MAINTENANCE_INTERVAL_SECONDS = 2.0
+_MAX_COPY_SECONDS = TOMBSTONE_RETENTION_SECONDS / 2
+"""Age of a copy of rows up to which `changed_since` can tell of every deletion."""
 
 _log = logging.getLogger(__name__)
 
@@ -255,6 +263,30 @@ class SharedTable(ShardedTable[Row]):
             self._counts[incarnation] = count
         if changes:
             self._notify_listeners(self._overlay.on_stored_change(changes))
+
+    def position(self, incarnations: Collection[str]) -> TablePosition | None:
+        shards = {str(shard): self._committers[shard].seen_version for shard in self._shards_of(incarnations)}
+        if min(shards.values()) < 0:
+            return None
+        ahead = [key for key, change in self.memtable_snapshot().items() if change.incarnation in incarnations]
+        return {"versions": shards, "at": time.time(), "ahead": ahead}
+
+    async def changed_since(self, position: TablePosition, incarnations: Collection[str]) -> Collection[str] | None:
+        """None also after so long that tombstones of deleted rows may be gone."""
+        versions = position.get("versions", {})
+        shards = self._shards_of(incarnations)
+        age = time.time() - position.get("at", 0.0)
+        if not 0 <= age <= _MAX_COPY_SECONDS or versions.keys() != {str(shard) for shard in shards}:
+            return None
+        found = await asyncio.gather(
+            *(self._committers[shard].changed_since(versions[str(shard)], incarnations) for shard in shards)
+        )
+        keys = {*position["ahead"]}
+        for part in found:
+            if part is None:
+                return None
+            keys |= part
+        return keys
 
     def subscribed_incarnations(self, incarnations: Collection[str]) -> list[str]:
         """Filter incarnations by what listeners want: rows of the others are not even read."""

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from pipeline.ports import TablePosition
 from pipeline.store.lancedb.memtable import MemTable, PendingChange
 from pipeline.store.lancedb.row_codec import RowCodec
 from pipeline.store.lancedb.sharded_table import ShardedTable, are_same_rows
@@ -31,6 +32,7 @@ class ExclusiveTable(ShardedTable[Row]):
         write_ahead_log: WriteAheadLog | None = None,
     ) -> None:
         super().__init__(codec, lance_tables, counts)
+        self._history = None if write_ahead_log is None else write_ahead_log.history
         self._memtable: MemTable[Row] = MemTable(len(lance_tables), codec.size_bytes, codec.row_cache_bytes)
         self._flushers = [
             MemTableFlusher(shard_name(codec, shard), shard, self._memtable, lance_table, write_ahead_log)
@@ -68,6 +70,28 @@ class ExclusiveTable(ShardedTable[Row]):
 
     async def refresh(self, incarnations: Collection[str] | None = None) -> None:
         """Do nothing: no other process writes this table."""
+
+    async def track_changes(self, incarnations: Collection[str]) -> None:
+        if self._history is not None:
+            await self._history.track(incarnations)
+
+    def position(self, incarnations: Collection[str]) -> TablePosition | None:
+        if self._history is None:
+            return None
+        snapshot = self.memtable_snapshot()
+        unflushed = [key for key, change in snapshot.items() if change.incarnation in incarnations]
+        return {"session": self._history.session, "position": self._history.position, "unflushed": unflushed}
+
+    async def changed_since(self, position: TablePosition, incarnations: Collection[str]) -> Collection[str] | None:
+        if self._history is None or position.get("session") is None:
+            return None
+        kind = self.codec.table
+        keys = await self._history.changed_since(position["session"], position["position"], kind, incarnations)
+        return None if keys is None else {*keys, *position["unflushed"]}
+
+    async def forget_changes(self, position: TablePosition, incarnations: Collection[str]) -> None:
+        if self._history is not None:
+            await self._history.forget(incarnations, position["position"])
 
     def put(self, rows_by_key: Mapping[str, Sequence[Row]], before: Mapping[str, Sequence[Row]]) -> None:
         """Replace the rows of keys whose rows `before` the caller already has."""
@@ -160,8 +184,9 @@ class ExclusiveTable(ShardedTable[Row]):
             return
         for key, rows in changed.items():
             old = before.get(key, ())
-            shard = self._shard_of(self.codec.incarnation_of((*rows, *old)[0]))
-            self._memtable.put(key, rows, shard)
+            incarnation = self.codec.incarnation_of((*rows, *old)[0])
+            shard = self._shard_of(incarnation)
+            self._memtable.put(key, rows, incarnation, shard)
             self._adjust_counts(old, -1)
             self._adjust_counts(rows, 1)
             self._flushers[shard].notify_change()

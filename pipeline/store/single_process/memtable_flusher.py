@@ -137,6 +137,7 @@ class MemTableFlusher(Generic[Row]):
             if self._write_ahead_log is not None:
                 # Flush first, which empties the log: after a restart it must not bring deleted rows back.
                 await run_to_completion(self._flush())
+                await self._write_ahead_log.history.untrack(incarnations)
             await run_to_completion(self._lance_table.delete_incarnations(incarnations))
 
     async def maintain(self, *, full: bool = True) -> None:
@@ -184,6 +185,9 @@ class MemTableFlusher(Generic[Row]):
             if changes:
                 began = time.monotonic()
                 self._commit_times.append(began)
+                if self._write_ahead_log is not None:
+                    changed = ((change.incarnation, key) for key, change in changes.items())
+                    await self._write_ahead_log.history.record(self._lance_table.codec.table, changed)
                 await self._lance_table.commit({key: change.rows for key, change in changes.items()})
                 self._commit_seconds += (time.monotonic() - began - self._commit_seconds) / _BURST_COMMITS
             self._memtable.drop_flushed(changes)

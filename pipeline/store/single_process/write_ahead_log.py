@@ -20,8 +20,10 @@ import pyarrow as pa
 from pipeline.runtime.sqlite_connection import connect, transaction
 from pipeline.store.generations.generation_storage import WRITE_AHEAD_LOG_FOLDER
 from pipeline.store.lancedb.row_codec import RowCodec
+from pipeline.store.single_process.change_history import ChangeHistory
 
 Row = TypeVar("Row")
+Result = TypeVar("Result")
 WriteOperation = Callable[[sqlite3.Connection], object]
 
 _INLINE_ENCODE_ROWS, _INLINE_ENCODE_BYTES = 32, 256 * 1024
@@ -49,6 +51,8 @@ class WriteAheadLog:
         """Open or create the log of the tables in this folder. Raises SQLite errors."""
         self._db = _open_database(tables_folder / WRITE_AHEAD_LOG_FOLDER)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="recollect-wal")
+        self.history = ChangeHistory(self)
+        """Which keys changed in LanceDB; to be opened where somebody asks for it."""
         self._queue: list[tuple[WriteOperation, asyncio.Future[None]]] = []
         self._writer_task: asyncio.Task[None] | None = None
 
@@ -72,11 +76,11 @@ class WriteAheadLog:
             entry = (shard, sequence, json.dumps(deleted), encoded if is_small else encode())
             db.execute("INSERT INTO changes(shard, sequence, deleted, rows) VALUES (?, ?, ?, ?)", entry)
 
-        await self._enqueue(write)
+        await self.write(write)
 
     async def truncate(self, shard: str, sequence: int) -> None:
         """Remove the shard's changes up to `sequence`, which LanceDB has now."""
-        await self._enqueue(
+        await self.write(
             lambda db: db.execute("DELETE FROM changes WHERE shard = ? AND sequence <= ?", (shard, sequence))
         )
 
@@ -99,6 +103,13 @@ class WriteAheadLog:
                 changed |= codec.group_by_entity_key(codec.decode(pa.ipc.open_stream(packed).read_all()))
         return RecoveredBatch(changed, max((number for number, _, _ in found), default=0))
 
+    async def read(self, query: Callable[[sqlite3.Connection], Result]) -> Result:
+        """Execute a query, after the writes so far."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, query, self._db)
+        except sqlite3.Error as error:
+            raise OSError(f"the write-ahead log cannot be read ({error})") from error
+
     async def close(self) -> None:
         """Finish pending writes and close the file."""
         while self._writer_task is not None:
@@ -112,7 +123,8 @@ class WriteAheadLog:
             self._db.execute("VACUUM")
         self._db.close()
 
-    async def _enqueue(self, operation: WriteOperation) -> None:
+    async def write(self, operation: WriteOperation) -> None:
+        """Execute an operation in a transaction, perhaps with others; durable on return. Raises OSError."""
         done = asyncio.get_running_loop().create_future()
         self._queue.append((operation, done))
         if self._writer_task is None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from pipeline.columns import fingerprints, memory_columns, parse_relations, relations_json
+from pipeline.columns import fingerprints, incarnation_hash, memory_columns, parse_relations, relations_json
 from pipeline.rows import MemoryColumns, MemoryRow, Terms, Vector
 from pipeline.store.lancedb.row_codec import (
     TIMESTAMP,
@@ -295,7 +295,7 @@ def _filled(table: pa.Table, name: str) -> pa.ChunkedArray:
 
 def _hash_column(column: pa.ChunkedArray) -> NDArray[np.int64]:
     encoded = combine_chunks(column).dictionary_encode()
-    hashes = np.array([hash(value) for value in encoded.dictionary.to_pylist()], np.int64)
+    hashes = np.array([incarnation_hash(value) for value in encoded.dictionary.to_pylist()], np.int64)
     found: NDArray[np.int64] = hashes[encoded.indices.to_numpy()]
     return found
 

@@ -11,13 +11,13 @@ def test_read_rows_are_cached_until_they_change() -> None:
     overlay = _overlay()
     overlay.cache_read("a", ("read",))
     assert overlay.get("a") == ("read",)
-    overlay.put("a", ("changed",), 0)
+    overlay.put("a", ("changed",), "alice#0", 0)
     assert overlay.get("a") == ("changed",)
 
 
 def test_read_rows_never_replace_newer_ones() -> None:
     overlay = _overlay()
-    overlay.put("a", ("new",), 0)
+    overlay.put("a", ("new",), "alice#0", 0)
     overlay.cache_read("a", ("old",))
     assert overlay.get("a") == ("new",)
     overlay.drop_flushed(overlay.drain(0))
