@@ -1,10 +1,9 @@
 """`python -m bench.large_namespace`: one large namespace: how long the first search takes, how long the
 others do.
 
-Documents of ten passages of 300 characters (`bench.text_generator`, the same seed, the same texts), embedded
-by the
-default embedder, in the service's own tables, searched by its own index without HTTP. Beside it the same with
-an exact cosine for every row, and the floor: numpy over the same vectors, nothing else; with `--qdrant`
+Documents of ten passages (`--per-document`) of 300 characters (`bench.text_generator`, the same seed, the same
+texts), embedded by wordllama, in the service's own tables, searched by its own index without HTTP. Beside it the
+same with an exact cosine for every row, and the floor: numpy over the same vectors, nothing else; with `--qdrant`
 also Qdrant's local engine over them. Processor time says more than the clock where others work.
 """
 
@@ -16,6 +15,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from statistics import mean, median
 
@@ -30,6 +30,7 @@ from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.array_operations import cosines, top_k
 from pipeline.index.ranking.search_request_and_hits import Hit, SearchRequest
+from pipeline.index.snapshots.index_snapshots import SnapshotOptions
 from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.rows import ChunkRow, DocumentRow, NamespaceRow, Vector
 from pipeline.settings import Settings
@@ -40,7 +41,6 @@ from schemas.filters import NumericComparison
 from schemas.ids import chunk_id, document_key
 
 SPACE = "large#0"
-PASSAGES = 10
 CHARACTERS = 300
 BATCH = 200
 SEARCHES = 60
@@ -63,6 +63,10 @@ class LargeNamespaceResult:
     held: int
     cold: float
     cold_cpu: float
+    snapshot: int
+    reopened: float
+    reopened_cpu: float
+    """From the snapshot to the end of the first search, in a cache that has never seen the namespace."""
     p50: float
     p99: float
     cpu: float
@@ -80,6 +84,7 @@ def main() -> None:
     """Measure sizes one after the other; one is filled only once."""
     options = argparse.ArgumentParser(prog="python -m bench.large_namespace", description=__doc__)
     options.add_argument("--passages", type=int, nargs="+", default=[10_000, 30_000, 100_000, 300_000])
+    options.add_argument("--per-document", type=int, default=10, help="passages of a document")
     options.add_argument("--data", type=Path, help="keep the tables here, and use those that are there")
     options.add_argument("--cache", type=int, default=Settings.model_fields["index_cache_bytes"].default)
     options.add_argument("--qdrant", action="store_true", help="measure Qdrant's local engine as well")
@@ -90,23 +95,31 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder:
         for passages in chosen.passages:
             data = (chosen.data or Path(folder)) / str(passages)
-            print(json.dumps(asdict(asyncio.run(measure_size(data, passages, chosen.cache, peer)))), flush=True)
+            size = Size(passages, chosen.per_document)
+            print(json.dumps(asdict(asyncio.run(measure_size(data, size, chosen.cache, peer)))), flush=True)
 
 
-async def measure_size(data: Path, passages: int, limit: int, peer: str | None) -> LargeNamespaceResult:
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Passages, and how many of them each document has."""
+
+    passages: int
+    per_document: int = 10
+
+
+async def measure_size(data: Path, size: Size, limit: int, peer: str | None) -> LargeNamespaceResult:
     """Fill the tables where they are not there yet, and search. `peer`: a Python with Qdrant's client."""
     embedder = WordLlamaEmbedder.from_package()
     fresh = not await asyncio.to_thread(data.exists)
     store = await open_store(str(data / "tables"), dimensions=embedder.dimensions, shards=1, embedder=embedder.name)
     if fresh:
-        await _fill(store, embedder, passages)
-    cache = NamespaceIndexCache(
-        store.documents, store.chunks, store.memories, store.catalog, limit, folder=data / "index"
-    )
+        await _fill(store, embedder, size)
+    cache = _open_cache(store, data, limit)
     began, cpu = time.perf_counter(), time.process_time()
     index = await cache.open(ROW)
     cold, cold_cpu = time.perf_counter() - began, time.process_time() - cpu
     queries = _queries()
+    snapshot, reopened, reopened_cpu = await _reopen(store, data, cache, embedder, queries[-1])
     await _timed_searches(index, embedder, queries[:5], ANY)
     found, walls, cpus = await _timed_searches(index, embedder, queries, ANY)
     year = replace(ANY, filter=NumericComparison(field="year", operator="gte", value=YEARS - 1))
@@ -120,11 +133,14 @@ async def measure_size(data: Path, passages: int, limit: int, peer: str | None) 
     qdrant = None if peer is None else await asyncio.to_thread(_qdrant, peer, index, vectors)
     await store.close()
     return LargeNamespaceResult(
-        passages=passages,
+        passages=size.passages,
         mapped=any(view.segment.is_spilled for view in index.chunks.snapshot()),
         held=held,
         cold=cold,
         cold_cpu=cold_cpu,
+        snapshot=snapshot,
+        reopened=reopened,
+        reopened_cpu=reopened_cpu,
         p50=median(walls),
         p99=float(np.percentile(walls, 99)),
         cpu=median(cpus),
@@ -138,12 +154,38 @@ async def measure_size(data: Path, passages: int, limit: int, peer: str | None) 
     )
 
 
-async def _fill(store: Store, embedder: WordLlamaEmbedder, passages: int) -> None:
+def _open_cache(store: Store, data: Path, limit: int) -> NamespaceIndexCache:
+    most = Settings.model_fields["index_snapshot_bytes"].default
+    options = SnapshotOptions("bench", most, inf, store.documents, store.chunks, store.memories)
+    return NamespaceIndexCache(
+        store.documents, store.chunks, store.memories, store.catalog, limit, folder=data / "index", snapshots=options
+    )
+
+
+async def _reopen(
+    store: Store, data: Path, cache: NamespaceIndexCache, embedder: WordLlamaEmbedder, query: str
+) -> tuple[int, float, float]:
+    """Save the index, and search it in a new cache: bytes of the snapshot, seconds, and seconds of CPU."""
+    await _timed_searches(await cache.open(ROW), embedder, [query], ANY)
+    if not await cache.save(ROW.name):
+        raise SystemExit("The snapshot could not be written.")
+    again = _open_cache(store, data, cache.loader.limit_bytes)
+    began, cpu = time.perf_counter(), time.process_time()
+    await _timed_searches(await again.open(ROW), embedder, [query], ANY)
+    taken = time.perf_counter() - began, time.process_time() - cpu
+    await again.close()
+    return sum(path.stat().st_size for path in (data / "index" / "snapshots").iterdir()), *taken
+
+
+async def _fill(store: Store, embedder: WordLlamaEmbedder, size: Size) -> None:
     writer = TextGenerator(3)
-    for start in range(0, passages // PASSAGES, BATCH):
-        numbers = range(start, min(start + BATCH, passages // PASSAGES))
+    documents_count = size.passages // size.per_document
+    for start in range(0, documents_count, BATCH):
+        numbers = range(start, min(start + BATCH, documents_count))
         documents = {row.key: row for row in map(_document, numbers)}
-        chunks = dict(zip(documents, [_chunks(key, writer, embedder) for key in documents], strict=True))
+        chunks = dict(
+            zip(documents, [_chunks(key, writer, embedder, size.per_document) for key in documents], strict=True)
+        )
         await store.documents.update(list(documents), lambda key, _, rows=documents: [rows[key]])  # type: ignore[misc]  # bound now
         await store.chunks.update(list(chunks), lambda key, _, rows=chunks: rows[key])  # type: ignore[misc]  # bound now
         if start % (10 * BATCH) == 0:
@@ -160,8 +202,8 @@ def _document(number: int) -> DocumentRow:
     )  # fmt: skip
 
 
-def _chunks(document: str, writer: TextGenerator, embedder: WordLlamaEmbedder) -> list[ChunkRow]:
-    texts = [writer.paragraph(CHARACTERS) for _ in range(PASSAGES)]
+def _chunks(document: str, writer: TextGenerator, embedder: WordLlamaEmbedder, count: int) -> list[ChunkRow]:
+    texts = [writer.paragraph(CHARACTERS) for _ in range(count)]
     terms = context_expanded_terms(texts, [hash_terms(text) for text in texts])
     return [
         ChunkRow(

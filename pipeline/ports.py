@@ -322,7 +322,7 @@ class TrackedTable(Protocol[Row_co]):
         ...
 
     def position(self, incarnations: Collection[str]) -> TablePosition | None:
-        """How far a reader is who heard of every change so far; None if the table cannot tell."""
+        """Position of a reader who heard of every change so far; None if the table cannot tell."""
         ...
 
     async def changed_since(self, position: TablePosition, incarnations: Collection[str]) -> Collection[str] | None:

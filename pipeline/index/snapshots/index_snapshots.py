@@ -52,7 +52,7 @@ class OpenedIndex:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    """What a snapshot's tables and embedder are called, how much disk all may take, and the tables."""
+    """Names of a snapshot's tables and embedder, a bound of the disk for all, and the tables."""
 
     identity: str
     limit_bytes: int
@@ -110,7 +110,7 @@ class IndexSnapshots:
             await table.track_changes(incarnations)
 
     def positions(self, incarnations: Sequence[str]) -> list[TablePosition] | None:
-        """How far the tables are for a reader who heard of every change; None if they cannot tell."""
+        """Positions of a reader who heard of every change so far; None if they cannot tell."""
         positions = [table.position(incarnations) for table in self._tables]
         known = [position for position in positions if position is not None]
         return known if len(known) == len(positions) else None

@@ -92,7 +92,7 @@ class ShardedTable(ABC, Generic[Row]):
         """Remember from now on which rows of these incarnations change, as `ports.TrackedTable`."""
 
     def position(self, incarnations: Collection[str]) -> TablePosition | None:  # noqa: ARG002 - for tables with a history
-        """How far a reader is who heard of every change so far; None without a history."""
+        """Position of a reader who heard of every change so far; None without a history."""
         return None
 
     async def changed_since(
