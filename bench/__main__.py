@@ -26,7 +26,7 @@ def main() -> None:
         connector_throughput.run(quick=options.quick)
         return
     if options.processes:
-        processes.run(*([600] if options.quick else []))
+        processes.run(600 if options.quick else processes.DOCUMENTS)
         return
     sizes = Sizes.quick() if options.quick else Sizes()
     note = _describe_run(sizes)

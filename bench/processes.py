@@ -1,10 +1,12 @@
-"""`make bench ARGS=--processes`: ingest and replay in one process, and on Kafka with one worker and two.
+"""`make bench ARGS=--processes`: one process, and Kafka with several: adding, finding, ingest and replay.
 
 Every deployment gets the same documents in the same way, one after the other in one run, so that the ratios
-hold on a machine of any speed.
+hold on a machine of any speed. Nothing is embedded and no memories are formed: what is left is the log and the tables.
 """
 
+import argparse
 import asyncio
+import os
 import secrets
 import sys
 import tempfile
@@ -18,16 +20,19 @@ from pathlib import Path
 from cryptography.fernet import Fernet
 
 from bench.http_connection import HttpConnection
-from bench.load import cpu_seconds
+from bench.load import LoadBenchmark, Sizes, cpu_seconds
 from bench.service_polling import trigger_and_wait_for_replay, wait_for_idle_cpu, wait_for_zero_lag
 from bench.service_process import Server
 from bench.text_generator import TextGenerator
 from tools.kafka_broker import run_broker
 
 DOCUMENTS = 12_000
+CHARACTERS = 1000
 NAMESPACES = 16
 BATCH = 100
 CONNECTIONS = 4
+WORKERS = (0, 1, 2, 4)
+SETTINGS = {"RECOLLECT_EMBEDDER": "none", "RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "1"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,84 +44,107 @@ class Deployment:
     workers: Sequence[Server] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
 
+    def cpu_seconds(self) -> tuple[float, float]:
+        """Processor time of the process that answers, and of those that work."""
+        return cpu_seconds(self.api.pid), sum(cpu_seconds(server.pid) for server in self.workers)
 
-def run(documents: int = DOCUMENTS) -> None:
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(prog="python -m bench.processes", description=__doc__)
+    parser.add_argument("--documents", type=int, default=DOCUMENTS)
+    parser.add_argument("--characters", type=int, default=CHARACTERS, help="of a document")
+    parser.add_argument("--workers", type=int, nargs="+", default=WORKERS, help="0: one process, embedded log")
+    parser.add_argument("--replay", action="store_true", help="replay them too")
+    options = parser.parse_args()
+    run(options.documents, options.characters, options.workers, replays=options.replay)
+
+
+def run(
+    documents: int = DOCUMENTS,
+    characters: int = CHARACTERS,
+    workers: Sequence[int] = WORKERS,
+    *,
+    replays: bool = True,
+) -> None:
     """Measure with so many documents, and print a table."""
     writer = TextGenerator(3)
-    texts = [writer.paragraph(1000) for _ in range(documents)]
+    texts = [writer.paragraph(characters) for _ in range(documents)]
     lines = [
-        "| deployment | ingest /s | replay /s | CPU ms a document | replay by the api alone /s | CPU ms a document |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| deployment | add, ms | found, ms | documents/s | CPU ms each | by the API | replayed/s | CPU ms each |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|",
     ]
     with tempfile.TemporaryDirectory(prefix="recollect-processes-") as place:
-        for number, workers in enumerate((0, 1, 2)):
-            with start_deployment(Path(place) / str(number), workers) as deployment:
-                print(f"… {deployment.name}", file=sys.stderr, flush=True)
-                ingest, replays = asyncio.run(_measure(deployment, texts))
-                cells = "".join(f" {replay.rate:,.0f} | {replay.cpu_milliseconds:.2f} |" for replay in replays)
-                lines.append(f"| {deployment.name} | {ingest:,.0f} |{cells}")
+        for number, count in enumerate(workers):
+            with start_deployment(Path(place) / str(number), count, SETTINGS) as deployment:
+                print(f"… {deployment.name}, load {os.getloadavg()[0]:.1f}", file=sys.stderr, flush=True)
+                lines.append(asyncio.run(_measure(deployment, texts, replays=replays)))
+                print(lines[-1], file=sys.stderr, flush=True)
     print("\n".join(lines))
 
 
 @contextmanager
-def start_deployment(folder: Path, workers: int) -> Iterator[Deployment]:
+def start_deployment(folder: Path, workers: int, settings: Mapping[str, str] | None = None) -> Iterator[Deployment]:
     """`workers` 0: one process and the embedded log; else a process that answers and so many that work."""
+    variables = dict(settings or {})
     if not workers:
-        with Server(folder / "data") as server:
+        with Server(folder / "data", variables) as server:
             yield Deployment("one process, embedded log", server)
         return
-    with run_broker() as kafka, start_processes(folder, workers, kafka.bootstrap) as deployment:
+    with run_broker() as kafka, start_processes(folder, workers, kafka.bootstrap, variables) as deployment:
         yield deployment
 
 
 @contextmanager
-def start_processes(folder: Path, workers: int, bootstrap: str) -> Iterator[Deployment]:
+def start_processes(
+    folder: Path, workers: int, bootstrap: str, settings: Mapping[str, str] | None = None
+) -> Iterator[Deployment]:
     """A process that answers and so many that work, on this broker."""
-    settings = {
+    variables = {
+        **(settings or {}),
         "RECOLLECT_KAFKA_BOOTSTRAP": bootstrap,
         "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
     }
     key = f"rk_{secrets.token_hex(16)}"
-    servers = [Server(folder / "data", settings, only=only, key=key) for only in ["api", *["pipeline"] * workers]]
+    servers = [Server(folder / "data", variables, only=only, key=key) for only in ["api", *["pipeline"] * workers]]
     with ExitStack() as stack:
         for server in servers:
             stack.callback(server.stop)
         with ThreadPoolExecutor() as threads:
             list(threads.map(Server.start, servers))
-        yield Deployment(f"Kafka, 1 api and {workers} pipeline", servers[0], servers[1:], settings)
+        yield Deployment(f"Kafka, 1 API and {workers} pipeline", servers[0], servers[1:], variables)
 
 
-@dataclass(frozen=True, slots=True)
-class _Replay:
-    """Documents made again a second, and the processor time of each in all processes."""
-
-    rate: float
-    cpu_milliseconds: float
-
-
-async def _measure(deployment: Deployment, texts: Sequence[str]) -> tuple[float, list[_Replay]]:
-    """Documents a second that come in, and replays by every process and by the one that answers."""
+async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: bool) -> str:
+    """A line of the table."""
     api = deployment.api
-    began = time.perf_counter()
-    await _send(api, texts)
+    load = LoadBenchmark(api, TextGenerator(5), Sizes(adds=200, found=30))
+    add = (await load.add_alone())["add_alone_p50"]
+    found = (await load.time_to_searchable())["found_p50"]
     connection = await HttpConnection.open(api.url, api.key)
     await wait_for_zero_lag(connection)
-    ingest = len(texts) / (time.perf_counter() - began)
-    replays = [await _replay(connection, (api, *deployment.workers), len(texts))]
-    for server in deployment.workers:
-        server.stop()
-    replays.append(await _replay(connection, (api,), len(texts)))
+    before = deployment.cpu_seconds()
+    began = time.perf_counter()
+    await _send(api, texts)
+    await wait_for_zero_lag(connection)
+    rate = len(texts) / (time.perf_counter() - began)
+    answering, working = (
+        1000 * (now - then) / len(texts) for now, then in zip(deployment.cpu_seconds(), before, strict=True)
+    )
+    replay = await _replay(connection, deployment, len(texts)) if replays else ""
     await connection.close()
-    return ingest, replays
+    latencies = f"{add:.1f} | {found:.0f}"
+    return f"| {deployment.name} | {latencies} | {rate:,.0f} | {answering + working:.2f} | {answering:.2f} |{replay}"
 
 
-async def _replay(connection: HttpConnection, servers: Sequence[Server], documents: int) -> _Replay:
-    for server in servers:
+async def _replay(connection: HttpConnection, deployment: Deployment, documents: int) -> str:
+    """Cells of the table: documents made again a second, and the processor time of each in all processes."""
+    for server in (deployment.api, *deployment.workers):
         await wait_for_idle_cpu(server.pid)
-    before = sum(cpu_seconds(server.pid) for server in servers)
+    before = sum(deployment.cpu_seconds())
     seconds = await trigger_and_wait_for_replay(connection)
-    used = sum(cpu_seconds(server.pid) for server in servers) - before
-    return _Replay(documents / seconds, 1000 * used / documents)
+    used = sum(deployment.cpu_seconds()) - before
+    return f" {documents / seconds:,.0f} | {1000 * used / documents:.2f} |"
 
 
 async def _send(api: Server, texts: Sequence[str]) -> None:
@@ -136,4 +164,4 @@ async def _send(api: Server, texts: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    run()
+    main()

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from datetime import datetime, timedelta
+from functools import partial
 
 from app.generation_pipeline import Pipeline
 from app.pipeline_factory import open_pipeline
@@ -39,7 +40,10 @@ LOCK_TIMEOUT_SECONDS = 20.0
 """Wait for the replay lock: longer than the lease of a process that died."""
 REPORT_INTERVAL_SECONDS = 1.0
 HEARTBEAT_TIMEOUT = timedelta(seconds=60)
-"""Silence after which a replay in another process counts as dead."""
+"""Silence after which a replay in another process counts as failed."""
+SUCCESSION_SILENCE = timedelta(seconds=5)
+"""Silence after which another process goes on with a replay, if it gets the lock."""
+ELSEWHERE = "A replay is running in another process. Wait for it, or cancel it."
 
 
 class ReplayService:
@@ -59,15 +63,52 @@ class ReplayService:
         """Return the progress of the running or last replay of any process."""
         if not self._supervisor.resources.is_multi_process:
             return self._progress
-        value = await self._generations.read_replay_report()
-        reported = ReplayProgress() if value is None else ReplayProgress.from_bytes(value)
+        reported = await self._reported_progress()
         if not reported.started_after(self._progress):
             return self._progress
-        heartbeat = reported.reported_at
-        expired = heartbeat is not None and self._now() - heartbeat > HEARTBEAT_TIMEOUT
-        if reported.state == "running" and expired:
+        if self._is_silent(reported, HEARTBEAT_TIMEOUT):
             reported.finish("failed", self._now(), "The replaying process stopped reporting its progress.")
         return reported
+
+    async def is_abandoned(self, work: ReplayWork) -> bool:
+        """Return whether the process that replays this work does not report; whoever gets its lock may go on."""
+        reported = await self._reported_progress()
+        return reported.replay_id.decode() == work.replay_id and self._is_silent(reported, SUCCESSION_SILENCE)
+
+    async def take_over(self, work: ReplayWork) -> None:
+        """Go on with the replay of a process that died, until its end; do nothing if another process replays."""
+        self._ensure_idle()
+        with suppress(ReplayError):
+            async with self._replay_lock() as lease:
+                # Another process may have gone on with it, or begun another one, while this one waited.
+                if not await self.is_abandoned(work):
+                    return
+                log.warning("Goes on with the replay into generation %d: its process died.", work.generation.number)
+                started_at = datetime.fromisoformat(work.replay_id)
+                self._progress = ReplayProgress(
+                    state="running", started_at=started_at, generation=work.generation.number
+                )
+                self._run_in_task(lambda: self._run_and_clean_up(partial(self._resume, work), lease))
+                try:
+                    await self.wait_finished()
+                finally:
+                    await self.stop()
+
+    async def _reported_progress(self) -> ReplayProgress:
+        value = await self._generations.read_replay_report()
+        return ReplayProgress() if value is None else ReplayProgress.from_bytes(value)
+
+    async def _is_elsewhere(self) -> bool:
+        """Return whether another process reports another replay, whose reports this process must not replace."""
+        if not self._supervisor.resources.is_multi_process:
+            return False
+        reported = await self._reported_progress()
+        is_alive = reported.state == "running" and not self._is_silent(reported, SUCCESSION_SILENCE)
+        return is_alive and reported.replay_id != self._progress.replay_id
+
+    def _is_silent(self, reported: ReplayProgress, silence: timedelta) -> bool:
+        at = reported.reported_at
+        return reported.state == "running" and at is not None and self._now() - at > silence
 
     async def plan(self, request: ReplayRequest) -> ReplayPlan:
         """Estimate what a replay would read and write, without side effects."""
@@ -144,21 +185,33 @@ class ReplayService:
             raise ReplayError("A replay is running. Wait for it, or cancel it.")
 
     def _start_task(self, work: Callable[[Lease], Awaitable[None]]) -> None:
+        async def run_locked() -> None:
+            async with self._replay_lock() as lease:
+                await self._run_and_clean_up(work, lease)
+
         self._ensure_idle()
         self._progress = ReplayProgress(state="running", started_at=self._now())
+        self._run_in_task(run_locked)
+
+    def _run_in_task(self, work: Callable[[], Awaitable[None]]) -> None:
         self._task = asyncio.create_task(run_in_background_lane(lambda: self._run_with_reporting(work)))
 
-    async def _run_with_reporting(self, work: Callable[[Lease], Awaitable[None]]) -> None:
-        async with self._progress_reporting():
-            await self._run_exclusively(work)
-
-    async def _run_exclusively(self, work: Callable[[Lease], Awaitable[None]]) -> None:
+    async def _run_and_clean_up(self, work: Callable[[Lease], Awaitable[None]], lease: Lease) -> None:
         try:
-            async with self._replay_lock() as lease:
-                try:
-                    await work(lease)
-                finally:
-                    await self._remove_unused_generations()
+            await work(lease)
+        finally:
+            await self._remove_unused_generations()
+
+    async def _run_with_reporting(self, work: Callable[[], Awaitable[None]]) -> None:
+        if await self._is_elsewhere():
+            self._progress.finish("failed", self._now(), ELSEWHERE)
+            return
+        async with self._progress_reporting():
+            await self._run_and_record(work)
+
+    async def _run_and_record(self, work: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await work()
         except asyncio.CancelledError:
             self._progress.finish("cancelled", self._now())
             raise
@@ -176,7 +229,7 @@ class ReplayService:
                 async with asyncio.timeout(LOCK_TIMEOUT_SECONDS):
                     lease = await stack.enter_async_context(self._supervisor.resources.locks.acquire("replay"))
             except TimeoutError as error:
-                raise ReplayError("A replay is running in another process. Wait for it, or cancel it.") from error
+                raise ReplayError(ELSEWHERE) from error
             yield lease
 
     @asynccontextmanager
@@ -213,6 +266,9 @@ class ReplayService:
 
     async def _remove_unused_generations(self) -> list[int]:
         """Remove unused tables and the consumer groups that filled them; returns their numbers."""
+        if self._supervisor.resources.is_multi_process:
+            # No process may go on with a replay whose tables are removed.
+            await self._generations.write_replay_work(b"")
         removed = await self._generations.delete_unreferenced()
         if self._supervisor.resources.is_multi_process:
             for number in removed:
@@ -234,15 +290,44 @@ class ReplayService:
         generation = await self._generations.allocate(config, self._now())
         self._progress.generation = generation.number
         offsets = await self._start_offsets(request)
-        same_config = config == active_config
+        work = None
+        if self._supervisor.resources.is_multi_process:
+            work = await self._plan_work(request, generation, offsets)
+            await self._fill_in_divisions(work)
         await self._build_and_switch(
             generation,
             offsets,
             lease,
             fresh=True,
-            same_config=same_config,
+            same_config=config == active_config,
             force=request.force,
             request=request,
+            work=work,
+        )
+
+    async def _resume(self, work: ReplayWork, lease: Lease) -> None:
+        """Go on where another process died: with the divisions that are not filled, or from the start."""
+        served = await self._generations.read_active()
+        if served.current.number == work.generation.number:
+            return  # it died after the switch
+        resources = self._supervisor.resources
+        reports = await DividedFill(self._supervisor, work).reports()
+        if sum(report.is_filled for report in reports) == work.divisions:
+            # It may have begun with what follows, and written documents without their chunks.
+            self._progress.started_at = self._now()
+            await self._replay(work.request, lease)
+            return
+        self._progress.total = sum(sum(partitions.values()) for partitions in work.ends.values())
+        await self._fill_in_divisions(work)
+        await self._build_and_switch(
+            work.generation,
+            work.starts,
+            lease,
+            fresh=False,
+            same_config=resources.index_config(work.generation) == resources.index_config(served.current),
+            force=work.request.force,
+            request=work.request,
+            work=work,
         )
 
     async def _start_offsets(self, request: ReplayRequest) -> TopicOffsets:
@@ -276,10 +361,10 @@ class ReplayService:
         same_config: bool,
         force: bool,
         request: ReplayRequest | None = None,
+        work: ReplayWork | None = None,
     ) -> None:
-        """Fill a generation and switch to it."""
+        """Fill a generation, or read what came after the work of its divisions, and switch to it."""
         shared = self._supervisor.resources.is_multi_process
-        work = await self._fill_in_divisions(request, generation, offsets) if shared and request is not None else None
         pipeline = await open_pipeline(self._supervisor.resources, generation, bulk_load=shared)
         rebuild = self._rebuild_after(work, request, pipeline, offsets, fresh=fresh)
         switchover_class = MultiProcessReplaySwitchover if shared else ReplaySwitchover
@@ -322,26 +407,27 @@ class ReplayService:
             copy=copy,
         )
 
-    async def _fill_in_divisions(
-        self, request: ReplayRequest, generation: Generation, starts: TopicOffsets
-    ) -> ReplayWork:
-        """Fill the tables together with every process that runs stages; all divisions are filled on return."""
-        work = await self._plan_work(request, generation, starts)
-        generations = self._supervisor.resources.generations
+    async def _fill_in_divisions(self, work: ReplayWork) -> None:
+        """Fill the tables together with every process that runs stages; all divisions are filled on return.
+
+        The work stays published until the replay ends, so that another process can go on with it.
+        """
+        generations = self._generations
         fill = DividedFill(self._supervisor, work)
         # Made here, so that processes which open the tables at the same time find them all.
-        await (await open_pipeline(self._supervisor.resources, generation, bulk_load=True)).close()
+        await (await open_pipeline(self._supervisor.resources, work.generation, bulk_load=True)).close()
         await generations.write_replay_work(work.model_dump_json().encode())
         watching = asyncio.create_task(self._watch_divisions(fill, work.divisions))
         try:
             await fill.run()
+        except BaseException:
+            await generations.write_replay_work(b"")
+            await fill.wait_until_released(LOCK_TIMEOUT_SECONDS)
+            raise
         finally:
             watching.cancel()
             await asyncio.wait([watching])
-            await generations.write_replay_work(b"")
-            await fill.wait_until_released(LOCK_TIMEOUT_SECONDS)
         self._progress.read = sum(report.read for report in await fill.reports())
-        return work
 
     async def _plan_work(self, request: ReplayRequest, generation: Generation, starts: TopicOffsets) -> ReplayWork:
         bus, config = self._supervisor.resources.bus, self._supervisor.resources.index_config(generation)

@@ -1,4 +1,4 @@
-"""Part of a process in replays that other processes started."""
+"""Part of a process in replays that other processes started, and succession of a starter that died."""
 
 import asyncio
 import logging
@@ -8,6 +8,7 @@ from app.replay.divided_fill import DividedFill
 from app.replay.division import ReplayWork
 from app.replay.replay_service import ReplayService
 from pipeline.errors import LockLostError, OutageError
+from pipeline.store.generations.replay_request import ReplayError
 
 log = logging.getLogger(__name__)
 
@@ -15,31 +16,38 @@ POLL_SECONDS = 1.0
 
 
 class ReplayWorker:
-    """Looks for a replay that runs in another process, and fills divisions of it."""
+    """Looks for a replay that another process started: fills divisions of it, and goes on with it if that one died."""
 
     def __init__(self, supervisor: PipelineSupervisor, replays: ReplayService) -> None:
         self._supervisor = supervisor
         self._replays = replays
         self._left_replay = ""
+        self._issue = ""
 
     async def run(self) -> None:
         """Run until cancelled; nothing that goes wrong in a replay ends the process."""
         while True:
             await asyncio.sleep(POLL_SECONDS)
             try:
-                work = await self._find_work()
-                if work is not None:
-                    await self._take_part(work)
+                await self.help_once()
             except (OutageError, LockLostError) as error:
                 log.info("Can't take part in a replay now: %s", error)
+            except (ReplayError, ValueError) as error:
+                # ValueError: work or progress as another version of this program writes it.
+                if self._issue != str(error):
+                    log.warning("Leaves a replay to other processes: %s", error)
+                self._issue = str(error)
 
-    async def _find_work(self) -> ReplayWork | None:
-        """Return the work of a replay that needs help: it is running, and this process has not left it."""
+    async def help_once(self) -> None:
+        """Fill divisions of a running replay, or go on with one whose starter died."""
         value = await self._supervisor.resources.generations.read_replay_work()
         if value is None or self._replays.progress.state == "running":
-            return None
+            return
         work = ReplayWork.model_validate_json(value)
-        return work if work.replay_id != self._left_replay and await self._is_running(work) else None
+        if await self._replays.is_abandoned(work):
+            await self._replays.take_over(work)
+        elif work.replay_id != self._left_replay and await self._is_running(work):
+            await self._take_part(work)
 
     async def _is_running(self, work: ReplayWork) -> bool:
         value = await self._supervisor.resources.generations.read_replay_work()

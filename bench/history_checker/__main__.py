@@ -23,6 +23,8 @@ CONCURRENT_HISTORIES = 4
 KILL_INTERVAL_SECONDS = 2.0
 """Mean time from the restart of a process to the next kill; longer where the start takes longer."""
 FIRST_KILL_SECONDS = 0.5
+BATCH_SIZE = 40
+"""Histories between two looks at the log, after which problems are told."""
 OPERATIONS_WITH_KILLS = 30
 """Operations of a client while processes are killed: so many that kills meet requests, not only what follows them."""
 
@@ -44,8 +46,15 @@ class Report:
         self.histories += 1
         self.operations += len(history.operations)
         self.repeated += sum(operation.attempts > 1 for operation in history.operations)
-        for name in ("lost", "doubled", "stuck", "went_back"):
-            getattr(self.verdict, name).extend(getattr(verdict, name))
+        self.verdict.extend(verdict)
+
+    def extend(self, other: "Report") -> None:
+        """Add the sums over other histories."""
+        self.histories += other.histories
+        self.operations += other.operations
+        self.repeated += other.repeated
+        self.kills += other.kills
+        self.verdict.extend(other.verdict)
 
     def line(self) -> str:
         """Print a line of the table."""
@@ -131,6 +140,19 @@ async def _by_namespace(deployment: Deployment) -> dict[str, list[LoggedSubmissi
     return submissions
 
 
+def _check_until(deployment: Deployment, seeds: range, deadline: float, *, with_kills: bool) -> Report:
+    """Check batch after batch, tell each one's problems at once, and begin none after the deadline."""
+    report = Report(deployment.name, with_kills)
+    size = Size(operations=OPERATIONS_WITH_KILLS) if with_kills else Size()
+    for start in range(0, len(seeds), BATCH_SIZE):
+        if time.monotonic() > deadline:
+            break
+        checked = check_histories(deployment, seeds[start : start + BATCH_SIZE], with_kills=with_kills, size=size)
+        report.extend(checked)
+        print(report.line(), *checked.verdict.problems, sep="\n", file=sys.stderr, flush=True)
+    return report
+
+
 def main() -> None:
     """Run the histories that are asked for; exit 1 if any is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -138,16 +160,16 @@ def main() -> None:
     parser.add_argument("--with-kills", type=int, default=20, help="histories of each bus with kills")
     parser.add_argument("--bus", choices=["embedded", "kafka"], help="one bus only")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no further histories after these")
     options = parser.parse_args()
+    deadline = time.monotonic() + 60 * options.minutes
     reports = []
     for name, opened in (("embedded", embedded_deployment), ("kafka", kafka_deployment)):
         if options.bus in (None, name):
             with tempfile.TemporaryDirectory(prefix="recollect-histories-") as folder, opened(Path(folder)) as service:
                 for count, with_kills in ((options.histories, False), (options.with_kills, True)):
                     seeds = range(options.seed, options.seed + count)
-                    size = Size(operations=OPERATIONS_WITH_KILLS) if with_kills else Size()
-                    reports.append(check_histories(service, seeds, with_kills=with_kills, size=size))
-                    print(reports[-1].line(), file=sys.stderr, flush=True)
+                    reports.append(_check_until(service, seeds, deadline, with_kills=with_kills))
     print(HEAD, *(report.line() for report in reports), sep="\n")
     problems = [problem for report in reports for problem in report.verdict.problems]
     print(*problems, sep="\n")

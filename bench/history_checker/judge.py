@@ -34,6 +34,13 @@ class Verdict:
     def problems(self) -> list[str]:
         return [*self.lost, *self.doubled, *self.stuck, *self.went_back]
 
+    def extend(self, other: "Verdict") -> None:
+        """Add the problems of another history."""
+        self.lost += other.lost
+        self.doubled += other.doubled
+        self.stuck += other.stuck
+        self.went_back += other.went_back
+
 
 @dataclass(frozen=True, slots=True)
 class _State:

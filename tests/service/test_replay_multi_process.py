@@ -12,8 +12,9 @@ from app.pipeline_factory import open_pipeline
 from app.replay.divided_fill import DividedFill
 from app.replay.division import ReplayWork, division_of
 from app.replay.generation_rebuild import TOPICS_EFFECTS_FIRST
+from app.replay.replay_service import HEARTBEAT_TIMEOUT
 from pipeline.store.generations.generation_registry import Generation
-from pipeline.store.generations.replay_request import ReplayRequest
+from pipeline.store.generations.replay_request import ReplayProgress, ReplayRequest
 from tests.support.generation_rows import (
     Rows,
     fill_with_samples,
@@ -261,6 +262,32 @@ async def test_a_division_is_begun_anew_where_its_process_died(
             await resources.generations.write_division_report(number, died.model_dump_json().encode())
         await fill.run()
         assert row_differences(first, await _rows_of(here, work.generation)) == []
+
+
+async def test_another_process_goes_on_with_a_replay_whose_starter_died(
+    tmp_path: Path, own_kafka: LocalBroker | DockerBroker
+) -> None:
+    async with processes(tmp_path, own_kafka, both_work=True, log_partitions=4, shards=4) as (here, there):
+        await fill_with_samples(here)
+        before = await read_all_rows(here.pipeline.store)
+        generations = here.supervisor.resources.generations
+        died_at = here.supervisor.resources.clock.now() - 2 * HEARTBEAT_TIMEOUT
+        progress = ReplayProgress(state="running", started_at=died_at, reported_at=died_at, generation=1)
+        work = await _work_on_everything(here, divisions=4)
+        await generations.write_replay_report(progress.to_bytes())
+        await generations.write_replay_work(
+            work.model_copy(update={"replay_id": progress.replay_id.decode()}).model_dump_json().encode()
+        )
+        for service in (here, there):
+            await _wait_serving(service, 1)
+            await service.wait_idle()
+            assert row_differences(before, await read_all_rows(service.pipeline.store)) == []
+
+        async def told() -> bool:
+            return bool((await there.client.ok("GET", "/admin/replay"))["state"] == "done")
+
+        await wait_until(told, "the end of the replay told")
+        assert await generations.read_replay_work() is None
 
 
 async def _work_on_everything(service: RunningService, divisions: int) -> ReplayWork:

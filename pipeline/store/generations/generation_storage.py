@@ -3,9 +3,12 @@
 import asyncio
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from pipeline.errors import OutageError
 from pipeline.runtime.durable_files import fsync, write_atomically
 
 POINTER_NAME = "current"
@@ -84,13 +87,25 @@ class FolderGenerationStorage:
         return str(self._folder / f"g{number}" if number else self._folder)
 
     def _read_file(self, name: str) -> bytes | None:
-        path = self._folder / name
-        return path.read_bytes() if path.exists() else None
+        with self._errors_as_outages():
+            try:
+                return (self._folder / name).read_bytes()
+            except FileNotFoundError:
+                return None
 
     def _write_atomically(self, name: str, value: bytes) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._folder / name, value)
-        fsync(self._folder)
+        with self._errors_as_outages():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_atomically(self._folder / name, value)
+            fsync(self._folder)
+
+    @contextmanager
+    def _errors_as_outages(self) -> Iterator[None]:
+        """A shared folder that is stale, away or full may come back."""
+        try:
+            yield
+        except OSError as error:
+            raise OutageError(f"The folder of the tables can't be used: {error}") from error
 
     def _list_folders(self) -> list[int]:
         if not self._folder.exists():
