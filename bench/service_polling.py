@@ -10,13 +10,13 @@ PATIENCE = 3600.0
 PAUSE = 0.02
 
 
-async def wait_for_zero_lag(connection: HttpConnection) -> None:
-    """Wait until every consumer group has processed all records."""
+async def wait_for_zero_lag(connection: HttpConnection, pause: float = PAUSE) -> None:
+    """Wait until every consumer group has processed all records; each look costs some requests to Kafka."""
     deadline = time.perf_counter() + PATIENCE
     while time.perf_counter() < deadline:
         if not any((await connection.get("/ready"))["lag"].values()):
             return
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(pause)
     raise UnexpectedAnswerError(f"not all is done after {PATIENCE:.0f} s")
 
 

@@ -69,6 +69,10 @@ class ReplayClient:
         assert isinstance(results, list)
         return [(result["id"], result["similarity"]) for result in results]
 
+    def wait_found(self, results: list[tuple[str, float]]) -> None:
+        """Wait until a search finds these: a process that loads its model answers by words alone meanwhile."""
+        poll_until(self.search_results, lambda now: now == results, "the same found")
+
 
 @pytest.fixture
 def asked(own_server: Server) -> Iterator[ReplayClient]:
@@ -160,15 +164,15 @@ def test_on_kafka_who_replays_may_be_killed_and_any_process_may_do_it(
         poll_until((api.data_dir / "tables" / "replay.work").exists, bool, "the work published")
         api.kill()
         api.start()
-        assert asked.search_results() == found
+        asked.wait_found(found)
         # The worker goes on with what the killed process began.
         assert asked.wait_end() == {"state": "done", "error": None, "differences": []}
-        assert asked.search_results() == found
+        asked.wait_found(found)
         assert _generations(api.data_dir) == {"g1"}
         api.stop()
         assert "Generation 2 is served" in _replay_command(api.data_dir, extra=deployment.settings)
         api.start()
-        assert asked.search_results() == found
+        asked.wait_found(found)
         asked.request_ok("POST", "/ns/home/document", {"content": "word7 once more", "taskType": "superrag"})
         poll_until(
             asked.search_results,
