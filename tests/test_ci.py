@@ -107,7 +107,7 @@ def test_a_soak_that_does_not_end_is_said_to_be_stopped(tmp_path: Path) -> None:
     make = f"{PASSED}\nEND\n[ \"$1\" != soak ] || exit 124\ncat <<'END'"
     done = _run(tmp_path, make)
     assert (done.returncode, _last(done)) == (1, PASSED)
-    assert "The soak was to take 200 seconds, did not end within 500, and was stopped." in done.stdout
+    assert "The soak was to take 200 seconds, did not end within 600, and was stopped." in done.stdout
 
 
 def test_what_reads_the_code_runs_beside_the_soak_and_the_tests_after_both(tmp_path: Path) -> None:

@@ -90,11 +90,11 @@ async def test_blobs_of_any_size_are_read_back(blobs: ContentAddressedBlobs, siz
 async def test_a_streamed_blob_comes_in_parts_and_never_to_its_end_if_it_was_changed(
     blobs: ContentAddressedBlobs,
 ) -> None:
-    data = os.urandom(3 * blob_store.PART_BYTES + 17)
+    data = os.urandom(9 * blob_store.PART_BYTES) + b"!"
     ref = await blobs.put(data, "application/octet-stream")
     parts = [part async for part in blobs.stream(ref)]
     assert b"".join(parts) == data
-    assert max(map(len, parts)) < len(data) / 2
+    assert max(map(len, parts)) < len(data) / 3  # a client of S3 adds what the network hands over beyond a part
     await damage(blobs, ref, data[:-1] + b"?")
     read: list[bytes] = []
     with pytest.raises(RejectedError, match="changed"):
