@@ -57,7 +57,7 @@ function side(name, { id, memory, date, document, title, sentence }, namespace) 
   return el(
     "div",
     {},
-    el("h3", {}, `${name}, ${day(date)} ${date.slice(0, 4)}`),
+    el("h2", {}, `${name}, ${day(date)} ${date.slice(0, 4)}`),
     el("p", {}, el("a", { href: to(["ns", namespace, "memories", id]), dir: "auto" }, memory)),
     sentence ? el("blockquote", { dir: "auto" }, sentence) : null,
     document ? el("p.muted", {}, el("a", { href: to(["ns", namespace, "documents", document], { memory: id }), dir: "auto" }, title ?? document)) : null,

@@ -48,20 +48,29 @@ export class GraphView {
     this.#graph.resize();
   }
 
-  /** Fade what had not come yet or had ended at a time (milliseconds). */
+  /** Fade what had not come yet or had ended at a time (milliseconds). Only what changes is styled anew. */
   showAt(at) {
+    this.#ends ??= this.#graph.edges().map((edge) => ({ edge, ends: [edge.source().id(), edge.target().id()] }));
+    this.#times ??= this.#graph.nodes(".memory").map((node) => ({ node, id: node.id(), ...timesOf(node.data("item")) }));
+    const phases = new Map(this.#times.map(({ id, from, until }) => [id, from > at ? "future" : until <= at ? "ended" : "present"]));
     this.#graph.batch(() => {
-      for (const node of this.#graph.nodes(".memory")) {
-        const { createdAt, endedAt } = node.data("item");
-        node.toggleClass("future", Date.parse(createdAt) > at);
-        node.toggleClass("ended", Boolean(endedAt) && Date.parse(endedAt) <= at);
-      }
-      for (const edge of this.#graph.edges()) {
-        const ends = edge.connectedNodes();
-        edge.toggleClass("future", ends.some((node) => node.hasClass("future")));
-        edge.toggleClass("ended", ends.every((node) => !node.hasClass("memory") || node.hasClass("ended")));
+      for (const { node, id } of this.#times) this.#enter(node, phases.get(id));
+      for (const { edge, ends } of this.#ends) {
+        const met = ends.map((id) => phases.get(id)).filter((phase) => phase !== undefined);
+        this.#enter(edge, met.includes("future") ? "future" : met.every((phase) => phase === "ended") ? "ended" : "present");
       }
     });
+  }
+
+  #ends = null;
+  #times = null;
+  #phases = new Map();
+
+  #enter(element, phase) {
+    const before = this.#phases.get(element.id()) ?? "present";
+    if (before === phase) return;
+    this.#phases.set(element.id(), phase);
+    element.removeClass(before).addClass(phase);
   }
 
   /** Mark the nodes whose text has these words; none without words. */
@@ -79,6 +88,10 @@ export class GraphView {
     this.#theme.disconnect();
     this.#graph.destroy();
   }
+}
+
+function timesOf({ createdAt, endedAt }) {
+  return { from: Date.parse(createdAt), until: endedAt ? Date.parse(endedAt) : Infinity };
 }
 
 function elements({ memories, relations, names }) {
