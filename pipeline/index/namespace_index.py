@@ -19,10 +19,12 @@ from pipeline.index.ranking.search_request_and_hits import (
     SearchRequest,
 )
 from pipeline.index.ranking.top_hits import collect_top_hits, nearest_memories, newest_memories
+from pipeline.index.segments.document_lengths import DocumentLengths
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.mmap_store import MmapStore
 from pipeline.index.segments.segment_list import (
     SegmentList,
+    SegmentView,
     chunk_parents,
     live_rows_of_documents,
     live_rows_with_ids,
@@ -47,6 +49,9 @@ class NamespaceIndex:
         self.revision = 0
         """Number of batches of changes applied; results derived at the same revision are still valid."""
         self._active_scans = 0
+        self._summed_chunks: tuple[SegmentView[ChunkColumns], ...] = ()
+        self._lengths = DocumentLengths.sum(())
+        """Lengths of the documents of those chunks."""
 
     def __len__(self) -> int:
         return len(self.chunks) + len(self.memories)
@@ -93,7 +98,11 @@ class NamespaceIndex:
 
     async def collect_statistics(self, terms: Collection[int]) -> CollectionStatistics:
         """Count visible rows for these terms."""
-        statistics = CollectionStatistics(dict.fromkeys(terms, 0))
+        chunks = self.chunks.snapshot()
+        if self._summed_chunks is not chunks:
+            self._lengths = DocumentLengths.sum(view.document_lengths for view in chunks)
+            self._summed_chunks = chunks
+        statistics = CollectionStatistics(dict.fromkeys(terms, 0), total_lengths=self._lengths)
         for view in self._views(ALL_KINDS):
             statistics.add_segment(
                 row_kind(view),

@@ -65,8 +65,10 @@ class CollectionStatistics:
     term_counts: dict[str, int] = field(default_factory=dict)
     chunk_postings: dict[int, list[_ChunkPostings]] = field(default_factory=dict)
     """Chunks by term."""
-    document_lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
-    """Numbers of terms by document ordinal."""
+    chunk_lengths: list[DocumentLengths] = field(default_factory=list)
+    """Those of each segment of chunks."""
+    total_lengths: DocumentLengths | None = None
+    """Their sum, where the caller has it; nobody reads every document for each query."""
 
     def add_segment(
         self,
@@ -84,10 +86,10 @@ class CollectionStatistics:
             if kind == "chunk" and len(rows):
                 self.chunk_postings.setdefault(term, []).append(_ChunkPostings(document_ordinals, rows, counts))
         if kind == "chunk":
-            self._add_document_lengths(document_lengths)
+            self.chunk_lengths.append(document_lengths)
         row_count = len(document_ordinals) if live_rows is None else int(np.count_nonzero(live_rows))
         self.row_counts[kind] = self.row_counts.get(kind, 0) + row_count
-        self.term_counts[kind] = self.term_counts.get(kind, 0) + int(document_lengths.term_counts.sum())
+        self.term_counts[kind] = self.term_counts.get(kind, 0) + document_lengths.term_count
 
     def choose_forms(self, forms: Iterable[Sequence[int]]) -> None:
         """Keep one form of each query term: its own where the namespace has it, else the most frequent other."""
@@ -96,14 +98,6 @@ class CollectionStatistics:
             group[0] if frequencies[group[0]] else max(group, key=frequencies.__getitem__) for group in forms
         )
         self.row_frequencies = {term: frequencies[term] for term in chosen}
-
-    def _add_document_lengths(self, lengths: DocumentLengths) -> None:
-        last = lengths.first_ordinal + len(lengths.term_counts)
-        if last > len(self.document_lengths):
-            grown = np.zeros(max(last, 2 * len(self.document_lengths)))
-            grown[: len(self.document_lengths)] = self.document_lengths
-            self.document_lengths = grown
-        self.document_lengths[lengths.first_ordinal : last] += lengths.term_counts
 
     @property
     def largest_row_count(self) -> int:
@@ -136,19 +130,24 @@ class CollectionStatistics:
 
         Only discriminative terms count: a term common among chunks is in nearly every document.
         """
-        lengths = self.document_lengths
-        document_count = int(np.count_nonzero(lengths))
-        average = max(lengths.sum() / max(document_count, 1), 1.0)
-        scores, total_weight = np.zeros(len(lengths) + 1), 0.0
+        if self.total_lengths is None:
+            self.total_lengths = DocumentLengths.sum(self.chunk_lengths)
+        lengths, document_count = self.total_lengths.term_counts, self.total_lengths.document_count
+        average = max(self.total_lengths.term_count / max(document_count, 1), 1.0)
+        # Pages of zeros that nobody writes to cost nothing: only documents with a term are touched.
+        scores, total_weight, found = np.zeros(len(lengths) + 1), 0.0, [np.zeros(0, np.intp)]
         for term in self.term_weights().discriminative_terms:
-            documents, counts = self._document_counts(term)
+            documents, counts = self._document_counts(term, len(lengths))
             weight = math.log1p((document_count + 0.5 - len(documents)) / (len(documents) + 1.0))
             total_weight += weight
             norms = DOCUMENT_K1 * (1 - DOCUMENT_B + DOCUMENT_B * lengths[documents] / average)
             scores[documents] += weight * counts / (counts + norms)
-        return (scores / (total_weight or 1.0)).astype(np.float32)
+            found.append(documents)
+        normalized, documents = np.zeros(len(scores), np.float32), np.concatenate(found)
+        normalized[documents] = scores[documents] / (total_weight or 1.0)
+        return normalized
 
-    def _document_counts(self, term: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    def _document_counts(self, term: int, documents_end: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         """The documents that have a term, ascending, and how often."""
         parts = self.chunk_postings.get(term)
         if not parts:
@@ -157,7 +156,7 @@ class CollectionStatistics:
             [part.document_ordinals.take(part.rows.astype(np.intp), mode="clip") for part in parts]
         )
         counts = np.concatenate([part.counts for part in parts])
-        if len(self.document_lengths) > _SPARSE_COUNT_MIN_DOCUMENTS and (documents[1:] >= documents[:-1]).all():
+        if documents_end > _SPARSE_COUNT_MIN_DOCUMENTS and (documents[1:] >= documents[:-1]).all():
             # Chunks lie by document as they are loaded: sum the runs instead of an array of all documents.
             run_starts = np.append(0, np.flatnonzero(documents[1:] != documents[:-1]) + 1)
             return documents[run_starts].astype(np.intp), np.add.reduceat(counts, run_starts, dtype=np.float64)

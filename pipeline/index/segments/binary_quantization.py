@@ -5,6 +5,7 @@ and two magnitudes: that of its largest quarter and that of its middle half. Dif
 with XOR and population count.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,25 +43,36 @@ class SignBitCodes:
         estimates = np.full(self.bit_planes.shape[1], self.mean @ vector, np.float32)
         signs = _pack_bits(vector[None] > 0)[0]
         magnitudes = np.abs(vector)
-        for group in _magnitude_groups(magnitudes):
+        groups = _magnitude_groups(magnitudes)
+        for group, distances in zip(groups, self._count_differing_bits(signs, groups), strict=True):
             bit_count, mean = len(group), magnitudes[group].mean()
-            terms = np.multiply(self._count_differing_bits(signs, group), np.float32(-2 * mean), dtype=np.float32)
+            terms = np.multiply(distances, np.float32(-2 * mean), dtype=np.float32)
             terms += np.float32(bit_count * mean)
             terms *= self.mean_deviations
             estimates += terms
         return estimates
 
-    def _count_differing_bits(self, signs: BitPlanes, components: NDArray[np.intp]) -> NDArray[np.unsignedinteger]:
-        """Count, for every row, the components whose signs differ from the query's."""
+    def _count_differing_bits(
+        self, signs: BitPlanes, groups: Sequence[NDArray[np.intp]]
+    ) -> list[NDArray[np.unsignedinteger]]:
+        """Count, for every row, the components of each group whose signs differ from the query's."""
+        rows = self.bit_planes.shape[1]
+        distances = [np.zeros(rows, np.min_scalar_type(len(group))) for group in groups]
+        masks = [self._mask_of(group) for group in groups]
+        differing, chosen, counts = (np.empty(rows, kind) for kind in (np.uint64, np.uint64, np.uint8))
+        for word, (plane, sign) in enumerate(zip(self.bit_planes, signs, strict=True)):
+            np.bitwise_xor(plane, sign, out=differing)
+            for mask, total in zip(masks, distances, strict=True):
+                if mask[word]:
+                    np.bitwise_and(differing, mask[word], out=chosen)
+                    np.add(total, np.bitwise_count(chosen, out=counts), out=total)
+        return distances
+
+    def _mask_of(self, components: NDArray[np.intp]) -> BitPlanes:
         chosen = np.zeros((1, len(self.mean)), np.bool_)
         chosen[0, components] = True
-        distances = np.zeros(self.bit_planes.shape[1], np.min_scalar_type(len(components)))
-        differing, counts = np.empty_like(self.bit_planes[0]), np.empty(len(distances), np.uint8)
-        for plane, sign, mask in zip(self.bit_planes, signs, _pack_bits(chosen)[0], strict=True):
-            np.bitwise_xor(plane, sign, out=differing)
-            np.bitwise_and(differing, mask, out=differing)
-            distances += np.bitwise_count(differing, out=counts)
-        return distances
+        mask: BitPlanes = _pack_bits(chosen)[0]
+        return mask
 
 
 def _magnitude_groups(magnitudes: Vector) -> list[NDArray[np.intp]]:
