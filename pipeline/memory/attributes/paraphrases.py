@@ -8,7 +8,7 @@ from pipeline.memory.attributes.attribute_patterns import NAME, NOW, RELATIVE
 _WHO = rf"(?P<s>{NAME}(?:{RELATIVE})?)"
 _PLACE = r"(?P<v>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*)"
 _WHEN = (
-    r"(?P<t>(?: (?:now|since|for|as of|from|on|in|last|this|these|at the|right|with|again|by|around|"
+    r"(?P<t>(?: (?:now|since|for|as of|from|on|in|last|this|these|at the|right|with|again|by|around|over|"
     r"yesterday|today|recently|lately)\b.*)?)"
 )
 _JOB = r"(?P<v>(?:[a-z-]+ ){0,3}?[a-z-]+)"
@@ -25,6 +25,10 @@ _COMMON_THINGS = (
     "therapy|release|demo|flat|apartment|budget"
 )
 """What is also spoken of with `the`: `the flight is at 9`, `flight got moved`."""
+_HOME = (
+    r"(?:an?|the|their(?: own)?) (?:[a-z-]+ ){0,3}(?:flat|apartment|house|room|studio|cottage|place|condo|bungalow|"
+    r"houseboat|flatshare|home|village|town|suburb)"
+)
 _FORMS = tuple(
     (re.compile(f"^{pattern}$"), forms)
     for pattern, forms in (
@@ -40,6 +44,14 @@ _FORMS = tuple(
                 rf"{_WHO} (?:has |have )?{NOW}(?:relocated|moved|settled(?: down)?|emigrated|headed|went|gone) "
                 rf"(?:back |over |down |up |out |home )?(?:to|in) {_PLACE}{_WHEN}"
             ),
+            ("{s} moved to {v}",),
+        ),
+        (
+            rf"{_WHO} {NOW}(?:lives|rents|is {NOW}(?:living|renting)) (?:in )?{_HOME} in {_PLACE}{_WHEN}",
+            ("{s} lives in {v}",),
+        ),
+        (
+            rf"{_WHO} (?:has )?{NOW}moved (?:out |back |over )?(?:in)?to {_HOME} in {_PLACE}{_WHEN}",
             ("{s} moved to {v}",),
         ),
         (

@@ -8,7 +8,7 @@ from pipeline.text.english_verbs import PASTS, is_gerund, is_third_person, word_
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|"
-    r"yes|yup|yay|no(?! more\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|"
+    r"yes|yup|yay|no(?! (?:more|longer)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|"
     r"well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|"
     r"btw|by the "
     r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|"
@@ -156,6 +156,14 @@ _NEW_VALUE = re.compile(
 )
 _NO_MORE_OF = re.compile(r"^no more (?P<what>[\w -]{3,20}?)(?: for me)?(?= since| now|$|,)", re.IGNORECASE)
 _BACK = re.compile(r"^(?=(?:finally |already )?(?:back|home|out) (?:from|of) )", re.IGNORECASE)
+_NO_LONGER = re.compile(r"^(?=no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b)", re.IGNORECASE)
+_FIGURE = re.compile(
+    r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is|'s) (?=(?:now |at |up to |down to )?[$\u20ac\u00a3]?\d)"
+)
+"""A noun of the writer's and its figure: `budget's 30k now`; a name or a heading begins with a capital."""
+_NOT_OWN = word_set(
+    "what how where when that this here there who the she our his her their your its all each every today"
+)
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
 
@@ -185,6 +193,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SECOND_NAME.sub(_with_comma, text)
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
+    text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", text))
     text = _OWN_FIRST.sub("my ", _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
     text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
@@ -193,6 +202,11 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
 
 def _with_comma(match: re.Match[str]) -> str:
     return f", and{match['second']}" if is_third_person(match["verb"]) else match[0]
+
+
+def _own_figure(match: re.Match[str]) -> str:
+    is_pronoun = match["what"].split()[0] in _NOT_OWN
+    return match[0] if is_pronoun else f"my {match['what']} is "
 
 
 def _new_value(match: re.Match[str]) -> str:

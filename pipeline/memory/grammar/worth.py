@@ -173,7 +173,8 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     if lemma in _LIKING and objects and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
         return 0.0, lemma
     if (inner := _intended(clause)) is not None:
-        return (-1.0 if inner.lemma_ in _EMPTY else 1.5), f"{lemma} {inner.lemma_}"
+        is_empty = inner.lemma_ in _EMPTY and lemma != "stop"
+        return (-1.0 if is_empty else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
 
 

@@ -88,6 +88,9 @@ def test_wishes_the_past_and_other_people_retire_nothing(first: str, second: str
         ("I take a course on Python.", "I finished the course."),
         ("I have a dog.", "I had to put the dog down."),
         ("I'm learning Italian", "dropped Italian, doing Portuguese instead"),
+        ("I live in a small flat in Leeds", "we moved out to a little house in Whitby over the weekend"),
+        ("I'm on keto", "no longer on keto"),
+        ("budget is 20k", "budget's 30k now"),
     ],
 )
 def test_what_a_state_is_about_can_end_and_a_plan_be_fulfilled(first: str, second: str) -> None:
@@ -106,6 +109,8 @@ def test_what_a_state_is_about_can_end_and_a_plan_be_fulfilled(first: str, secon
         ("I have a dog named Ozzy", "my phone died in the middle of a call"),
         ("I own a house", "my uncle sold his house"),
         ("I drive a Skoda", "rented a Fiat in Sicily last week"),
+        ("I live in a small flat in Leeds", "we went to a little house in Whitby over the weekend"),
+        ("budget is 20k", "the marketing budget is 5k"),
     ],
 )
 def test_the_end_of_something_else_ends_no_state(first: str, second: str) -> None:

@@ -35,6 +35,7 @@ def stated(sentence: str, context: SpeakerContext = ANN, min_worth: float = DEFA
         ("Our team won the cup.", "Ann's team won the cup"),
         ("They're good- we got another cat named Bailey too.", "Ann got another cat named Bailey too"),
         ("Please call me Annie.", "User wants to be called Annie"),
+        ("My wife Kim and I moved to Oslo.", "Ann's wife Kim and Ann moved to Oslo"),
         ("Me and my wife moved to Oslo.", "Ann and their wife moved to Oslo"),
         ("I no longer live in Rome.", "Ann no longer lives in Rome"),
         ("After losing my job, I opened a bakery in Oslo.", "After losing their job, Ann opened a bakery in Oslo"),
