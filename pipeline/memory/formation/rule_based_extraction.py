@@ -148,7 +148,8 @@ def _facts_of_sentences(sentences: Iterator[_Spoken], min_worth: float) -> Itera
                     spoken.end,
                     extract_attributes(fact.text),
                     tuple(date_range.iso8601 for date_range in fact.date_ranges),
-                    worth=round(fact.worth.score, 1),
+                    # Eighths: tables keep 32 bits, and a replay has to give the same number.
+                    worth=round(fact.worth.score * 8) / 8,
                     in_profile=spoken.said.context.is_speech,
                 )
 

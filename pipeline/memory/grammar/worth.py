@@ -335,7 +335,7 @@ def _remark_scores(clause: Clause) -> list[tuple[float, str]]:
         (0.45, "a place or partner", any(token.dep_ == "pobj" and token.head.head == head for token in body)),
         (0.45, "added", any(token.lower_ in ("too", "also", "another", "even") for token in clause.tokens)),
         (-0.6, "few words", said < 2 and not (is_strong or is_named or is_identity)),
-        (0.8, "an identity", is_identity),
+        (1.0, "an identity", is_identity),
     )
     return [(weight * count, why) for weight, why, count in counts]
 
