@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
 
 from schemas.base import MetadataValue
 from schemas.limits import FILTER_FIELD_PATTERN, MAX_FILTER_DEPTH, MAX_FILTER_OPERANDS
@@ -56,6 +57,14 @@ class SubstringMatch(_FilterNode):
     case_sensitive: StrictBool = True
 
 
+class PrefixMatch(_FilterNode):
+    """The beginning of a string: a folder of v3's file paths. v5 has no such operator, so no v5 body can name it."""
+
+    field: FieldName
+    operator: Literal["startsWith"] = "startsWith"
+    value: StrictStr
+
+
 class ArrayMembership(_FilterNode):
     """An element of an array."""
 
@@ -78,7 +87,7 @@ class Disjunction(_FilterNode):
     operands: Annotated[list["FilterExpression"], Field(min_length=1, max_length=MAX_FILTER_OPERANDS)]
 
 
-FilterPredicate = StringEquality | ScalarEquality | NumericComparison | SubstringMatch | ArrayMembership
+FilterPredicate = StringEquality | ScalarEquality | NumericComparison | SubstringMatch | ArrayMembership | SkipJsonSchema[PrefixMatch]
 FilterExpression = FilterPredicate | Conjunction | Disjunction
 Conjunction.model_rebuild()
 Disjunction.model_rebuild()
@@ -122,6 +131,8 @@ def _evaluate(predicate: FilterPredicate, value: MetadataValue | None) -> bool:
             return _compare(predicate, value)
         case (SubstringMatch(), str()):
             return _normalize_case(predicate.value, predicate) in _normalize_case(value, predicate)
+        case (PrefixMatch(), str()):
+            return value.startswith(predicate.value)
         case (ArrayMembership(), list()):
             return predicate.value in value
     return False

@@ -163,6 +163,18 @@ async def test_filters_select_by_metadata(filters: Any, matches: bool, call: Ear
     assert (listed["pagination"]["totalItems"] == 1) == matches
 
 
+async def test_a_folder_is_the_beginning_of_a_file_path(call: EarlierInterface, ns: str) -> None:
+    for path in ("/notes/a.md", "/notes/deep/b.md", "/old/notes/c.md", "/notes.md"):
+        body = {"content": f"Text of {path}.", "containerTag": ns, "customId": path.strip("/"), "filepath": path}
+        await call("POST", "/v3/documents", body)
+    listed = await call("POST", "/v3/documents/list", {"containerTags": [ns], "filepath": "/notes/"})
+    assert {document["filepath"] for document in listed["memories"]} == {"/notes/a.md", "/notes/deep/b.md"}
+    deleted = await call("DELETE", "/v3/documents/bulk", {"containerTags": [ns], "filepath": "/notes/"})
+    assert deleted["deletedCount"] == 2
+    left = await call("POST", "/v3/documents/list", {"containerTags": [ns]})
+    assert {document["filepath"] for document in left["memories"]} == {"/old/notes/c.md", "/notes.md"}
+
+
 async def test_searches_and_profiles_find_what_was_added(call: EarlierInterface, ns: str) -> None:
     text = "Grace Hopper lives in Arlington and repairs clocks."
     added = await call("POST", "/v3/documents", {"content": text, "containerTag": ns, "dreaming": "instant"})
@@ -234,6 +246,9 @@ async def test_container_tags_are_described_merged_and_deleted(call: EarlierInte
 
 async def test_what_this_service_does_not_do_is_said_with_the_reason(call: EarlierInterface, ns: str) -> None:
     await call("GET", "/v3/settings")
+    asked = {"shouldLLMFilter": True, "filterPrompt": "Remember how things are built."}
+    assert (await call("PATCH", "/v3/settings", asked))["updated"]["filterPrompt"] == asked["filterPrompt"]
+    await call("PATCH", "/v3/settings", {"filterPrompt": ""})
     assert "chunkSize" in await call.refused(501, "PATCH", "/v3/settings", {"chunkSize": 100})
     body = {"content": "x", "containerTags": [f"{ns}-a", f"{ns}-b"]}
     assert "one container" in await call.refused(501, "POST", "/v3/documents", body)

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from api.errors.http_errors import BadRequestError
-from schemas.filters import FilterExpression
+from schemas.filters import Conjunction, FilterExpression, PrefixMatch
 from schemas.http.filter_parsing import parse_filter
 from schemas.limits import MAX_FILTER_DEPTH
 
@@ -24,18 +24,20 @@ Expression = dict[str, Any]
 def parse_filters(raw: object, filepath: str | None = None) -> FilterExpression | None:
     """Return the v5 filter of `filters` and `filepath`; None if neither is given.
 
-    `filepath` ending in `/` selects a folder. BadRequestError names what is wrong.
+    `filepath` that ends in `/` selects what lies in that folder. BadRequestError names what is wrong.
     """
+    is_folder = filepath is not None and filepath.endswith("/")
     parts = [_expression(_decoded(raw), 0)] if raw else []
-    if filepath:
-        operator = "contains" if filepath.endswith("/") else "eq"
-        parts.append({"field": FILEPATH_FIELD, "operator": operator, "value": filepath})
-    if not parts:
-        return None
+    if filepath and not is_folder:
+        parts.append({"field": FILEPATH_FIELD, "operator": "eq", "value": filepath})
     try:
-        return parse_filter(_joined("and", parts))
+        parsed = parse_filter(_joined("and", parts)) if parts else None
     except PydanticCustomError as error:
         raise _filter_error(error.message()) from error
+    if filepath is None or not is_folder:
+        return parsed
+    folder = PrefixMatch(field=FILEPATH_FIELD, value=filepath)
+    return Conjunction(operator="and", operands=[parsed, folder]) if parsed else folder
 
 
 def _decoded(raw: object) -> object:

@@ -15,6 +15,7 @@ from schemas.filters import (
     FilterExpression,
     FilterPredicate,
     NumericComparison,
+    PrefixMatch,
     ScalarEquality,
     StringEquality,
     SubstringMatch,
@@ -77,6 +78,9 @@ def _predicate_to_sql(predicate: FilterPredicate) -> _TokenTest | str:
             return _comparison_to_sql(predicate)
         case SubstringMatch():
             return _negate_if(_substring_to_sql(predicate), negated)
+        case PrefixMatch():
+            text = _filter_value("s", predicate.field)
+            return f"coalesce(starts_with({text},{sql_literal(predicate.value)}),false)"
 
 
 def _has_any_token(tokens: Sequence[str], negated: bool) -> str:

@@ -42,6 +42,7 @@ class UpdateSettingsBody(LenientBody):
     model_config = ConfigDict(extra="allow")
 
     filter_prompt: SupportingContext | None = None
+    should_llm_filter: Annotated[bool | None, Field(alias="shouldLLMFilter")] = None  # a prompt that is set is used
     profile_buckets: Buckets | None = None
 
     @property

@@ -68,12 +68,12 @@ def leaves(draw: st.DrawFn) -> dict[str, Any]:
             operator = draw(st.sampled_from(["gt", "gte", "lt", "lte"]))
         case "contains":
             value = draw(texts)
-            operator = draw(st.sampled_from(["contains", "notContains"]))
+            operator = draw(st.sampled_from(["contains", "notContains", "startsWith"]))
         case _:
             value = draw(texts)
             operator = draw(st.sampled_from(["arrayContains", "arrayNotContains"]))
     leaf = {"field": field, "operator": operator, "value": value}
-    if isinstance(value, str) and kind in {"eq", "contains"}:
+    if isinstance(value, str) and kind in {"eq", "contains"} and operator != "startsWith":
         leaf["caseSensitive"] = draw(st.booleans())
     return leaf
 
@@ -133,6 +133,7 @@ def test_every_hostile_text_matches_itself_only(store: Store, loop: asyncio.Runn
         for operator in ("eq", "neq", "contains")
         for sensitive in (True, False)
     ]
+    filters += [{"field": "a.b", "operator": "startsWith", "value": text} for text in _TEXTS]
     loop.run(_compare(store, metadatas, filters))
 
 
