@@ -20,6 +20,7 @@ from api.policies.key_tree import KeyFamily, KeyTree
 from api.policies.monthly_quotas import ConnectorQuota
 from api.policies.request_policies import RequestPolicies, open_request_policies
 from api.search import profile_query, related_memories, search_query
+from api.search.memory_pages import search_with_pages
 from app.connector_composition import ConnectorRuntime, encryption_keys, open_connectors
 from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline
@@ -173,9 +174,8 @@ def _build_queries(pipeline: Pipeline) -> Queries:
     resources, store, index_cache = pipeline.resources, pipeline.store, pipeline.index_cache
     models = search_query.SearchModels(pipeline.embedder, resources.reranker, resources.query_rewriter)
     build_profile = profile_query.ProfileQuery(pipeline.profiles, index_cache, resources.clock)
-    search = resources.metrics.timed_search(
-        partial(search_query.search_namespace, index_cache, models, resources.clock)
-    )
+    find = partial(search_query.search_namespace, index_cache, models, resources.clock)
+    search = resources.metrics.timed_search(partial(search_with_pages, find, store.memories, store.documents))
     return Queries(
         search=partial(search_query.answer_search, search),
         build_profile=build_profile,

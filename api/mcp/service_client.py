@@ -70,5 +70,10 @@ def error_message(response: httpx2.Response) -> str:
         return response.text[:500]
     error = body.get("error")
     if isinstance(error, list):
-        return "; ".join(f"{'.'.join(map(str, part.get('path', [])))}: {part['message']}" for part in error)
+        return "; ".join(map(_name_field, error))
     return ". ".join(part.rstrip(".") for part in (error, body.get("details")) if part)
+
+
+def _name_field(part: JsonObject) -> str:
+    path, message = ".".join(map(str, part.get("path", []))), str(part["message"])
+    return message if message.startswith(f"{path}: ") else f"{path}: {message}"

@@ -56,7 +56,7 @@ def _to_search_hit(result: dict[str, Any]) -> tool_results.SearchHit:
         similarity=result["similarity"],
         updated_at=result["system"]["updatedAt"],
         source=None if document is None else tool_results.ResultSource(id=document["id"], title=document["title"]),
-        place=None if document is None or memory else page_phrase(document["type"], result["metadata"]),
+        place=None if document is None else page_phrase(document["type"], result["metadata"]),
     )
 
 

@@ -6,7 +6,7 @@ from typing import get_args
 from api.policies.api_keys import Principal
 from pipeline.rows import ApiKeyRow, ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from pipeline.text.event_dates import event_metadata
-from pipeline.text.page_breaks import page_metadata
+from pipeline.text.page_breaks import page_metadata, page_of_span
 from schemas.base import format_optional_timestamp, format_timestamp
 from schemas.http.extensions.api_key_bodies import CallerResponse, KeyResponse, Scope
 from schemas.http.field_types import DreamingStatus
@@ -104,13 +104,21 @@ def listed_chunk_response(row: ChunkRow, source: DocumentRow) -> ListedChunk:
     return ListedChunk(**dict(chunk_response(row, source)), document_id=source.id)
 
 
+def memory_page(row: MemoryRow, source: DocumentRow) -> dict[str, str]:
+    """Return what names the page or slide of a source that states a memory; empty without pages."""
+    for stated in row.provenance:
+        if stated.document == source.key and stated.start is not None and stated.end is not None:
+            return page_metadata(source.type, page_of_span(source.text or "", source.type, stated.start, stated.end))
+    return {}
+
+
 def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> MemoryResponse:
-    """Present a memory with the metadata of its first existing source, and the days that it names."""
+    """Present a memory with the metadata of its first existing source, its page there and the days that it names."""
     source = next((sources[key] for key in row.sources if key in sources), None)
     return MemoryResponse(
         id=row.id,
         memory=row.text,
-        metadata=event_metadata(row.text) | (source.metadata if source else {}),
+        metadata=event_metadata(row.text) | (memory_page(row, source) | source.metadata if source else {}),
         is_static=row.is_static,
         is_inference=row.is_inference,
         is_latest=row.is_active,

@@ -22,10 +22,10 @@ __all__ = ["JsonObject", "Key", "RemoteService", "Url"]
 
 PAGE_SIZE = 100
 HEALTH_TIMEOUT_SECONDS = 5.0
-FORBIDDEN, NOT_FOUND = 403, 404
+NOT_FOUND = 404
 _ARGUMENTS = {"query": "QUERY", "content": "TEXT", "namespace": "NAMESPACE", "ids": "IDS"}
 """Fields of request bodies and paths that commands take as arguments; all others are options."""
-_OPTIONS = {"searchMode": "mode", "namespaces": "namespace"}
+_OPTIONS = {"searchMode": "mode", "namespaces": "namespace", "scopes": "scope"}
 """Fields whose option has another name."""
 _FIELD_ERROR = re.compile(r"(?:^|(?<=; ))([a-zA-Z]+)(?:\.[\w.]+)?: (?:\1: )?")
 Url = Annotated[str | None, typer.Option(envvar="RECOLLECT_URL", help="The address of the service.")]
@@ -81,16 +81,9 @@ class RemoteService:
 
     def find(self, path: str, **options: Any) -> JsonObject | None:
         """Return the JSON object of a GET request; None if there is none (404)."""
-        return self._get_unless(NOT_FOUND, path, **options)
-
-    def find_permitted(self, path: str, **options: Any) -> JsonObject | None:
-        """Return the JSON object of a GET request; None if the key may not read it (403)."""
-        return self._get_unless(FORBIDDEN, path, **options)
-
-    def _get_unless(self, status: int, path: str, **options: Any) -> JsonObject | None:
-        with self._open_response("GET", path, expected_status=status, **options) as response:
+        with self._open_response("GET", path, expected_status=NOT_FOUND, **options) as response:
             body: JsonObject = json.loads(response.read())
-            return None if response.status_code == status else body
+            return None if response.status_code == NOT_FOUND else body
 
     def fetch_bytes(self, path: str) -> bytes:
         """Return the body of a GET request."""

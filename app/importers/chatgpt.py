@@ -10,7 +10,7 @@ from typing import Any
 
 from app.importers.imported_item import LeftOut, Read, SourceError, text_of, to_date
 from app.importers.json_records import ROOT, Record, records
-from app.importers.source_files import source_files
+from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, conversation_documents
 
 _CONVERSATIONS = re.compile(r"(?:^|/)conversations(?:-\d+)?\.json$")
@@ -29,9 +29,12 @@ def read_chatgpt(source: Path) -> Read:
         chosen = chosen or [file for file in files if file.name == source.name]
         if not chosen:
             raise SourceError(f"{source} holds no conversations.json: it is no data export of ChatGPT.")
-        for file in chosen:
-            for record in records(file, [ROOT]):
-                yield from _conversation(record)
+        yield from each_file(chosen, _conversations)
+
+
+def _conversations(file: SourceFile) -> Read:
+    for record in records(file, [ROOT]):
+        yield from _conversation(record)
 
 
 def _conversation(record: Any) -> Read:

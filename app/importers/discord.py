@@ -1,13 +1,13 @@
 """Channels of Discord as DiscordChatExporter writes them in JSON."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
-from app.importers.json_records import Record, records, value_at
-from app.importers.source_files import SourceFile, source_files
+from app.importers.json_records import IntactRecords, Record, records, value_at
+from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
 _SPOKEN = {"Default", "Reply", "ThreadStarterMessage", "ChatInputCommand", "ContextMenuCommand", "0", "19", "None", ""}
@@ -20,8 +20,7 @@ def read_discord(source: Path) -> Read:
         if not chosen:
             raise SourceError(f"{source} holds no JSON file. Export with DiscordChatExporter in the format Json.")
         seen: Counter[str] = Counter()  # a channel may be in several files, its partitions
-        for file in chosen:
-            yield from _channel(file, seen)
+        yield from each_file(chosen, lambda file: _channel(file, seen))
 
 
 def _channel(file: SourceFile, seen: Counter[str]) -> Read:
@@ -34,16 +33,18 @@ def _channel(file: SourceFile, seen: Counter[str]) -> Read:
     guild_name = guild.get("name") if isinstance(guild, dict) else None
     about = {"source": "discord", "channel": name, "server": guild_name, "category": channel.get("category")}
     left_out: list[LeftOut] = []
-    messages = _messages(file, name, left_out)
+    intact = IntactRecords(records(file, ["messages"]))
+    messages = _messages(intact, name, left_out)
     for item in transcript_documents("discord", str(channel["id"]), messages, to_metadata(about), seen=seen):
         yield check(item)
         yield from left_out
         left_out.clear()
     yield from left_out
+    intact.raise_damage()
 
 
-def _messages(file: SourceFile, channel: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
-    for record in records(file, ["messages"]):
+def _messages(records: Iterable[Any], channel: str, left_out: list[LeftOut]) -> Iterator[ChatMessage]:
+    for record in records:
         identity = f"{channel}: {record.get('id') if isinstance(record, dict) else record}"
         if not isinstance(record, dict) or str(record.get("type") or "") not in _SPOKEN:
             left_out.append(LeftOut(identity, "a notice of Discord itself, such as a pin or a new member"))

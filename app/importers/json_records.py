@@ -22,6 +22,7 @@ def records(file: SourceFile, places: Collection[str], *, every: bool = False) -
 
     `places`: dotted paths at which the list may be, ROOT for the file itself; the first that the file has is read, or
     every one.
+    A damaged line of JSON Lines is yielded as the string it is, so that it is left out by name.
     Raises SourceError if the file is not JSON, ends in the middle or holds no such list.
     """
     if file.size == 0:
@@ -37,9 +38,9 @@ def records(file: SourceFile, places: Collection[str], *, every: bool = False) -
 
 
 def value_at(file: SourceFile, place: str) -> Any:
-    """Return the first value at a dotted path, without reading on; None if there is none."""
+    """Return the first value at a dotted path, without reading on; None if there is none before the end or a damage."""
     with file.open() as stream:
-        return next(_parsed(file, ijson.items(stream, place, use_float=True)), None)
+        return next(iter(IntactRecords(_parsed(file, ijson.items(stream, place, use_float=True)))), None)
 
 
 def _find_lists(file: SourceFile, places: Collection[str]) -> Iterator[str]:
@@ -86,7 +87,24 @@ def _line_records(file: SourceFile) -> Iterator[Any]:
             continue
         try:
             yield json.loads(line)
-        except ValueError as error:
-            raise SourceError(
-                f"Line {number:,} of {file.name} is no JSON: {error}. The file is damaged or cut off; export it again."
-            ) from error
+        except ValueError:
+            yield f"line {number:,} of {file.name}, which is no JSON: {line}"
+
+
+class IntactRecords:
+    """Records up to the damage of a file, for readers that gather several records before they yield a document."""
+
+    def __init__(self, records: Iterator[Any]) -> None:
+        self._records = records
+        self._damage: SourceError | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        try:
+            yield from self._records
+        except SourceError as damage:
+            self._damage = damage
+
+    def raise_damage(self) -> None:
+        """Raise the error at which the records ended, if one did."""
+        if self._damage is not None:
+            raise self._damage

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.importers.imported_item import ImportedItem, LeftOut, Read, SourceError, check, stable_id, to_date, to_metadata
+from app.importers.source_files import decode_text
 from schemas.base import Metadata
 from schemas.limits import MAX_CONTENT_BYTES
 
@@ -42,7 +43,10 @@ def _note(path: Path, name: str) -> Read:
     if status.st_size > MAX_CONTENT_BYTES:
         yield LeftOut(name, f"it is larger than {MAX_CONTENT_BYTES // 2**20} MB")
         return
-    text = path.read_bytes().decode(errors="replace")
+    text = decode_text(path.read_bytes())
+    if "\0" in text:
+        yield LeftOut(name, "it is no text")
+        return
     fields, unread = parse_front_matter(text)
     for line in unread:
         yield LeftOut(f"{name}: {line}", "a line of the front matter that is neither a field nor an entry of a list")

@@ -20,7 +20,7 @@ from app.importers.imported_item import (
     to_metadata,
 )
 from app.importers.json_records import ROOT, Record, records
-from app.importers.source_files import SourceFile, source_files
+from app.importers.source_files import SourceFile, each_file, source_files
 
 _PLACES = (ROOT, "results", "memories", "points", "result.points", "data")
 _OWNERS = ("user_id", "agent_id", "app_id", "run_id")
@@ -44,10 +44,12 @@ def read_mem0(source: Path) -> Read:
         chosen = [file for file in files if file.name.lower().endswith((".json", ".jsonl", ".ndjson", ".csv"))]
         if not chosen:
             raise SourceError(f"{source} is neither JSON, JSON Lines nor CSV.")
-        for file in chosen:
-            rows = _csv_rows(file) if file.name.lower().endswith(".csv") else records(file, _PLACES)
-            for row in rows:
-                yield _memory(row)
+        yield from each_file(chosen, _memories)
+
+
+def _memories(file: SourceFile) -> Read:
+    rows = _csv_rows(file) if file.name.lower().endswith(".csv") else records(file, _PLACES)
+    return map(_memory, rows)
 
 
 def _csv_rows(file: SourceFile) -> Iterator[Record]:

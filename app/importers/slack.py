@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from app.importers.imported_item import LeftOut, Read, SourceError, check, text_of, to_date, to_metadata
-from app.importers.json_records import ROOT, Record, records
-from app.importers.source_files import SourceFile, source_files
+from app.importers.json_records import ROOT, IntactRecords, Record, records
+from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
 _DAY = re.compile(r"(?:^|/)(?P<channel>[^/]+)/(?P<day>\d{4}-\d{2}-\d{2})\.json$")
@@ -21,20 +21,28 @@ _SPOKEN = {None, "bot_message", "thread_broadcast", "me_message", "file_share", 
 def read_slack(source: Path) -> Read:
     """Yield a document for each channel and day, and for each day of a thread."""
     with source_files(source) as files:
-        days = [(file, found) for file in files if (found := _DAY.search(file.name))]
+        days = {file.name: found for file in files if (found := _DAY.search(file.name))}
         if not days:
             raise SourceError(f"{source} holds no CHANNEL/YYYY-MM-DD.json: it is no export of a Slack workspace.")
         names = _user_names(files)
         channels = _channel_ids(files)
-        days.sort(key=lambda pair: (pair[1]["channel"], pair[1]["day"]))
         seen: Counter[str] = Counter()  # files are of days in the workspace's zone, documents of days in UTC
-        for file, found in days:
-            yield from _day(file, found["channel"], channels.get(found["channel"], found["channel"]), names, seen)
+        chosen = sorted(
+            (file for file in files if file.name in days),
+            key=lambda file: (days[file.name]["channel"], days[file.name]["day"]),
+        )
+
+        def read_day(file: SourceFile) -> Read:
+            channel = days[file.name]["channel"]
+            return _day(file, channel, channels.get(channel, channel), names, seen)
+
+        yield from each_file(chosen, read_day)
 
 
 def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, str], seen: Counter[str]) -> Read:
     threads: dict[str, list[ChatMessage]] = defaultdict(list)
-    for record in records(file, [ROOT]):
+    intact = IntactRecords(records(file, [ROOT]))
+    for record in intact:
         spoken = _message(record, names)
         if isinstance(spoken, str):
             yield LeftOut(f"{channel}, {_time(record) or file.name}", spoken)
@@ -49,6 +57,7 @@ def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, st
         place = f"{channel_id}:{thread}" if thread else channel_id
         for item in transcript_documents("slack", place, messages, to_metadata(about), seen=seen):
             yield check(item)
+    intact.raise_damage()
 
 
 def _message(record: Any, names: Mapping[str, str]) -> ChatMessage | str:

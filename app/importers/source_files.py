@@ -1,16 +1,17 @@
 """Files of an export: itself, in a folder or in a zip archive, opened as streams."""
 
+import codecs
 import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from app.importers.imported_item import SourceError
+from app.importers.imported_item import LeftOut, Read, SourceError
 from pipeline.parsing.archive_files import is_content
 
 _ENCRYPTED = 0x1
@@ -31,6 +32,26 @@ class SourceFile:
                 yield line.rstrip("\r\n")
 
 
+def each_file(files: Sequence[SourceFile], read: Callable[[SourceFile], Read]) -> Read:
+    """Yield what files hold; SourceError if the only one is damaged, which does not keep others out."""
+    for file in files:
+        try:
+            yield from read(file)
+        except SourceError as error:
+            if len(files) == 1:
+                raise
+            yield LeftOut(file.name, f"the rest of the file can't be read: {error}")
+
+
+def decode_text(content: bytes) -> str:
+    """Decode a text in UTF-8, in UTF-16 with its mark, or in the encoding of Windows' western languages."""
+    encoding = "utf-16" if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError:
+        return content.decode("cp1252", errors="replace")
+
+
 @contextmanager
 def source_files(source: Path) -> Iterator[list[SourceFile]]:
     """List the files of a folder or zip archive, or the file itself, by name."""
@@ -48,13 +69,20 @@ def source_files(source: Path) -> Iterator[list[SourceFile]]:
 
 
 def _file(path: Path, name: str) -> SourceFile:
-    return SourceFile(name, lambda: path.open("rb"), path.stat().st_size)
+    return SourceFile(name, lambda: _after_mark(path.open("rb")), path.stat().st_size)
 
 
 def _member(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> SourceFile:
     if entry.flag_bits & _ENCRYPTED:
         raise SourceError(f"{archive.filename} is protected by a password. Unpack it and give the folder.")
-    return SourceFile(entry.filename, lambda: archive.open(entry), entry.file_size)
+    return SourceFile(entry.filename, lambda: _after_mark(archive.open(entry)), entry.file_size)
+
+
+def _after_mark(stream: IO[bytes]) -> IO[bytes]:
+    """Skip the byte order mark that some editors write before UTF-8, which no reader of JSON takes."""
+    if stream.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+        stream.seek(0)
+    return stream
 
 
 @contextmanager

@@ -13,12 +13,16 @@ from app.importers.source_files import SourceFile, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
 _MARKS = "\u200e\u200f\u202a\u202c\ufeff"
-_HALVES_BEFORE = r"上午|下午|凌晨|早上|中午|晚上|午前|午後|오전|오후"
+_HALVES_BEFORE = r"上午|下午|凌晨|早上|中午|晚上|午前|午後|오전|오후|ÖÖ|ÖS"
+_HALVES_AFTER = r"[aApP]\.?\s?[mM]\.?|[πμ]\.?\s?μ\.?|SA|CH|fm|em|[صم]|[قب]\.?\s?ظ\.?"
+_SECOND_HALVES = ("p", "μ", "ch", "em", "م", "ب", "下午", "晚上", "午後", "오후", "中午", "ös")
+_BETWEEN = rf"[{_MARKS}]*(?:[./-]|년|年|월|月)[{_MARKS}]* ?"
 _HEAD = re.compile(
-    rf"^[{_MARKS}]*\[?(?P<first>\d{{1,4}})[./-] ?(?P<second>\d{{1,2}})[./-] ?(?P<third>\d{{1,4}})\.?,?\s+"
+    rf"^[{_MARKS}]*\[?(?P<first>\d{{1,4}}){_BETWEEN}(?P<second>\d{{1,2}}){_BETWEEN}(?P<third>\d{{1,4}})"
+    rf"(?:\.|일|日| \u0433\.)?[{_MARKS}]*[,،]?\s+"
     rf"(?:(?:klo|kl|um|à|alle|a las|às)\.?\s+)?(?:(?P<before>{_HALVES_BEFORE})\s*)?"
     r"(?P<hour>\d{1,2})[:.](?P<minute>\d{2})(?:[:.](?P<seconds>\d{2}))?"
-    r"(?:\s*(?P<after>[aApP])\.?\s?[mM]\.?)?(?:\]|\s+[-\u2013])\s+(?P<rest>.*)$"
+    rf"(?:\s*(?P<after>{_HALVES_AFTER}))?[{_MARKS}]*(?:\]|,|\s+[-\u2013])\s+(?P<rest>.*)$"
 )
 _SENDER = re.compile(r"^(?P<name>[^:\n]{1,80}?):(?:\s(?P<text>.*))?$")
 _OMITTED = re.compile(r"^<[^<>\n]{3,80}>\.?$")
@@ -147,12 +151,12 @@ def _parse_head(line: str) -> _Line | None:
     if found is None:
         return None
     hour = int(found["hour"])
-    half = (found["after"] or "").lower()
-    if half == "p" or found["before"] in {"下午", "晚上", "午後", "오후", "中午"}:
+    half = (found["after"] or found["before"] or "").casefold()
+    if half.startswith(_SECOND_HALVES):
         hour = hour % 12 + 12
-    elif half == "a" or found["before"]:
+    elif half:
         hour %= 12
-    clock = f"{hour:02}:{found['minute']}:{found['seconds'] or '00'}"
+    clock = f"{hour:02}:{int(found['minute']):02}:{int(found['seconds'] or 0):02}"
     return _Line((int(found["first"]), int(found["second"]), int(found["third"])), clock, found["rest"])
 
 

@@ -17,8 +17,8 @@ from app.importers.imported_item import (
     to_date,
     to_metadata,
 )
-from app.importers.json_records import ROOT, Record, records, value_at
-from app.importers.source_files import SourceFile, source_files
+from app.importers.json_records import ROOT, IntactRecords, Record, records, value_at
+from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
 _PLACES = (ROOT, "episodes", "messages", "edges", "facts", "data")
@@ -33,13 +33,17 @@ def read_zep(source: Path) -> Read:
         if not chosen:
             raise SourceError(f"{source} holds no JSON file.")
         seen: Counter[str] = Counter()  # threads may alternate, and come in the pages of several files
-        for file in chosen:
-            rows = records(file, _PLACES, every=True)
-            for is_message, group in groupby(rows, key=_is_message):
-                if is_message:
-                    yield from _threads(file, group, seen)
-                else:
-                    yield from map(_item, group)
+        yield from each_file(chosen, lambda file: _file(file, seen))
+
+
+def _file(file: SourceFile, seen: Counter[str]) -> Read:
+    intact = IntactRecords(records(file, _PLACES, every=True))
+    for is_message, group in groupby(intact, key=_is_message):
+        if is_message:
+            yield from _threads(file, group, seen)
+        else:
+            yield from map(_item, group)
+    intact.raise_damage()
 
 
 def _is_message(record: Any) -> bool:

@@ -67,7 +67,20 @@ def page_label(breaks: list[int], start: int, end: int) -> str | None:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def page_metadata(document_type: str, label: str | None) -> dict[str, Any]:
+def page_of_span(text: str, document_type: str, start: int, end: int) -> str | None:
+    r"""Return the page of a span like `page_label`, for one span of a text that may be long.
+
+    >>> page_of_span("One.\n\n\f\n\nTwo.\n\n\f", "pdf", 9, 13), page_of_span("One.\f", "text", 0, 3)
+    ('2', None)
+    """
+    if document_type not in PAGED_TYPES or text.find(PAGE_BREAK, start) < 0:
+        return None
+    first = text.count(PAGE_BREAK, 0, start) + 1
+    last = min(first + text.count(PAGE_BREAK, start, max(start, end - 1)), text.count(PAGE_BREAK))
+    return str(first) if first == last else f"{first}-{last}"
+
+
+def page_metadata(document_type: str, label: str | None) -> dict[str, str]:
     """Return what names a passage's page, slide or sheet in its metadata.
 
     >>> page_metadata("pdf", "12"), page_metadata("xlsx", "Budget"), page_metadata("pdf", None)

@@ -1,6 +1,7 @@
 """The manifests and the Helm chart fit Kubernetes' own schemas, the image, and the code."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,16 @@ from starlette.routing import Route
 from api.routes.extensions import health_routes
 from app.cli.main import ROLES
 from pipeline.settings import Settings
-from tests.deploy.conftest import PARTS_VALUES, ROOT, Objects, read_manifests, render_chart, run_helm
+from tests.deploy.conftest import (
+    MANIFESTS,
+    PARTS_VALUES,
+    ROOT,
+    Objects,
+    build_kustomization,
+    read_manifests,
+    render_chart,
+    run_helm,
+)
 
 KNOWN = {"RECOLLECT_" + name.upper() for name in Settings.model_fields}
 WORKLOADS = frozenset({"Deployment", "StatefulSet"})
@@ -151,6 +161,18 @@ def test_a_kustomization_sets_the_image_of_every_pod(shape: str) -> None:
     (image,) = kustomization["images"]
     for workload in _workloads(read_manifests(shape)):
         assert _container(workload)["image"].partition(":")[0] == image["name"]
+
+
+def test_the_overlay_of_the_guide_names_another_image_and_keeps_everything_else(tmp_path: Path) -> None:
+    guide = (ROOT / "docs" / "guides" / "kubernetes.md").read_text()
+    overlay = re.search(r"```yaml\n# kustomization.yaml\n(.*?)```", guide, re.DOTALL)
+    assert overlay is not None
+    (tmp_path / "kustomization.yaml").write_text(overlay[1])
+    shutil.copytree(MANIFESTS / "parts", tmp_path / "parts")
+    built = build_kustomization(tmp_path)
+    images = {_container(workload)["image"] for workload in _workloads(built)}
+    assert images == {"registry.internal.example/recollect:0.1.0"}
+    assert len(built) == len(read_manifests("parts"))
 
 
 def test_one_disk_has_one_process_and_each_part_is_a_deployment() -> None:

@@ -90,14 +90,21 @@ def test_a_file_gets_the_id_of_the_callers_choice(recollect: CliRunner, namespac
 def test_waiting_for_a_file_that_cannot_be_read_says_why(recollect: CliRunner, namespace: str, tmp_path: Path) -> None:
     damaged = tmp_path / "damaged.pdf"
     damaged.write_bytes(b"%PDF-1.4 nothing")
-    done = recollect.run("add", namespace, "--file", str(damaged), "--wait")
+    writer = recollect("keys", "create", "writer", "--role", "write", "--namespace", namespace).strip()
+    done = recollect.run("add", namespace, "--file", str(damaged), "--wait", key=writer)
     assert done.returncode == ExitCode.FAILED
     assert "it is damaged, or not a pdf file" in done.stderr
-    writer = recollect("keys", "create", "writer", "--role", "write", "--namespace", namespace).strip()
-    assert (
-        "with an admin key says why"
-        in recollect.run("add", namespace, "--file", str(damaged), "--wait", key=writer).stderr
-    )
+
+
+def test_the_name_of_a_file_is_not_remembered_in_place_of_the_file(
+    recollect: CliRunner, namespace: str, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("The bees returned.")
+    for words, said in (([str(page)], "--file adds what is in it"), (["text", "--file", str(page)], "or --file")):
+        refused = recollect.run("add", namespace, *words)
+        assert refused.returncode == ExitCode.USAGE
+        assert said in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -109,6 +116,7 @@ def test_waiting_for_a_file_that_cannot_be_read_says_why(recollect: CliRunner, n
         (["search", "alice", "x", "--mode", "fast"], "'--mode'"),
         (["add", "no name", "x"], "NAMESPACE: String should match"),
         (["keys", "create", "x", "--role", "king"], "--role: Input should be"),
+        (["keys", "create", "x", "--scope", "king"], "--scope: Input should be"),
     ],
 )
 def test_an_error_names_the_option_once(recollect: CliRunner, words: list[str], said: str) -> None:

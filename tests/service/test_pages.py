@@ -16,7 +16,7 @@ FILLER = "The keeper wrote down the weather of each day and night. " * 16
 
 
 async def add_pdf(service: RunningService, **form: str) -> str:
-    pages = [f"Of wind. {FILLER}", "", f"The zeppelin landed on the pier. {FILLER}"]
+    pages = [f"Of wind. {FILLER}", "", f"The zeppelin landed on the pier. {FILLER} Ada Lind lives in Bergen."]
     data = pdf_writer.write_pdf([page.replace(". ", ".\n") for page in pages])
     files = {"file": ("log.pdf", data, "application/pdf")}
     added = await service.client.ok("POST", "/ns/tower/document/file", files=files, data=form)
@@ -44,6 +44,18 @@ async def test_results_chunks_and_their_explanation_name_the_page(tmp_path: Path
         assert await search(service) == result
     async with running_service(tmp_path) as service:
         assert (await search(service))["metadata"] == {"page": "3"}
+
+
+async def test_memories_name_the_page_of_their_sentence(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        document = await add_pdf(service)
+        found = await service.search("tower", "Where does Ada Lind live?", searchMode="memories", limit=1)
+        assert (found[0]["memory"], found[0]["metadata"]) == ("Ada Lind lives in Bergen", {"page": "3"})
+        listed = (await service.client.ok("POST", "/ns/tower/list/memories", json={}))["memories"]
+        read = await service.client.ok("GET", f"/ns/tower/document/{document}?include=memories")
+        for memories in (listed, read["memories"]):
+            pages = {memory["memory"]: memory["metadata"].get("page") for memory in memories}
+            assert pages["Ada Lind lives in Bergen"] == "3"
 
 
 async def test_the_documents_own_field_of_that_name_stays(tmp_path: Path) -> None:

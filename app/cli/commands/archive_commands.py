@@ -199,5 +199,7 @@ def _import_source(source: Path) -> Iterator[Path]:
             with tarfile.open(source) as tar:
                 tar.extractall(folder, filter="data")
         except tarfile.TarError as error:
-            raise error_exit(f"{source} can't be read: {error}") from error
+            reason = str(error).splitlines()[0].rstrip(":")
+            hint = "It is no archive of `recollect export`, or damaged. --from FORMAT imports other formats."
+            raise error_exit(f"{source} can't be read ({reason}). {hint}") from error
         yield Path(folder)

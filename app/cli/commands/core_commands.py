@@ -94,18 +94,30 @@ def add(
 ) -> None:
     """Remember a text, a web page or a file."""
     service = RemoteService.from_options(url, key)
+    if (file is None) == (text is None):
+        raise error_exit("Give a text, or --file.", ExitCode.USAGE)
     if file is not None:
         answer = _upload(service, namespace, file, id, metadata)
-    elif text is not None:
+    else:
+        _refuse_name_of_file(text or "")
         body: JsonObject = {"content": sys.stdin.read() if text == "-" else text, "id": id}
         body["metadata"] = None if metadata is None else _parse_json_object(metadata)
         answer = service.request("POST", f"/ns/{namespace}/document", json=body)
-    else:
-        raise error_exit("Give a text, or --file.", ExitCode.USAGE)
     if wait:
         with Console(stderr=True).status(f"Waiting until {answer['id']} can be searched…"):
             answer["status"] = _wait_until_done(service, namespace, answer["id"])
     emit(answer, answer["id"], as_json=as_json)
+
+
+def _refuse_name_of_file(text: str) -> None:
+    """Refuse a text that is the name of a file here: who gives one means what is in the file."""
+    try:
+        is_file = Path(text).is_file()
+    except (OSError, ValueError):  # a text that no path can be
+        return
+    if is_file:
+        hint = f"{text} is a file: --file adds what is in it. For the words themselves, give - and standard input."
+        raise error_exit(hint, ExitCode.USAGE)
 
 
 def _upload(
@@ -136,22 +148,14 @@ def _wait_until_done(service: RemoteService, namespace: str, document: str) -> s
     deadline = time.monotonic() + WAIT_TIMEOUT_SECONDS
     status = "unknown"
     while time.monotonic() < deadline:
-        status = str(service.request("GET", f"/ns/{namespace}/document/{document}")["system"]["status"])
+        system = service.request("GET", f"/ns/{namespace}/document/{document}")["system"]
+        status = str(system["status"])
         if status == "done":
             return status
         if status == "failed":
-            raise error_exit(f"{document} could not be read: {_failure_reason(service, namespace, document)}")
+            raise error_exit(f"{document} could not be read: {system.get('error', 'for no known reason.')}")
         time.sleep(0.05)
     raise error_exit(f"{document} is still {status} after {WAIT_TIMEOUT_SECONDS:.0f} seconds.")
-
-
-def _failure_reason(service: RemoteService, namespace: str, document: str) -> str:
-    """Return why a document failed; only an admin key may read the reasons."""
-    failed = service.find_permitted("/admin/failed")
-    if failed is None:
-        return "`recollect status --failed` with an admin key says why."
-    reasons = (row["error"] for row in failed["documents"] if (row["namespace"], row["id"]) == (namespace, document))
-    return next(reasons, "the reason is no longer recorded.")
 
 
 @app.command(
@@ -214,5 +218,5 @@ def result_source(result: JsonObject) -> str:
     document = (result.get("included") or {}).get("document") or {}
     title = document.get("title") or ""
     shown = title if title and not result_text(result).startswith(title.removesuffix("…")) else document.get("id")
-    page = page_phrase(document.get("type") or "", result.get("metadata", {})) if "chunk" in result else None
+    page = page_phrase(document.get("type") or "", result.get("metadata", {}))
     return ", ".join(str(part) for part in (shown, page) if part)

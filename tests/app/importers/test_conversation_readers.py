@@ -219,6 +219,11 @@ def test_discord_reads_a_channel_by_days(tmp_path: Path) -> None:
         ("2024/5/1 下午9:15 - Ann: Hi\nthere\n2024/5/13 下午9:16 - Bob: Yo", [FIRST, LATER]),
         ("2024. 5. 1. 오후 9:15 - Ann: Hi\nthere\n2024. 5. 13. 오후 9:16 - Bob: Yo", [FIRST, LATER]),
         ("[2024-05-01, 9:15:07 p.m.] Ann: Hi\nthere\n[2024-05-13, 9:16:08 PM] Bob: Yo", [FIRST_SECONDS, LATER_SECONDS]),
+        ("2024년 5월 1일 오후 9:15, Ann : Hi\nthere\n2024년 5월 13일 오후 9:16, Bob : Yo", [FIRST, LATER]),
+        ("١\u200f/٥\u200f/٢٠٢٤، ٩:١٥ م - Ann: Hi\nthere\n١٣\u200f/٥\u200f/٢٠٢٤، ٩:١٦ م - Bob: Yo", [FIRST, LATER]),  # noqa: RUF001 - digits as Arabic writes them
+        ("1/5/24, 9:15 μ.μ. - Ann: Hi\nthere\n13/5/24, 9:16 μ.μ. - Bob: Yo", [FIRST, LATER]),
+        ("1.05.2024 \u0433., 21:15 - Ann: Hi\nthere\n13.05.2024 \u0433., 21:16 - Bob: Yo", [FIRST, LATER]),
+        ("1.05.2024 ÖS 9:15 - Ann: Hi\nthere\n13.05.2024 ÖS 9:16 - Bob: Yo", [FIRST, LATER]),
         # Neither number is above 12: only the month first lets the chat run forward.
         ("1/5/24, 21:15 - Ann: Hi\nthere\n2/3/24, 21:16 - Bob: Yo", ["2024-01-05T21:15:00", "2024-02-03T21:16:00"]),
     ],
@@ -321,3 +326,37 @@ def test_a_file_that_ends_in_the_middle_gives_what_came_before(tmp_path: Path) -
     with pytest.raises(SourceError, match="ends in the middle, after 8 records"):
         contents.extend(item.content for item in read_chatgpt(file) if isinstance(item, ImportedItem))
     assert contents == [f"user: Fact {number}" for number in range(8)]
+
+
+def test_a_damaged_file_of_several_keeps_no_other_out(tmp_path: Path) -> None:
+    def day(*texts: str) -> str:
+        return json.dumps([{"type": "message", "ts": "1714567800.1", "text": text, "user": "U1"} for text in texts])
+
+    days = {"2024-05-01": day("First", "Second")[:-30], "2024-05-02": day("Third")}
+    for name, content in days.items():
+        file = tmp_path / "export" / "general" / f"{name}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+    items, left_out = read(read_slack, tmp_path / "export")
+    assert [item.content for item in items] == ["U1: First", "U1: Third"]
+    ((name, reason),) = [(found.item, found.reason) for found in left_out]
+    assert name == "general/2024-05-01.json"
+    assert "after 1 records" in reason
+
+
+def test_the_messages_before_the_damage_of_a_channel_are_read(tmp_path: Path) -> None:
+    messages = [{"id": number, "timestamp": "2024-05-01T10:00:00Z", "content": f"Part {number}"} for number in (1, 2)]
+    file = tmp_path / "general.json"
+    file.write_text(json.dumps({"channel": {"id": "77"}, "messages": messages})[:-20])
+    contents: list[str] = []
+    with pytest.raises(SourceError, match="ends in the middle"):
+        contents.extend(item.content for item in read_discord(file) if isinstance(item, ImportedItem))
+    assert contents == ["someone: Part 1"]
+
+
+def test_json_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    file = tmp_path / "conversations.json"
+    chat = conversation(node("u", "root", "user", "Marked"), current="u") | {"conversation_id": "c"}
+    file.write_text(json.dumps([chat]), encoding="utf-8-sig")
+    items, _ = read(read_chatgpt, file)
+    assert [item.content for item in items] == ["user: Marked"]

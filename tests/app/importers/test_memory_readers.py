@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.importers.imported_item import LeftOut, Reader, SourceError, stable_id, to_metadata, to_namespace
+from app.importers.imported_item import ImportedItem, LeftOut, Reader, SourceError, stable_id, to_metadata, to_namespace
 from app.importers.markdown_folder import read_markdown
 from app.importers.mbox import read_mbox
 from app.importers.mem0 import read_mem0
@@ -290,10 +290,24 @@ def test_a_wrong_file_is_named(tmp_path: Path, reader: Reader, content: bytes) -
         list(reader(source))
 
 
-def test_a_line_that_is_cut_off_is_named(tmp_path: Path) -> None:
-    file = write(tmp_path / "export.jsonl", f"{json.dumps(MEMORY)}\n{json.dumps(MEMORY)[:30]}")
-    with pytest.raises(SourceError, match=r"Line 2 of export\.jsonl"):
-        list(read_mem0(file))
+def test_a_damaged_line_is_left_out_by_name_and_those_after_it_are_read(tmp_path: Path) -> None:
+    lines = [json.dumps(MEMORY), json.dumps(MEMORY)[:30], json.dumps(MEMORY | {"id": "later"})]
+    first, damaged, later = read_mem0(write(tmp_path / "export.jsonl", "\n".join(lines)))
+    assert isinstance(damaged, LeftOut)
+    assert damaged.item.startswith("line 2 of export.jsonl, which is no JSON")
+    assert [item.id for item in (first, later) if isinstance(item, ImportedItem)] == [
+        stable_id("mem0", MEMORY["id"]),
+        "mem0:later",
+    ]
+
+
+def test_notes_in_other_encodings_keep_their_letters(tmp_path: Path) -> None:
+    (tmp_path / "latin.md").write_bytes("Café au lait".encode("cp1252"))
+    (tmp_path / "wide.md").write_bytes("Crème brûlée".encode("utf-16"))
+    (tmp_path / "none.md").write_bytes(b"\x00\x01")
+    items = list(read_markdown(tmp_path))
+    assert {item.content for item in items if isinstance(item, ImportedItem)} == {"Café au lait", "Crème brûlée"}
+    assert [item.item for item in items if isinstance(item, LeftOut)] == ["none.md"]
 
 
 def test_ids_are_stable_and_fit_a_path() -> None:
