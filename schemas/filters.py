@@ -87,7 +87,9 @@ class Disjunction(_FilterNode):
     operands: Annotated[list["FilterExpression"], Field(min_length=1, max_length=MAX_FILTER_OPERANDS)]
 
 
-FilterPredicate = StringEquality | ScalarEquality | NumericComparison | SubstringMatch | ArrayMembership | SkipJsonSchema[PrefixMatch]
+FilterPredicate = (
+    StringEquality | ScalarEquality | NumericComparison | SubstringMatch | ArrayMembership | SkipJsonSchema[PrefixMatch]
+)
 FilterExpression = FilterPredicate | Conjunction | Disjunction
 Conjunction.model_rebuild()
 Disjunction.model_rebuild()

@@ -33,5 +33,5 @@ async def search_with_pages(
         for key in rows[hit.id].sources if hit.id in rows else ():
             for source in sources.get(key, ()):
                 if source.id == hit.document.id:
-                    result.metadata = memory_page(rows[hit.id], source) | result.metadata
+                    result.metadata = {**memory_page(rows[hit.id], source), **result.metadata}
     return outcome

@@ -85,7 +85,7 @@ def _listed_fields(state: AppState, row: DocumentRow) -> dict[str, Any]:
     return {
         **_common_fields(state, row),
         "connection_id": None,
-        "summary": row.summary,
+        "summary": row.summary or display_title(row),  # clients of v3 list documents by it
         "url": row.url,
         "filepath": filepath_of(row),
     }
