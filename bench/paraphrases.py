@@ -1,4 +1,4 @@
-"""`python -m bench.paraphrases`: facts asked for in other words, in twelve languages, over HTTP with all defaults.
+"""`python -m bench.paraphrases`: facts asked for in other words, in 22 languages, over HTTP with all defaults.
 
 A server of its own remembers ten facts in a namespace. Asked are their questions, and questions about something
 else, which should find nothing; English questions about facts in another language; facts among the sections of
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.datasets.paraphrases import LANGUAGES, Paraphrases, paraphrases
+from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
 from bench.http_connection import HttpConnection
 from bench.memory.minilm import MiniLM
 from bench.recall import DATA
@@ -53,7 +53,8 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=DATA, help="folder of the guides")
     options.add_argument("--open", action="store_true", help="the open half")
     chosen = options.parse_args()
-    halves = {language: paraphrases(language, locked=not chosen.open) for language in LANGUAGES}
+    languages = (*LANGUAGES, *MORE_LANGUAGES)
+    halves = {language: paraphrases(language, locked=not chosen.open) for language in languages}
     guides = {
         language: [body for _, body in guide_sections(chosen.data / "languages" / folder)]
         for language, folder in GUIDES.items()

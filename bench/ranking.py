@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bench.answers import BUDGETS, EvidenceShares
 from bench.chunking import CURRENT_VARIANT, Corpus, Place, build_chunks, corpora, namespace_of, shares_of
-from bench.datasets.paraphrases import LANGUAGES, Paraphrases, paraphrases
+from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.memory.coverage import extracted
 from bench.memory.memory_recall import build_index
@@ -259,24 +259,36 @@ def _newer_judge(newer: str, older: str) -> Judge:
 
 
 async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
+    among: list[JudgedQuestion] = []
+    for locked in (False, True):
+        for language, folder in GUIDES.items():
+            half = paraphrases(language, locked=locked)
+            guide = [body for _, body in guide_sections(data / "languages" / folder)]
+            if guide:
+                index = await _remembered([*(fact for fact, _ in half.facts[:TOGETHER]), *guide], 0, embedder)
+                among += _about(index, half, range(TOGETHER), locked=locked)
+    return [
+        *await _everyday(LANGUAGES, "", embedder),
+        *await _everyday(MORE_LANGUAGES, " in ten more languages", embedder),
+        JudgedCollection("facts among a guide", _RANKS, among),
+    ]
+
+
+async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) -> list[JudgedCollection]:
+    """Facts in a namespace of ten, questions about something else, and statements that a later one replaces."""
     own: list[JudgedQuestion] = []
     across: list[JudgedQuestion] = []
-    among: list[JudgedQuestion] = []
     foreign: list[JudgedQuestion] = []
     newer: list[JudgedQuestion] = []
     for locked in (False, True):
         english = paraphrases("en", locked=locked)
-        for language in LANGUAGES:
+        for language in languages:
             half = paraphrases(language, locked=locked)
             for index, start in await _namespaces(half, embedder):
                 places = range(start, min(start + TOGETHER, len(half.facts)))
                 own += _about(index, half, places, locked=locked)
                 across += _about(index, english, places, locked=locked) if language != "en" else []
                 foreign += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in half.foreign]
-            guide = [body for _, body in guide_sections(data / "languages" / GUIDES.get(language, "none"))]
-            if guide:
-                index = await _remembered([*(fact for fact, _ in half.facts[:TOGETHER]), *guide], 0, embedder)
-                among += _about(index, half, range(TOGETHER), locked=locked)
             count = len(half.updates)
             index = await _remembered(
                 [*(one for one, _, _ in half.updates), *(two for _, two, _ in half.updates)], 0, embedder
@@ -286,11 +298,10 @@ async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
                 for at, (_, _, text) in enumerate(half.updates)
             ]
     return [
-        JudgedCollection("facts", _RANKS, own),
-        JudgedCollection("facts, asked in English", _RANKS, across),
-        JudgedCollection("facts among a guide", _RANKS, among),
-        JudgedCollection("questions about something else", ("silent",), foreign),
-        JudgedCollection("statements replaced", ("newer first", "older found"), newer),
+        JudgedCollection(f"facts{where}", _RANKS, own),
+        JudgedCollection(f"facts{where}, asked in English", _RANKS, across),
+        JudgedCollection(f"questions about something else{where}", ("silent",), foreign),
+        JudgedCollection(f"statements replaced{where}", ("newer first", "older found"), newer),
     ]
 
 

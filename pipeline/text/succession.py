@@ -56,7 +56,8 @@ _ADDED = re.compile(
 _CHANGE = re.compile(
     r"\b(?:now|any ?more|no longer|instead|actually|moved|switched|changed|quit|stopped|left|sold|bought|got|"
     r"gave up|turned|took|dumped|fired|hired|promoted|turns out|new|since|from now on|was wrong|finally|"
-    r"cancelled|upgraded|finished|dropped|passed|died|broke up|split)\b",
+    r"cancelled|upgraded|finished|dropped|passed|died|broke up|split|relocated|pushed|postponed|rescheduled|"
+    r"lowered|raised)\b",
     re.IGNORECASE,
 )
 
@@ -85,6 +86,17 @@ def may_succeed(newer: str, older: str) -> bool:
 def is_readable(newer: str, older: str) -> bool:
     """Return whether the language of both statements is known, so that `may_succeed` tells something."""
     return _is_english(newer) and _is_english(older)
+
+
+def tells_of_change(newer: str, older: str) -> bool:
+    """Return whether the newer of two readable statements says that something has changed.
+
+    >>> tells_of_change("Moved back to Omaha in the end", "We live in Denver with the kids")
+    True
+    >>> tells_of_change("I live in Omaha", "We live in Denver with the kids")
+    False
+    """
+    return is_readable(newer, older) and _CHANGE.search(newer) is not None
 
 
 def _is_english(text: str) -> bool:

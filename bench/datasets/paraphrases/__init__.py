@@ -1,4 +1,4 @@
-"""Everyday facts with questions in other words, in twelve languages; line for line the same in each.
+"""Everyday facts with questions in other words, in 22 languages; line for line the same in each.
 
 A file has three parts: facts with a question each, statements with what replaces them and a question, and
 questions about something else. A line is locked or open by a hash of its English original: rankings are tuned on
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "nl", "pl", "ja", "zh", "ar", "hi")
+MORE_LANGUAGES = ("cs", "el", "he", "ko", "ru", "sv", "th", "tr", "uk", "vi")
+"""Languages that have the first lines of each part only."""
 _FOLDER = Path(__file__).parent
 
 
@@ -25,7 +27,7 @@ class Paraphrases:
 def paraphrases(language: str, *, locked: bool) -> Paraphrases:
     """The locked or the open half of a language."""
     parts = [
-        [line for line, original in zip(own, english, strict=True) if _is_locked(original[0]) == locked]
+        [line for line, original in zip(own, english[: len(own)], strict=True) if _is_locked(original[0]) == locked]
         for own, english in zip(_parts(language), _parts("en"), strict=True)
     ]
     facts = [(fact, question) for fact, question in parts[0]]

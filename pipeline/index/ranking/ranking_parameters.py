@@ -63,6 +63,11 @@ NEWER_CANDIDATES = 8
 this cosine to each other, of which the newer is an answer, too, and means at most so much less of the question. On
 the open half of `bench.paraphrases` nine of ten statements that replace another have this cosine to it, and one of
 a hundred pairs of other facts."""
+CHANGE_MIN_COSINE = 0.12
+CHANGE_MAX_COSINE_DIFFERENCE = 0.32
+"""The same for a newer statement that says in English that something has changed."""
+NEWER_MIN_COMPARED = 3
+"""Number of other documents from which the cosine that statements have anyway is added to the least cosine."""
 NEWER_MIN_SIMILARITY = 0.5
 """Least similarity of the newer of two statements that no rule can read: of those that wrongly came above the right
 fact none of the open half reaches it, of those that replace the other nine of ten do."""

@@ -1,6 +1,6 @@
 """Second-stage ranking of the candidates: features of their text and date, and links of memories to chunks."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeGuard
@@ -13,12 +13,15 @@ from pipeline.index.ranking.array_operations import concatenate
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
 from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS, QueryIntent
 from pipeline.index.ranking.ranking_parameters import (
+    CHANGE_MAX_COSINE_DIFFERENCE,
+    CHANGE_MIN_COSINE,
     FULL_CUE_SIMILARITY,
     MEMORY_SUPPORT_FACTOR,
     MIN_ANSWER_SIMILARITY,
     NEWER_CANDIDATES,
     NEWER_MAX_CHARS,
     NEWER_MAX_COSINE_DIFFERENCE,
+    NEWER_MIN_COMPARED,
     NEWER_MIN_COSINE,
     NEWER_MIN_SIMILARITY,
     OUTDATED_CHUNK_PENALTY,
@@ -29,7 +32,7 @@ from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_su
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
-from pipeline.text.succession import is_readable, may_succeed
+from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -51,25 +54,54 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, documents: Do
     statements = [
         statement for position in best if (statement := _statement_at(query, candidates, documents, position))
     ]
+    if len(statements) < 2:
+        return candidates
+    directions = query.calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
+    likeness = directions @ directions.T
+    usual = _usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
     raised: dict[int, float] = {}
     answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
     certain_score = query.calibration.raw_score_at(NEWER_MIN_SIMILARITY)
-    for older in statements:
-        for newer in statements:
+    for old, older in enumerate(statements):
+        for new, newer in enumerate(statements):
             score = raised.get(newer.position, newer.score)
             if (
                 older.time < newer.time
                 and answering_score <= newer.score
                 and score <= older.score
-                and older.cosine <= newer.cosine + NEWER_MAX_COSINE_DIFFERENCE
                 and older.speaker == newer.speaker
-                and query.calibration.common_part.cosine(older.vector, newer.vector) >= NEWER_MIN_COSINE
+                and _are_alike(older, newer, float(likeness[old, new]) - usual[new])
                 and (certain_score <= newer.score or is_readable(newer.text, older.text))
                 and may_succeed(newer.text, older.text)
             ):
                 raised[newer.position] = older.score + _RAISE
     rows = np.array(list(raised), np.intp)
     return candidates.with_contribution("newer", np.array(list(raised.values())) - candidates.scores[rows], rows)
+
+
+def _are_alike(older: "_Statement", newer: "_Statement", likeness: float) -> bool:
+    """Return whether two statements may be about the same thing, by their cosines with each other and the query."""
+    min_cosine, max_difference = NEWER_MIN_COSINE, NEWER_MAX_COSINE_DIFFERENCE
+    if tells_of_change(newer.text, older.text):
+        min_cosine, max_difference = CHANGE_MIN_COSINE, CHANGE_MAX_COSINE_DIFFERENCE
+    return likeness >= min_cosine and older.cosine <= newer.cosine + max_difference
+
+
+def _usual_likeness(likeness: NDArray[np.float32], documents: Sequence[int]) -> list[float]:
+    """The cosine that a quarter of the other documents stay below for each statement; at least 0, and 0 for few.
+
+    Statements in a language whose direction is not known are like each other for that alone.
+    """
+    return [
+        max(others[(len(others) - 1) // 4], 0.0) if len(others) >= NEWER_MIN_COMPARED else 0.0
+        for others in (
+            sorted(
+                max(row[place] for place, other in enumerate(documents) if other == document)
+                for document in set(documents) - {own}
+            )
+            for row, own in zip(likeness.tolist(), documents, strict=True)
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)

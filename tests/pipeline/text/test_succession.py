@@ -2,7 +2,7 @@
 
 import pytest
 
-from pipeline.text.succession import may_succeed
+from pipeline.text.succession import may_succeed, tells_of_change
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,16 @@ def test_a_newer_statement_about_the_same_may_hold_instead(older: str, newer: st
 )
 def test_what_is_said_of_others_or_only_wished_does_not(older: str, newer: str) -> None:
     assert not may_succeed(newer, older)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "told"),
+    [
+        ("We live in Denver with the kids", "Moved back to Omaha in the end", True),
+        ("The meeting is at 3pm Thursday", "they pushed it to friday 10am", True),
+        ("We live in Denver", "We live in Omaha", False),
+        ("Ich wohne in Kassel", "Ich bin nach Erfurt moved", False),
+    ],
+)
+def test_a_change_is_told_by_what_english_says_of_it(older: str, newer: str, told: bool) -> None:
+    assert tells_of_change(newer, older) == told
