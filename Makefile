@@ -5,7 +5,6 @@ UV := .uv/bin/uv
 BIN := .venv/bin
 # Some images set it. Everything here starts processes, and each would compile every module again: four seconds of CPU.
 unexport PYTHONDONTWRITEBYTECODE
-PYTEST := $(if $(COVERAGE),PYTEST_PLUGINS=tools.branch_coverage) $(BIN)/pytest $(if $(COVERAGE),--branch-coverage-floor 90)
 # Half of them more than cores: tests also wait, for other processes and for what has to time out.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(min(6, cores + cores // 2))')
 
@@ -31,10 +30,12 @@ run: install ## Start the service on its embedded default
 	@$(BIN)/recollect serve
 
 test: install browser ## Run all tests (COVERAGE=1: and hold branch coverage to its floor)
-	@$(PYTEST) -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),--cov --cov-report=)
+	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
 test-failed: install ## Run the tests that failed last once more, one after the other
-	@$(PYTEST) --last-failed --last-failed-no-failures none $(if $(COVERAGE),--branch-coverage-append)
+	@$(BIN)/pytest --last-failed --last-failed-no-failures none $(if $(COVERAGE),--cov --cov-append --cov-report=)
+	@$(if $(COVERAGE),$(BIN)/coverage report --format=total --precision=1,true)
 
 browser: ## Install Chromium for the tests of pages, with Debian's package manager where that may be used
 	@if ! command -v chromedriver >/dev/null; then \
@@ -117,5 +118,5 @@ hooks: install ## Run the checks before every commit
 	@$(BIN)/pre-commit install
 
 clean: ## Remove everything the other commands made, except the data
-	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .branch-coverage.json .hypothesis .import_linter_cache .kafka .image dist
+	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .kafka .image dist
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

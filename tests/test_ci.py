@@ -107,7 +107,7 @@ def test_a_soak_that_does_not_end_is_said_to_be_stopped(tmp_path: Path) -> None:
     make = f"{PASSED}\nEND\n[ \"$1\" != soak ] || exit 124\ncat <<'END'"
     done = _run(tmp_path, make)
     assert (done.returncode, _last(done)) == (1, PASSED)
-    assert "The soak was to take 200 seconds, did not end within 600, and was stopped." in done.stdout
+    assert "The soak was to take 300 seconds, did not end within 700, and was stopped." in done.stdout
 
 
 def test_what_reads_the_code_runs_beside_the_soak_and_the_tests_after_both(tmp_path: Path) -> None:
@@ -134,11 +134,9 @@ def test_code_that_is_not_as_it_should_be_is_a_failure_and_no_test_runs(tmp_path
     assert "test" not in asked.read_text().splitlines()
 
 
-@pytest.mark.parametrize(("variables", "seconds"), [({}, "200"), ({"SOAK_SECONDS": "20"}, "20")])
-def test_it_soaks_for_200_seconds_unless_told_otherwise(
-    tmp_path: Path, variables: dict[str, str], seconds: str
-) -> None:
+@pytest.mark.parametrize(("variables", "seconds"), [({}, "300"), ({"SOAK_SECONDS": "20"}, "20")])
+def test_five_minutes_are_soaked_unless_told_otherwise(tmp_path: Path, variables: dict[str, str], seconds: str) -> None:
     asked = tmp_path / "asked"
     done = _run(tmp_path, f"{PASSED}\nEND\necho \"$@\" >> {asked}\ncat <<'END'", more=variables)
     assert done.returncode == 0
-    assert f"soak ARGS=--seconds {seconds} --rate 24 --shared" in asked.read_text().splitlines()
+    assert f"soak ARGS=--seconds {seconds} --rate 16 --shared" in asked.read_text().splitlines()
