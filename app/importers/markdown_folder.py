@@ -29,7 +29,9 @@ def read_markdown(source: Path) -> Read:
         name = path.relative_to(root)
         if not path.is_file() or any(part.startswith(".") for part in name.parts):
             continue  # an application's own files, such as .obsidian and .trash
-        if path.suffix.lower() in _NOTES:
+        if not path.resolve().is_relative_to(root.resolve()):
+            yield LeftOut(name.as_posix(), "it is a link to a file outside of the folder")
+        elif path.suffix.lower() in _NOTES:
             notes += 1
             yield from _note(path, name.as_posix())
         else:

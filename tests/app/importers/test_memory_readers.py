@@ -301,6 +301,18 @@ def test_a_damaged_line_is_left_out_by_name_and_those_after_it_are_read(tmp_path
     ]
 
 
+def test_links_out_of_a_folder_of_notes_are_left_out(tmp_path: Path) -> None:
+    vault, secret = tmp_path / "vault", tmp_path / "secret.md"
+    vault.mkdir()
+    secret.write_text("The code is 4711.")
+    (vault / "Bees.md").write_text("Ann keeps bees.")
+    (vault / "Link.md").symlink_to(secret)
+    (vault / "Same.md").symlink_to(vault / "Bees.md")
+    items, left_out = read(read_markdown, vault)
+    assert [item.content for item in items] == ["Ann keeps bees.", "Ann keeps bees."]
+    assert [entry.item for entry in left_out] == ["Link.md"]
+
+
 def test_notes_in_other_encodings_keep_their_letters(tmp_path: Path) -> None:
     (tmp_path / "latin.md").write_bytes("Café au lait".encode("cp1252"))
     (tmp_path / "wide.md").write_bytes("Crème brûlée".encode("utf-16"))
