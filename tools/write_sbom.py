@@ -52,7 +52,11 @@ class VendoredFile:
         return f"pkg:npm/{self.name}@{self.version}"
 
 
-VENDORED = (VendoredFile("api/console/assets/vendor/cytoscape.js", "cytoscape", "3.34.4", "MIT"),)
+VENDORED = (
+    VendoredFile("api/console/assets/vendor/cytoscape.js", "cytoscape", "3.34.4", "MIT"),
+    VendoredFile("api/console/assets/vendor/pdfjs.js", "pdfjs-dist", "5.6.205", "Apache-2.0"),
+    VendoredFile("api/console/assets/vendor/pdfjs-worker.js", "pdfjs-dist", "5.6.205", "Apache-2.0"),
+)
 
 
 def add_models(bom: dict[str, Any], files: Mapping[str, Iterable[tuple[str, bytes]]]) -> dict[str, Any]:
@@ -70,7 +74,7 @@ def add_vendored_files(bom: dict[str, Any]) -> dict[str, Any]:
     vendored = [
         {
             "type": "library",
-            "bom-ref": file.purl,
+            "bom-ref": f"{file.purl}#{file.path}",
             "name": file.name,
             "version": file.version,
             "purl": file.purl,
