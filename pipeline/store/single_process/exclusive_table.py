@@ -78,16 +78,20 @@ class ExclusiveTable(ShardedTable[Row]):
     def position(self, incarnations: Collection[str]) -> TablePosition | None:
         if self._history is None:
             return None
-        snapshot = self.memtable_snapshot()
-        unflushed = [key for key, change in snapshot.items() if change.incarnation in incarnations]
+        unflushed = self._unflushed_keys(incarnations)
         return {"session": self._history.session, "position": self._history.position, "unflushed": unflushed}
 
     async def changed_since(self, position: TablePosition, incarnations: Collection[str]) -> Collection[str] | None:
         if self._history is None or position.get("session") is None:
             return None
+        # The history has what was flushed. Taken first: what is flushed meanwhile may be missing there.
+        unflushed = self._unflushed_keys(incarnations)
         kind = self.codec.table
         keys = await self._history.changed_since(position["session"], position["position"], kind, incarnations)
-        return None if keys is None else {*keys, *position["unflushed"]}
+        return None if keys is None else {*keys, *position["unflushed"], *unflushed}
+
+    def _unflushed_keys(self, incarnations: Collection[str]) -> list[str]:
+        return [key for key, change in self.memtable_snapshot().items() if change.incarnation in incarnations]
 
     async def forget_changes(self, position: TablePosition, incarnations: Collection[str]) -> None:
         if self._history is not None:
