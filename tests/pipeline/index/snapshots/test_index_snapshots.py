@@ -153,6 +153,22 @@ async def test_an_opened_snapshot_equals_the_tables_after_any_changes_and_a_kill
         await assert_equals_tables(world, copy if killed else folder)
 
 
+async def test_changes_after_a_restart_that_came_before_the_first_search_are_found(
+    tmp_path: Path, embedder: WordLlamaEmbedder
+) -> None:
+    async with opened(tmp_path, embedder) as world:
+        await world.add_document("a", "green tea")
+        await world.open_index()
+        assert await world.cache.save("alice")
+    async with opened(tmp_path, embedder) as world:
+        await world.add_document("b", "black kettle")
+        await world.remove_document("a")
+        await world.set_chunks("a")
+        assert await opened_from_snapshot(world)
+        assert await world.found_ids(QUERY, threshold=0.0) == ["b-0"]
+        await assert_equals_tables(world, tmp_path)
+
+
 async def test_a_snapshot_that_is_cut_off_or_has_a_changed_byte_is_removed(
     tmp_path: Path, embedder: WordLlamaEmbedder
 ) -> None:
