@@ -5,19 +5,17 @@ variables and streams, and runs the same command line, or the program on its sta
 tests/e2e/test_cli_commands.py starts the real program besides.
 """
 
-import json
 import os
-import signal
 import socket
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 from bench.service_process import PROGRAM
+from tests.support.fork_server import receive_request, run_program, serve_forks
 
 UNREACHABLE_URL = "http://127.0.0.1:1"
 _CLIENT_SCRIPT = """#!{python} -IS
@@ -67,17 +65,7 @@ def _run_fork_server(address: str) -> NoReturn:
     CliRunner().invoke(recollect.app, ["search", "a", "b", "--url", UNREACHABLE_URL, "--key", "none"])
     programs: dict[str, Callable[[], None]] = {"recollect": recollect.app, "python": _run_stdin_program}
 
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(address)
-        listener.listen()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        print("ready", flush=True)  # noqa: T201 - told to whoever started it
-        while True:
-            asking, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                _run_in_fork(asking, programs)
-            asking.close()
+    serve_forks(address, lambda asking: _run_in_fork(asking, programs))
 
 
 def _run_stdin_program() -> None:
@@ -87,30 +75,10 @@ def _run_stdin_program() -> None:
 
 def _run_in_fork(asking: socket.socket, programs: Mapping[str, Callable[[], None]]) -> NoReturn:
     """The command that was asked for, in this process; its exit code is the answer."""
-    head, streams, *_ = socket.recv_fds(asking, 4, 3)
-    size, asked = int.from_bytes(head, "big"), b""
-    while len(asked) < size:
-        asked += asking.recv(size - len(asked))
-    name, words, folder, variables = json.loads(asked)
-    for standard, given in enumerate(streams):
-        os.dup2(given, standard)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(variables)
-    code = 1
-    try:
-        sys.argv = [name, *words]
-        programs[name]()
-        code = 0
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except Exception:  # noqa: BLE001 - what an interpreter does with it
-        traceback.print_exc()
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        asking.sendall(str(code).encode())
-        os._exit(code)
+    (name, words, folder, variables), streams = receive_request(asking, 3)
+    code = run_program(programs[name], [name, *words], folder, variables, dict(enumerate(streams)))
+    asking.sendall(str(code).encode())
+    os._exit(code)
 
 
 if __name__ == "__main__":

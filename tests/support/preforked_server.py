@@ -12,7 +12,6 @@ import signal
 import socket
 import subprocess
 import sys
-import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from threading import Lock
 from typing import IO, NoReturn
 
 from bench.service_process import PROGRAM, ServerProcess, start_process
+from tests.support.fork_server import receive_request, run_program, serve_forks
 from tools.parent_watchdog import start_watchdog, stop_watchdog
 
 ROOT = Path(__file__).parents[2]
@@ -127,60 +127,22 @@ def _run_forker(address: str) -> NoReturn:
     gc.freeze()
     # Nothing of LanceDB is in use yet, which is what it warns of.
     warnings.filterwarnings("ignore", message="lancedb fork support")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(address)
-        listener.listen()
-        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        print("ready", flush=True)  # noqa: T201 - told to whoever started it
-        while True:
-            asking, _ = listener.accept()
-            if os.fork() == 0:
-                listener.close()
-                _mind_server(asking, main)
-            asking.close()
+    serve_forks(address, lambda asking: _mind_server(asking, main))
 
 
 def _mind_server(asking: socket.socket, main: Callable[[], None]) -> NoReturn:
     """Fork the server that was asked for; answer with its process id, and with its exit code when it has ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    head, (output, *_), *_ = socket.recv_fds(asking, 4, 1)
-    size, request = int.from_bytes(head, "big"), b""
-    while len(request) < size:
-        request += asking.recv(size - len(request))
-    command, folder, variables = json.loads(request)
+    (command, folder, variables), (output,) = receive_request(asking, 1)
     pid = os.fork()
     if pid == 0:
         asking.close()
-        _run_server(command, folder, variables, output, main)
+        os._exit(run_program(main, command, folder, variables, {1: output, 2: output}))
     os.close(output)
     asking.sendall(b"%d\n" % pid)
     _, status = os.waitpid(pid, 0)
     asking.sendall(b"%d" % os.waitstatus_to_exitcode(status))
     os._exit(0)
-
-
-def _run_server(
-    command: list[str], folder: str, variables: dict[str, str], output: int, main: Callable[[], None]
-) -> NoReturn:
-    for standard in (1, 2):
-        os.dup2(output, standard)
-    os.close(output)
-    os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(variables)
-    sys.argv = command
-    code = 1
-    try:
-        main()
-        code = 0
-    except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-    except BaseException:  # noqa: BLE001 - what an interpreter does with it
-        traceback.print_exc()
-    finally:
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-        os._exit(code)
 
 
 if __name__ == "__main__":
