@@ -14,6 +14,7 @@ from time import monotonic
 from api.commands.document_submission import submit
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
+from pipeline.memory.versioning.provenance import CLIENT_UPDATE_REASON
 from schemas.base import Metadata
 from schemas.events import DocumentSubmitted, FormedMemory, ImportedDocument, MemoriesFormed, Relation
 from schemas.ids import content_id, document_key, memory_id
@@ -123,7 +124,9 @@ async def _store_group(
 
 def _formed(incarnation: str, memory: StatedMemory, now: datetime) -> FormedMemory:
     update = (
-        () if memory.replaces is None else (Relation(kind="updates", target=memory.replaces, reason="client's update"),)
+        ()
+        if memory.replaces is None
+        else (Relation(kind="updates", target=memory.replaces, reason=CLIENT_UPDATE_REASON),)
     )
     return FormedMemory(
         id=memory_id(incarnation, memory.text),

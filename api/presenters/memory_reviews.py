@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from api.dependencies.app_state import AppState
 from api.presenters.resource_presenter import display_title
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
-from pipeline.memory.versioning.provenance import DECIDED_REASON, provenance_of
+from pipeline.memory.versioning.provenance import CLIENT_UPDATE_REASON, DECIDED_REASON, provenance_of
 from pipeline.rows import DocumentRow, MemoryRow
 from schemas.base import format_timestamp
 from schemas.events import Relation
@@ -77,7 +77,7 @@ def _is_decided(newer: MemoryRow, older: MemoryRow) -> bool:
 
 def _is_stated_by_person(row: MemoryRow, target: str) -> bool:
     return any(
-        relation.target == target and relation.reason in {DECIDED_REASON, "client's update"}
+        relation.target == target and relation.reason in {DECIDED_REASON, CLIENT_UPDATE_REASON}
         for entry in provenance_of(row)
         for relation in entry.relations
     )

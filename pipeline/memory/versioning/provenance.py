@@ -21,6 +21,8 @@ EXPIRED_REASON = "expired"
 """Forget reason of memories whose stated end has passed."""
 ENDED_REASON = "no longer true"
 """Forget reason of memories that were true until somebody ended them."""
+CLIENT_UPDATE_REASON = "client's update"
+"""Reason of an update that an application named."""
 DECIDED_REASON = "decided by a person"
 """Reason of relations that a person stated about two memories."""
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
