@@ -75,8 +75,10 @@ def _snapshot_options(
     settings = resources.settings
     if not settings.index_snapshot_bytes:
         return None
+    # Numbers of removed generations are used again.
+    filled = f"{generation.created_at} {generation.rollbacks}"
     return SnapshotOptions(
-        identity=f"{resources.generations.uri(generation)} {embedder.name} {embedder.dimensions}",
+        identity=f"{resources.generations.uri(generation)} {filled} {embedder.name} {embedder.dimensions}",
         limit_bytes=settings.index_snapshot_bytes,
         max_outdated_seconds=settings.erasure_interval_hours * 3600,
         documents=store.documents,

@@ -349,7 +349,8 @@ class ReplayService:
         # Texts are read from the start: some were split but not embedded when the generation was replaced.
         offsets = {topic: read for topic, read in served.previous.offsets.items() if topic != DOCUMENTS_EXTRACTED.name}
         # The served tables have newer rows, so there is nothing to compare with.
-        await self._build_and_switch(served.previous, offsets, lease, fresh=False, same_config=False, force=True)
+        generation = served.previous.model_copy(update={"rollbacks": served.previous.rollbacks + 1})
+        await self._build_and_switch(generation, offsets, lease, fresh=False, same_config=False, force=True)
 
     async def _build_and_switch(
         self,

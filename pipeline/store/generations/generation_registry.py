@@ -37,7 +37,11 @@ class IndexConfig(BaseModel):
 
 
 class Generation(BaseModel):
-    """A set of tables. `index_config` None: as the settings say. `offsets`: where its log readers stood."""
+    """A set of tables. `index_config` None: as the settings say. `offsets`: where its log readers stood.
+
+    `rollbacks`: times that it was filled again and served again. Such rows carry no version, so no copy of the
+    tables from before can be brought up to date.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,6 +49,7 @@ class Generation(BaseModel):
     index_config: IndexConfig | None = None
     created_at: datetime | None = None
     offsets: TopicOffsets = {}
+    rollbacks: int = 0
 
 
 class ActiveGeneration(BaseModel):
