@@ -1,9 +1,8 @@
 """Documents of v3 and conversations of v4."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 from starlette.datastructures import FormData
@@ -35,6 +34,7 @@ from schemas.http.v3_v4.document_bodies import (
     Document,
     DocumentChunksResponse,
     DocumentFields,
+    FileFields,
     ListDocumentsBody,
     ListDocumentsResponse,
     Message,
@@ -42,6 +42,7 @@ from schemas.http.v3_v4.document_bodies import (
     UpdateDocumentBody,
 )
 from schemas.http.v5.document_bodies import validate_content
+from schemas.strict_json import parse_json
 
 router = APIRouter(route_class=LenientRoute, include_in_schema=False)
 
@@ -92,12 +93,11 @@ async def upload_file(request: Request, caller: WriteKey) -> Accepted:
     """Add a file."""
     form = await multipart_upload.read_form(request)
     try:
-        text = {name: value for name, value in form.multi_items() if isinstance(value, str)}
-        access = open_for_change(caller, _form_tags(text))
+        fields = multipart_upload.validate_fields(FileFields, _file_fields(form))
+        access = open_for_change(caller, fields.tags)
 
         def named(draft: DocumentDraft) -> DocumentDraft:
-            metadata = _with_filepath(draft.metadata, text.get("filepath"))
-            return replace(draft, id=text.get("customId") or None, metadata=metadata)
+            return replace(draft, id=fields.custom_id, metadata=_with_filepath(draft.metadata, fields.filepath))
 
         async def require_quota(draft: DocumentDraft) -> None:
             await document_submission.require_quota_for(
@@ -289,9 +289,12 @@ def _with_filepath(metadata: Metadata | None, filepath: str | None) -> Metadata 
     return {**(metadata or {}), FILEPATH_FIELD: filepath} if filepath else metadata
 
 
-def _form_tags(fields: Mapping[str, str]) -> list[str]:
-    tags = [fields.get("containerTag", ""), *_listed_tags(fields.get("containerTags"))]
-    return list(dict.fromkeys(tag for tag in tags if tag))
+def _file_fields(form: FormData) -> dict[str, Any]:
+    """Return the fields of a form that only v3 has, without the empty ones."""
+    fields: dict[str, Any] = {name: value for name, value in form.items() if isinstance(value, str) and value}
+    if "containerTags" in fields:
+        fields["containerTags"] = _listed_tags(fields["containerTags"])
+    return fields
 
 
 def _as_v5_form(form: FormData) -> FormData:
@@ -300,15 +303,13 @@ def _as_v5_form(form: FormData) -> FormData:
     return FormData(renamed)
 
 
-def _listed_tags(raw: str | None) -> list[str]:
+def _listed_tags(raw: str) -> list[Any]:
     """Return the tags of a form field: a JSON list, or a text with commas."""
-    if not raw:
-        return []
     try:
-        parsed = json.loads(raw)
+        parsed = parse_json(raw.encode())
     except ValueError:
-        parsed = raw.split(",")
-    return [str(tag).strip() for tag in parsed] if isinstance(parsed, list) else [raw]
+        parsed = [tag.strip() for tag in raw.split(",")]
+    return [tag for tag in parsed if tag != ""] if isinstance(parsed, list) else [raw]
 
 
 async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[int, list[DeletionError]]:

@@ -12,6 +12,7 @@ from api.errors.http_errors import BadRequestError
 from schemas.filters import Conjunction, FilterExpression, PrefixMatch
 from schemas.http.filter_parsing import parse_filter
 from schemas.limits import MAX_FILTER_DEPTH
+from schemas.strict_json import parse_json
 
 FILEPATH_FIELD = "filepath"
 """Metadata key in which a document's file path is kept."""
@@ -45,9 +46,9 @@ def _decoded(raw: object) -> object:
     if not isinstance(raw, str):
         return raw
     try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        raise _filter_error("it is a string, but not JSON") from None
+        return parse_json(raw.encode())
+    except ValueError as error:
+        raise _filter_error(f"it is a string that can't be read: {error}") from None
 
 
 def _expression(raw: object, depth: int) -> Expression:

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeVar
 
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticCustomError
 from python_multipart.exceptions import FormParserError
 from starlette.datastructures import FormData, UploadFile
@@ -23,6 +23,7 @@ from schemas.http.v5.document_bodies import FileFormFields
 from schemas.limits import MAX_FILE_BYTES
 from schemas.strict_json import parse_json
 
+FieldsT = TypeVar("FieldsT", bound=BaseModel)
 CheckDraft = Callable[[DocumentDraft], Awaitable[None]]
 """Raises what keeps a draft from being accepted, before its file is stored."""
 
@@ -109,12 +110,14 @@ def _validate_form(raw: FormData, *, file_required: bool) -> ParsedForm:
         raise _form_validation_error([("missing", ("file",), "")])
     if others := [name for name, value in items if isinstance(value, UploadFile) and name != "file"]:
         raise _form_validation_error([("no_file", (name,), "must not be a file") for name in others])
-    return ParsedForm(_validate_fields({name: value for name, value in items if isinstance(value, str)}), file)
+    texts = {name: value for name, value in items if isinstance(value, str)}
+    return ParsedForm(validate_fields(FileFormFields, texts), file)
 
 
-def _validate_fields(values: Mapping[str, str]) -> FileFormFields:
+def validate_fields(model: type[FieldsT], values: Mapping[str, Any]) -> FieldsT:
+    """Validate the fields of a form; RequestValidationError names each that is wrong."""
     try:
-        return FileFormFields.model_validate(dict(values))
+        return model.model_validate(dict(values))
     except ValidationError as error:
         raise _form_validation_error(
             (problem["type"], problem["loc"], problem["msg"]) for problem in error.errors()

@@ -8,10 +8,20 @@ from schemas.base import ResponseBody
 from schemas.events import Dreaming, TaskType
 from schemas.http.field_types import MetadataBody, NewDocumentId, ResponseMetadata, SupportingContext, Text
 from schemas.http.v3_v4.lenient_body import LenientBody, TaggedBody
-from schemas.limits import MAX_BATCH_DOCUMENTS
+from schemas.limits import MAX_BATCH_DOCUMENTS, MAX_FILEPATH_LENGTH
 
 MAX_LISTED_DOCUMENTS = 1100
 """Largest page of the v3 interface."""
+
+
+FilePath = Annotated[Text, Field(max_length=MAX_FILEPATH_LENGTH)]
+
+
+class FileFields(TaggedBody):
+    """Fields of an uploaded file that v5 has not."""
+
+    custom_id: NewDocumentId | None = None
+    filepath: FilePath | None = None
 
 
 class DocumentFields(TaggedBody):
@@ -22,7 +32,7 @@ class DocumentFields(TaggedBody):
     filter_by_metadata: MetadataBody | None = None
     entity_context: SupportingContext | None = None
     document_date: Text | None = None
-    filepath: Text | None = None
+    filepath: FilePath | None = None
     task_type: TaskType | None = None
     dreaming: Dreaming | None = None
 
