@@ -7,6 +7,8 @@ from typing import Any, NoReturn
 from schemas.limits import MAX_JSON_VALUES
 
 _STRING = re.compile(rb'"[^"]*"')
+_LONG_NUMBER = "Exceeds the limit"
+"""How Python's message about an integer of more than 4,300 digits begins."""
 _STRUCTURE = b',[{"'
 _NOT_STRUCTURE = bytes(set(range(256)) - set(_STRUCTURE))
 
@@ -24,7 +26,8 @@ def parse_json(body: bytes) -> Any:
     except RecursionError:
         raise ValueError("The body is not acceptable JSON: nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"The body is not acceptable JSON: {error}") from None
+        reason = "a number has too many digits" if str(error).startswith(_LONG_NUMBER) else error
+        raise ValueError(f"The body is not acceptable JSON: {reason}") from None
 
 
 def _may_exceed(body: bytes, limit: int) -> bool:

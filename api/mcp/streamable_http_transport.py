@@ -1,6 +1,7 @@
 """MCP at /mcp: streamable HTTP without sessions, JSON responses, authenticated by API keys."""
 
 import asyncio
+import json
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -9,12 +10,13 @@ import httpx2
 from fastapi import APIRouter, FastAPI, Request
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors.http_errors import ForbiddenError
 from api.mcp.service_client import ServiceClient
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.limits import MAX_BODY_BYTES, MAX_CONTENT_BYTES
+from schemas.strict_json import parse_json
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -25,6 +27,7 @@ MCP_PATH = "/mcp"
 NAMESPACE_HEADER = "x-recollect-namespace"
 MAX_MESSAGE_BYTES = MAX_CONTENT_BYTES + MAX_BODY_BYTES
 """Largest message in bytes: the largest document content plus its envelope."""
+_PARSE_ERROR = -32700
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -42,8 +45,13 @@ class McpEndpoint:
     async def handle(self, request: Request) -> Response:
         """Answer a message; ForbiddenError for a page of another site."""
         _reject_foreign_origin(request, self._origins)
+        body = await request.body()
+        try:
+            parse_json(body)
+        except ValueError as error:
+            return _parse_error(str(error))
         sessions = await self._session_manager()
-        return _AsgiResponse(sessions.handle_request)
+        return _AsgiResponse(sessions.handle_request, body)
 
     async def close(self) -> None:
         """Stop the session manager; called once, when the application ends."""
@@ -105,14 +113,24 @@ async def post_message(request: Request) -> Response:
 
 
 class _AsgiResponse(Response):
-    """Response sent by an ASGI application."""
+    """Response sent by an ASGI application, which is given a body that was read before."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, body: bytes) -> None:
         super().__init__()
         self._app = app
+        self._parts: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, receive, send)
+        async def receive_again() -> Message:
+            return self._parts.pop() if self._parts else await receive()
+
+        await self._app(scope, receive_again, send)
+
+
+def _parse_error(reason: str) -> Response:
+    """Return JSON-RPC's answer to a message that can't be parsed."""
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": _PARSE_ERROR, "message": reason}}
+    return Response(json.dumps(error), 400, media_type="application/json")
 
 
 def _reject_foreign_origin(request: Request, origins: Collection[str]) -> None:

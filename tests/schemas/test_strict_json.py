@@ -54,6 +54,7 @@ def test_marks_in_a_long_text_are_no_values() -> None:
         (b'{"id": "x", "id": "x"}', "the key 'id' occurs twice"),
         (b'{"a": NaN}', "NaN is not a JSON number"),
         (b"[" * 100_000, "nested too deeply"),
+        (b"9" * 5_000, "a number has too many digits"),
         (b"{", "not JSON"),
         (b"\xff", "not UTF-8"),
     ],

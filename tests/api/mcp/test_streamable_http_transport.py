@@ -49,6 +49,27 @@ async def test_what_is_no_message_is_refused_with_an_error_of_the_protocol(clien
     assert answer["error"]["code"] < 0
 
 
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b'{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}', "the key 'id' occurs twice"),
+        (
+            b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"a": {"b": 1, "b": 2}}}',
+            "the key 'b' occurs twice",
+        ),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+    ids=["key", "key at depth", "depth"],
+)
+async def test_a_message_is_parsed_as_strictly_as_other_bodies(
+    body: bytes, reason: str, client: ContractClient
+) -> None:
+    response = await client("POST", "/mcp", content=body, headers=ACCEPT | {"content-type": "application/json"})
+    assert response.status_code == 400
+    assert (error := response.json()["error"])["code"] == -32700
+    assert reason in error["message"]
+
+
 async def test_a_request_is_counted_as_what_it_is(client: ContractClient, service: Service) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "whoami", "arguments": {}}}
     await client.ok("POST", "/mcp", call, headers=ACCEPT)
