@@ -62,7 +62,8 @@ async def authenticate(request: Request) -> Principal:
 
 
 def _enforce_rate_limit(request: Request, state: AppState, principal: Principal) -> None:
-    pace = state.policies.rate_limiter.acquire(principal.id, principal.rate_limit)
+    heads = ((row.id, row.rate_limit) for row in state.key_tree.heads_above(principal.id))
+    pace = state.policies.rate_limiter.acquire(principal.id, principal.rate_limit, heads)
     if pace is None:
         return
     request.scope[RATE_LIMIT_SCOPE_KEY] = pace

@@ -1,4 +1,4 @@
-"""Keys below limited admin keys: what a key and all keys that it issued use counts against its quota."""
+"""Keys below limited admin keys: what a key and all keys that it issued use counts against its limits."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -28,11 +28,15 @@ class KeyTree:
     def families(self, key: str) -> Iterator[KeyFamily]:
         """Yield the family that a key heads, and those of the keys above it."""
         own = self._keys.key(key)
-        heads = [row for row in ([own] if own else []) + [*issuers_of(key, self._keys.key)] if _is_limited_admin(row)]
+        heads = [row for row in (own,) if row and _is_limited_admin(row)] + self.heads_above(key)
         if heads:
             self._refresh()
         for head in heads:
             yield KeyFamily(head, frozenset(self._members.get(head.id, ())) | {head.id})
+
+    def heads_above(self, key: str) -> list[ApiKeyRow]:
+        """Return the limited admin keys above a key, its issuer first."""
+        return [row for row in issuers_of(key, self._keys.key) if _is_limited_admin(row)]
 
     def _refresh(self) -> None:
         # A key never changes its issuer and never goes, so the tree is the same while their number is.

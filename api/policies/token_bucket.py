@@ -1,7 +1,7 @@
-"""Rate limits: one token bucket per key, and the RateLimit headers."""
+"""Rate limits: one token bucket per key and per tree of keys, and the RateLimit headers."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Final
@@ -65,10 +65,19 @@ class RateLimiter:
     clock: Callable[[], float] = time.monotonic
     _buckets: dict[str, TokenBucket] = field(default_factory=dict)
 
-    def acquire(self, key: str, key_limit: int | None) -> RateLimitDecision | None:
-        """Decide on a request of a key; None: the key has no limit."""
-        limit = key_limit or self.default_limit
-        if limit is None:
-            return None
-        self._buckets[key], decision = take_token(self._buckets.get(key), limit, self.clock())
-        return decision
+    def acquire(
+        self, key: str, key_limit: int | None, heads: Iterable[tuple[str, int | None]] = ()
+    ) -> RateLimitDecision | None:
+        """Decide on a request of a key; None: the key has no limit.
+
+        `heads`: keys above this one, with their limits: all keys below a head share its rate, beside the head,
+        which can still revoke them. The decision is the first refusal, else the one that leaves the fewest requests.
+        """
+        decisions = []
+        for bucket, own_limit in ((key, key_limit), *((f"{head}/*", limit) for head, limit in heads)):
+            if (limit := own_limit or self.default_limit) is not None:
+                self._buckets[bucket], decision = take_token(self._buckets.get(bucket), limit, self.clock())
+                if not decision.allowed:
+                    return decision
+                decisions.append(decision)
+        return min(decisions, key=lambda decision: decision.remaining, default=None)

@@ -89,6 +89,7 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
     async with state.settings_lock.acquire():
         row, now = _require_active_key(caller, id), state.clock.now()
         overlap, expires_at = timedelta(hours=body.overlap_hours), api_keys.expiry(now, body.expires_in_days)
+        _require_own_key(caller, row)
         # The caller gets the secret, and with it all that the key may.
         after = key_delegation.limits_of(row) | ({} if expires_at is None else {"expires_at": expires_at})
         _require_within(_grant(caller), after)
@@ -121,6 +122,18 @@ def _require_changeable_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
     if key_delegation.is_issuer_of(row, caller.principal.id, caller.state.catalog.keys()):
         raise ForbiddenError("Your key can't change the key that issued it", "Ask whoever holds that key.")
     return row
+
+
+def _require_own_key(caller: AuthenticatedCaller, row: ApiKeyRow) -> None:
+    """Raise ForbiddenError unless an operator asks, or the key is the caller's or one that it issued.
+
+    Another key's secret would still be valid after the caller's key is revoked, and has a quota of its own.
+    """
+    own, keys = caller.principal, caller.state.catalog.keys()
+    issuer = caller.state.catalog.key(own.id)
+    is_below = issuer is not None and key_delegation.is_issuer_of(issuer, row.id, keys)
+    if not (own.is_operator or row.id == own.id or is_below):
+        raise ForbiddenError("Your key did not issue this key", "Revoke it and issue another, or ask an operator.")
 
 
 def _grant(caller: AuthenticatedCaller) -> Grant:

@@ -225,6 +225,17 @@ async def test_the_secret_of_a_key_with_more_is_not_given_to_one_with_less(clien
     await admin.fails(403, "POST", f"/admin/keys/{more}/rotate", {})
 
 
+async def test_a_namespace_admin_gets_no_secret_of_a_key_that_it_did_not_issue(client: ContractClient) -> None:
+    sibling, _ = await issued(client, namespaces=["team-a:x"])
+    _, admin = await issued(client, role="admin", namespaces=["team-a:*"])
+    middle, lead = await issued(admin, role="admin", namespaces=["team-a:x"])
+    leaf, _ = await issued(lead, namespaces=["team-a:x"])
+    await admin.fails(403, "POST", f"/admin/keys/{sibling}/rotate", {})
+    for own in (middle, leaf):
+        await admin.ok("POST", f"/admin/keys/{own}/rotate", {})
+    await client.ok("POST", f"/admin/keys/{sibling}/rotate", {})
+
+
 async def test_a_key_does_not_outlive_its_issuer(service: Service, client: ContractClient) -> None:
     id_, admin = await issued(client, role="admin", namespaces=["team-a:*"], expiresInDays=5)
     _, child = await issued(admin, namespaces=["team-a:x"], expiresInDays=4)

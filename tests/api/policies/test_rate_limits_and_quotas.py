@@ -42,6 +42,18 @@ async def test_a_key_that_asks_too_fast_is_told_when_to_come_back(service: Servi
     assert (await slow("GET", "/ns")).status_code == 200
 
 
+async def test_keys_share_the_rate_of_the_key_that_issued_them(service: Service, client: ContractClient) -> None:
+    _, lead = await issued(client, role="admin", namespaces=["team:*"], rateLimit=3)
+    set_policies(service, rate_limiter=RateLimiter())
+    first_id, first = await issued(lead, role="admin", namespaces=["team:*"])
+    _, second = await issued(lead, namespaces=["team:*"])
+    set_policies(service, rate_limiter=RateLimiter(clock=lambda: 0.0))
+    _, below = await issued(first, namespaces=["team:*"])
+    assert (await second("GET", "/ns")).headers["ratelimit"].startswith('"key";r=1;')
+    assert [(await key("GET", "/ns")).status_code for key in (below, second, first)] == [200, 429, 429]
+    await lead.ok("DELETE", f"/admin/keys/{first_id}")
+
+
 async def test_the_limit_of_the_settings_holds_for_keys_without_one(service: Service, client: ContractClient) -> None:
     _, plain = await issued(client)
     _, own = await issued(client, rateLimit=100)
