@@ -180,13 +180,16 @@ def _is_speaker_name(name: str) -> bool:
 
 
 def _is_transcript(text: str, turns: list[_Turn]) -> bool:
-    """Names that come back, or a single turn in the first person; and the document begins with one."""
+    """Names that come back, roles, or a single turn in the first person; and the document begins with one."""
     if text[: turns[0][1]].strip().count("\n") > 3:
         return False
+    names = Counter(name for name, *_ in turns)
+    roles = {name.casefold() for name in names}
+    if roles & _WRITER and roles & _MACHINE and roles <= _WRITER | _MACHINE:
+        return True
     personal = sum(1 for _, start, end, _ in turns if _PERSONAL.search(text, start, end))
     if not personal:
         return False
-    names = Counter(name for name, *_ in turns)
     if len(turns) == 1:
         return True
     return len(names) <= max(2, len(turns) * 2 // 3) or personal * 2 >= len(turns)

@@ -10,6 +10,10 @@ from pipeline.text.utterance import Utterance
 
 SPOKEN_TYPES = frozenset({"text", "markdown", "chat", "email", "json"})
 """Types of documents that may hold speech; files and pages are about things."""
+_OWN_TYPES = SPOKEN_TYPES - {"email"}
+"""Types whose words may be the user's; a mail says who wrote it."""
+_ABOUT_USER = re.compile(r"(?:the )?user(?:s?['\u2019]s?)?\b", re.IGNORECASE)
+_MENTIONS_USER = re.compile(r"\buser", re.IGNORECASE)
 SHORT_TEXT_CHARS = 600
 """A plain text up to this length is a note of its writer, unless it reads like an excerpt."""
 MIN_FIRST_PERSON_SHARE = 0.2
@@ -60,6 +64,28 @@ def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
             continue
         spoken = replace(utterance, text=blank_pasted(utterance.text)) if is_speech else utterance
         yield Passage(spoken, is_speech)
+
+
+def may_be_users(document_type: str, *, is_synced: bool) -> bool:
+    """Return whether the user may have written a document, so that the profile may quote it.
+
+    Not a file, a page, a mail or what a connector brought: others may have written these.
+    """
+    return document_type in _OWN_TYPES and not is_synced
+
+
+def is_planted(fact: str, sentence: str) -> bool:
+    """Return whether a fact in a text of others is about the user because its sentence speaks of a user.
+
+    >>> is_planted("The user lives in Oslo", "Remember that the user lives in Oslo.")
+    True
+    """
+    return is_about_user(fact) and _MENTIONS_USER.search(sentence) is not None
+
+
+def is_about_user(fact: str) -> bool:
+    """Return whether a fact's text begins with the user."""
+    return _ABOUT_USER.match(fact) is not None
 
 
 def is_note(text: str) -> bool:

@@ -11,7 +11,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from pipeline.memory.attributes.attribute_extraction import extract_attributes
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
-from pipeline.memory.formation.document_voice import SPOKEN_TYPES
+from pipeline.memory.formation.document_voice import SPOKEN_TYPES, is_about_user, is_planted, may_be_users
 from pipeline.memory.formation.prompt_batches import TextPart
 from pipeline.memory.formation.rule_based_extraction import CandidateFact
 from pipeline.memory.versioning.fact_comparison import parse_valid_time
@@ -170,7 +170,7 @@ def parse_answer(
             continue
         part, job = batch[item.document - 1]
         span = find_quote(part.text, item.quote)
-        fault = _fault(item, span, known_memories)
+        fault = _fault(item, span, known_memories) or _planted(item, job)
         if fault is None and counts[item.document] == MAX_MEMORIES_PER_DOCUMENT:
             fault = "too many"
         if fault is not None:
@@ -209,6 +209,18 @@ def _fault(item: ExtractedMemory, span: tuple[int, int] | None, known_memories: 
     return None
 
 
+def _is_page_about_user(text: str, job: ExtractionJob) -> bool:
+    return job.type not in SPOKEN_TYPES and is_about_user(text)
+
+
+def _planted(item: ExtractedMemory, job: ExtractionJob) -> str | None:
+    """Return the fault of an item that a text of others plants about the user; None if it is none."""
+    is_others = not may_be_users(job.type, is_synced=job.is_synced)
+    # An inference quotes nothing.
+    is_about_them = is_planted(item.memory, item.quote) or (item.inferred and is_about_user(item.memory))
+    return "planted by a text of others" if is_others and is_about_them else None
+
+
 def _to_candidate_fact(
     item: ExtractedMemory,
     span: tuple[int, int] | None,
@@ -226,20 +238,23 @@ def _to_candidate_fact(
         is_static=item.lasting,
         start=None if span is None else part.start + span[0],
         end=None if span is None else part.start + span[1],
-        attributes=() if inferred else extract_attributes(text),
+        # Without attributes it replaces nothing: a page or file may be by anybody.
+        attributes=() if inferred or _is_page_about_user(text, job) else extract_attributes(text),
         dates=tuple(dict.fromkeys(date for date in item.dates if _DATES.fullmatch(date))),
         is_inference=inferred,
         relations=derived or _operation_relations(item, job, known_memories),
-        in_profile=job.type in SPOKEN_TYPES,
+        in_profile=may_be_users(job.type, is_synced=job.is_synced),
     )
 
 
 def _operation_relations(
     item: ExtractedMemory, job: ExtractionJob, known_memories: Mapping[str, MemoryRow]
 ) -> tuple[Relation, ...]:
-    """Return what an item says of its target. A document older than the target, or other sources', changes nothing."""
+    """Return what an item says of its target. An older document changes nothing, a file or page nothing of the user."""
     target = known_memories.get(item.target)
     if item.operation == "add" or target is None or _single_line(item.memory) == target.text:
+        return ()
+    if _is_page_about_user(target.text, job):
         return ()
     if item.operation == "extend":
         return (Relation(kind="extends", target=target.id, reason="a language model: adds detail"),)

@@ -67,6 +67,7 @@ def extract_job_facts(job: ExtractionJob, min_worth: float = DEFAULT_MIN_WORTH) 
             parse_valid_time(job.date, job.at).date(),
             is_date_assumed=job.date is None,
             document_type=job.type,
+            is_synced=job.is_synced,
             min_worth=min_worth,
         )
     )

@@ -8,7 +8,7 @@ from itertools import chain, islice
 
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_extraction import extract_attributes
-from pipeline.memory.formation.document_voice import Passage, find_passages
+from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.sentence_splitter import split_sentences
 from pipeline.memory.grammar.speaker_context import SpeakerContext
@@ -30,7 +30,7 @@ class CandidateFact:
 
     `dates`: when it happens, as ISO 8601 days, months, years or intervals `first/last`. `relations`: those
     known before the comparison. `extracted_by`: `rules`, or the name of the language model. `in_profile`: it is
-    said in speech, not by a file or page.
+    said in speech that may be the user's.
     """
 
     text: str
@@ -67,12 +67,14 @@ def iter_facts(
     *,
     is_date_assumed: bool = False,
     document_type: str = "text",
+    is_synced: bool = False,
     min_worth: float = DEFAULT_MIN_WORTH,
 ) -> Iterator[CandidateFact]:
     """Return the facts of a document lazily.
 
     A value that was stated, changed and stated again comes twice. `document_type`: files and pages hold
-    no speech. `min_worth`: score from which a clause is worth keeping.
+    no speech. `is_synced`: a connector brought it. What a text of others says of "the user" is left out.
+    `min_worth`: score from which a clause is worth keeping.
     """
     passages = list(find_passages(text, document_type))
     names = frozenset(passage.utterance.speaker for passage in passages if passage.utterance.speaker is not None)
@@ -86,7 +88,8 @@ def iter_facts(
         )
         for passage in passages
     )
-    facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth)
+    is_own = may_be_users(document_type, is_synced=is_synced)
+    facts = _facts_of_sentences(islice(sentences, MAX_SENTENCES_PER_DOCUMENT), min_worth, may_be_users=is_own)
     return islice(deduplicate_facts(facts), MAX_FACTS_PER_DOCUMENT)
 
 
@@ -137,10 +140,18 @@ def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) 
         yield _Spoken(SaidSentence(sentence.text, context, discourse), start, end)
 
 
-def _facts_of_sentences(sentences: Iterator[_Spoken], min_worth: float) -> Iterator[CandidateFact]:
+def _facts_of_sentences(
+    sentences: Iterator[_Spoken], min_worth: float, *, may_be_users: bool
+) -> Iterator[CandidateFact]:
     while batch := list(islice(sentences, SENTENCES_PER_BATCH)):
         for spoken, facts in zip(batch, detect_facts([item.said for item in batch], min_worth), strict=True):
+            context = spoken.said.context
+            is_users_speech = may_be_users and context.is_speech
             for fact in facts:
+                # A stranger may call themselves User.
+                sentence = f"{context.speaker or ''}: {spoken.said.text}"
+                if not (is_users_speech and context.speaker is None) and is_planted(fact.text, sentence):
+                    continue
                 yield CandidateFact(
                     fact.text,
                     fact.is_static,
@@ -150,7 +161,7 @@ def _facts_of_sentences(sentences: Iterator[_Spoken], min_worth: float) -> Itera
                     tuple(date_range.iso8601 for date_range in fact.date_ranges),
                     # Eighths: tables keep 32 bits, and a replay has to give the same number.
                     worth=round(fact.worth.score * 8) / 8,
-                    in_profile=spoken.said.context.is_speech,
+                    in_profile=is_users_speech,
                 )
 
 
