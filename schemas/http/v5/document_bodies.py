@@ -1,5 +1,6 @@
 """Bodies of documents."""
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
@@ -24,6 +25,9 @@ from schemas.http.field_types import (
 from schemas.http.v5.memory_bodies import MemoryResponse
 from schemas.limits import MAX_BATCH_DOCUMENTS, MAX_CONTENT_BYTES, MAX_DOCUMENT_IDS
 
+_URL_WITH_CREDENTIALS = re.compile(r"\s*https?://[^\s/?#<>\"]*@[^\s<>\"]*\s*", re.IGNORECASE)
+_MAX_URL_CHARS = 4096
+"""More than the longest URL that is fetched, with its surrounding space."""
 FileType = Literal["text", "pdf", "image", "video", "audio"]
 
 
@@ -186,6 +190,11 @@ def validate_content(content: str) -> str | None:
         return "content is empty: send some text or a URL"
     if len(content) > MAX_CONTENT_BYTES or len(content.encode()) > MAX_CONTENT_BYTES:
         return f"content is larger than {MAX_CONTENT_BYTES // 2**20} MB: split it, or upload it as a file"
+    if len(content) <= _MAX_URL_CHARS and _URL_WITH_CREDENTIALS.fullmatch(content):
+        return (
+            "content is a URL with a user name or a password, which would be stored and shown in clear: "
+            "remove what stands before the @"
+        )
     return None
 
 

@@ -313,3 +313,19 @@ async def test_ids_that_clients_remove_from_a_path_are_refused(client: ContractC
         body = {field: name, "content": "Ada.", "messages": [{"role": "user", "content": "Ada."}]}
         assert (await client("POST", path, body)).status_code == 400
     await client.fails(404, "GET", "/ns/alice/document/%2e%2e")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://ada:secret@example.org/", " HTTP://ada@example.org ", "https://ada:se\\@example.org/a?b#c"]
+)
+async def test_a_url_with_a_password_is_refused_before_it_is_stored(url: str, client: ContractClient) -> None:
+    answer = await client.fails(400, "POST", "/ns/alice/document", {"content": url})
+    assert "before the @" in answer["details"]
+    batch = {"documents": [{"content": url}, {"content": "Write to ada@example.org, see https://example.org/@ada."}]}
+    results = (await client.ok("POST", "/ns/alice/document/batch", batch))["results"]
+    assert sorted(result["status"] for result in results) == ["error", "queued"]
+    await client.fails(400, "POST", "/v3/documents", {"content": url, "containerTag": "alice"})
+
+
+async def test_a_url_with_an_at_sign_in_its_path_is_taken(client: ContractClient) -> None:
+    await client.ok("POST", "/ns/alice/document", {"content": "https://example.org/@ada"})
