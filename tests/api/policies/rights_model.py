@@ -1,6 +1,6 @@
 """A model of rights, written without the code it judges, and random requests of every kind of key to every route.
 
-`python -m tests.api.policies.rights_model 100000` sends so many and reports the slowest.
+`python -m tests.api.policies.rights_model 10000` sends so many with keys of each kind and reports the slowest.
 """
 
 import asyncio
@@ -28,6 +28,7 @@ PATTERNS = (None, ("home",), ("team-a:*",), ("home", "team-a:1"), ("o*",))
 MARKERS = {name: f"marker{number}quolx" for number, name in enumerate(NAMESPACES)}
 SLOWEST_SECONDS = 2.0
 _REPLANT_EVERY = 200
+_ACCEPTED = {"accept": "application/json, text/event-stream"}
 _CHANCE_OF_AN_ISSUER, _CHANCE_OF_ALL_SCOPES, _CHANCE_OF_AN_END = 0.5, 0.3, 0.1
 
 # What each route needs: scopes joined by `+` (all) or `|` (one); `*`: a key for all namespaces.
@@ -88,6 +89,17 @@ OPEN_ROUTES = {"POST /feedback"}
 NOT_SENT = {"GET /ns/{ns}/explain/feed", "POST /admin/replay", "POST /admin/replay/rollback", "POST /v3/settings/reset"}
 """They never end, or change the service for all later requests: sent only with keys that must be refused."""
 
+MCP = "POST /mcp"
+"""Its tools need what the routes need that they call."""
+TOOLS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "search_memory": ("read", {"query": "marker of Ada", "namespace": "{ns}"}),
+    "add_memory": ("write", {"content": "Plain words.", "namespace": "{ns}"}),
+    "forget_memory": ("forget+read", {"namespace": "{ns}", "query": "marker of Ada", "dryRun": True}),
+    "get_profile": ("read", {"namespace": "{ns}"}),
+    "list_documents": ("read", {"namespace": "{ns}"}),
+    "get_document": ("read", {"id": "planted", "namespace": "{ns}"}),
+}
+UNKNOWN = "rk_x_y"
 FILE = {"file": ("a.txt", b"Plain words.", "text/plain")}
 BODIES: Mapping[str, Any] = {
     "POST /ns/{ns}/search": {"query": "marker of Ada"},
@@ -173,6 +185,17 @@ class TestKey:
 
     __test__ = False
 
+    @property
+    def kind(self) -> str:
+        """The kind of key, of which each gets as many requests."""
+        if self.secret is None:
+            return "none"
+        if not self.valid:
+            return "unknown" if self.secret == UNKNOWN else "expired, revoked, or below such a key"
+        if "admin" in self.scopes:
+            return f"admin of {'all' if self.patterns is None else 'some'} namespaces"
+        return "several scopes" if len(self.scopes) > 1 else f"only {''.join(self.scopes) or 'nothing'}"
+
     def covers(self, namespace: str) -> bool:
         """Tell whether the key is for the namespace."""
         if self.patterns is None:
@@ -205,11 +228,12 @@ class Trial:
     chance: random.Random
     keys: list[TestKey] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
     slowest: tuple[float, str] = (0.0, "")
 
     async def make_keys(self, count: int) -> None:
         """Issue keys of all kinds: roles, scopes, namespaces, expired, revoked, and chains of them."""
-        self.keys += [TestKey(None, frozenset(), None, valid=False), TestKey("rk_x_y", frozenset(), None, valid=False)]
+        self.keys += [TestKey(None, frozenset(), None, valid=False), TestKey(UNKNOWN, frozenset(), None, valid=False)]
         self.keys.append(TestKey(ADMIN, frozenset(ALL), None))
         issuers: list[tuple[KeyChanged, TestKey]] = []
         for _ in range(count):
@@ -252,15 +276,40 @@ class Trial:
 
     async def run(self, requests: int) -> None:
         """Send requests; AssertionError names the first whose answer is above or below the key's rights."""
-        sent = [route for route in ROUTES if route not in NOT_SENT]
+        sent = [route for route in ROUTES if route not in NOT_SENT] + [MCP] * len(TOOLS)
+        # The first message loads the SDK, which takes a second of CPU.
+        ping = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+        await self.service.client.ok("POST", "/mcp", ping, headers=_ACCEPTED)
+        kinds: dict[str, list[TestKey]] = {}
+        for key in self.keys:
+            kinds.setdefault(key.kind, []).append(key)
         for number in range(requests):
             if number % _REPLANT_EVERY == 0:
                 await self.plant()
-            await self._ask(self.chance.choice(sent), self.chance.choice(self.keys))
+            kind = list(kinds)[number % len(kinds)]
+            self.kinds[kind] += 1
+            key, route = self.chance.choice(kinds[kind]), self.chance.choice(sent)
+            await (self._call_tool(key) if route == MCP else self._ask(route, key))
         for route in sorted(NOT_SENT):
             for key in self.keys:
                 if not (key.valid and is_granted(route, key, ())):
                     await self._ask(route, key)
+
+    async def _call_tool(self, key: TestKey) -> None:
+        ns, name = self.chance.choice(NAMESPACES), self.chance.choice(list(TOOLS))
+        needs, arguments = TOOLS[name]
+        params = {"name": name, "arguments": _filled(arguments, ns)}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        started = time.perf_counter()
+        response = await self.service.client.as_key(key.secret)("POST", "/mcp", json=call, headers=_ACCEPTED)
+        self.slowest = max(self.slowest, (time.perf_counter() - started, f"{MCP} {name}"))
+        granted = key.valid and key.covers(ns) and key.scopes >= set(needs.split("+"))
+        self.counts["granted" if granted else "refused"] += 1
+        said = f"{name} in {ns} with {key}: {response.status_code} {response.text[:300]}"
+        assert response.status_code == (200 if key.valid else 401), said
+        if key.valid and not granted:
+            assert response.json()["result"]["isError"], said
+        self._judge_markers(key, response, said, granted=granted)
 
     async def _ask(self, route: str, key: TestKey) -> None:
         ns = self.chance.choice(NAMESPACES)
@@ -290,6 +339,10 @@ class Trial:
             self._judge_granted(route, key, response, said)
         else:
             assert response.status_code == 403, said
+        self._judge_markers(key, response, said, granted=granted)
+
+    @staticmethod
+    def _judge_markers(key: TestKey, response: httpx2.Response, said: str, *, granted: bool) -> None:
         for name, marker in MARKERS.items():
             may_read = granted and "read" in key.scopes and key.covers(name)
             assert may_read or marker not in response.text, f"shows {name}: {said}"
@@ -328,9 +381,10 @@ async def _report(requests: int) -> str:
         async with running_service(Path(folder) / "data") as service:
             trial = Trial(service, random.Random(22))  # noqa: S311 - the same trial each time
             await trial.make_keys(200)
-            await trial.run(requests)
+            await trial.run(requests * len({key.kind for key in trial.keys}))
             assert trial.slowest[0] < SLOWEST_SECONDS, trial.slowest
-            return f"{dict(trial.counts)}, slowest {trial.slowest[0]:.2f} s: {trial.slowest[1]}"
+            kinds = "\n".join(f"{count:>8} {kind}" for kind, count in sorted(trial.kinds.items()))
+            return f"{kinds}\n{dict(trial.counts)}, slowest {trial.slowest[0]:.2f} s: {trial.slowest[1]}"
 
 
 if __name__ == "__main__":
