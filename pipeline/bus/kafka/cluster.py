@@ -44,6 +44,7 @@ class KafkaOptions:
     """Connection to a cluster and settings of its topics. Times in seconds."""
 
     bootstrap: str
+    """Brokers to ask for the others: `host:port`, separated by commas."""
     partitions: int = 16
     replication: int = 1
     min_insync_replicas: int = 1
@@ -58,6 +59,11 @@ class KafkaOptions:
     """Time without a heartbeat after which a member loses its partitions."""
     call_timeout: float = 15.0
     """Time after which a call counts as an outage."""
+
+    @property
+    def servers(self) -> list[str]:
+        """The addresses in `bootstrap`, one by one: FastStream takes a string for a single one."""
+        return [server.strip() for server in self.bootstrap.split(",")]
 
     def security_config(self) -> BaseSecurity:
         """Return the security object of FastStream; OSError or ssl.SSLError if certificates can't be read."""
@@ -211,7 +217,7 @@ class Cluster:
 
     def _common_options(self) -> dict[str, Any]:
         return {
-            "bootstrap_servers": self.options.bootstrap,
+            "bootstrap_servers": self.options.servers,
             "client_id": self.client_id,
             "request_timeout_ms": milliseconds(self.options.call_timeout),
             **parse_security(self.security),

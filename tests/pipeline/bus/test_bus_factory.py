@@ -24,6 +24,7 @@ from tests.pipeline.bus.bus_contract import NumberedEvent, RecordingHandler, num
 from tests.pipeline.bus.kafka_harness import KafkaHarness
 from tests.support.fakes import FixedClock
 from tools.kafka_broker import PASSWORD, USER, DockerBroker, LocalBroker
+from tools.port_reservation import reserved_port
 
 pytestmark = pytest.mark.anyio
 
@@ -150,6 +151,19 @@ async def test_every_client_authenticates_with_sasl(kafka: LocalBroker | DockerB
     assert handler.numbers == [1]
     assert len(await bus.dead_letters(topic.name)) == 1
     await bus.close()
+
+
+@pytest.mark.kafka
+async def test_several_brokers_are_named_of_which_one_answers(
+    kafka: LocalBroker | DockerBroker, tmp_path: Path
+) -> None:
+    with reserved_port() as unused:
+        several = f"127.0.0.1:{unused}, {kafka.bootstrap}"
+        bus = await open_bus(Settings(data_dir=tmp_path, kafka_bootstrap=several, log_partitions=3), FixedClock())
+        topic = Topic(f"test.several.{uuid.uuid4().hex}.v1", NumberedEvent)
+        await bus.publish(topic, numbered_events([1]))
+        assert [record.offset async for record in bus.read(topic.name)] == [0]
+        await bus.close()
 
 
 @pytest.mark.kafka
