@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,9 @@ from bench.history_checker.judge import LoggedSubmission, Verdict, judge
 from bench.history_checker.workload import HistoryRunner, Size
 
 CONCURRENT_HISTORIES = 4
+SERVICE_SECONDS = 420.0
+"""Time after which a new service goes on: ten minutes after its start, the embedded one erases what deletions left in
+the log, which the judge has to read."""
 KILL_INTERVAL_SECONDS = 2.0
 """Mean time from the restart of a process to the next kill; longer where the start takes longer."""
 FIRST_KILL_SECONDS = 0.5
@@ -27,6 +31,9 @@ BATCH_SIZE = 40
 """Histories between two looks at the log, after which problems are told."""
 OPERATIONS_WITH_KILLS = 30
 """Operations of a client while processes are killed: so many that kills meet requests, not only what follows them."""
+
+
+OPENED = {"embedded": embedded_deployment, "kafka": kafka_deployment}
 
 
 @dataclass(slots=True)
@@ -79,6 +86,7 @@ def check_histories(
     with_kills: bool = False,
     size: Size | None = None,
     kill_interval: float = KILL_INTERVAL_SECONDS,
+    concurrent: int = CONCURRENT_HISTORIES,
 ) -> Report:
     """Run a history for each seed, some at a time, and judge them against the log."""
     report = Report(deployment.name, with_kills)
@@ -89,10 +97,10 @@ def check_histories(
     ]
     with ExitStack() as stack:
         killed = stack.enter_context(_kills(deployment, kill_interval)) if with_kills else itertools.repeat(0)
-        with ThreadPoolExecutor(CONCURRENT_HISTORIES) as threads:
+        with ThreadPoolExecutor(concurrent) as threads:
             list(threads.map(HistoryRunner.run, runners))
         report.kills = next(iter(killed))
-    with ThreadPoolExecutor(CONCURRENT_HISTORIES) as threads:
+    with ThreadPoolExecutor(concurrent) as threads:
         histories = list(threads.map(HistoryRunner.settle, runners))
         list(threads.map(HistoryRunner.forget, runners))
     submissions = asyncio.run(_by_namespace(deployment))
@@ -140,16 +148,24 @@ async def _by_namespace(deployment: Deployment) -> dict[str, list[LoggedSubmissi
     return submissions
 
 
-def _check_until(deployment: Deployment, seeds: range, deadline: float, *, with_kills: bool) -> Report:
+def _check_until(
+    name: str, seeds: range, deadline: float, *, with_kills: bool, concurrent: int = CONCURRENT_HISTORIES
+) -> Report:
     """Check batch after batch, tell each one's problems at once, and begin none after the deadline."""
-    report = Report(deployment.name, with_kills)
+    report = Report(name, with_kills)
     size = Size(operations=OPERATIONS_WITH_KILLS) if with_kills else Size()
-    for start in range(0, len(seeds), BATCH_SIZE):
-        if time.monotonic() > deadline:
-            break
-        checked = check_histories(deployment, seeds[start : start + BATCH_SIZE], with_kills=with_kills, size=size)
-        report.extend(checked)
-        print(report.line(), *checked.verdict.problems, sep="\n", file=sys.stderr, flush=True)
+    batches = deque(seeds[start : start + BATCH_SIZE] for start in range(0, len(seeds), BATCH_SIZE))
+    while batches and time.monotonic() < deadline:
+        with (
+            tempfile.TemporaryDirectory(prefix="recollect-histories-") as folder,
+            OPENED[name](Path(folder)) as service,
+        ):
+            until = min(deadline, time.monotonic() + SERVICE_SECONDS)
+            while batches and time.monotonic() < until:
+                batch = batches.popleft()
+                checked = check_histories(service, batch, with_kills=with_kills, size=size, concurrent=concurrent)
+                report.extend(checked)
+                print(report.line(), *checked.verdict.problems, sep="\n", file=sys.stderr, flush=True)
     return report
 
 
@@ -158,18 +174,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=int, default=200, help="of each bus")
     parser.add_argument("--with-kills", type=int, default=20, help="histories of each bus with kills")
-    parser.add_argument("--bus", choices=["embedded", "kafka"], help="one bus only")
+    parser.add_argument("--bus", choices=OPENED, help="one bus only")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--concurrent", type=int, default=CONCURRENT_HISTORIES, help="histories at a time")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no further histories after these")
     options = parser.parse_args()
     deadline = time.monotonic() + 60 * options.minutes
     reports = []
-    for name, opened in (("embedded", embedded_deployment), ("kafka", kafka_deployment)):
-        if options.bus in (None, name):
-            with tempfile.TemporaryDirectory(prefix="recollect-histories-") as folder, opened(Path(folder)) as service:
-                for count, with_kills in ((options.histories, False), (options.with_kills, True)):
-                    seeds = range(options.seed, options.seed + count)
-                    reports.append(_check_until(service, seeds, deadline, with_kills=with_kills))
+    for name in [options.bus] if options.bus else OPENED:
+        for count, with_kills in ((options.histories, False), (options.with_kills, True)):
+            seeds = range(options.seed, options.seed + count)
+            reports.append(_check_until(name, seeds, deadline, with_kills=with_kills, concurrent=options.concurrent))
     print(HEAD, *(report.line() for report in reports), sep="\n")
     problems = [problem for report in reports for problem in report.verdict.problems]
     print(*problems, sep="\n")
