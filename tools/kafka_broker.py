@@ -14,7 +14,7 @@ import tempfile
 import threading
 import uuid
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import StringIO
@@ -46,6 +46,20 @@ appender.c.layout.pattern=%d %p %m %c%n
 logger.server.name=kafka.server.KafkaRaftServer
 logger.server.level=info
 """
+
+
+QUICK_PROPERTIES = {
+    "auto.create.topics.enable": "false",
+    # Tests start group members one by one, so the first one should not wait for others.
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    # A killed node may rejoin soon.
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "500",
+    # Compact within the timeout of a test.
+    "log.cleaner.backoff.ms": "200",
+}
+"""Properties of every broker: nobody waits for what an idle machine does not need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,33 +95,25 @@ def server_properties(ports: BrokerPorts, listen_address: str = "127.0.0.1") -> 
         "transaction.state.log.num.partitions": "1",
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
-        # Tests start group members one by one, so the first one should not wait for others.
-        "group.initial.rebalance.delay.ms": "0",
-        "group.min.session.timeout.ms": "1000",
-        # A killed node may rejoin soon.
-        "broker.session.timeout.ms": "2000",
-        "broker.heartbeat.interval.ms": "500",
-        "auto.create.topics.enable": "false",
-        # Compact within the timeout of a test.
-        "log.cleaner.backoff.ms": "200",
+        **QUICK_PROPERTIES,
     }
 
 
-class LocalBroker:
+class BrokerProcess:
     """A broker from the jars. `stop` and `start` keep its data and its address."""
 
-    def __init__(self, folder: Path, ports: BrokerPorts) -> None:
+    def __init__(self, folder: Path, properties: Mapping[str, str], format_options: Sequence[str] = ()) -> None:
+        """`format_options` go to Kafka's command that makes the data folder; brokers of one cluster share an id."""
         self.folder = folder
-        self.bootstrap = f"127.0.0.1:{ports.plaintext}"
-        self.sasl_bootstrap = f"127.0.0.1:{ports.sasl}"
         self._properties = folder / "server.properties"
-        lines = {**server_properties(ports), "log.dirs": str(folder / "data")}
+        lines = {**properties, "log.dirs": str(folder / "data")}
         self._properties.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
         (folder / "log4j2.properties").write_text(LOGGING)
         self._process: subprocess.Popen[str] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._output: _OutputReader | None = None
-        _java(folder, "kafka.tools.StorageTool", "format", "-t", str(uuid.uuid4()), "-c", self._properties)
+        options = format_options or ("-t", str(uuid.uuid4()))
+        _java(folder, "kafka.tools.StorageTool", "format", "-c", self._properties, *options)
 
     @property
     def pid(self) -> int | None:
@@ -144,6 +150,15 @@ class LocalBroker:
     def wait(self) -> int:
         """Wait until the broker ends and return its exit status."""
         return 0 if self._process is None else self._process.wait()
+
+
+class LocalBroker(BrokerProcess):
+    """The only broker of its cluster."""
+
+    def __init__(self, folder: Path, ports: BrokerPorts) -> None:
+        super().__init__(folder, server_properties(ports))
+        self.bootstrap = f"127.0.0.1:{ports.plaintext}"
+        self.sasl_bootstrap = f"127.0.0.1:{ports.sasl}"
 
 
 class DockerBroker:
@@ -261,7 +276,8 @@ def main() -> None:
     # SIGTERM should also stop the broker.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if not _has_docker():
+        # Tests of several brokers run them from the jars everywhere.
+        if arguments.prepare or not _has_docker():
             prepare(install=True)
         if arguments.prepare:
             return

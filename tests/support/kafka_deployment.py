@@ -21,7 +21,7 @@ SESSION_TIMEOUT_SECONDS = "6"
 class KafkaDeployment:
     """Processes that share a data directory and a key. Tests may stop and kill `api` and `pipeline`."""
 
-    def __init__(self, folder: Path, bootstrap: str) -> None:
+    def __init__(self, folder: Path, bootstrap: str, **further: str) -> None:
         settings = {
             "RECOLLECT_KAFKA_BOOTSTRAP": bootstrap,
             "RECOLLECT_LOG_PARTITIONS": "4",
@@ -30,6 +30,7 @@ class KafkaDeployment:
             "RECOLLECT_EMBEDDER": "wordllama",
             "RECOLLECT_SHARDS": "2",
             "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
+            **further,
         }
         self.key = f"rk_{secrets.token_hex(16)}"
 
@@ -68,9 +69,9 @@ class KafkaDeployment:
 
 
 @contextmanager
-def running_deployment(folder: Path, bootstrap: str) -> Iterator[KafkaDeployment]:
-    """Started, and stopped at the end."""
-    deployment = KafkaDeployment(folder, bootstrap)
+def running_deployment(folder: Path, bootstrap: str, **further: str) -> Iterator[KafkaDeployment]:
+    """Started, and stopped at the end. `further`: variables beside those of every deployment."""
+    deployment = KafkaDeployment(folder, bootstrap, **further)
     try:
         deployment.start()
         yield deployment
