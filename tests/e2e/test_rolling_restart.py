@@ -22,8 +22,8 @@ from tools.kafka_installation import KafkaUnavailableHereError
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 WRITERS = 4
-WRITES_BETWEEN_RESTARTS = 20
-"""Writes that are acknowledged while a broker is away, and again while it comes back."""
+WRITES_BETWEEN_RESTARTS = 8
+"""Documents that are acknowledged while a broker is away, and again before the next one stops."""
 PACE_SECONDS = 0.1
 REPEAT_SECONDS = 0.5
 NAMESPACE = "restarted"
