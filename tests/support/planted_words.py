@@ -47,9 +47,9 @@ def _contents(path: Path) -> Iterator[bytes]:
     except FileNotFoundError:
         return
     yield data
-    if path.name.startswith("log.sqlite"):
+    if path.name.startswith("log.db"):
         yield from _inflated_streams(data)
-    if path.name == "log.sqlite":
+    if path.name == "log.db":
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as log:
             for value, compressed in log.execute("SELECT value, compressed FROM records WHERE compressed"):
                 yield decompress_value(value, compressed)
