@@ -50,11 +50,14 @@ class _FoundRecords:
     offsets: defaultdict[TopicPartition, list[int]] = field(default_factory=lambda: defaultdict(list))
     blobs: set[str] = field(default_factory=set)
     unowned_incarnations: set[str] = field(default_factory=set)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+    """Headers of the records, which name the keys of sealed ones."""
 
     def add(self, record: RawRecord, *, owned: bool) -> None:
         """Add a record; `owned`: its namespace exists."""
         self.offsets[record.topic, record.partition].append(record.offset)
-        self.blobs |= blobs_in(record.value)
+        self.blobs |= blobs_in(record.content_if_readable)
+        self.headers.append(record.headers)
         if not owned:
             self.unowned_incarnations.add(incarnation_of(record.key))
 
@@ -63,6 +66,7 @@ class _FoundRecords:
         for place, offsets in other.offsets.items():
             self.offsets[place] = sorted({*self.offsets[place], *offsets})
         self.blobs |= other.blobs
+        self.headers += other.headers
         self.unowned_incarnations |= other.unowned_incarnations
 
     @property
@@ -200,6 +204,8 @@ class ErasureService:
 
     async def _erase_consumed(self, found: _FoundRecords) -> int:
         """Erase the records that every stage has read, or will soon; take the others out of `found`, and count them."""
+        # Keys first: after a crash in between, what is left in the log is unreadable and goes in the next round.
+        await self._require_log().destroy_keys(found.headers)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + STAGE_TIMEOUT_SECONDS
         waiting = 0
@@ -274,7 +280,7 @@ class ErasureService:
                 ends[place] = end
                 async for record in bus.read(name, partition, read_to.get(place, 0), end):
                     if record.offset not in skipped.get(place, ()):
-                        in_use |= blobs_in(record.value)
+                        in_use |= blobs_in(record.content_if_readable)
         return in_use, ends
 
     def _require_log(self) -> ErasableLog:

@@ -36,6 +36,10 @@ class Settings(BaseSettings):
 
     erasure_interval_hours: float = Field(default=24.0, gt=0)
     """Hours between two rounds that erase what deletions left on the disk."""
+    sealing: bool = False
+    """Seal what people wrote in the log, each record under a key of its own."""
+    sealing_key_file: Path | None = None
+    """File of the keys that wrap those keys; default: `sealing.key` in the data directory."""
 
     rate_limit: int | None = Field(default=None, ge=1, le=MAX_REQUESTS_PER_MINUTE)
     """Requests per minute for each key without a limit of its own."""

@@ -98,7 +98,7 @@ class EventLocator:
                 looked += 1
                 if looked > MAX_SCANNED_RECORDS:
                     return
-                if words in raw.value and (record := _decode_or_none(topic, raw)) is not None:
+                if words in _content_or_empty(raw) and (record := _decode_or_none(topic, raw)) is not None:
                     yield record
 
 
@@ -127,6 +127,13 @@ def submission_log_event(record: Record[DocumentSubmitted]) -> LogRecordResponse
 
 def _partition_key(row: DocumentRow) -> str:
     return f"{row.incarnation}/{row.key}"
+
+
+def _content_or_empty(raw: RawRecord) -> bytes:
+    try:
+        return raw.content
+    except ValueError:  # erased, or without its key
+        return b""
 
 
 def _decode_or_none(topic: Topic[E], raw: RawRecord) -> Record[E] | None:

@@ -136,7 +136,7 @@ async def get_dead_letter(state: AppState, id: str) -> DeadLetterResponse:  # no
     letter = next((letter for letter in letters if letter.id == id), None)
     if letter is None:
         raise NotFoundError("Dead letter not found", f"There is no dead letter {id[:200]!r} any more.")
-    value = letter.record.value
+    value = _readable_value(letter)
     try:
         payload, encoding = value.decode(), "utf-8"
     except UnicodeDecodeError:
@@ -152,6 +152,14 @@ async def get_dead_letter(state: AppState, id: str) -> DeadLetterResponse:  # no
         encoding=encoding,
         payload=payload,
     )
+
+
+def _readable_value(letter: DeadLetter) -> bytes:
+    """Return the value of a letter, as it is stored if it is sealed and can't be opened."""
+    try:
+        return letter.record.content
+    except ValueError:
+        return letter.record.value
 
 
 def _escape_surrogates(text: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from pipeline.bus.port import Bus
-from pipeline.bus.records import RawRecord, decode
+from pipeline.bus.records import ErasedRecordError, RawRecord, decode
 from pipeline.stage import Record
 from pipeline.store.generations.generation_registry import TopicOffsets
 from schemas.base import Event
@@ -107,6 +107,8 @@ def _decode_window(topic: Topic[E], window: Sequence[RawRecord]) -> list[Record[
     for raw in window:
         try:
             records.append(decode(topic, raw))
+        except ErasedRecordError:
+            continue
         except ValueError as error:
             # The stage that read the record dead-lettered it, so it has no rows.
             log.info("Skipped undecodable record %s/%d/%d: %s", raw.topic, raw.partition, raw.offset, error)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from pipeline.bus.kafka.cluster import KafkaOptions
+    from pipeline.bus.sealing import Sealer
 
 
 async def open_bus(
@@ -35,7 +36,12 @@ async def open_bus(
     """
     if settings.kafka_bootstrap is None:
         folder = settings.data_dir / "log"
-        return await SqliteBus.open(folder, partitions=settings.partitions, clock=clock, observer=observer)
+        sealer = await asyncio.to_thread(_open_sealer, settings)
+        return await SqliteBus.open(
+            folder, partitions=settings.partitions, clock=clock, observer=observer, sealer=sealer
+        )
+    if settings.sealing:
+        raise ValueError("RECOLLECT_SEALING seals the embedded log only; unset it with RECOLLECT_KAFKA_BOOTSTRAP.")
     from pipeline.bus.kafka.bus import KafkaBus
     from pipeline.bus.kafka.span_exporter import open_tracer_provider
 
@@ -44,6 +50,19 @@ async def open_bus(
     return await KafkaBus.open(
         options, clock=clock, observer=observer, registry=registry, tracer_provider=tracer_provider
     )
+
+
+def _open_sealer(settings: Settings) -> "Sealer | None":
+    """Open the keys of the log; None without sealing, unless earlier records are sealed. SealingKeyError."""
+    table = settings.data_dir / "keys" / "keys.db"
+    known = table.exists()
+    if not settings.sealing and not known:
+        return None
+    from pipeline.bus.key_table import KeyTable, read_key_file
+    from pipeline.bus.sealing import Sealer
+
+    path = settings.sealing_key_file or settings.data_dir / "sealing.key"
+    return Sealer(KeyTable(table, read_key_file(path, create=not known)), seals=settings.sealing)
 
 
 async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) -> list[str]:

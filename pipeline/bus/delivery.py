@@ -12,6 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from pipeline.bus.failure_messages import error_message, error_with_call_chain, is_outage, reason_for_users
 from pipeline.bus.observer import NullObserver, Observer
 from pipeline.bus.records import (
+    ErasedRecordError,
     ProducerRecord,
     RawRecord,
     dead_letter_record,
@@ -106,6 +107,8 @@ class Delivery:
         for raw in records_for_stage(stage, batch):
             try:
                 pairs.append(_DecodedRecord(raw, decode(stage.source, raw)))
+            except ErasedRecordError:
+                self._observer.on_erased(stage.name)
             except ValueError as error:
                 await self._send_to_dlq(stage, raw, _Failure(error, 0))
         if pairs:

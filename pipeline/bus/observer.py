@@ -25,6 +25,9 @@ class Observer(Protocol):
     def on_dead_letter(self, stage: str) -> None:
         """Handle a record that went to the dead letter queue."""
 
+    def on_erased(self, stage: str) -> None:
+        """Handle a record that was passed over because its key was destroyed."""
+
 
 class NullObserver:
     """Observer that ignores every call."""
@@ -38,3 +41,5 @@ class NullObserver:
     def on_batch_handled(self, stage: str, records: Sequence[Record[Any]], seconds: float, now: datetime) -> None: ...
 
     def on_dead_letter(self, stage: str) -> None: ...
+
+    def on_erased(self, stage: str) -> None: ...

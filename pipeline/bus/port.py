@@ -54,6 +54,10 @@ class ErasableLog(Protocol):
         """
         ...
 
+    async def destroy_keys(self, records: Sequence[Mapping[str, str]]) -> int:
+        """Destroy the keys of sealed records, given by their headers; return how many. For good on return."""
+        ...
+
     async def shrink(self) -> None:
         """Give the space of erased records back and empty SQLite's write-ahead log: their bytes are gone on return."""
         ...

@@ -1,8 +1,8 @@
 """Records in bytes, their encoding, and dead letters."""
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
@@ -13,6 +13,8 @@ from schemas.topics import Topic
 
 E = TypeVar("E", bound=Event)
 
+SEALED_HEADER = "sealed"
+"""Header that names the key of a sealed value."""
 ERROR_HEADER = "error"
 ERROR_TYPE_HEADER = "error-type"
 ORIGIN_TOPIC_HEADER = "origin-topic"
@@ -42,6 +44,14 @@ class DeserializationError(ValueError):
     """A record that does not match its topic's schema; the message is for the operator."""
 
 
+class ErasedRecordError(DeserializationError):
+    """A sealed record whose key was destroyed: it counts as absent, and is no fault."""
+
+
+class MissingKeyError(DeserializationError):
+    """A sealed record whose key is not known here, although nobody destroyed it."""
+
+
 @dataclass(frozen=True, slots=True)
 class RawRecord:
     """An undecoded record read from the bus."""
@@ -53,6 +63,32 @@ class RawRecord:
     value: bytes
     headers: Mapping[str, str]
     timestamp: datetime
+    opener: "Callable[[RawRecord], bytes] | None" = field(default=None, compare=False, repr=False)
+    """Opens a sealed value; None without keys."""
+
+    @property
+    def content(self) -> bytes:
+        """The value, opened if it is sealed.
+
+        ErasedRecordError if its key was destroyed, DeserializationError if it can't be opened.
+        """
+        if SEALED_HEADER not in self.headers:
+            return self.value
+        if self.opener is None:
+            raise MissingKeyError("the record is sealed and no keys are open: see RECOLLECT_SEALING")
+        return self.opener(self)
+
+    @property
+    def content_if_readable(self) -> bytes:
+        """The value, empty if it was erased, and as it is if it is damaged. MissingKeyError."""
+        try:
+            return self.content
+        except ErasedRecordError:
+            return b""
+        except MissingKeyError:
+            raise
+        except DeserializationError:
+            return self.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +199,7 @@ def decode(topic: Topic[E], raw: RawRecord) -> Record[E]:
         partition=partition,
         offset=offset,
         key=raw.key.decode(),
-        event=topic.event_type.model_validate_json(raw.value),
+        event=topic.event_type.model_validate_json(raw.content),
         timestamp=raw.timestamp,
         headers=raw.headers,
         redriven=REDRIVEN_OFFSET_HEADER in raw.headers,

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from pipeline.bus.failure_messages import error_message
 from pipeline.bus.port import RecordHandler
-from pipeline.bus.records import RawRecord, decode
+from pipeline.bus.records import ErasedRecordError, RawRecord, decode
 from pipeline.errors import FollowerClosedError, OutageError
 from pipeline.stage import Record
 from schemas.base import Event
@@ -97,6 +97,8 @@ class TopicFollower(Generic[E]):
         for raw in batch:
             try:
                 records.append(decode(self._topic, raw))
+            except ErasedRecordError:
+                continue
             except ValueError as error:
                 # The stage that reads the topic sends it to the dead letter queue.
                 place = f"{raw.topic}/{raw.partition}/{raw.offset}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from pipeline.bus.records import RawRecord, origin_position
+from pipeline.bus.records import ErasedRecordError, MissingKeyError, RawRecord, origin_position
 from schemas.base import Event
 from schemas.topics import (
     CONNECTORS_SYNCED,
@@ -62,7 +62,10 @@ class DeletedContent:
         if topic is DOCUMENTS_SUBMITTED:
             _, offset = origin_position(record)
             return self._is_deleted(record.key, offset)
-        event = _decode(topic, record)
+        try:
+            event = _decode(topic, record)
+        except ErasedRecordError:
+            return True  # an erasure destroyed its key and was interrupted
         if event is None:
             # A record that nobody can read: a dead letter. Its key tells whose it is.
             return record.key in self.deletions
@@ -93,7 +96,10 @@ def incarnation_of(key: bytes) -> str:
 
 def is_deletion(record: RawRecord) -> bool:
     """Tell whether a submission deletes its document."""
-    event = _decode(DOCUMENTS_SUBMITTED, record)
+    try:
+        event = _decode(DOCUMENTS_SUBMITTED, record)
+    except ErasedRecordError:
+        return False
     return event is not None and event.operation == "delete"
 
 
@@ -107,7 +113,10 @@ def blobs_in(value: bytes) -> set[str]:
 
 
 def _decode(topic: Topic[E], record: RawRecord) -> E | None:
+    """Decode an event; None if nobody can read it. ErasedRecordError, MissingKeyError."""
     try:
-        return topic.event_type.model_validate_json(record.value)
+        return topic.event_type.model_validate_json(record.content)
+    except (ErasedRecordError, MissingKeyError):
+        raise
     except ValueError:
         return None

@@ -152,6 +152,10 @@ class Metrics:
                 if not record.redriven:
                     ingest.observe(max(0.0, (now - record.event.at).total_seconds()))
 
+    def on_erased(self, stage: str) -> None:
+        """Count a record whose key was destroyed."""
+        self._stage_records.labels(stage, "erased").inc()
+
     def on_dead_letter(self, stage: str) -> None:
         """Count a dead letter."""
         self._stage_records.labels(stage, "dead_lettered").inc()

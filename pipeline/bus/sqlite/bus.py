@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Follower, RecordHandler, TopicPartition
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, select_dead_letters
+from pipeline.bus.sealed_records import SEALED_TOPICS, key_label, stays_plain
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
@@ -35,6 +36,9 @@ from pipeline.stage import Stage
 from schemas.base import Event
 from schemas.topics import Topic
 
+if TYPE_CHECKING:
+    from pipeline.bus.sealing import Sealer
+
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -52,6 +56,7 @@ class SqliteBus:
         clock: Clock,
         retry_policy: RetryPolicy,
         observer: Observer | None = None,
+        sealer: "Sealer | None" = None,
     ) -> None:
         self._lock = lock
         self._database = database
@@ -66,6 +71,9 @@ class SqliteBus:
         self._consumers = StageConsumers(self._positions, self._delivery, self._fetch, database.partitions)
         self._eraser = LogEraser(database, self._writer, self._positions, self._query)
         self._feeds: list[SqliteTopicFeed] = []
+        self._sealer = sealer
+        if sealer is not None:
+            database.opener = reader.opener = sealer.open
         self._closed = False
 
     @classmethod
@@ -77,6 +85,7 @@ class SqliteBus:
         clock: Clock,
         retry_policy: RetryPolicy | None = None,
         observer: Observer | None = None,
+        sealer: "Sealer | None" = None,
     ) -> "SqliteBus":
         """Open the log in this directory, creating it if missing.
 
@@ -91,6 +100,7 @@ class SqliteBus:
             clock=clock,
             retry_policy=retry_policy or RetryPolicy(),
             observer=observer,
+            sealer=sealer,
         )
 
     @property
@@ -119,7 +129,14 @@ class SqliteBus:
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append events; synced to disk on return. LogWriteError if the log can't be written."""
-        return await self.append(topic.name, encode(entries))
+        sealer, encoded = self._sealer, encode(entries)
+        if sealer is None or not sealer.seals or topic.name not in SEALED_TOPICS or not entries:
+            return await self.append(topic.name, encoded)
+        timestamp_ms, plain = self._now_ms(), [stays_plain(event) for _, event in entries]
+        # In the writer's thread: it compresses values and syncs a new block of keys.
+        appended = self._writer.submit(lambda log: log.append(topic.name, timestamp_ms, sealer.seal(encoded, plain)))
+        positions: list[Position] = await appended
+        return positions
 
     async def append(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
         if not entries:
@@ -279,7 +296,8 @@ class SqliteBus:
         return int(await self._writer.submit(move))
 
     async def maintain(self, topics: Sequence[Topic[Any]]) -> int:
-        cleaner = LogCleaner(self._database, self._writer, self._positions, self._query)
+        destroy = None if self._sealer is None else self._destroy_keys_at
+        cleaner = LogCleaner(self._database, self._writer, self._positions, self._query, destroy)
         return await cleaner.run(topics, self._now_ms())
 
     def read_keys(
@@ -292,6 +310,13 @@ class SqliteBus:
 
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         return await self._eraser.erase(topic_partition, offsets)
+
+    async def destroy_keys(self, records: Sequence[Mapping[str, str]]) -> int:
+        labels = {label for headers in records if (label := key_label(headers)) is not None}
+        return await self._sealer.destroy(labels) if self._sealer is not None and labels else 0
+
+    async def _destroy_keys_at(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
+        await self.destroy_keys([record.headers async for record in self.read_records(topic_partition, offsets)])
 
     async def shrink(self) -> None:
         await self._eraser.shrink()
@@ -308,6 +333,8 @@ class SqliteBus:
             await asyncio.to_thread(self._database.close)
         except sqlite3.Error as error:
             log.warning("The log's last checkpoint failed; its write-ahead log stays until the next start: %s", error)
+        if self._sealer is not None:
+            self._sealer.close()
         self._lock.release()
 
     def _on_append(self, committed: CommitResult) -> None:

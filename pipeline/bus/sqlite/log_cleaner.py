@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from pipeline.bus.port import TopicPartition
 from pipeline.bus.sqlite.consumers import ConsumerPositions
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
 from pipeline.bus.sqlite.log_database import LogDatabase
@@ -15,6 +16,8 @@ VACUUM_PAGES = 1024
 """Maximum number of pages returned to the file system at a time."""
 
 
+DestroyKeys = Callable[[TopicPartition, Sequence[int]], Awaitable[None]]
+"""Destroys the keys of the records at these offsets, if they are sealed."""
 RunOffsetQuery = Callable[[Callable[[LogReader], list[int]]], Awaitable[list[int]]]
 """Runs a query in the reader's thread."""
 
@@ -28,11 +31,13 @@ class LogCleaner:
         writer: GroupCommitWriter,
         positions: ConsumerPositions,
         query: RunOffsetQuery,
+        destroy_keys: DestroyKeys | None = None,
     ) -> None:
         self._database = database
         self._writer = writer
         self._positions = positions
         self._query = query
+        self._destroy_keys = destroy_keys
 
     async def run(self, topics: Sequence[Topic[Any]], now_ms: int) -> int:
         """Clean the topics; `now_ms` in milliseconds since 1970. Return the number of removed records."""
@@ -55,6 +60,8 @@ class LogCleaner:
             offsets = await self._query(_expired_query(topic.name, partition, before, until))
             if not offsets:
                 return removed
+            if self._destroy_keys is not None:
+                await self._destroy_keys((topic.name, partition), offsets)
             removed += await self._remove(topic.name, partition, offsets)
 
     async def _compact(self, topic: Topic[Any], partition: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from pipeline.bus.port import TopicPartition
-from pipeline.bus.records import ProducerRecord, RawRecord
+from pipeline.bus.records import SEALED_HEADER, ProducerRecord, RawRecord
 from pipeline.bus.sqlite.value_compression import compress_value
 from pipeline.ports import Position
 from pipeline.runtime.sqlite_connection import connect, transaction
@@ -74,6 +74,8 @@ class LogDatabase:
         self.end_offsets = self._load_end_offsets()
         self.followed_topics: set[str] = set()
         """Topics whose appended records are part of a transaction's result."""
+        self.opener: Callable[[RawRecord], bytes] | None = None
+        """Opens sealed values of followed records."""
         self._wal_bytes = 0
 
     def positions(self) -> dict[GroupPartition, int]:
@@ -150,13 +152,23 @@ class LogTransaction:
             offset = self._end_offset(topic_partition)
             self.end_offsets[topic_partition] = offset + 1
             headers = json.dumps(dict(entry.headers)) if entry.headers else None
-            value, compressed = compress_value(entry.value)
+            sealed = SEALED_HEADER in entry.headers
+            value, compressed = (entry.value, None) if sealed else compress_value(entry.value)
             self._rows.append((topic_id, partition, offset, timestamp_ms, entry.key, value, headers, compressed))
             self.value_bytes += len(value)
             if topic in self._database.followed_topics:
                 timestamp = datetime.fromtimestamp(timestamp_ms / 1000, UTC)
                 self.followed.append(
-                    RawRecord(topic, partition, offset, entry.key, entry.value, entry.headers, timestamp)
+                    RawRecord(
+                        topic,
+                        partition,
+                        offset,
+                        entry.key,
+                        entry.value,
+                        entry.headers,
+                        timestamp,
+                        self._database.opener,
+                    )
                 )
             positions.append(Position(partition, offset))
         return positions

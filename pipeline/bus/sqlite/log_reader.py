@@ -1,7 +1,7 @@
 """Queries on the log's tables. Synchronous: for the reader's thread."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -22,6 +22,8 @@ class LogReader:
     def __init__(self, path: Path) -> None:
         self._db = connect_log(path)
         self._db.execute("PRAGMA query_only = 1")
+        self.opener: Callable[[RawRecord], bytes] | None = None
+        """Opens sealed values of the records that are read."""
         self._db.create_function("value_of", 2, decompress_value, deterministic=True)
 
     def read(self, topic: str, partition: int, start: int, limit: int) -> list[RawRecord]:
@@ -40,7 +42,7 @@ class LogReader:
         for offset, ts, key, stored, headers, compressed in cursor:
             at = datetime.fromtimestamp(ts / 1000, UTC)
             value = decompress_value(stored, compressed)
-            records.append(RawRecord(topic, partition, offset, key, value, _parse_headers(headers), at))
+            records.append(RawRecord(topic, partition, offset, key, value, _parse_headers(headers), at, self.opener))
             size += len(value)
             if size >= MAX_READ_BYTES:
                 break

@@ -170,3 +170,16 @@ async def test_several_brokers_are_named_of_which_one_answers(
 async def test_a_wrong_password_is_reported(kafka: LocalBroker | DockerBroker, tmp_path: Path) -> None:
     with pytest.raises(KafkaOpenError, match="RECOLLECT_KAFKA_BOOTSTRAP"):
         await open_bus(_sasl_settings(kafka, tmp_path, "wrong"), FixedClock())
+
+
+async def test_sealing_is_refused_with_kafka(tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path, kafka_bootstrap="127.0.0.1:1", sealing=True)
+    with pytest.raises(ValueError, match="RECOLLECT_SEALING seals the embedded log only"):
+        await open_bus(settings, FixedClock())
+
+
+async def test_keys_are_opened_only_with_sealing_or_after_it(tmp_path: Path) -> None:
+    for sealing, has_keys in ((False, False), (True, True), (False, True)):
+        bus = await open_bus(Settings(data_dir=tmp_path, sealing=sealing), FixedClock())
+        await bus.close()
+        assert (tmp_path / "keys" / "keys.db").exists() == has_keys

@@ -1,0 +1,131 @@
+"""With sealing, the log holds no readable words, and an erasure reaches the copies of it that were made before."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from app import erasure_service
+from pipeline.bus.key_table import KeyTable, read_key_file
+from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, ProducerRecord, RawRecord
+from pipeline.bus.sealing import Sealer
+from pipeline.bus.sqlite.log_reader import LogReader
+from pipeline.store.blobs import blob_store
+from schemas.ids import document_key
+from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
+from tests.support.planted_words import found_in
+from tests.support.service_world import RunningService, running_service
+
+pytestmark = pytest.mark.anyio
+
+GONE, KEPT, POISON = "zyxotextq", "quvokeptx", "zyxodeadq"
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+
+
+async def _write_two(service: RunningService) -> None:
+    await service.add_document("home", f"Ada keeps a {GONE} in Porto. " * 30 + "Ada lives in Porto.", id="diary")
+    await service.add_document("home", f"Ben keeps a {KEPT}. Ben lives in Rome.", id="kept")
+    await service.wait_idle()
+
+
+def _readable_words(log: Path, data: Path, words: tuple[str, ...]) -> tuple[set[str], int]:
+    """Words in the records of a copied log, read with the keys of today; and the number of erased records."""
+    keys = KeyTable(data / "keys" / "keys.db", read_key_file(data / "sealing.key", create=False))
+    reader = LogReader(log / "log.db")
+    reader.opener = Sealer(keys, seals=False).open
+    erased, found = 0, set[str]()
+    for record in (record for topic in ALL_TOPICS for part in range(4) for record in _all(reader, topic.name, part)):
+        try:
+            found |= {word for word in words if word.encode() in record.content}
+        except ErasedRecordError:
+            erased += 1
+    reader.close()
+    keys.close()
+    return found, erased
+
+
+def _all(reader: LogReader, topic: str, partition: int) -> list[RawRecord]:
+    return reader.read(topic, partition, 0, 10_000)
+
+
+async def test_a_copy_of_the_log_is_unreadable_where_it_was_erased(tmp_path: Path) -> None:
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    async with running_service(data, sealing=True) as service:
+        await _write_two(service)
+        assert found_in(data / "log", (GONE, KEPT)) == {}
+    shutil.copytree(data / "log", copy)
+    assert _readable_words(copy, data, (GONE, KEPT)) == ({GONE, KEPT}, 0)
+    async with running_service(data, sealing=True) as service:
+        report = await service.client.ok("POST", "/admin/erasures", {"namespace": "home", "documents": ["diary"]})
+        assert report["waitingEvents"] == 0
+        assert found_in(data, (GONE,)) == {}
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert KEPT in (await service.read_document("home", "kept"))["content"]
+        assert [found["id"] for found in await service.list_items("home", "documents")] == ["kept"]
+    found, erased = _readable_words(copy, data, (GONE, KEPT))
+    assert found == {KEPT}
+    assert erased >= 3
+
+
+async def test_a_document_that_came_back_keeps_its_new_words(tmp_path: Path) -> None:
+    async with running_service(tmp_path, sealing=True) as service:
+        await _write_two(service)
+        await service.delete_documents("home", "diary")
+        await service.add_document("home", f"Ada keeps a {KEPT} in Porto.", id="diary")
+        await service.wait_idle()
+        await service.client.ok("POST", "/admin/erasures", {})
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert KEPT in (await service.read_document("home", "diary"))["content"]
+
+
+async def test_an_erased_record_in_a_restored_log_is_passed_over(tmp_path: Path) -> None:
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    async with running_service(data, sealing=True) as service:
+        await _write_two(service)
+    shutil.copytree(data / "log", copy)
+    async with running_service(data, sealing=True) as service:
+        await service.client.ok("POST", "/admin/erasures", {"namespace": "home", "documents": ["diary"]})
+    shutil.rmtree(data / "log")
+    shutil.rmtree(data / "tables")
+    copy.rename(data / "log")
+    async with running_service(data, sealing=True) as service:
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+        assert [found["id"] for found in await service.list_items("home", "documents")] == ["kept"]
+
+
+@pytest.mark.parametrize("sealing", [True, False])
+async def test_poison_becomes_a_dead_letter_with_its_reason(tmp_path: Path, sealing: bool) -> None:
+    async with running_service(tmp_path, sealing=sealing) as service:
+        await _write_two(service)
+        key = f"home#0/{document_key('home#0', 'diary')}".encode()
+        broken = json.dumps({"operation": "explode", "text": POISON}).encode()
+        headers = {SEALED_HEADER: "00/1"} if sealing else {}
+        await service.pipeline.bus.append(
+            DOCUMENTS_SUBMITTED.name, [ProducerRecord(key, broken, {}), ProducerRecord(key, b"\xff", headers)]
+        )
+        await service.wait_idle()
+        letters = (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+        assert len(letters) == 2
+        assert sum("key table" in letter["error"] for letter in letters) == sealing
+        assert all(letter["error"] for letter in letters)
+
+
+async def test_what_was_sealed_is_read_after_sealing_is_turned_off(tmp_path: Path) -> None:
+    async with running_service(tmp_path, sealing=True) as service:
+        await _write_two(service)
+    async with running_service(tmp_path) as service:
+        await service.add_document("home", "Cleo keeps a lynx.", id="later")
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert KEPT in (await service.read_document("home", "kept"))["content"]
+    assert set(found_in(tmp_path / "log", ("lynx", GONE, KEPT))) == {"lynx"}
