@@ -32,7 +32,8 @@ def run_event_loop(settings: Settings, main: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine on the event loop that the settings choose."""
     from pipeline.runtime.fair_event_loop import new_fair_event_loop  # noqa: PLC0415 - after tuning
 
-    with asyncio.Runner(loop_factory=partial(new_fair_event_loop, fair=settings.fair_event_loop)) as runner:
+    new_loop = partial(new_fair_event_loop, fair=settings.fair_event_loop, kafka=settings.kafka_bootstrap is not None)
+    with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(main)
 
 

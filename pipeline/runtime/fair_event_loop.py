@@ -8,6 +8,7 @@ their own and runs it in short time slices. RECOLLECT_FAIR_EVENT_LOOP=false turn
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
 from time import perf_counter
@@ -53,14 +54,18 @@ def call_soon_background(work: Callable[[*Ts], object], *args: *Ts) -> None:
     asyncio.get_running_loop().call_soon(work, *args, context=context)
 
 
-def new_fair_event_loop(*, fair: bool = True) -> asyncio.AbstractEventLoop:
-    """Create an event loop: uvloop's if installed, else asyncio's; with a background lane if `fair`."""
-    try:
-        import uvloop  # noqa: PLC0415 - there may be none
-    except ImportError:
-        base: type[asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop
-    else:
-        base = uvloop.Loop
+def new_fair_event_loop(*, fair: bool = True, kafka: bool = False) -> asyncio.AbstractEventLoop:
+    """Create an event loop: uvloop's if installed, else asyncio's; with a background lane if `fair`.
+
+    A process with a `kafka` client gets asyncio's: on a connection that the broker has just closed, uvloop's
+    `write` raises RuntimeError, where aiokafka expects OSError or silence; its sender and fetcher end by it.
+    """
+    base: type[asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop
+    if not kafka:
+        with suppress(ImportError):
+            import uvloop  # noqa: PLC0415 - there may be none
+
+            base = uvloop.Loop
     return _fair_loop_on(base) if fair else base()
 
 

@@ -4,7 +4,9 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
@@ -237,3 +239,18 @@ def test_each_lane_keeps_the_order_of_scheduling(lanes: list[bool]) -> None:
         assert [number for in_background, number in done if in_background is side] == [
             number for number, in_background in enumerate(lanes) if in_background is side
         ]
+
+
+def test_a_loop_beside_kafka_raises_nothing_on_writing_to_a_lost_connection() -> None:
+    """aiokafka handles OSError only; uvloop raises RuntimeError."""
+
+    async def main() -> None:
+        async with await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", 0) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            writer.transport.abort()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+            writer.write(b"a request")
+
+    with asyncio.Runner(loop_factory=partial(new_fair_event_loop, kafka=True)) as runner:
+        runner.run(main())
