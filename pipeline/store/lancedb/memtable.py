@@ -2,11 +2,12 @@
 ones.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+
+from pipeline.store.lancedb.row_cache import RowCache
 
 Row = TypeVar("Row")
 
@@ -34,7 +35,7 @@ class MemTable(Generic[Row]):
         self._unlogged: list[dict[str, PendingChange[Row]]] = [{} for _ in range(shards)]
         self._size_bytes = size_bytes
         self._pending_bytes = [0] * shards
-        self._row_cache = _RowCache(size_bytes, row_cache_bytes)
+        self._row_cache = RowCache(size_bytes, row_cache_bytes)
         self._watches: list[set[str]] = []
 
     def get(self, entity_key: str) -> tuple[Row, ...] | None:
@@ -122,38 +123,3 @@ class MemTable(Generic[Row]):
         finally:
             # Compared by identity: two watches may have equal contents.
             self._watches = [watch for watch in self._watches if watch is not flushed_keys]
-
-
-class _RowCache(Generic[Row]):
-    """LRU cache of recently flushed or read rows, bounded in bytes: the next stage asks for them at once."""
-
-    def __init__(self, size_bytes: Callable[[Row], int], limit: int) -> None:
-        self._size_bytes = size_bytes
-        self._limit = limit
-        self._rows_by_key: OrderedDict[str, tuple[Row, ...]] = OrderedDict()
-        self._bytes = 0
-
-    def get(self, entity_key: str) -> tuple[Row, ...] | None:
-        return self._rows_by_key.get(entity_key)
-
-    def keys(self) -> list[str]:
-        return list(self._rows_by_key)
-
-    def put(self, entity_key: str, rows: tuple[Row, ...]) -> None:
-        self.remove(entity_key)
-        self._rows_by_key[entity_key] = rows
-        self._bytes += self._size(rows)
-        while self._bytes > self._limit:
-            _, oldest = self._rows_by_key.popitem(last=False)
-            self._bytes -= self._size(oldest)
-
-    def remove(self, entity_key: str) -> None:
-        if (rows := self._rows_by_key.pop(entity_key, None)) is not None:
-            self._bytes -= self._size(rows)
-
-    def clear(self) -> None:
-        self._rows_by_key.clear()
-        self._bytes = 0
-
-    def _size(self, rows: tuple[Row, ...]) -> int:
-        return 256 + sum(self._size_bytes(row) for row in rows)

@@ -48,7 +48,7 @@ class RowCodec(Generic[Row]):
     short_lived: bool = False
     """True if a shared table drops the rows about a day after they were written."""
     row_cache_bytes: int = 512 * 1024
-    """Size of the cache of recently flushed rows: the next stage reads them at once."""
+    """Size of the cache of rows just written or read: the next stage reads them at once."""
 
     @property
     def projection_columns(self) -> list[str]:

@@ -15,7 +15,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from pipeline.errors import OutageError, RetryableError
 from pipeline.ports import Lease, Locks
+from pipeline.store.lancedb.key_filter import KeyFilter, NoKeyFilter
 from pipeline.store.lancedb.lance_table import STORAGE_ERRORS, run_to_completion
+from pipeline.store.lancedb.row_cache import RowCache
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.sharded_table import are_same_rows, read_errors_as_outages
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
@@ -91,6 +93,8 @@ class ShardCommitter(Generic[Row]):
         codec: RowCodec[Row],
         locks: Locks,
         listener: ChangeListener[Row],
+        *,
+        row_cache_bytes: int,
     ) -> None:
         self.name = name
         self._lance_table = lance_table
@@ -100,6 +104,10 @@ class ShardCommitter(Generic[Row]):
         self.health_issue: str | None = None
         """Why the last write failed; None if it succeeded."""
         self._seen_version = -1
+        self._row_cache = RowCache(codec.size_bytes, row_cache_bytes)
+        """Rows as of `_seen_version`."""
+        self._key_filter: KeyFilter[str] | NoKeyFilter[str] = NoKeyFilter()
+        """Keys with rows at `_seen_version`, once that is known."""
         self._seen_at = time.monotonic()
         self._committed_at = 0.0
         self._maintained_at = 0.0
@@ -116,6 +124,25 @@ class ShardCommitter(Generic[Row]):
     def seen_version(self) -> int:
         """Version up to which listeners heard of every change; negative at first."""
         return self._seen_version
+
+    async def get_rows(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
+        """Read the newest rows of these keys; absent keys are left out."""
+        if not entity_keys:
+            return {}
+        version = await self._lance_table.version()
+        if version != self._seen_version:
+            return await self._lance_table.get_rows(entity_keys)
+        cached = {key: rows for key in entity_keys if (rows := self._row_cache.get(key)) is not None}
+        missing = self._key_filter.may_contain(key for key in entity_keys if key not in cached)
+        read = await self._lance_table.get_rows(missing)
+        if version == self._seen_version:
+            self._cache_rows({key: read.get(key, []) for key in missing})
+        return {key: list(rows) for key, rows in cached.items() if rows} | read
+
+    def _cache_rows(self, rows_by_key: Mapping[str, Sequence[Row]]) -> None:
+        """Keep rows as of `_seen_version`."""
+        for key, rows in rows_by_key.items():
+            self._row_cache.put(key, tuple(rows))
 
     @read_errors_as_outages
     async def changed_since(self, version: int, incarnations: Collection[str]) -> set[str] | None:
@@ -151,7 +178,11 @@ class ShardCommitter(Generic[Row]):
                         f"Shard {self.name} could not be followed for {now - self._seen_at:.0f} s, and what "
                         "was deleted meanwhile may still be in memory. Start this process again."
                     )
-                await (self._load_counts() if self._seen_version < 0 else self._catch_up())
+                changed = await (self._load_counts() if self._seen_version < 0 else self._catch_up())
+                # Now, so that no read of the older version can follow.
+                self._key_filter.add(changed)
+                for key in changed:
+                    self._row_cache.remove(key)
                 self._seen_version = version
             self._seen_at = now
 
@@ -214,23 +245,28 @@ class ShardCommitter(Generic[Row]):
         at, version = self._version_history[0]
         return version if at <= now - self._retention_seconds else 0
 
-    async def _load_counts(self) -> None:
+    async def _load_counts(self) -> Collection[str]:
+        """Tell listeners how many rows there are; return the entity keys of all."""
         self._listener.on_remote_change(await self._count_rows(None), {})
+        column = self._codec.entity_key_column
+        keys: list[str] = (await self._lance_table.scan(None, [column])).column(0).unique().to_pylist()
+        self._key_filter = KeyFilter()
+        return keys
 
-    async def _catch_up(self) -> None:
+    async def _catch_up(self) -> Collection[str]:
+        """Tell listeners what others changed, and return the entity keys of it."""
         changes = await self._lance_table.changes_since(self._seen_version)
         if not changes.num_rows:
-            return
+            return ()
         incarnations: list[str] = changes.column("incarnation").unique().to_pylist()
         subscribed = self._listener.subscribed_incarnations(incarnations)
         live = await self._lance_table.rows_changed_since(self._seen_version, subscribed) if subscribed else {}
         heard = frozenset(subscribed)
-        pairs = zip(
-            *(changes.column(name).to_pylist() for name in (self._codec.entity_key_column, "incarnation")),
-            strict=True,
-        )
-        rows_by_key = {key: live.get(key, []) for key, incarnation in pairs if incarnation in heard}
+        keys: list[str] = changes.column(self._codec.entity_key_column).to_pylist()
+        of_key = zip(keys, changes.column("incarnation").to_pylist(), strict=True)
+        rows_by_key = {key: live.get(key, []) for key, incarnation in of_key if incarnation in heard}
         self._listener.on_remote_change(await self._count_rows(incarnations), rows_by_key | live)
+        return keys
 
     async def _count_rows(self, incarnations: Sequence[str] | None) -> dict[str, int]:
         incarnation_filter = (
@@ -278,7 +314,7 @@ class ShardCommitter(Generic[Row]):
             self._queue.clear()
             requests = [request for request in batch if not request.done.done()]
             version = await self._lance_table.version()
-            before = await self._lance_table.get_rows({key for request in requests for key in request.entity_keys})
+            before = await self.get_rows({key for request in requests for key in request.entity_keys})
             after: dict[str, Sequence[Row]] = dict(before)
             for request in requests:
                 await self._apply_request(request, after)
@@ -321,5 +357,7 @@ class ShardCommitter(Generic[Row]):
         after = await run_to_completion(self._lance_table.commit(changed, before, version, lease))
         if version == self._seen_version:
             self._seen_version = after
+            self._key_filter.add(changed)
+            self._cache_rows(changed)
         self._committed_at = time.monotonic()
         self._listener.on_local_change(before, changed)

@@ -65,7 +65,15 @@ class SharedTable(ShardedTable[Row]):
         self._stopped = asyncio.Event()
         self._overlay = RowOverlay(codec)
         self._committers = [
-            ShardCommitter(f"tables/{codec.table}_{number}", lance_table, codec, sharing.locks, self)
+            ShardCommitter(
+                f"tables/{codec.table}_{number}",
+                lance_table,
+                codec,
+                sharing.locks,
+                self,
+                # Rows of a short-lived codec end without a trace that followers could see.
+                row_cache_bytes=0 if codec.short_lived else codec.row_cache_bytes // len(lance_tables),
+            )
             for number, lance_table in enumerate(lance_tables)
         ]
 
@@ -229,7 +237,7 @@ class SharedTable(ShardedTable[Row]):
             for shard in range(len(self._lance_tables))
         ]
         found = await asyncio.gather(
-            *(lance_table.get_rows(keys) for lance_table, keys in zip(self._lance_tables, keys_by_shard, strict=True))
+            *(committer.get_rows(keys) for committer, keys in zip(self._committers, keys_by_shard, strict=True))
         )
         for shard, part in enumerate(found):
             for key in part:

@@ -113,7 +113,30 @@ async def test_a_new_document_is_read_from_the_shard_of_its_incarnation_only(
     row = document("new")
     assert await store.documents.find_by_public_id([row.incarnation], [row.id]) == {}
     await store.documents.update([row.key], lambda _, rows: rows or [row])
-    assert set(asked) == {_home(store, row.incarnation)}
+    assert set(asked) <= {_home(store, row.incarnation)}
+
+
+async def test_a_process_reads_only_the_rows_that_others_have_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    key = document(NAMES[0]).key
+    asked: list[str] = []
+    fetch = SharedLanceTable.get_rows
+
+    async def noted(self: SharedLanceTable[Any], entity_keys: Collection[str]) -> dict[str, list[Any]]:
+        asked.extend(entity_keys)
+        return await fetch(self, entity_keys)
+
+    await store.refresh()
+    monkeypatch.setattr(SharedLanceTable, "get_rows", noted)
+    await store.documents.update([key], count_once_more)
+    assert [row.seq for row in (await store.documents.get([key]))[key]] == [1]
+    assert await store.documents.get([document("absent").key]) == {}
+    assert asked == []
+    await other.documents.update([key], count_once_more)
+    assert [row.seq for row in (await store.documents.get([key]))[key]] == [2]
+    assert asked != []
 
 
 async def test_an_error_of_one_change_does_not_reach_others_in_its_batch(tmp_path: Path) -> None:
@@ -212,8 +235,13 @@ def test_all_processes_end_with_the_same_rows(
         with tempfile.TemporaryDirectory() as folder:
             stores = [await open_test_store(folder, shared=True) for _ in range(2)]
             mirrors = [_mirror(store) for store in stores]
+            expected: dict[str, tuple[int, int]] = {}
             for turn, step in enumerate(history):
                 await _play(stores[bool(step[1])], step, turn)
+                _expect(expected, step, turn)
+                for store in stores:
+                    found = await store.chunks.get(_GROUPS)
+                    assert {group: (rows[0].seq, len(rows)) for group, rows in found.items()} == expected
             for store, mirror in zip(stores, mirrors, strict=True):
                 await store.refresh()
                 await _agrees(store, mirror)
@@ -234,6 +262,18 @@ async def _play(store: Store, step: tuple[object, ...], turn: int) -> None:
             await store.refresh()
         case _:
             await store.chunks.maintain()
+
+
+def _expect(expected: dict[str, tuple[int, int]], step: tuple[object, ...], turn: int) -> None:
+    """Keep the turn in which each group was written, and the number of its chunks."""
+    match step:
+        case ("write", _, str(group), int(size)):
+            expected.pop(group, None)
+            expected.update({group: (turn, size)} if size else {})
+        case ("purge", _, str(incarnation)):
+            for place, group in enumerate(_GROUPS):
+                if _SPACES[place % len(_SPACES)] == incarnation:
+                    expected.pop(group, None)
 
 
 def _mirror(store: Store) -> dict[str, dict[str, Sequence[DocumentRow] | Sequence[ChunkRow]]]:
