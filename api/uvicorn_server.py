@@ -26,7 +26,8 @@ def open_listener(host: str, port: int) -> socket.socket:
         OSError: the address is taken or not available.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With TCP named, asyncio sends small writes of accepted connections at once (TCP_NODELAY), as uvloop always does.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name != "nt":  # where it would let two services listen on one port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((host, port))
