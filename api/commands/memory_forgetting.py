@@ -10,8 +10,10 @@ from schemas.http.v5.memory_bodies import ForgetError, ForgetMatch, ForgetRespon
 from schemas.topics import MEMORIES_FORGOTTEN
 
 
-async def forget_by_ids(state: AppState, namespace_name: str, ids: Sequence[str]) -> ForgetResponse:
-    """Forget memories by id; unknown and already forgotten ids are reported as errors."""
+async def forget_by_ids(
+    state: AppState, namespace_name: str, ids: Sequence[str], reason: str | None = None
+) -> ForgetResponse:
+    """Forget memories by id, for the reason given; unknown and already forgotten ids are reported as errors."""
     ids = list(dict.fromkeys(ids))
     namespace = state.catalog.namespace(namespace_name)
     rows_by_id = await state.memories.get(ids) if namespace else {}
@@ -20,7 +22,7 @@ async def forget_by_ids(state: AppState, namespace_name: str, ids: Sequence[str]
     readable = {row.id: row for row in rows}
     problems = {memory_id: _forget_error(readable.get(memory_id), namespace_name) for memory_id in ids}
     fresh = [row for row in rows if problems[row.id] is None]
-    await _forget(state, fresh, "asked for by id")
+    await _forget(state, fresh, reason or "asked for by id")
     errors = [ForgetError(id=memory_id, error=error) for memory_id, error in problems.items() if error is not None]
     return _forget_response(fresh, errors)
 

@@ -58,6 +58,12 @@ class EarlierInterface:
         assert response.status_code == status, f"{method} {path}: {response.status_code} {response.text}"
         return f"{response.json()['error']}: {response.json()['details']}"
 
+    async def reason_of_forgetting(self, namespace: str, memory: str) -> str | None:
+        """The reason that is kept with a forgotten memory."""
+        response = await self._send("GET", f"/ns/{namespace}/explain/memories/{memory}", None)
+        reason: str | None = response.json()["forgetReason"]
+        return reason
+
     async def until(self, path: str, condition: Callable[[Any], bool]) -> dict[str, Any]:
         """The answer of a GET once it is as expected."""
 
@@ -151,6 +157,7 @@ async def test_a_customer_id_that_is_sent_again_appends_to_its_document(call: Ea
         ({"AND": [{"key": "tags", "value": "b", "filterType": "array_contains"}]}, True),
         ({"AND": [{"key": "kind", "value": "ot", "filterType": "string_contains", "negate": "true"}]}, False),
         ('{"AND": [{"key": "kind", "value": "note"}]}', True),
+        ({"AND": [{"key": "kind", "value": "note"}], "OR": [{"key": "year", "value": "1"}]}, False),
     ],
 )
 async def test_filters_select_by_metadata(filters: Any, matches: bool, call: EarlierInterface) -> None:
@@ -216,6 +223,9 @@ async def test_memories_are_stored_replaced_listed_and_forgotten(call: EarlierIn
     forgotten = await call("DELETE", "/v4/memories", {"containerTag": ns, "content": "Bob plays chess"})
     assert forgotten == {"id": created["memories"][1]["id"], "forgotten": True}
     await call.refused(404, "DELETE", "/v4/memories", {"containerTag": ns, "content": "Bob plays chess"})
+    job = {"containerTag": ns, "content": "Bob works at Globex", "reason": "he retired"}
+    forgotten = await call("DELETE", "/v4/memories", job)
+    assert await call.reason_of_forgetting(ns, forgotten["id"]) == "he retired"
 
 
 async def test_a_conversation_that_goes_on_is_one_document(call: EarlierInterface, ns: str) -> None:
@@ -229,6 +239,28 @@ async def test_a_conversation_that_goes_on_is_one_document(call: EarlierInterfac
     await call.until(f"/v3/documents/{first['id']}", lambda read: read["content"] == expected)
 
 
+async def test_a_call_of_a_tool_is_a_line_of_its_conversation(call: EarlierInterface, ns: str) -> None:
+    function = {"name": "book_table", "arguments": '{"where": "Cervejaria"}'}
+    messages = [
+        {"role": "user", "content": "Book a table. I am allergic to peanuts."},
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "1", "type": "function", "function": function}]},
+        {"role": "tool", "content": "Booked for eight.", "tool_call_id": "1"},
+        {"role": "assistant", "content": "Done.", "tool_calls": [{"unknown": ["shape"]}]},
+    ]
+    stored = await call(
+        "POST", "/v4/conversations", {"conversationId": ns, "messages": messages, "containerTags": [ns]}
+    )
+    read = await wait_until_done(call, stored["id"])
+    assert read["content"].splitlines() == [
+        "user: Book a table. I am allergic to peanuts.",
+        'assistant: [calls book_table {"where": "Cervejaria"}]',
+        "tool: Booked for eight.",
+        'assistant: Done. [calls {"unknown": ["shape"]}]',
+    ]
+    listed = (await call("POST", "/v4/memories/list", {"containerTags": [ns]}))["memoryEntries"]
+    assert [memory["memory"] for memory in listed] == ["User is allergic to peanuts"]
+
+
 async def test_container_tags_are_described_merged_and_deleted(call: EarlierInterface, ns: str) -> None:
     source, target = f"{ns}-a", f"{ns}-b"
     for tag in (source, target):
@@ -237,6 +269,8 @@ async def test_container_tags_are_described_merged_and_deleted(call: EarlierInte
     changed = await call("PATCH", f"/v3/container-tags/{target}", {"entityContext": "Ada", "profileBuckets": [bucket]})
     assert changed["entityContext"] == "Ada"
     assert bucket in (await call("POST", "/v4/profile/buckets", {"containerTag": target}))["buckets"]
+    assert (await call("PATCH", f"/v3/container-tags/{target}", {"profileBuckets": None}))["entityContext"] == "Ada"
+    assert (await call("PATCH", f"/v3/container-tags/{target}", {"entityContext": None}))["entityContext"] is None
     merge = await call("POST", "/v3/container-tags/merge", {"containerTags": [source], "targetContainerTag": target})
     await call.until(f"/v3/container-tags/merge/{merge['mergeId']}", lambda state: state["status"] == "done")
     assert (await call("POST", "/v3/documents/list", {"containerTags": [target]}))["pagination"]["totalItems"] == 2
@@ -248,10 +282,17 @@ async def test_what_this_service_does_not_do_is_said_with_the_reason(call: Earli
     await call("GET", "/v3/settings")
     asked = {"shouldLLMFilter": True, "filterPrompt": "Remember how things are built."}
     assert (await call("PATCH", "/v3/settings", asked))["updated"]["filterPrompt"] == asked["filterPrompt"]
-    await call("PATCH", "/v3/settings", {"filterPrompt": ""})
+    assert (await call("PATCH", "/v3/settings", {"filterPrompt": None}))["updated"]["filterPrompt"] is None
     assert "chunkSize" in await call.refused(501, "PATCH", "/v3/settings", {"chunkSize": 100})
     body = {"content": "x", "containerTags": [f"{ns}-a", f"{ns}-b"]}
     assert "one container" in await call.refused(501, "POST", "/v3/documents", body)
     added = await call("POST", "/v3/documents", {"content": "x", "containerTag": ns})
     assert "address" in await call.refused(501, "GET", f"/v3/documents/{added['id']}/file-url")
     assert "filters" in await call.refused(400, "POST", "/v3/documents/list", {"filters": {"AND": "x"}})
+    question = {"q": "x", "containerTag": ns}
+    assert "categories" in await call.refused(501, "POST", "/v3/search", {**question, "categoriesFilter": ["work"]})
+    await call("POST", "/v3/search", {**question, "categoriesFilter": []})
+    case = {"key": "tags", "value": "A", "filterType": "array_contains", "ignoreCase": True}
+    assert "ignoreCase" in await call.refused(501, "POST", "/v3/search", {**question, "filters": {"AND": [case]}})
+    expiry = {"content": "Bob is away", "forgetReason": "back on Monday"}
+    assert "expiry" in await call.refused(501, "POST", "/v4/memories", {"containerTag": ns, "memories": [expiry]})

@@ -12,6 +12,13 @@ from schemas.base import format_timestamp
 from schemas.http.v3_v4.document_bodies import Document, DocumentChunk, ListedDocument, PageNumbers, ProcessingDocument
 
 
+TYPES = frozenset(
+    {"text", "pdf", "tweet", "google_doc", "google_slide", "google_sheet", "image", "video", "audio"}
+    | {"notion_doc", "webpage", "onedrive", "github_markdown", "granola"}
+)
+"""Types of documents that v3 names; a document of any other is text there."""
+
+
 def document(state: AppState, row: DocumentRow) -> Document:
     """Present a document with its text."""
     return Document(
@@ -55,6 +62,11 @@ def page_numbers(page: int, limit: int, total: int) -> PageNumbers:
     return PageNumbers(current_page=page, limit=limit, total_items=total, total_pages=-(-total // limit))
 
 
+def type_of(row: DocumentRow) -> str:
+    """Return the document's type as v3 names it."""
+    return row.type if row.type in TYPES else "text"
+
+
 def filepath_of(row: DocumentRow) -> str | None:
     """Return the document's file path, which is kept in its metadata."""
     path = row.metadata.get(FILEPATH_FIELD)
@@ -73,7 +85,7 @@ def _common_fields(state: AppState, row: DocumentRow) -> dict[str, Any]:
         "custom_id": custom_id_of(row),
         "container_tags": container_tags_of(state, row),
         "title": display_title(row),
-        "type": row.type,
+        "type": type_of(row),
         "status": row.status,
         "metadata": row.metadata,
         "created_at": format_timestamp(row.created_at),

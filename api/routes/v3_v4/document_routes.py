@@ -1,5 +1,6 @@
 """Documents of v3 and conversations of v4."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
@@ -353,4 +354,14 @@ def _message_line(message: Message) -> str:
         else [part.text if part.type == "text" else part.image_url.url for part in message.content]
     )
     text = "\n".join(part for part in parts if part.strip())
-    return f"{message.name or message.role}: {text}" if text else ""
+    said = " ".join([*([text] if text else []), *map(_tool_call, message.tool_calls or [])])
+    return f"{message.name or message.role}: {said}" if said else ""
+
+
+def _tool_call(call: Any) -> str:
+    """Return a tool call as text: the function with its arguments, or all of it in another shape than OpenAI's."""
+    match call:
+        case {"function": {"name": str(name), **rest}}:
+            return f"[calls {name} {rest.get('arguments', '')}]".replace(" ]", "]")
+        case _:
+            return f"[calls {json.dumps(call, ensure_ascii=False)}]"

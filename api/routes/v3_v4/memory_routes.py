@@ -42,7 +42,7 @@ router = APIRouter(route_class=LenientRoute, prefix="/v4/memories", include_in_s
 async def create(caller: WriteKey, body: CreateMemoriesBody) -> CreateMemoriesResponse:
     """Store memories as they are, without extraction."""
     for memory in body.memories:
-        _require_no_expiry(memory.forget_after)
+        _require_no_expiry(memory)
     access = open_for_change(caller, [body.container_tag])
     access.require_quota("documents")
     stored = await memory_storage.store_memories(
@@ -59,7 +59,7 @@ async def create(caller: WriteKey, body: CreateMemoriesBody) -> CreateMemoriesRe
 @router.patch("")
 async def update(caller: WriteKey, body: UpdateMemoryBody) -> UpdatedMemory:
     """Replace a memory by a new version; the earlier one stays in its history."""
-    _require_no_expiry(body.forget_after)
+    _require_no_expiry(body)
     access = open_for_change(caller, [body.container_tag])
     before = await _require_memory(access, body)
     context = body.temporal_context
@@ -80,7 +80,7 @@ async def forget(caller: ForgetKey, body: ForgetMemoryBody) -> ForgetMemoryRespo
     """Forget a memory: it is hidden from recall, its history is kept."""
     access = open_for_change(caller, [body.container_tag])
     row = await _require_memory(access, body)
-    await memory_forgetting.forget_by_ids(access.state, access.namespace, [row.id])
+    await memory_forgetting.forget_by_ids(access.state, access.namespace, [row.id], body.reason)
     return ForgetMemoryResponse(id=row.id, forgotten=True)
 
 
@@ -90,7 +90,8 @@ async def forget_matching(caller: ForgetAndReadKey, body: ForgetMatchingBody) ->
     access = open_for_change(caller, [body.container_tag])
     matches = await _matching_memories(access, body)
     if not body.dry_run and matches:
-        await memory_forgetting.forget_by_ids(access.state, access.namespace, [match.id for match in matches])
+        ids = [match.id for match in matches]
+        await memory_forgetting.forget_by_ids(access.state, access.namespace, ids, body.reason)
     verb = "would be forgotten" if body.dry_run else "forgotten"
     answer = ForgetMatchingResponse(
         dry_run=body.dry_run,
@@ -138,10 +139,11 @@ def _stated(memory: NewMemory) -> StatedMemory:
     )
 
 
-def _require_no_expiry(forget_after: str | None) -> None:
-    if forget_after is not None:
+def _require_no_expiry(memory: NewMemory | UpdateMemoryBody) -> None:
+    if memory.forget_after is not None or memory.forget_reason is not None:
         raise NotImplementedHereError(
-            "A memory can't be given an expiry here", "Leave forgetAfter out, and forget the memory when it is due."
+            "A memory can't be given an expiry here",
+            "Leave forgetAfter and forgetReason out, and forget the memory when it is due.",
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic_core import PydanticCustomError
 
-from api.errors.http_errors import BadRequestError
+from api.errors.http_errors import BadRequestError, NotImplementedHereError
 from schemas.filters import Conjunction, FilterExpression, PrefixMatch
 from schemas.http.filter_parsing import parse_filter
 from schemas.limits import MAX_FILTER_DEPTH
@@ -54,10 +54,12 @@ def _decoded(raw: object) -> object:
 def _expression(raw: object, depth: int) -> Expression:
     if not isinstance(raw, dict) or depth > MAX_FILTER_DEPTH:
         raise _filter_error(f"it must be objects with AND, OR or key and value, nested at most {MAX_FILTER_DEPTH} deep")
-    for name, operator in (("AND", "and"), ("OR", "or")):
-        if name in raw:
-            return _joined(operator, [_expression(part, depth + 1) for part in _operands(raw[name], name)])
-    return _condition(raw)
+    parts = [
+        _joined(operator, [_expression(part, depth + 1) for part in _operands(raw[name], name)])
+        for name, operator in (("AND", "and"), ("OR", "or"))
+        if name in raw
+    ]
+    return _joined("and", [*parts, _condition(raw)] if "key" in raw or not parts else parts)
 
 
 def _operands(raw: object, name: str) -> list[object]:
@@ -82,6 +84,10 @@ def _condition(raw: dict[str, Any]) -> Expression:
         case "numeric":
             return _comparison(key, text, str(raw.get("numericOperator", "=")), negated=negated)
         case "array_contains":
+            if ignore_case:
+                raise NotImplementedHereError(
+                    "Elements of lists are compared with their case here", "Leave ignoreCase out beside array_contains."
+                )
             return {"field": key, "operator": "arrayNotContains" if negated else "arrayContains", "value": text}
         case "string_contains":
             operator = "notContains" if negated else "contains"

@@ -7,6 +7,7 @@ from typing import Any
 from api.dependencies.app_state import AppState
 from api.presenters.resource_presenter import display_title
 from api.routes.v3_v4.document_ids import encode_document_id
+from api.routes.v3_v4.document_presenter import type_of
 from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from schemas.base import format_timestamp
@@ -87,7 +88,7 @@ def _found_document(
     document = FoundDocument(
         document_id=encode_document_id(row.key),
         title=display_title(row),
-        type=row.type,
+        type=type_of(row),
         score=max(chunk.score for chunk in chunks),
         chunks=chunks,
         metadata=row.metadata,
@@ -156,7 +157,7 @@ def _source_document(row: DocumentRow, include: MemorySearchInclude) -> SourceDo
     document = SourceDocument(
         id=encode_document_id(row.key),
         title=display_title(row) or "",
-        type=row.type,
+        type=type_of(row),
         metadata=row.metadata,
         created_at=format_timestamp(row.created_at),
         updated_at=format_timestamp(row.updated_at),

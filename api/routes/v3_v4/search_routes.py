@@ -7,7 +7,7 @@ from time import perf_counter
 from fastapi import APIRouter
 
 from api.dependencies.authentication import AuthenticatedCaller, ReadKey
-from api.errors.http_errors import BadRequestError
+from api.errors.http_errors import BadRequestError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4 import search_presenter
 from api.routes.v3_v4.container_tags import open_container, searchable_containers
@@ -45,6 +45,10 @@ _MODES: dict[str, SearchMode] = {"memories": "memories", "hybrid": "hybrid", "do
 async def search_documents(caller: ReadKey, body: DocumentSearchBody) -> DocumentSearchResponse:
     """Search passages, and return their documents, best first."""
     started = perf_counter()
+    if body.categories_filter:
+        raise NotImplementedHereError(
+            "Documents have no categories here", "Leave categoriesFilter out, and select by metadata with filters."
+        )
     only_document = (await find_document(caller, body.doc_id)).row if body.doc_id else None
     query = SearchBody.model_construct(
         query=body.q,

@@ -1,6 +1,6 @@
 """Bodies of v3 container tags and settings, and of v4 buckets."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import ConfigDict, Field
 
@@ -23,6 +23,8 @@ Buckets = Annotated[list[BucketDefinition], Field(max_length=MAX_BUCKETS)]
 class UpdateContainerTagBody(LenientBody):
     """Changes to a container; `entity_context` null or empty clears it."""
 
+    cleared_by_null: ClassVar[frozenset[str]] = frozenset({"entityContext"})
+
     entity_context: SupportingContext | None = None
     profile_buckets: Buckets | None = None
     name: Text | None = None
@@ -39,6 +41,7 @@ class MergeBody(LenientBody):
 class UpdateSettingsBody(LenientBody):
     """Changes to the organization's settings; the fields not named here are refused by name."""
 
+    cleared_by_null: ClassVar[frozenset[str]] = frozenset({"filterPrompt"})
     model_config = ConfigDict(extra="allow")
 
     filter_prompt: SupportingContext | None = None

@@ -100,6 +100,7 @@ class Message(LenientBody):
     role: Literal["user", "assistant", "system", "tool"]
     content: Text | list[TextPart | ImagePart] = ""
     name: Text | None = None
+    tool_calls: Annotated[list[Any] | None, Field(alias="tool_calls")] = None
 
 
 class ConversationBody(TaggedBody):

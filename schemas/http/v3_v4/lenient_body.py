@@ -1,6 +1,6 @@
 """Bases of v3 and v4 request bodies: one that ignores unknown fields, and one that names containers besides."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
@@ -20,10 +20,16 @@ class LenientBody(BaseModel):
         extra="ignore", alias_generator=to_camel, validate_by_name=False, validate_by_alias=True, frozen=True
     )
 
+    cleared_by_null: ClassVar[frozenset[str]] = frozenset()
+    """Names of texts that null clears, as an empty text does."""
+
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, data: Any) -> Any:
-        return {key: value for key, value in data.items() if value is not None} if isinstance(data, dict) else data
+        if not isinstance(data, dict):
+            return data
+        cleared = {name: "" for name in cls.cleared_by_null & data.keys() if data[name] is None}
+        return {name: value for name, value in data.items() if value is not None} | cleared
 
 
 class TaggedBody(LenientBody):

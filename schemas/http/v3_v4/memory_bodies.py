@@ -10,6 +10,7 @@ from schemas.http.v3_v4.document_bodies import MAX_LISTED_DOCUMENTS, PageNumbers
 from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody, TaggedBody
 from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
 
+ForgetReason = Annotated[Text, Field(max_length=MAX_FORGET_QUERY_LENGTH)]
 MemoryText = Annotated[Text, Field(min_length=1, max_length=10_000)]
 
 
@@ -49,7 +50,7 @@ class MemoryReference(LenientBody):
 class ForgetMemoryBody(MemoryReference):
     """A memory to forget."""
 
-    reason: Text | None = None
+    reason: ForgetReason | None = None
 
 
 class UpdateMemoryBody(MemoryReference):
@@ -70,7 +71,7 @@ class ForgetMatchingBody(LenientBody):
     dry_run: bool = False
     threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
     max_forget: Annotated[int, Field(ge=1, le=MAX_FORGET_IDS)] = 100
-    reason: Text | None = None
+    reason: ForgetReason | None = None
 
 
 class ListMemoriesBody(TaggedBody):

@@ -22,6 +22,7 @@ class DocumentSearchBody(TaggedBody):
     limit: Limit = 10
     filters: RawFilters | None = None
     filepath: Text | None = None
+    categories_filter: list[Text] | None = None
     doc_id: Text | None = None
     chunk_threshold: Threshold = 0.0
     document_threshold: Threshold = 0.0
