@@ -27,6 +27,7 @@ from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, Erasure
 from pipeline.errors import RetryableError
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.store.blobs.blob_store import RECENT_PUT_SECONDS
+from pipeline.store.blobs.waiting_blobs import WaitingBlobs
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
 
 log = logging.getLogger(__name__)
@@ -91,7 +92,9 @@ class ErasureService:
         self._interval_seconds = interval_seconds
         self._lock = asyncio.Lock()
         self._handled_deletions: dict[bytes, int] = {}
-        self._waiting_blobs: set[str] = set()
+        self._waiting_blobs = WaitingBlobs(supervisor.resources.settings.data_dir / "waiting-blobs")
+        self._left_over = asyncio.Event()
+        """Set when an erasure left something that has to wait."""
         self._requested: set[asyncio.Task[ErasureReport]] = set()
         self._stopping = asyncio.Event()
 
@@ -140,11 +143,11 @@ class ErasureService:
             await asyncio.wait_for(self._stopping.wait(), seconds)
 
     async def run(self) -> None:
-        """Erase in rounds until cancelled, where anything was deleted since the last one."""
-        pause = min(FIRST_ROUND_SECONDS, self._interval_seconds)
+        """Erase in rounds until cancelled. The first one, and one after an erasure that left something, comes soon."""
+        soon = min(FIRST_ROUND_SECONDS, self._interval_seconds)
         while True:
-            await asyncio.sleep(pause)
-            pause = self._interval_seconds
+            await asyncio.sleep(soon)
+            self._left_over.clear()
             try:
                 report = await self._run_round((), clear_caches=False)
             except ROUND_ERRORS as error:
@@ -152,6 +155,8 @@ class ErasureService:
             else:
                 if report.counts.events:
                     log.info("Erased what was deleted: %s.", report.counts)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._left_over.wait(), self._interval_seconds - soon)
 
     async def _run_round(self, generations: Sequence[int], *, clear_caches: bool) -> ErasureReport:
         async with self._lock:
@@ -172,16 +177,16 @@ class ErasureService:
         found, waiting = await self._erase_records(content)
         await self._supervisor.pipeline.store.delete_incarnations(found.unowned_incarnations)
         blobs = self._supervisor.resources.blobs
-        self._waiting_blobs |= found.blobs
-        candidates = self._waiting_blobs | await blobs.digests_older_than(UNREFERENCED_BLOB_SECONDS)
+        listed = self._waiting_blobs.digests | found.blobs
+        candidates = listed | await blobs.digests_older_than(UNREFERENCED_BLOB_SECONDS)
         unused = candidates - (await self._blobs_in_use() if candidates else set())
         gone = await blobs.delete(unused)
-        self._waiting_blobs &= unused - gone
+        left = listed & (unused - gone)
+        await asyncio.to_thread(self._waiting_blobs.replace, left)
+        if waiting or left:
+            self._left_over.set()
         events = found.counts().events
-        return (
-            ErasedCounts(events, len(gone), waiting, len(self._waiting_blobs)),
-            digest_of([*found.positions, *gone]),
-        )
+        return ErasedCounts(events, len(gone), waiting, len(left)), digest_of([*found.positions, *gone])
 
     async def _erase_records(self, content: DeletedContent) -> tuple[_FoundRecords, int]:
         """Erase the records of deleted content, also those that stages publish meanwhile; count those that wait."""
@@ -204,7 +209,9 @@ class ErasureService:
 
     async def _erase_consumed(self, found: _FoundRecords) -> int:
         """Erase the records that every stage has read, or will soon; take the others out of `found`, and count them."""
-        # Keys first: after a crash in between, what is left in the log is unreadable and goes in the next round.
+        # Blobs first, then keys: after a crash in between, what is left in the log is unreadable, and all of it goes in
+        # the next round.
+        await asyncio.to_thread(self._waiting_blobs.replace, self._waiting_blobs.digests | found.blobs)
         await self._require_log().destroy_keys(found.headers)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + STAGE_TIMEOUT_SECONDS

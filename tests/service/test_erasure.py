@@ -3,21 +3,25 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import numpy as np
 import pytest
 
 from app import erasure_service
 from app.erasure_service import ErasureService
+from bench.service_process import Server
 from pipeline.bus.records import ProducerRecord
 from pipeline.bus.sqlite.group_commit import LogWriteError
+from pipeline.bus.sqlite.log_eraser import LogEraser
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_SUBMITTED, MEMORIES_FORMED
 from tests.support.planted_words import found_in
-from tests.support.service_world import RunningService, running_service
+from tests.support.service_world import RunningService, running_service, wait_until
 
 pytestmark = pytest.mark.anyio
 
@@ -189,6 +193,48 @@ async def test_a_blob_that_no_record_refers_to_goes_when_it_is_old(
     assert (await service.read_document("home", "kept"))["content"] == text
 
 
+FILE = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
+
+
+async def test_a_blob_that_waited_when_the_process_was_killed_goes_after_a_restart(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with (
+        Server(
+            data, {"RECOLLECT_EMBEDDER": "none", "RECOLLECT_SHARDS": "1", "RECOLLECT_LOG_PARTITIONS": "2"}
+        ) as server,
+        httpx2.Client(base_url=server.url, headers={"authorization": f"Bearer {server.key}"}, timeout=60) as client,
+    ):
+        client.post("/ns/home/document/file", files=FILE).raise_for_status()
+        report = client.post("/admin/erasures", json={"namespace": "home"}).raise_for_status().json()
+        assert (report["blobs"], report["waitingBlobs"]) == (0, 1)
+        server.kill()
+    assert found_in(data / "blobs", ("zyxofileq",))
+    async with running_service(data, embedder="none") as service:
+        assert (await _erase(service))["blobs"] == 1
+        assert found_in(data, ("zyxofileq",)) == {}
+        assert (await _erase(service))["blobs"] == 0
+
+
+@pytest.mark.parametrize("sealing", [False, True])
+async def test_an_erasure_that_was_interrupted_is_completed_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sealing: bool
+) -> None:
+    async def fail(*_: object) -> set[int]:
+        raise LogWriteError("No space left on device")
+
+    async with running_service(tmp_path, sealing=sealing) as service:
+        await service.client.ok("POST", "/ns/home/document/file", files=FILE)
+        await service.wait_idle()
+        with monkeypatch.context() as broken:
+            broken.setattr(LogEraser, "erase", fail)
+            await service.client.fails(503, "POST", "/admin/erasures", {"namespace": "home"})
+        assert found_in(tmp_path, ("zyxofileq",))
+    async with running_service(tmp_path, sealing=sealing) as service:
+        report = await _erase(service)
+        assert report["blobs"] == 1
+        assert found_in(tmp_path, ("zyxofileq",)) == {}
+
+
 async def test_a_round_that_fails_is_tried_again(
     service: RunningService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -205,6 +251,27 @@ async def test_a_round_that_fails_is_tried_again(
     await rounds.get()
     running.cancel()
     assert "No space left on device" in caplog.text
+
+
+async def test_what_a_round_left_goes_without_waiting_for_the_interval(
+    service: RunningService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(erasure_service, "FIRST_ROUND_SECONDS", 0.01)
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 3600.0)
+    await service.client.ok("POST", "/ns/home/document/file", files=FILE)
+    await service.wait_idle()
+    await service.client.ok("DELETE", "/ns/home")
+    erasures = ErasureService(service.supervisor, service.replays, interval_seconds=3600.0)
+    running = asyncio.create_task(erasures.run())
+    await wait_until(partial(_is_erased, tmp_path / "data" / "log", "zyxofileq"), "the erasure from the log")
+    assert found_in(tmp_path / "data" / "blobs", ("zyxofileq",))
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+    await wait_until(partial(_is_erased, tmp_path, "zyxofileq"), "the erasure of the blob")
+    running.cancel()
+
+
+async def _is_erased(folder: Path, word: str) -> bool:
+    return found_in(folder, (word,)) == {}
 
 
 async def test_an_erasure_whose_caller_left_ends_before_the_tables_are_closed(
