@@ -26,12 +26,18 @@ from schemas.http.v5.profile_bodies import Profile, ProfileBody
 from schemas.http.v5.search_bodies import SearchBody, SearchResponse
 
 ChunkSortField = Literal["createdAt", "updatedAt", "position"]
-SearchFunction = Callable[[NamespaceRow, SearchBody], Awaitable[SearchResponse]]
-"""Answers a search in an existing namespace."""
 ProfileFunction = Callable[[NamespaceRow, OrganizationRow, ProfileBody], Awaitable[Profile]]
 """Builds the profile of an existing namespace."""
 SemanticMatchFunction = Callable[[NamespaceRow, str], Awaitable[Sequence[MemoryRow]]]
 """Finds the memories that a description means, best first: the candidates of a semantic delete."""
+
+
+class SearchFunction(Protocol):
+    """Answers a search in an existing namespace, or in some of its documents by their keys."""
+
+    def __call__(
+        self, namespace: NamespaceRow, body: SearchBody, *, documents: tuple[str, ...] | None = None
+    ) -> Awaitable[SearchResponse]: ...
 
 
 class RelatedMemoriesFunction(Protocol):

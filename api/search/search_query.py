@@ -99,10 +99,16 @@ class NamespaceSearch(Protocol):
     ) -> SearchOutcome: ...
 
 
-async def answer_search(run_search: NamespaceSearch, namespace: NamespaceRow, body: SearchBody) -> SearchResponse:
+async def answer_search(
+    run_search: NamespaceSearch,
+    namespace: NamespaceRow,
+    body: SearchBody,
+    *,
+    documents: tuple[str, ...] | None = None,
+) -> SearchResponse:
     """The results of a search in a namespace that exists, best first."""
     started = perf_counter()
-    found = await run_search(namespace, body)
+    found = await run_search(namespace, body, documents=documents)
     return SearchResponse(results=found.results, search_time=elapsed_milliseconds(started))
 
 

@@ -27,6 +27,9 @@ def test_connections_are_created_listed_and_deleted(server: Server, namespace: s
         assert [connection["id"] for connection in listed] == [created["id"]]
         refused = http.post("/v3/connections/web-crawler", json={"metadata": {"startUrl": 1}})
         assert (refused.status_code, "startUrl" in refused.json()["details"]) == (400, True)
+        folder = {"metadata": {"syncScope": "full"}, "redirectUrl": "not an address"}
+        refused = http.post("/v3/connections/google-drive", json=folder)
+        assert (refused.status_code, "redirectUrl" in refused.json()["details"]) == (400, True)
         assert http.delete(f"/v3/connections/{created['id']}").json()["provider"] == "web-crawler"
 
 

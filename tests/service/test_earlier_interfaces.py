@@ -203,6 +203,18 @@ async def test_searches_and_profiles_find_what_was_added(call: EarlierInterface,
     assert (await call("POST", "/v4/search", {"q": "Grace Hopper Arlington clocks", "threshold": 0}))["timing"] >= 0
 
 
+async def test_a_search_in_one_document_finds_it_among_many_that_match_better(call: EarlierInterface, ns: str) -> None:
+    better = [{"content": f"Otters sleep on the river, pair {number}."} for number in range(120)]
+    batch = {"containerTag": ns, "documents": better, "taskType": "superrag"}
+    await call("POST", "/v3/documents/batch", batch)
+    text = "The minutes of a long meeting, at whose end somebody spoke of otters."
+    added = await call("POST", "/v3/documents", {"content": text, "containerTag": ns, "customId": "minutes"})
+    await call.until(f"/v3/documents/{added['id']}", lambda read: read["status"] == "done")
+    question = {"q": "otters sleep on the river", "docId": "minutes"}
+    for tags, found in (([], 1), ([ns], 1), ([f"{ns}-other"], 0)):
+        assert (await call("POST", "/v3/search", {**question, "containerTags": tags}))["total"] == found
+
+
 async def test_memories_are_stored_replaced_listed_and_forgotten(call: EarlierInterface, ns: str) -> None:
     memories = [{"content": "Bob works at Acme", "isStatic": True}, {"content": "Bob plays chess"}]
     created = await call("POST", "/v4/memories", {"containerTag": ns, "memories": memories})

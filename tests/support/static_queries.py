@@ -15,7 +15,9 @@ class StaticQueries:
         self.searched: list[tuple[NamespaceRow, SearchBody]] = []
         self.matches: list[MemoryRow] = []
 
-    async def search(self, namespace: NamespaceRow, body: SearchBody) -> SearchResponse:
+    async def search(
+        self, namespace: NamespaceRow, body: SearchBody, *, documents: tuple[str, ...] | None = None
+    ) -> SearchResponse:
         self.searched.append((namespace, body))
         return SearchResponse(results=[], search_time=0.1)
 

@@ -29,6 +29,8 @@ from schemas.limits import MAX_PAGE_SIZE
 router = APIRouter(route_class=LenientRoute, prefix="/v3/connections", include_in_schema=False)
 
 AUTHORIZATION_EXPIRY = "1 hour"
+_WITH_KEYS = frozenset({"granola", "s3", "web-crawler"})
+"""Providers that nobody has to authorize, so that there is no page to go back from."""
 _BODY_ADAPTER: TypeAdapter[ConnectorBody] = TypeAdapter(ConnectorBody)
 ConnectionPath = Annotated[str, Path(min_length=1, max_length=200)]
 
@@ -90,7 +92,7 @@ async def create(caller: ConnectKey, provider: Provider, body: CreateConnectionB
     access = open_for_change(caller, body.tags)
     raw: dict[str, object] = {"provider": provider, "config": body.metadata, "documentLimit": body.document_limit}
     fields = {name: value for name, value in raw.items() if value is not None}
-    if body.redirect_url and not body.metadata:
+    if body.redirect_url and provider not in _WITH_KEYS:
         fields["redirectUrl"] = body.redirect_url
     try:
         connector = _BODY_ADAPTER.validate_python(fields)

@@ -11,7 +11,6 @@ from pipeline.rows import ChunkRow, DocumentRow
 from schemas.base import format_timestamp
 from schemas.http.v3_v4.document_bodies import Document, DocumentChunk, ListedDocument, PageNumbers, ProcessingDocument
 
-
 TYPES = frozenset(
     {"text", "pdf", "tweet", "google_doc", "google_slide", "google_sheet", "image", "video", "audio"}
     | {"notion_doc", "webpage", "onedrive", "github_markdown", "granola"}

@@ -35,14 +35,13 @@ class ContainerResult:
 
 
 async def found_documents(
-    state: AppState, found: Sequence[ContainerResult], body: DocumentSearchBody, only_document: DocumentRow | None
+    state: AppState, found: Sequence[ContainerResult], body: DocumentSearchBody
 ) -> list[FoundDocument]:
     """Group passages by document; a document ranks by its best passage."""
     rows = await _source_documents(state, found)
     matches: dict[str, dict[str, SearchResult]] = {}
     for hit in found:
-        row = rows.get(hit.result.id)
-        if row is not None and (only_document is None or row.key == only_document.key):
+        if (row := rows.get(hit.result.id)) is not None:
             matches.setdefault(row.key, {})[hit.result.id] = hit.result
     by_key = {row.key: row for row in rows.values()}
     neighbours = {} if body.only_matching_chunks else await state.chunks.get(matches)

@@ -49,19 +49,20 @@ async def search_documents(caller: ReadKey, body: DocumentSearchBody) -> Documen
         raise NotImplementedHereError(
             "Documents have no categories here", "Leave categoriesFilter out, and select by metadata with filters."
         )
-    only_document = (await find_document(caller, body.doc_id)).row if body.doc_id else None
+    only = await find_document(caller, body.doc_id) if body.doc_id else None
     query = SearchBody.model_construct(
         query=body.q,
         filter=parse_filters(body.filters, body.filepath),
         search_mode="chunks",
-        limit=MAX_SEARCH_RESULTS if only_document else min(MAX_SEARCH_RESULTS, body.limit * CHUNKS_PER_DOCUMENT),
+        limit=min(MAX_SEARCH_RESULTS, body.limit * CHUNKS_PER_DOCUMENT),
         threshold=body.chunk_threshold,
         include=SearchInclude.model_construct(documents=True),
         rerank="order" if body.rerank else "none",
         rewrite_query=body.rewrite_query,
     )
-    found = await _search(caller, searchable_containers(caller, body.tags), query)
-    documents = await search_presenter.found_documents(caller.state, found, body, only_document)
+    containers = searchable_containers(caller, body.tags or ([only.access.namespace] if only else []))
+    found = await _search(caller, containers, query, (only.row.key,) if only else None)
+    documents = await search_presenter.found_documents(caller.state, found, body)
     shown = [document for document in documents if document.score >= body.document_threshold][: body.limit]
     return DocumentSearchResponse(results=shown, timing=elapsed_milliseconds(started), total=len(shown))
 
@@ -127,16 +128,20 @@ async def _search_memories(caller: AuthenticatedCaller, body: MemorySearchBody) 
 
 
 async def _search(
-    caller: AuthenticatedCaller, namespaces: Sequence[NamespaceRow], query: SearchBody
+    caller: AuthenticatedCaller,
+    namespaces: Sequence[NamespaceRow],
+    query: SearchBody,
+    documents: tuple[str, ...] | None = None,
 ) -> list[ContainerResult]:
-    """Search each namespace; returns all results, the most similar first."""
+    """Search each namespace, or these documents of it; returns all results, the most similar first."""
     if not query.query.strip():
         raise BadRequestError("The question is empty", "Send some words in q.")
     if not namespaces:
         return []
     access = open_container(caller, namespaces[0].name)
     access.require_quota("searches")
-    answers = await asyncio.gather(*(caller.state.queries.search(namespace, query) for namespace in namespaces))
+    search = caller.state.queries.search
+    answers = await asyncio.gather(*(search(namespace, query, documents=documents) for namespace in namespaces))
     access.count_usage(searches=1)
     found = [
         ContainerResult(namespace, result)
