@@ -21,7 +21,9 @@ from pipeline.settings import Settings
 __all__ = ["JsonObject", "Key", "RemoteService", "Url"]
 
 PAGE_SIZE = 100
-HEALTH_TIMEOUT_SECONDS = 5.0
+CONNECT_TIMEOUT_SECONDS = 5.0
+HEALTH_TIMEOUT_SECONDS = 30.0
+"""Patience with a service that took the connection: on a busy machine its start holds up answers for seconds."""
 NOT_FOUND = 404
 _ARGUMENTS = {"query": "QUERY", "content": "TEXT", "namespace": "NAMESPACE", "ids": "IDS"}
 """Fields of request bodies and paths that commands take as arguments; all others are options."""
@@ -196,7 +198,9 @@ def _require_local_service(settings: Settings) -> LocalService:
 def is_healthy(address: str) -> bool:
     """Return whether a recollect service answers at an address; no key is sent."""
     try:
-        answer = httpx2.get(f"{address}/health", timeout=HEALTH_TIMEOUT_SECONDS)
+        answer = httpx2.get(
+            f"{address}/health", timeout=httpx2.Timeout(HEALTH_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
+        )
         return answer.is_success and answer.json() == {"status": "ok"}
     except (httpx2.TransportError, ValueError):
         return False

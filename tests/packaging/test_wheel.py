@@ -12,6 +12,7 @@ import httpx2
 import pytest
 from supermemory import Supermemory
 
+from app.cli.remote_service import is_healthy
 from tests.packaging.conftest import ROOT, build, run
 from tests.support.polling import poll_until
 
@@ -52,7 +53,9 @@ def running_service(programs: Path, home: Path) -> Iterator[str]:
     try:
         poll_until(log.read_text, lambda text: "Console:" in text or process.poll() is not None, "started")
         assert process.poll() is None, log.read_text()
-        yield log.read_text().split("answers at ")[1].split()[0]
+        url = log.read_text().split("answers at ")[1].split()[0]
+        poll_until(lambda: is_healthy(url), bool, "an answer")
+        yield url
     finally:
         process.terminate()
         process.wait()
