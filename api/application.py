@@ -9,13 +9,14 @@ from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import BaseRoute
 
-from api import openapi
-from api.console import static_files
+from api.console import static_files as console
 from api.dependencies.app_state import CurrentAppState
+from api.documentation import static_files as documentation
 from api.mcp import streamable_http_transport as mcp
 from api.middleware import exception_handlers
 from api.middleware.admission_control import AdmissionControlMiddleware, RequestLimits
 from api.middleware.security_headers import SecurityHeaders
+from api.openapi.document import install_openapi
 from api.routes.extensions import (
     api_key_routes,
     asyncapi_routes,
@@ -90,14 +91,14 @@ def create_app(
     serve_api: bool = True,
     limits: RequestLimits | None = None,
     cors_origins: Sequence[str] = (),
-    https: bool = False,
+    public_url: str | None = None,
 ) -> FastAPI:
     """Create the service's ASGI application.
 
     `open_state`: entered when the process starts, left when it ends. `extra_routes`: routes outside the API,
     such as webhooks. `asyncapi`: the AsyncAPI document in JSON, served at /asyncapi.json. `serve_api` False:
     only health, readiness and metrics, for worker processes. `cors_origins`: origins allowed to call the API
-    from a browser (`*`: any). `https`: the service is reached over TLS.
+    from a browser (`*`: any). `public_url`: address that the service is reached at, if that is known.
     """
 
     @asynccontextmanager
@@ -122,13 +123,15 @@ def create_app(
         app.router.routes.extend(_api_routes())
     app.state.mcp = endpoint = mcp.McpEndpoint(app, cors_origins)
     if serve_api:
-        app.include_router(static_files.router())
+        app.include_router(console.router())
+        app.include_router(documentation.router())
         app.include_router(mcp.router)
     app.include_router(health_routes.router)
     app.router.routes.extend(extra_routes)
     if asyncapi is not None:
         app.include_router(asyncapi_routes.router(asyncapi))
     app.add_middleware(AdmissionControlMiddleware, limits=limits or RequestLimits())
+    https = public_url is not None and public_url.startswith("https://")
     app.add_middleware(exception_handlers.RequestIdMiddleware, hardening=SecurityHeaders(https=https))
     if cors_origins:
         app.add_middleware(
@@ -139,7 +142,7 @@ def create_app(
             expose_headers=["x-request-id", "retry-after", "ratelimit", "ratelimit-policy"],
         )
     exception_handlers.install_exception_handlers(app)
-    openapi.install_openapi(app)
+    install_openapi(app, public_url)
     return app
 
 

@@ -50,7 +50,7 @@ async def run_service(
             serve_api=serve_api,
             limits=_request_limits(settings),
             cors_origins=settings.split_list(settings.cors_origins),
-            https=public_url.startswith("https://"),
+            public_url=settings.public_url,
         )
 
         async def serve_and_drain() -> None:

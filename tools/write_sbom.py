@@ -1,7 +1,7 @@
 """Software bill of materials (CycloneDX 1.5) of what is locked: `python -m tools.write_sbom UV`, offline.
 
 uv lists the packages with their hashes, extras included; this adds the model files that some of them carry, and
-what the console brings.
+what the console and the API reference bring.
 """
 
 import json
@@ -56,6 +56,8 @@ VENDORED = (
     VendoredFile("api/console/assets/vendor/cytoscape.js", "cytoscape", "3.34.4", "MIT"),
     VendoredFile("api/console/assets/vendor/pdfjs.js", "pdfjs-dist", "5.6.205", "Apache-2.0"),
     VendoredFile("api/console/assets/vendor/pdfjs-worker.js", "pdfjs-dist", "5.6.205", "Apache-2.0"),
+    VendoredFile("api/documentation/assets/api/vendor/swagger-ui.js", "swagger-ui-dist", "5.35.0", "Apache-2.0"),
+    VendoredFile("api/documentation/assets/api/vendor/swagger-ui.css", "swagger-ui-dist", "5.35.0", "Apache-2.0"),
 )
 
 

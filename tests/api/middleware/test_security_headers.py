@@ -18,10 +18,10 @@ def broken(_: Request) -> Response:
     raise AssertionError("nobody foresaw this")
 
 
-async def headers_of(answering: Callable[[Request], Response], *, https: bool = False) -> httpx2.Headers:
+async def headers_of(answering: Callable[[Request], Response], *, public_url: str | None = None) -> httpx2.Headers:
     """Return the headers of a page."""
     routes = [Route("/page", answering)]
-    app = create_app(lambda: pytest.fail("not started here"), routes, serve_api=False, https=https)
+    app = create_app(lambda: pytest.fail("not started here"), routes, serve_api=False, public_url=public_url)
     async with httpx2.AsyncClient(transport=httpx2.ASGITransport(app), base_url="http://test") as client:
         return (await client.get("/page")).headers
 
@@ -51,5 +51,5 @@ async def test_what_an_answer_says_itself_stays(own: dict[str, str]) -> None:
 
 
 async def test_behind_tls_browsers_are_told_to_stay_there() -> None:
-    headers = await headers_of(lambda _: HTMLResponse(""), https=True)
+    headers = await headers_of(lambda _: HTMLResponse(""), public_url="https://memory.example")
     assert "max-age" in headers["strict-transport-security"]

@@ -1,0 +1,1 @@
+"""Documentation for browsers: an API reference."""
