@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import uuid
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from pydantic import SecretStr
 
+from pipeline.bus import bus_factory
 from pipeline.bus.bus_factory import kafka_options_from, open_bus
 from pipeline.bus.kafka.bus import KafkaBus
 from pipeline.bus.kafka.cluster import KafkaOpenError
@@ -99,6 +101,15 @@ async def test_a_collector_receives_spans_of_published_records(kafka_harness: Ka
     assert any(topic.name in name for name in spans), spans
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the bus give up on a broker after a second."""
+    monkeypatch.setattr(
+        bus_factory, "kafka_options_from", lambda *asked: replace(kafka_options_from(*asked), call_timeout=1.0)
+    )
+
+
+@pytest.mark.usefixtures("impatient")
 async def test_the_error_names_a_broker_that_does_not_answer(tmp_path: Path) -> None:
     # Nothing listens on port 1.
     settings = Settings(data_dir=tmp_path, kafka_bootstrap="127.0.0.1:1")
@@ -167,6 +178,7 @@ async def test_several_brokers_are_named_of_which_one_answers(
 
 
 @pytest.mark.kafka
+@pytest.mark.usefixtures("impatient")
 async def test_a_wrong_password_is_reported(kafka: LocalBroker | DockerBroker, tmp_path: Path) -> None:
     with pytest.raises(KafkaOpenError, match="RECOLLECT_KAFKA_BOOTSTRAP"):
         await open_bus(_sasl_settings(kafka, tmp_path, "wrong"), FixedClock())
