@@ -17,14 +17,14 @@ COPY tools tools
 # What no process loads, and debug information: a quarter of the installed bytes.
 RUN .venv/bin/python tools/trim_environment.py .venv \
     && .venv/bin/python -c 'import lancedb, numpy, onnxruntime, pyarrow.dataset, spacy, uvloop, wordllama, xberg'
-COPY README.md LICENSE ./
+COPY README.md ARCHITECTURE.md CHANGELOG.md CODE_OF_CONDUCT.md CONTRIBUTING.md SECURITY.md LICENSE mkdocs.yml ./
 COPY recollect recollect
 COPY schemas schemas
 COPY pipeline pipeline
 COPY api api
 COPY connectors connectors
 COPY app app
-COPY docs/asyncapi.json docs/
+COPY docs docs
 # There is no git in the build: docker build --build-arg VERSION="$(recollect --version | cut -d ' ' -f 2)".
 ARG VERSION=0.1.0
 RUN SETUPTOOLS_SCM_PRETEND_VERSION="$VERSION" /opt/uv/bin/uv build --wheel --out-dir dist \

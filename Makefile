@@ -12,7 +12,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(m
 SCRATCH = $(shell $(PYTHON) -c 'import os, shutil, tempfile; memory = "/dev/shm"; print(memory if os.path.isdir(memory) and shutil.disk_usage(memory).free > 4e9 else tempfile.gettempdir())')
 IN_SCRATCH = scratch=$$(mktemp -d $(SCRATCH)/recollect-tests-XXXXXX) && trap 'rm -rf "$$scratch"' EXIT && TMPDIR=$$scratch
 
-.PHONY: help install run test test-failed browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka image asyncapi sbom hooks clean
+.PHONY: help install run docs test test-failed browser check format lint types imports secure bench bench-memory bench-recall bench-peers chaos jepsen soak demo demo-connectors trial pictures kafka image asyncapi sbom hooks clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -30,8 +30,15 @@ $(UV):
 
 install: .venv/.installed ## Install everything into .venv
 
-run: install ## Start the service on its embedded default
+run: install site/index.html ## Start the service on its embedded default
 	@$(BIN)/recollect serve
+
+# The first start builds the documentation that is served at /docs; after a change, `make docs` does.
+site/index.html: | .venv/.installed
+	@$(MAKE) --no-print-directory docs
+
+docs: install ## Build the documentation into ./site, from where the service serves it; a broken link fails
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 test: install browser ## Run all tests (COVERAGE=1: and hold branch coverage to its floor)
 	@$(IN_SCRATCH) $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(if $(COVERAGE),--cov --cov-report=)
@@ -48,7 +55,7 @@ browser: ## Install Chromium for the tests of pages, with Debian's package manag
 	      || echo "Chromium could not be installed: the tests in a browser are skipped."; \
 	  else echo "There is no Chromium (chromedriver) here: the tests in a browser are skipped."; fi; fi
 
-check: lint types imports secure test ## What CI runs: format, lint, types, imports, secrets, tests
+check: lint types imports secure docs test ## What CI runs: format, lint, types, imports, secrets, documentation, tests
 
 lint: install ## Check the format and the rules of ruff
 	@$(BIN)/ruff format --check .
@@ -122,5 +129,5 @@ hooks: install ## Run the checks before every commit
 	@$(BIN)/pre-commit install
 
 clean: ## Remove everything the other commands made, except the data
-	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .kafka .image dist
+	@rm -rf .venv .uv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .kafka .image dist site
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

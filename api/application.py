@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 from importlib.metadata import version
+from pathlib import Path
 
 from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
@@ -88,6 +89,7 @@ def create_app(
     extra_routes: Sequence[BaseRoute] = (),
     *,
     asyncapi: bytes | None = None,
+    site: Path | None = None,
     serve_api: bool = True,
     limits: RequestLimits | None = None,
     cors_origins: Sequence[str] = (),
@@ -96,7 +98,8 @@ def create_app(
     """Create the service's ASGI application.
 
     `open_state`: entered when the process starts, left when it ends. `extra_routes`: routes outside the API,
-    such as webhooks. `asyncapi`: the AsyncAPI document in JSON, served at /asyncapi.json. `serve_api` False:
+    such as webhooks. `asyncapi`: the AsyncAPI document in JSON, served at /asyncapi.json. `site`: folder of
+    the built documentation, if there is one. `serve_api` False:
     only health, readiness and metrics, for worker processes. `cors_origins`: origins allowed to call the API
     from a browser (`*`: any). `public_url`: address that the service is reached at, if that is known.
     """
@@ -124,7 +127,7 @@ def create_app(
     app.state.mcp = endpoint = mcp.McpEndpoint(app, cors_origins)
     if serve_api:
         app.include_router(console.router())
-        app.include_router(documentation.router())
+        app.include_router(documentation.router(site))
         app.include_router(mcp.router)
     app.include_router(health_routes.router)
     app.router.routes.extend(extra_routes)

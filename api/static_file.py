@@ -13,7 +13,11 @@ _CONTENT_TYPES: Final = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/plain; charset=utf-8",
+    ".py": "text/plain; charset=utf-8",
+    ".json": "application/json",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
     ".txt": "text/plain; charset=utf-8",
 }
 
@@ -47,9 +51,10 @@ def page_headers(content_security_policy: str) -> dict[str, str]:
 
 def read_static_files(folder: Path) -> dict[str, StaticFile]:
     """Read all files of a folder, by their path in it."""
-    return {path.relative_to(folder).as_posix(): _read(path) for path in folder.rglob("*.*")}
+    return {path.relative_to(folder).as_posix(): read_static_file(path) for path in folder.rglob("*.*")}
 
 
-def _read(path: Path) -> StaticFile:
+def read_static_file(path: Path) -> StaticFile:
+    """Read a file; its type follows from its suffix."""
     content = path.read_bytes()
     return StaticFile(content, _CONTENT_TYPES[path.suffix], f'"{sha256(content).hexdigest()[:32]}"')

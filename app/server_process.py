@@ -22,6 +22,8 @@ DRAIN_TIMEOUT_SECONDS = 10.0
 """Limit for finishing the batches in progress at shutdown."""
 _ASYNCAPI_FILE = Path(__file__).parents[1] / "docs" / "asyncapi.json"
 """Generated at release: generating it here would import FastStream, which takes seconds."""
+_SITE_DIR = Path(__file__).parents[1] / "site"
+"""Documentation: in a wheel always, in a checkout after `make docs`."""
 
 
 async def run_service(
@@ -47,6 +49,7 @@ async def run_service(
             open_state,
             connectors.routes if connectors else (),
             asyncapi=_ASYNCAPI_FILE.read_bytes(),
+            site=_SITE_DIR,
             serve_api=serve_api,
             limits=_request_limits(settings),
             cors_origins=settings.split_list(settings.cors_origins),

@@ -15,8 +15,9 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined
 
 from pipeline.settings import Settings
+from tools.docs_site import SOURCES
 from tools.kafka_broker import IMAGE
-from tools.package_build import FOLDERS, PACKAGE, RUNTIME_DOCS
+from tools.package_build import FOLDERS, PACKAGE
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(path for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if ".venv" not in path.parts)
@@ -200,7 +201,7 @@ def test_the_image_installs_what_is_locked_and_does_not_run_as_root() -> None:
 
 def test_the_image_copies_everything_that_goes_into_a_wheel() -> None:
     copied = {source for line in _dockerfile() if line.startswith("COPY ") for source in line.split()[1:-1]}
-    assert {PACKAGE, *FOLDERS, *RUNTIME_DOCS} <= copied
+    assert {PACKAGE, *FOLDERS, *SOURCES} <= copied
 
 
 def test_the_image_copies_what_there_is_and_lets_it_into_the_build() -> None:

@@ -2,7 +2,7 @@
 
 The folders keep their names in the repository. In a wheel they move under `recollect/`, so that `api` or `schemas` of
 another distribution can't shadow them, and their absolute imports are rewritten accordingly. Nothing else of a module
-changes: lines and columns after an import statement stay the same.
+changes: lines and columns after an import statement stay the same. The documentation is built beside them.
 """
 
 import ast
@@ -12,11 +12,15 @@ from tempfile import mkdtemp
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from mkdocs.commands.build import build as build_site
+from mkdocs.config import load_config
 
 PACKAGE = "recollect"
 FOLDERS = ("api", "app", "connectors", "pipeline", "schemas")
 RUNTIME_DOCS = ("docs/asyncapi.json",)
 """Documents that the service itself serves."""
+SITE = "site"
+"""Folder of the built documentation, beside the product's folders."""
 
 
 class UnmovableImportError(Exception):
@@ -51,6 +55,7 @@ def stage_package(root: Path, target: Path) -> None:
     for module in target.rglob("*.py"):
         source = module.read_text("utf-8")
         module.write_text(move_imports(source, str(module.relative_to(target))), "utf-8")
+    build_site(load_config(str(root / "mkdocs.yml"), site_dir=str(target / SITE), strict=False))
 
 
 def move_imports(source: str, name: str) -> str:

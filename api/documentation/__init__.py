@@ -1,1 +1,1 @@
-"""Documentation for browsers: an API reference."""
+"""Documentation for browsers: guides and an API reference."""

@@ -105,8 +105,8 @@ def make_explainer(store: Store, cache: NamespaceIndexCache, clock: FixedClock) 
 
 
 @asynccontextmanager
-async def open_service(folder: Path) -> AsyncIterator[Service]:
-    """Open a service on a folder."""
+async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[Service]:
+    """Open a service on a folder, with a documentation site if one is given."""
     clock, queries = FixedClock(), StaticQueries()
     metrics = Metrics()
     bus = await SqliteBus.open(folder / "log", partitions=2, clock=clock, observer=metrics)
@@ -147,7 +147,7 @@ async def open_service(folder: Path) -> AsyncIterator[Service]:
     async def opening() -> AsyncIterator[CurrentAppState]:
         yield CurrentAppState(state)
 
-    app = create_app(opening)
+    app = create_app(opening, site=site)
     async with app.router.lifespan_context(app):
         yield Service(app, state, store, bus, clock, queries)
     await submissions.close()

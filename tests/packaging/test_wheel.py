@@ -74,6 +74,7 @@ def test_it_brings_one_package_and_the_files_that_are_served(wheel: Path) -> Non
     assert {name.split("/")[0].split("-")[0] for name in names} == {"recollect"}
     tracked = run(["git", "ls-files", "api", "app", "connectors", "pipeline", "schemas", "docs/asyncapi.json"]).split()
     assert {f"recollect/{name}" for name in tracked} <= set(names)
+    assert {"recollect/site/index.html", "recollect/site/guides/quickstart/index.html"} <= set(names)
 
 
 def test_every_module_can_be_imported_without_a_name_of_the_checkout(installed: Path, tmp_path: Path) -> None:
@@ -121,6 +122,7 @@ def test_the_demonstration_uses_the_running_service(installed: Path, home: Path,
 
 def test_it_serves_the_console_the_channels_and_the_interface(address: str) -> None:
     assert httpx2.get(f"{address}/console", follow_redirects=True).is_success
+    assert "Quickstart" in httpx2.get(f"{address}/docs/guides/quickstart/").text
     assert httpx2.get(f"{address}/asyncapi.json").json() == json.loads((ROOT / "docs" / "asyncapi.json").read_text())
     interface = httpx2.get(f"{address}/openapi.json").json()
     assert "/ns/{namespace}/search" in interface["paths"]

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from api.documentation.static_files import ASSETS_DIR
-from tests.api.conftest import Service
+from tests.api.conftest import Service, open_service
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted(path.relative_to(ASSETS_DIR).as_posix() for path in ASSETS_DIR.rglob("*.*"))
@@ -34,9 +34,30 @@ async def test_every_file_is_served_under_a_policy_that_lets_nothing_in(service:
 @pytest.mark.anyio
 async def test_addresses_lead_to_the_reference_also_below_a_path_of_a_proxy(service: Service) -> None:
     async with _visitor(service) as http:
-        for address, target in (("/docs", "docs/api/"), ("/docs/", "api/"), ("/docs/api", "api/")):
+        for address, target in (("/docs", "docs/"), ("/docs/api", "api/")):
             assert (await http.get(address)).headers["location"] == target
+        assert "make docs" in (await http.get("/docs/")).text
         assert "API reference" in (await http.get("/docs/api/")).text
+
+
+@pytest.mark.anyio
+async def test_a_built_site_is_served_around_the_reference(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    for name in ("index.html", "guides/quickstart/index.html", "api/index.html"):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(f"built {name}")
+    (tmp_path / "site-secret").write_text("not of the site")
+    async with open_service(tmp_path, site) as service, _visitor(service) as http:
+        assert (await http.get("/docs/")).text == "built index.html"
+        page = await http.get("/docs/guides/quickstart/")
+        assert page.text == "built guides/quickstart/index.html"
+        assert "script-src 'self';" in page.headers["content-security-policy"]
+        known = await http.get("/docs/guides/quickstart/", headers={"if-none-match": page.headers["etag"]})
+        assert known.status_code == 304
+        assert (await http.get("/docs/guides/quickstart")).headers["location"] == "quickstart/"
+        assert "API reference" in (await http.get("/docs/api/")).text
+        for name in ("..%2Fsite-secret", "guides/%2e%2e/%2e%2e/site-secret", "guides/nothing/"):
+            assert (await http.get(f"/docs/{name}")).status_code == 404
 
 
 @pytest.mark.anyio
