@@ -19,7 +19,8 @@ __all__ = ["app"]
 
 ROLES = ("api", "pipeline", "connectors")
 
-app.command(epilog=demo_command.EXAMPLES)(demo_command.demo)
+_OTHERS = tuple(app.registered_commands)
+app.registered_commands.clear()
 
 
 @app.command(
@@ -59,6 +60,9 @@ def serve(
         raise _exit_for_stage_fault(errors) from errors
     finally:
         listener.close()
+
+
+app.command(epilog=demo_command.EXAMPLES)(demo_command.demo)
 
 
 @app.command(epilog=examples_epilog("recollect doctor", "recollect doctor --json"))
@@ -125,3 +129,6 @@ def _parse_roles(settings: Settings, only: str | None) -> frozenset[str]:
             " or set RECOLLECT_KAFKA_BOOTSTRAP to run the roles in separate processes."
         )
     return roles
+
+
+app.registered_commands.extend(_OTHERS)  # help begins with how a service is started

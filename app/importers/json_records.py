@@ -63,7 +63,7 @@ def _parsed(file: SourceFile, events: Iterator[Any]) -> Iterator[Any]:
             count += 1
             yield event
     except (ijson.JSONError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0].rstrip(".")
         raise SourceError(
             f"{file.name} is damaged, or ends in the middle, after {count:,} records: {reason}. Export it again."
         ) from error

@@ -42,6 +42,18 @@ def test_a_document_and_its_memory_are_shown_listed_and_summed_up(recollect: Cli
     assert "neither a document nor a memory 'nothing'" in missing.stderr
 
 
+def test_an_empty_list_says_that_the_namespace_is_unknown(recollect: CliRunner, namespace: str) -> None:
+    unknown = f"There is no namespace {namespace}: `recollect namespaces` lists those that exist.\n"
+    assert recollect.run("list", namespace).stderr == f"There are no memories in {namespace}.\n{unknown}"
+    assert recollect.run("profile", namespace).stderr == f"There are no memories of {namespace}.\n{unknown}"
+
+
+def test_a_search_shows_the_parts_of_each_score(recollect: CliRunner, namespace: str) -> None:
+    recollect("add", namespace, "The kettle is green.", "--wait")
+    shown = recollect("search", namespace, "What colour is the kettle?", "--why")
+    assert "bm25: words of the question stand in it" in shown
+
+
 def test_memories_are_forgotten_by_subject_after_a_question(recollect: CliRunner, namespace: str) -> None:
     recollect("add", namespace, "I live in Rome.", "--wait")
     wait_for_memory(recollect, namespace, "Rome")
@@ -133,6 +145,11 @@ def test_an_export_asks_before_it_overwrites_a_file(recollect: CliRunner, namesp
     assert file.read_text() == "precious"
     recollect("export", namespace, str(file), "--yes")
     assert file.stat().st_size > len("precious")
+
+
+def test_an_export_that_fails_leaves_no_folder(recollect: CliRunner, namespace: str, tmp_path: Path) -> None:
+    assert recollect.run("export", namespace, "backup").returncode == ExitCode.NOT_FOUND
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_ctrl_c_ends_a_command_without_a_traceback(server: Server, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`recollect export`, and the import of what it wrote: files of namespaces or a deployment, streamed by lines."""
 
 import json
+import shutil
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,7 +32,10 @@ BATCH_BYTES = 8 * 1024 * 1024
 
 
 def export(
-    chosen: Annotated[list[str], typer.Argument(help="Namespaces, then a folder, or a file ending in .tar.")],
+    chosen: Annotated[
+        list[str],
+        typer.Argument(metavar="namespaces target", help="Namespaces, then a folder, or a file ending in .tar."),
+    ],
     *,
     everything: Annotated[bool, typer.Option("--all", help="Every namespace, the settings and keys.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Overwrite a .tar file without asking.")] = False,
@@ -180,7 +184,11 @@ def _export_target(target: Path) -> Iterator[Path]:
     if target.suffix != ".tar":
         if target.exists() and (not target.is_dir() or any(target.iterdir())):
             raise error_exit(f"{target} is there already. Give a new or empty folder.")
-        yield target
+        try:
+            yield target
+        except BaseException:
+            shutil.rmtree(target, ignore_errors=True)
+            raise
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=target.parent, prefix=".export-") as folder:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from app.cli.conventions import ExitCode, emit, error_exit, examples_epilog
 from app.cli.remote_service import JsonObject, Key, RemoteService, Url
@@ -51,7 +51,9 @@ def audit(
 
 
 def _show_reads(entries: list[JsonObject]) -> None:
-    table = Table("when", "key", "from", "what", "for", "shown", box=None, pad_edge=False)
+    table = Table(
+        Column("when", no_wrap=True, min_width=20), "key", "from", "what", "for", "shown", box=None, pad_edge=False
+    )
     for entry in entries:
         purpose = entry.get("purpose") or ""
         shown = ", ".join(entry["ids"][:IDS_SHOWN]) + (", …" if len(entry["ids"]) > IDS_SHOWN else "")
@@ -67,7 +69,7 @@ def _show_reads(entries: list[JsonObject]) -> None:
 
 
 def _show_acts(entries: list[JsonObject]) -> None:
-    table = Table("when", "key", "from", "act", "about", box=None, pad_edge=False)
+    table = Table(Column("when", no_wrap=True, min_width=20), "key", "from", "act", "about", box=None, pad_edge=False)
     for entry in entries:
         refused = "" if entry["outcome"] == "done" else "[red]refused:[/] "
         about = ", ".join(f"{name} {value}" for name, value in entry["details"].items())

@@ -75,6 +75,8 @@ def list_items(
         table.add_row(escape(item["id"]), *map(escape, cells))
     rest = f"{total - len(items):,} older ones are not shown: --limit" if total > len(items) else f"{total:,} in all"
     emit(items, table, rest, as_json=as_json, empty=f"{kind} in {namespace}")
+    if not items and not as_json:
+        _explain_emptiness(service, namespace)
 
 
 def forget(
@@ -193,7 +195,8 @@ def namespaces(
 
 def profile(namespace: Namespace, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
     """Show what is known of the person or thing of a namespace."""
-    answer = RemoteService.from_options(url, key).request("POST", f"/ns/{namespace}/profile", json={})["profile"]
+    service = RemoteService.from_options(url, key)
+    answer = service.request("POST", f"/ns/{namespace}/profile", json={})["profile"]
     sections = {"lasting": answer["static"], "recent": answer["dynamic"], **answer["buckets"]}
     lines = [
         line
@@ -205,6 +208,18 @@ def profile(namespace: Namespace, *, as_json: JsonOption = False, url: Url = Non
         emit(answer, *lines, as_json=as_json)
     else:
         emit({}, as_json=False, empty=f"memories of {namespace}")
+        _explain_emptiness(service, namespace)
+
+
+def _explain_emptiness(service: RemoteService, namespace: str) -> None:
+    """Say that the namespace is unknown, or how many of its documents await the forming of memories."""
+    if service.find(f"/ns/{namespace}") is None:
+        typer.echo(f"There is no namespace {namespace}: `recollect namespaces` lists those that exist.", err=True)
+        return
+    query = {"limit": PAGE_SIZE, "order": "desc"}
+    newest = service.request("POST", f"/ns/{namespace}/list/documents", params=query, json={})["documents"]
+    if waiting := sum(document["system"]["dreamingStatus"] == "dreaming" for document in newest):
+        typer.echo(f"Memories of {pluralize(waiting, 'document')} are still to be formed: try again soon.", err=True)
 
 
 def _whole_column(title: str, cells: list[str]) -> Column:

@@ -53,21 +53,6 @@ def recollect(
     """A self-hosted memory service and its commands."""
 
 
-app.command(epilog=status_command.EXAMPLES)(status_command.status)
-app.command(epilog=usage_command.EXAMPLES)(usage_command.usage)
-app.command(epilog=audit_command.EXAMPLES)(audit_command.audit)
-app.command(name="export", epilog=archive_commands.EXPORT_EXAMPLES)(archive_commands.export)
-app.command(name="import", epilog=import_command.EXAMPLES)(import_command.import_command)
-app.command(epilog=content_commands.GET_EXAMPLES)(content_commands.get)
-app.command(name="list", epilog=content_commands.LIST_EXAMPLES)(content_commands.list_items)
-app.command(epilog=content_commands.FORGET_EXAMPLES)(content_commands.forget)
-app.command(epilog=content_commands.DELETE_EXAMPLES)(content_commands.delete)
-app.command(epilog=content_commands.ERASE_EXAMPLES)(content_commands.erase)
-app.command(epilog=content_commands.NAMESPACES_EXAMPLES)(content_commands.namespaces)
-app.command(epilog=content_commands.PROFILE_EXAMPLES)(content_commands.profile)
-app.command(epilog=mcp_command.EXAMPLES)(mcp_command.mcp)
-app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)
-
 WAIT_TIMEOUT_SECONDS = 300.0
 
 
@@ -101,7 +86,7 @@ def add(
     else:
         _refuse_name_of_file(text or "")
         body: JsonObject = {"content": sys.stdin.read() if text == "-" else text, "id": id}
-        body["metadata"] = None if metadata is None else _parse_json_object(metadata)
+        body["metadata"] = None if metadata is None else _parse_json_object("--metadata", metadata)
         answer = service.request("POST", f"/ns/{namespace}/document", json=body)
     if wait:
         with Console(stderr=True).status(f"Waiting until {answer['id']} can be searched…"):
@@ -134,13 +119,13 @@ def _upload(
         return service.request("POST", target, files={"file": (file.name, data)}, data=form)
 
 
-def _parse_json_object(text: str) -> JsonObject:
+def _parse_json_object(option: str, text: str) -> JsonObject:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise error_exit(f"This is not JSON: {text} ({error})", ExitCode.USAGE) from error
+        raise error_exit(f"{option}: this is not JSON: {text} ({error})", ExitCode.USAGE) from error
     if not isinstance(value, dict):
-        raise error_exit(f"This is not a JSON object: {text}", ExitCode.USAGE)
+        raise error_exit(f"{option}: this is not a JSON object: {text}", ExitCode.USAGE)
     return value
 
 
@@ -189,7 +174,7 @@ def search(
     body: JsonObject = {"query": query, "searchMode": mode, "limit": limit, "threshold": threshold}
     body["include"] = {"documents": True}
     if filter is not None:
-        body["filter"] = _parse_json_object(filter)
+        body["filter"] = _parse_json_object("--filter", filter)
     if as_of is not None:
         body["asOf"] = as_of
     path = "explain/search" if why or as_of is not None else "search"
@@ -202,7 +187,7 @@ def search(
         text, source = escape(result_text(result)), escape(result_source(result))
         console.print(f"[bold]{result['similarity']:.2f}[/]  {text}  [dim]{source}[/]")
         for part in result["explanation"]["contributions"] if why else ():
-            console.print(f"[dim]{part['score']:+10.2f}  {part['part']}: {escape(part['says'])}[/]")
+            console.print(f"[dim]{part['score']:+10.2f}  {part['signal']}: {escape(part['description'])}[/]")
     console.print(f"[dim]{pluralize(len(answer['results']), 'result')} in {answer['searchTime']:.0f} ms[/]")
     for note in answer.get("limitations", {}).get("notes", ()):
         typer.echo(note, err=True)
@@ -220,3 +205,20 @@ def result_source(result: JsonObject) -> str:
     shown = title if title and not result_text(result).startswith(title.removesuffix("…")) else document.get("id")
     page = page_phrase(document.get("type") or "", result.get("metadata", {}))
     return ", ".join(str(part) for part in (shown, page) if part)
+
+
+# Help lists them in this order.
+app.command(epilog=content_commands.GET_EXAMPLES)(content_commands.get)
+app.command(name="list", epilog=content_commands.LIST_EXAMPLES)(content_commands.list_items)
+app.command(epilog=content_commands.PROFILE_EXAMPLES)(content_commands.profile)
+app.command(epilog=content_commands.NAMESPACES_EXAMPLES)(content_commands.namespaces)
+app.command(epilog=content_commands.FORGET_EXAMPLES)(content_commands.forget)
+app.command(epilog=content_commands.DELETE_EXAMPLES)(content_commands.delete)
+app.command(epilog=content_commands.ERASE_EXAMPLES)(content_commands.erase)
+app.command(name="import", epilog=import_command.EXAMPLES)(import_command.import_command)
+app.command(name="export", epilog=archive_commands.EXPORT_EXAMPLES)(archive_commands.export)
+app.command(epilog=mcp_command.EXAMPLES)(mcp_command.mcp)
+app.command(epilog=status_command.EXAMPLES)(status_command.status)
+app.command(epilog=usage_command.EXAMPLES)(usage_command.usage)
+app.command(epilog=audit_command.EXAMPLES)(audit_command.audit)
+app.command(epilog=replay_command.EXAMPLES)(replay_command.replay)

@@ -11,7 +11,8 @@ from app.cli.remote_service import JsonObject, Key, RemoteService, Url
 dlq = typer.Typer(no_args_is_help=True, help="Dead letters: records that no stage could handle.")
 
 TopicsOrIds = Annotated[
-    list[str] | None, typer.Argument(help="Topics (documents.submitted.v1) or ids, as `dlq list` shows them.")
+    list[str] | None,
+    typer.Argument(metavar="topic|id", help="Topics (documents.submitted.v1) or ids, as `dlq list` shows them."),
 ]
 
 
@@ -37,7 +38,7 @@ def list_dead_letters(
 
 @dlq.command(epilog=examples_epilog("recollect dlq show documents.submitted.v1.dlq/0/12"))
 def show(
-    letter: Annotated[str, typer.Argument(help="The id, as `dlq list` shows it.")],
+    letter: Annotated[str, typer.Argument(metavar="id", help="The id, as `dlq list` shows it.")],
     *,
     as_json: JsonOption = False,
     url: Url = None,
@@ -72,7 +73,7 @@ def replay(chosen: TopicsOrIds = None, *, as_json: JsonOption = False, url: Url 
 
 @dlq.command(epilog=examples_epilog("recollect dlq drop documents.submitted.v1.dlq/0/12 --yes"))
 def drop(
-    chosen: Annotated[list[str], typer.Argument(help="Topics or ids, as `dlq list` shows them.")],
+    chosen: Annotated[list[str], typer.Argument(metavar="topic|id", help="Topics or ids, as `dlq list` shows them.")],
     *,
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask.")] = False,
     as_json: JsonOption = False,
