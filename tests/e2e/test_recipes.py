@@ -17,9 +17,11 @@ from pydantic import TypeAdapter
 from supermemory import Supermemory
 
 from bench.service_process import Server
+from tests.support.guide_blocks import ROOT, parse_blocks
 from tests.support.polling import poll_until, wait_document_done
 
-RECIPES = Path(__file__).parents[2] / "docs" / "recipes"
+RECIPES = ROOT / "docs" / "recipes"
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 CHECK: TypeAdapter[Any] = TypeAdapter(CompletionCreateParams)
 """Validates a request against the SDK's own types."""
 RETRIEVERS = {"langchain_retriever.py": "langchain_core", "llamaindex_retriever.py": "llama_index.core"}
@@ -106,14 +108,16 @@ def model() -> Iterator[ToolCallingModel]:
         double.shutdown()
 
 
-def _run_recipe(server: Server, model: ToolCallingModel, *command: str) -> str:
+def _run_recipe(server: Server, model: ToolCallingModel, *command: str, typed: str = "") -> str:
     known = {
         "SUPERMEMORY_BASE_URL": server.url,
         "SUPERMEMORY_API_KEY": server.key,
         "OPENAI_BASE_URL": model.url,
         "OPENAI_API_KEY": "none",
     }
-    done = subprocess.run(command, env=os.environ | known, check=False, capture_output=True, text=True)  # noqa: S603 - our recipes
+    done = subprocess.run(  # noqa: S603 - our recipes
+        command, env=os.environ | known, check=False, capture_output=True, text=True, input=typed
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -148,6 +152,20 @@ def test_a_model_may_search_by_itself(
     printed = _run_recipe(server, model, sys.executable, str(RECIPES / "openai_tools.py"), namespace, QUESTION)
     assert "Lisbon" in printed
     assert [len(request["messages"]) for request in model.asked] == [1, 3]
+
+
+def test_the_chat_of_the_tutorial_gives_a_model_what_it_remembers(
+    server: Server, namespace: str, model: ToolCallingModel, tmp_path: Path
+) -> None:
+    (program,) = (block for block in parse_blocks(TUTORIAL) if block.note == "file: chat.py")
+    assert len(program.text.splitlines()) <= 60
+    chat = tmp_path / "chat.py"
+    chat.write_text(program.text)
+    typed = "My name is Ada. I live in Lisbon.\nWhere do I live?\n"
+    printed = _run_recipe(server, model, sys.executable, str(chat), namespace, typed=typed)
+    assert "User lives in Lisbon" in printed
+    assert "User lives in Lisbon" not in model.asked[0]["messages"][0]["content"]
+    assert model.asked[1]["messages"][1]["content"] == "Where do I live?"
 
 
 @pytest.mark.parametrize("recipe", RETRIEVERS)

@@ -10,6 +10,7 @@ FENCE = re.compile(r"^```(?P<language>\w*)(?: (?P<note>[^\n]*))?\n(?P<text>.*?)^
 RUNNABLE = frozenset({"sh", "python"})
 SKIP_PREFIX = "no-run: "
 OUTPUT_NOTE = "output"
+FILE_PREFIX = "file: "
 WILDCARD = "…"
 SIMILARITY_VALUE = re.compile(r"\b[01]\.\d\d\b")
 _BLOCK_MARKER = "=== block {at}"
@@ -20,6 +21,7 @@ class Block:
     """A fenced block: ```` ```sh ```` is run, ```` ```sh no-run: reason ```` is not.
 
     ```` ```text output ```` is what the block before it prints, where … stands for anything.
+    ```` ```python file: chat.py ```` is saved as that file.
     """
 
     line: int
@@ -31,6 +33,13 @@ class Block:
     def is_runnable(self) -> bool:
         """True if the block is run."""
         return self.language in RUNNABLE and not self.note.startswith(SKIP_PREFIX)
+
+    @property
+    def script(self) -> str:
+        """Shell script that runs the block, or saves it as its file."""
+        if self.note.startswith(FILE_PREFIX):
+            return f"cat > {self.note.removeprefix(FILE_PREFIX)} <<'SAVED'\n{self.text}SAVED\n"
+        return self.text if self.language == "sh" else f"python - <<'PYTHON'\n{self.text}PYTHON\n"
 
     @property
     def is_output(self) -> bool:
@@ -52,8 +61,7 @@ def to_shell_script(found: Sequence[Block]) -> str:
     parts = ["set -euo pipefail"]
     for at, block in enumerate(found):
         if block.is_runnable:
-            run = block.text if block.language == "sh" else f"python - <<'PYTHON'\n{block.text}PYTHON\n"
-            parts.append(f"echo '{_BLOCK_MARKER.format(at=at)}'\n{run}")
+            parts.append(f"echo '{_BLOCK_MARKER.format(at=at)}'\n{block.script}")
     return "\n".join(parts)
 
 
