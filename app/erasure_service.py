@@ -6,7 +6,7 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 from time import monotonic
@@ -53,6 +53,7 @@ class _FoundRecords:
     unowned_incarnations: set[str] = field(default_factory=set)
     headers: list[Mapping[str, str]] = field(default_factory=list)
     """Headers of the records, which name the keys of sealed ones."""
+    destroyed_keys: int = 0
 
     def add(self, record: RawRecord, *, owned: bool) -> None:
         """Add a record; `owned`: its namespace exists."""
@@ -68,6 +69,7 @@ class _FoundRecords:
             self.offsets[place] = sorted({*self.offsets[place], *offsets})
         self.blobs |= other.blobs
         self.headers += other.headers
+        self.destroyed_keys += other.destroyed_keys
         self.unowned_incarnations |= other.unowned_incarnations
 
     @property
@@ -80,7 +82,7 @@ class _FoundRecords:
         events = Counter[str]()
         for (topic, _), offsets in self.offsets.items():
             events[topic] += len(offsets)
-        return ErasedCounts(dict(events), len(self.blobs))
+        return ErasedCounts(dict(events), len(self.blobs), self.destroyed_keys)
 
 
 class ErasureService:
@@ -108,16 +110,18 @@ class ErasureService:
         self._require_log()
 
     async def plan(self, documents: Collection[tuple[str, str]], incarnations: Collection[str]) -> ErasedCounts:
-        """Count what erasing these documents (incarnation and key), or all of these incarnations, would remove."""
+        """Count what an erasure would remove once these documents (incarnation and key) or incarnations are deleted."""
+        deleted = await self._deleted_content()
         keys = {f"{incarnation}/{key}".encode(): 1 << 62 for incarnation, key in documents}
-        is_owned = self._supervisor.pipeline.store.catalog.namespace_of
         content = DeletedContent(
-            keys, lambda incarnation: incarnation not in incarnations and is_owned(incarnation) is not None, keys
+            {**deleted.deletions, **keys},
+            lambda incarnation: incarnation not in incarnations and deleted.is_owned(incarnation),
+            {*deleted.fresh, *keys},
         )
         found = await self._find_records(content)
         in_use, _ = await self._read_blobs_in_use({}, found)
-        found.blobs -= in_use
-        return found.counts()
+        found.blobs = (found.blobs | self._waiting_blobs.digests) - in_use
+        return replace(found.counts(), keys=await self._require_log().count_keys(found.headers))
 
     async def erase_now(self) -> ErasureReport:
         """Erase everything that was deleted before this call, caches and replaced tables too.
@@ -185,8 +189,8 @@ class ErasureService:
         await asyncio.to_thread(self._waiting_blobs.replace, left)
         if waiting or left:
             self._left_over.set()
-        events = found.counts().events
-        return ErasedCounts(events, len(gone), waiting, len(left)), digest_of([*found.positions, *gone])
+        counts = replace(found.counts(), blobs=len(gone), waiting_events=waiting, waiting_blobs=len(left))
+        return counts, digest_of([*found.positions, *gone])
 
     async def _erase_records(self, content: DeletedContent) -> tuple[_FoundRecords, int]:
         """Erase the records of deleted content, also those that stages publish meanwhile; count those that wait."""
@@ -212,7 +216,7 @@ class ErasureService:
         # Blobs first, then keys: after a crash in between, what is left in the log is unreadable, and all of it goes in
         # the next round.
         await asyncio.to_thread(self._waiting_blobs.replace, self._waiting_blobs.digests | found.blobs)
-        await self._require_log().destroy_keys(found.headers)
+        found.destroyed_keys = await self._require_log().destroy_keys(found.headers)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + STAGE_TIMEOUT_SECONDS
         waiting = 0

@@ -33,6 +33,7 @@ def _response(scope: ErasureScope, counts: ErasedCounts, key: str) -> ErasureRes
         shared_memories=scope.shared_memories,
         events=dict(counts.events),
         blobs=counts.blobs,
+        keys=counts.keys,
         waiting_events=counts.waiting_events,
         waiting_blobs=counts.waiting_blobs,
         moved_rows=0,

@@ -54,6 +54,10 @@ class ErasableLog(Protocol):
         """
         ...
 
+    async def count_keys(self, records: Sequence[Mapping[str, str]]) -> int:
+        """Count the keys of these records, given by their headers, that were not destroyed yet."""
+        ...
+
     async def destroy_keys(self, records: Sequence[Mapping[str, str]]) -> int:
         """Destroy the keys of sealed records, given by their headers; return how many. For good on return."""
         ...

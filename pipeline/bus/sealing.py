@@ -49,10 +49,7 @@ class Sealer:
         label = key_label(record.headers)
         if label is None:
             raise DeserializationError(f"the header {SEALED_HEADER} names no key")
-        try:
-            key = self._keys.key(label)
-        except LookupError as error:
-            raise MissingKeyError(f"the key table has no block {label[0]}: restore it from its backup") from error
+        key = self._key(label)
         if key is None:
             raise ErasedRecordError("the record was erased")
         try:
@@ -61,12 +58,22 @@ class Sealer:
         except (InvalidTag, ValueError, zlib.error) as error:
             raise DeserializationError("the sealed value is damaged, or belongs to another key") from error
 
+    async def count(self, labels: Collection[KeyLabel]) -> int:
+        """Count the keys that were not destroyed. MissingKeyError if one is not in the table."""
+        return await asyncio.to_thread(lambda: sum(self._key(label) is not None for label in labels))
+
     async def destroy(self, labels: Collection[KeyLabel]) -> int:
         """Destroy keys; their records read as erased from then on. Return the number of keys."""
         return await asyncio.to_thread(self._destroy, labels)
 
     def close(self) -> None:
         self._keys.close()
+
+    def _key(self, label: KeyLabel) -> bytes | None:
+        try:
+            return self._keys.key(label)
+        except LookupError as error:
+            raise MissingKeyError(f"the key table has no block {label[0]}: restore it from its backup") from error
 
     def _destroy(self, labels: Collection[KeyLabel]) -> int:
         with self._lock:

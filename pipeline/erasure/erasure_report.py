@@ -30,11 +30,12 @@ class ErasedCounts:
     """Numbers of erased records by topic, with dead letters under their own topic, and of blobs.
 
     `waiting_events`: a stage has yet to read them. `waiting_blobs`: stored a moment ago, by a writer that may still
-    refer to them. The next round erases both.
+    refer to them. The next round erases both. `keys`: of sealed records, destroyed at once.
     """
 
     events: Mapping[str, int]
     blobs: int
+    keys: int = 0
     waiting_events: int = 0
     waiting_blobs: int = 0
 

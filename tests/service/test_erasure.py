@@ -141,7 +141,9 @@ async def test_what_was_deleted_before_is_erased_with_the_rest(service: RunningS
     await service.wait_idle()
     await service.delete_documents("home", "diary")
     assert found_in(tmp_path, ("zyxotextq",))
+    plan = await _erase(service, dryRun=True)
     report = await _erase(service)
+    assert (report["events"], report["keys"]) == (plan["events"], 0)
     assert report["namespace"] is None
     assert report["events"][MEMORIES_FORMED.name]
     assert found_in(tmp_path, ("zyxotextq",)) == {}

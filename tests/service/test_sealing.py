@@ -62,8 +62,15 @@ async def test_a_copy_of_the_log_is_unreadable_where_it_was_erased(tmp_path: Pat
     shutil.copytree(data / "log", copy)
     assert _readable_words(copy, data, (GONE, KEPT)) == ({GONE, KEPT}, 0)
     async with running_service(data, sealing=True) as service:
-        report = await service.client.ok("POST", "/admin/erasures", {"namespace": "home", "documents": ["diary"]})
+        wanted = {"namespace": "home", "documents": ["diary"]}
+        plan = await service.client.ok("POST", "/admin/erasures", {**wanted, "dryRun": True})
+        assert plan["keys"] == sum(plan["events"].values())
+        report = await service.client.ok("POST", "/admin/erasures", wanted)
         assert report["waitingEvents"] == 0
+        assert report["keys"] == plan["keys"]
+        newest = (await service.client.ok("GET", "/admin/audit"))["entries"][0]
+        assert newest["details"]["keys"] == str(report["keys"])
+        assert (await service.client.ok("POST", "/admin/erasures", {}))["keys"] == 0
         assert found_in(data, (GONE,)) == {}
         await service.client.ok("POST", "/admin/replay", {})
         assert (await service.replays.wait_finished()).state == "done"

@@ -304,6 +304,7 @@ def _describe_erasure(report: JsonObject) -> str:
         pluralize(report["memories"], "memory", "memories"),
         pluralize(sum(report["events"].values()), "event"),
         pluralize(report["blobs"], "blob"),
+        *([pluralize(report["keys"], "key")] if report["keys"] else ()),
     )
     shared = report["sharedMemories"]
     kept = f"; {pluralize(shared, 'memory', 'memories')} of other documents too, kept" if shared else ""

@@ -14,7 +14,7 @@ from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Follower, RecordHandler, TopicPartition
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, select_dead_letters
-from pipeline.bus.sealed_records import SEALED_TOPICS, key_label, stays_plain
+from pipeline.bus.sealed_records import SEALED_TOPICS, KeyLabel, key_label, stays_plain
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
@@ -311,8 +311,12 @@ class SqliteBus:
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         return await self._eraser.erase(topic_partition, offsets)
 
+    async def count_keys(self, records: Sequence[Mapping[str, str]]) -> int:
+        labels = _labels(records)
+        return await self._sealer.count(labels) if self._sealer is not None and labels else 0
+
     async def destroy_keys(self, records: Sequence[Mapping[str, str]]) -> int:
-        labels = {label for headers in records if (label := key_label(headers)) is not None}
+        labels = _labels(records)
         return await self._sealer.destroy(labels) if self._sealer is not None and labels else 0
 
     async def _destroy_keys_at(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
@@ -354,6 +358,10 @@ class SqliteBus:
 
     def _now_ms(self) -> int:
         return round(self._clock.now().timestamp() * 1000)
+
+
+def _labels(records: Sequence[Mapping[str, str]]) -> set[KeyLabel]:
+    return {label for headers in records if (label := key_label(headers)) is not None}
 
 
 class LogOpenError(ValueError):

@@ -29,9 +29,10 @@ class ErasureBody(RequestBody):
 class ErasureResponse(ResponseBody):
     """Report of an erasure, or of a dry run: then the times are null, and the counts are what would go.
 
-    `events`: records of the log by topic. `waitingEvents` and `waitingBlobs` go in the next round: a stage has yet to
-    read the events, the blobs were stored a moment ago. `movedRows`: rows written anew, as their files held deleted
-    rows too. `digest`: SHA-256 of the positions of the events and the digests of the blobs.
+    `events`: records of the log by topic. `keys`: keys of sealed records, destroyed, so that copies of the log are
+    unreadable too. `waitingEvents` and `waitingBlobs` go in the next round: a stage has yet to read the events, the
+    blobs were stored a moment ago. `movedRows`: rows written anew, as their files held deleted rows too. `digest`:
+    SHA-256 of the positions of the events and the digests of the blobs.
     """
 
     namespace: str | None
@@ -42,6 +43,7 @@ class ErasureResponse(ResponseBody):
     """Memories that other documents support too: they stay."""
     events: dict[str, Count]
     blobs: Count
+    keys: Count
     waiting_events: Count
     waiting_blobs: Count
     moved_rows: Count

@@ -9,7 +9,7 @@ from app.cli.main import app
 from app.cli.remote_service import RemoteService
 
 REPORT = {
-    "documents": 1, "chunks": 1, "memories": 0, "sharedMemories": 0, "events": {"a": 2}, "blobs": 0,
+    "documents": 1, "chunks": 1, "memories": 0, "sharedMemories": 0, "events": {"a": 2}, "blobs": 0, "keys": 3,
     "digest": "d", "endedAt": "now", "waitingEvents": 0, "waitingBlobs": 0,
 }  # fmt: skip
 
@@ -32,7 +32,7 @@ def _run(*words: str, said: str | None = None) -> str:
 
 
 def test_only_an_erasure_that_asks_first_counts_first(asked: list[Any]) -> None:
-    assert "Erased: 1 document" in _run("alice", "diary", "--yes")
+    assert "Erased: 1 document, 1 chunk, 0 memories, 2 events, 0 blobs, 3 keys." in _run("alice", "diary", "--yes")
     assert asked == [{"namespace": "alice", "documents": ["diary"]}]
     asked.clear()
     assert "Would go: 1 document" in _run("alice", "diary", "--dry-run", "--yes")
