@@ -130,6 +130,7 @@ export class Shell {
       el(
         "div.row",
         {},
+        el("a", { href: "../docs/" }, "Guides"),
         el("button.quiet", { type: "button", on: { click: () => showShortcuts(this.#app) } }, "Shortcuts"),
         el("button", { type: "button", id: "sign-out", on: { click: () => this.#app.signOut() } }, "Sign out"),
       ),

@@ -28,6 +28,16 @@ async def _run(*command: str) -> str:
     return output.decode()
 
 
+async def test_guides_are_a_click_away_with_and_without_a_key(visitor: ConsoleUser) -> None:
+    await visitor.browser.open(f"{visitor.url}/console/?guides")
+    await visitor.press("Guides and API reference")
+    await visitor.browser.wait_until("return location.pathname === '/docs/'")
+    await visitor.sign_in()
+    await visitor.press("Guides")
+    await visitor.browser.wait_until("return location.pathname === '/docs/'")
+    assert await visitor.accessibility_violations() == []
+
+
 async def test_home_shows_what_is_new_and_leads_to_it(visitor: ConsoleUser) -> None:
     await _remember(visitor, "newcomers", "My name is Ottilie. I live in Bergen.")
     await visitor.sign_in()

@@ -37,6 +37,7 @@ export function signIn(signedIn, reason = "") {
       el("p.muted", {}, "Sign in with an API key. You see and change what the key allows."),
       form(asked, {}, field("API key", key), el("button.primary", { type: "submit" }, "Sign in"), trouble),
       el("p.hint", {}, "The first admin key is printed when the service starts for the first time. ", el("code", {}, "recollect keys create"), " creates others."),
+      el("p.hint", {}, "New here? ", el("a", { href: "../docs/" }, "Guides and API reference"), " need no key."),
       el("p.hint", {}, "The key stays in this browser tab until you close it or sign out."),
     ),
     themeSwitch(),
