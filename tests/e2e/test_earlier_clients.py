@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from bench.service_process import Server
 CLIENTS = Path(__file__).parents[1] / "data" / "earlier_clients"
 PYTHON_CLIENT = "supermemory==3.62.0"
 NPM_CLIENTS = ("supermemory@4.25.4", "@supermemory/tools@2.3.0")
+OPENAI_TOOLS = "supermemory-openai-sdk==1.0.10"
+OPENCODE_PLUGIN = "opencode-supermemory@2.0.10"
 
 
 def test_connections_are_created_listed_and_deleted(server: Server, namespace: str) -> None:
@@ -49,12 +52,25 @@ def _run(command: list[str], server: Server, cwd: Path) -> dict[str, Any]:
     return printed
 
 
+def _run_python(package: str, script: str, server: Server, folder: Path) -> dict[str, Any]:
+    """Run a script in an environment of its own that has this package."""
+    _installed([sys.executable, "-m", "venv", "client"], folder)
+    python = str(folder / "client" / "bin" / "python")
+    _installed([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", package], folder)
+    return _run([python, str(CLIENTS / script)], server, folder)
+
+
+def _run_node(packages: Sequence[str], script: str, server: Server, folder: Path) -> dict[str, Any]:
+    """Run a script in a folder that has these packages."""
+    if shutil.which("npm") is None:
+        pytest.skip("needs npm to install the client")
+    _installed(["npm", "install", "--silent", "--no-audit", "--no-fund", *packages], folder)
+    return _run(["node", str(shutil.copy(CLIENTS / script, folder))], server, folder)
+
+
 @pytest.mark.slow
 def test_the_python_client_of_v3_works(server: Server, tmp_path: Path) -> None:
-    _installed([sys.executable, "-m", "venv", "client"], tmp_path)
-    python = str(tmp_path / "client" / "bin" / "python")
-    _installed([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYTHON_CLIENT], tmp_path)
-    assert _run([python, str(CLIENTS / "python_client.py")], server, tmp_path) == {
+    assert _run_python(PYTHON_CLIENT, "python_client.py", server, tmp_path) == {
         "same_id": True,
         "content": "Ada keeps bees in Bergen.",
         "metadata": {"year": 2024, "seen": "yes"},
@@ -72,15 +88,34 @@ def test_the_python_client_of_v3_works(server: Server, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_npm_client_and_its_tools_work(server: Server, tmp_path: Path) -> None:
-    if shutil.which("npm") is None:
-        pytest.skip("needs npm to install the client")
-    _installed(["npm", "install", "--silent", "--no-audit", "--no-fund", *NPM_CLIENTS], tmp_path)
-    script = shutil.copy(CLIENTS / "npm_client.mjs", tmp_path)
-    assert _run(["node", str(script)], server, tmp_path) == {
+    assert _run_node(NPM_CLIENTS, "npm_client.mjs", server, tmp_path) == {
         "found": True,
         "hybrid": "Grace keeps bees in Bergen",
         "listed": ["bees"],
         "everywhere": True,
         "searched": True,
         "tools": [True, True, True],
+    }
+
+
+@pytest.mark.slow
+def test_the_tools_for_openais_sdk_work(server: Server, tmp_path: Path) -> None:
+    assert _run_python(OPENAI_TOOLS, "openai_tools.py", server, tmp_path) == {
+        "found": True,
+        "profile": ["Nora plays the oboe in Turin"],
+        "listed": 2,
+        "done": [True, True, True],
+        "unknown": True,
+        "two_containers": True,
+    }
+
+
+@pytest.mark.slow
+def test_the_plugin_of_opencode_works(server: Server, tmp_path: Path) -> None:
+    assert _run_node([OPENCODE_PLUGIN], "opencode_plugin.mjs", server, tmp_path) == {
+        "found": "The build uses bun",
+        "profile": ["User prefers tabs over spaces"],
+        "listed": [True],
+        "forgotten": True,
+        "context": True,
     }
