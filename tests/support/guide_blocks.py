@@ -61,7 +61,8 @@ def to_shell_script(found: Sequence[Block]) -> str:
     parts = ["set -euo pipefail"]
     for at, block in enumerate(found):
         if block.is_runnable:
-            parts.append(f"echo '{_BLOCK_MARKER.format(at=at)}'\n{block.script}")
+            # On a line of its own, whatever the block before printed last.
+            parts.append(f"printf '\\n%s\\n' '{_BLOCK_MARKER.format(at=at)}'\n{block.script}")
     return "\n".join(parts)
 
 
