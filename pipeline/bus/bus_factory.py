@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from pipeline.bus.kafka.cluster import KafkaOptions
+    from pipeline.bus.key_table import KeyTable
     from pipeline.bus.sealing import Sealer
 
 
@@ -54,15 +55,33 @@ async def open_bus(
 
 def _open_sealer(settings: Settings) -> "Sealer | None":
     """Open the keys of the log; None without sealing, unless earlier records are sealed. SealingKeyError."""
-    table = settings.data_dir / "keys" / "keys.db"
-    known = table.exists()
+    known = sealing_table(settings).exists()
     if not settings.sealing and not known:
         return None
-    from pipeline.bus.key_table import KeyTable, read_key_file
     from pipeline.bus.sealing import Sealer
 
-    path = settings.sealing_key_file or settings.data_dir / "sealing.key"
-    return Sealer(KeyTable(table, read_key_file(path, create=not known)), seals=settings.sealing)
+    return Sealer(open_key_table(settings, create=not known), seals=settings.sealing)
+
+
+def sealing_table(settings: Settings) -> Path:
+    """Return the file of the keys of sealed records."""
+    return settings.data_dir / "keys" / "keys.db"
+
+
+def sealing_key_file(settings: Settings) -> Path:
+    """Return the file of the keys that wrap those keys."""
+    return settings.sealing_key_file or settings.data_dir / "sealing.key"
+
+
+def open_key_table(settings: Settings, *, create: bool = False) -> "KeyTable":
+    """Open the keys of sealed records; `create` makes a missing wrapping key. SealingKeyError."""
+    from pipeline.bus.destroyed_keys import DestroyedKeys
+    from pipeline.bus.key_table import KeyTable, read_key_file
+
+    wrapping = read_key_file(sealing_key_file(settings), create=create)
+    # Beside the log and the keys, so that an older copy of neither brings an older list.
+    settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return KeyTable(sealing_table(settings), wrapping, DestroyedKeys(settings.data_dir / "destroyed-keys.db"))
 
 
 async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) -> list[str]:

@@ -5,8 +5,8 @@ import os
 import sqlite3
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -14,7 +14,9 @@ from threading import Lock
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from pipeline.bus.destroyed_keys import DestroyedKeys
 from pipeline.bus.sealed_records import BLOCK_RECORDS, KeyLabel
+from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_atomically
 
 KEY_BYTES = 32
 _NONCE_BYTES = 12
@@ -28,11 +30,13 @@ class SealingKeyError(ValueError):
 class KeyTable:
     """Blocks of keys. A block is a seed, or, once a key of it was destroyed, the list of its other keys.
 
-    Rows of blocks are never removed, so that an unknown block tells a lost table from an erased record. Any thread
-    may call.
+    Rows of blocks are never removed, so that an unknown block tells a lost table from an erased record. `destroyed`
+    lists the destroyed keys elsewhere: a table that is older than the list loses them when it is opened. Any thread
+    may call. SealingKeyError if the wrapping keys are not those of the table.
     """
 
-    def __init__(self, path: Path, wrapping_keys: Sequence[bytes]) -> None:
+    def __init__(self, path: Path, wrapping_keys: Sequence[bytes], destroyed: DestroyedKeys) -> None:
+        self._destroyed = destroyed
         self._wrapping = {_key_name(key): AESGCM(key) for key in wrapping_keys}
         self._current = _key_name(wrapping_keys[0])
         self._lock = Lock()
@@ -45,9 +49,11 @@ class KeyTable:
         path.chmod(0o600)
         self._db.execute("CREATE TABLE IF NOT EXISTS blocks (id TEXT PRIMARY KEY, wrapped_by TEXT, keys BLOB)")
         try:
-            self._rewrap()
+            with self._transaction():
+                self._rewrap()
+                self._destroy_listed()
         except SealingKeyError:
-            self._db.close()
+            self.close()
             raise
 
     def new_block(self) -> tuple[str, bytes]:
@@ -72,32 +78,61 @@ class KeyTable:
         numbers: defaultdict[str, set[int]] = defaultdict(set)
         for block, number in labels:
             numbers[block].add(number)
-        destroyed = 0
+        with self._transaction():
+            for block in numbers:
+                self._keys_of(block)  # LookupError before anything is destroyed
+            # Before the table, which loses the keys when it is opened again after a crash in between.
+            self._destroyed.add(numbers)
+            count = sum(self._destroy_in_block(block, gone) for block, gone in numbers.items())
+            self._set_version()
+        return count
+
+    def restore(self, backup: Path) -> int:
+        """Add the blocks that this table lacks from a backup; return their number. Destroyed keys stay destroyed.
+
+        SealingKeyError, with nothing added, if the file is no backup or a wrapping key is missing.
+        """
+        try:
+            with closing(sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True)) as db:
+                rows = db.execute("SELECT id, wrapped_by, keys FROM blocks").fetchall()
+        except sqlite3.Error as error:
+            raise SealingKeyError(f"{backup} is no backup of sealing keys: {error}.") from error
+        added = 0
+        with self._transaction():
+            for block, name, keys in rows:
+                unwrapped = self._unwrap(block, name, keys)
+                row = (block, self._current, self._wrap(block, unwrapped))
+                added += self._db.execute("INSERT OR IGNORE INTO blocks VALUES (?, ?, ?)", row).rowcount
+            self._destroy_listed(always=True)
+        return added
+
+    def close(self) -> None:
+        self._db.close()
+        self._destroyed.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
-                for block, gone in numbers.items():
-                    destroyed += self._destroy_in_block(block, gone)
+                yield
             except BaseException:
                 self._db.execute("ROLLBACK")
                 self._opened.clear()
                 raise
             self._db.execute("COMMIT")
-        return destroyed
 
-    def restore(self, backup: Path) -> int:
-        """Add the blocks that this table lacks from a copy of it; what was destroyed here stays destroyed."""
-        with closing(sqlite3.connect(f"file:{backup}?mode=ro", uri=True)) as db:
-            rows = db.execute("SELECT id, wrapped_by, keys FROM blocks").fetchall()
-        with self._lock:
-            before = self._db.total_changes
-            self._db.executemany("INSERT OR IGNORE INTO blocks VALUES (?, ?, ?)", rows)
-            added = self._db.total_changes - before
-        self._rewrap()
-        return added
+    def _destroy_listed(self, *, always: bool = False) -> None:
+        """Destroy the keys of the list, in the blocks that are here, if the table is not as new as the list."""
+        if always or self._db.execute("PRAGMA user_version").fetchone()[0] != self._destroyed.version:
+            known = {block for (block,) in self._db.execute("SELECT id FROM blocks").fetchall()}
+            for block, numbers in self._destroyed:
+                if block in known:
+                    self._destroy_in_block(block, numbers)
+            self._set_version()
 
-    def close(self) -> None:
-        self._db.close()
+    def _set_version(self) -> None:
+        self._db.execute(f"PRAGMA user_version = {self._destroyed.version}")
 
     def _destroy_in_block(self, block: str, numbers: Iterable[int]) -> int:
         keys = self._keys_of(block)
@@ -129,13 +164,12 @@ class KeyTable:
 
     def _rewrap(self) -> None:
         """Wrap blocks under the first key that another one wrapped."""
-        with self._lock:
-            query = "SELECT id, wrapped_by, keys FROM blocks WHERE wrapped_by != ?"
-            rows = self._db.execute(query, (self._current,)).fetchall()
-            wrapped = [
-                (self._current, self._wrap(block, self._unwrap(block, name, keys)), block) for block, name, keys in rows
-            ]
-            self._db.executemany("UPDATE blocks SET wrapped_by = ?, keys = ? WHERE id = ?", wrapped)
+        query = "SELECT id, wrapped_by, keys FROM blocks WHERE wrapped_by != ?"
+        rows = self._db.execute(query, (self._current,)).fetchall()
+        wrapped = [
+            (self._current, self._wrap(block, self._unwrap(block, name, keys)), block) for block, name, keys in rows
+        ]
+        self._db.executemany("UPDATE blocks SET wrapped_by = ?, keys = ? WHERE id = ?", wrapped)
 
     def _wrap(self, block: str, keys: bytes) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
@@ -151,20 +185,37 @@ class KeyTable:
             ) from error
 
 
+def back_up_table(path: Path, target: Path) -> int:
+    """Copy a table, which may be in use, to a file that is there whole or not at all; return the number of blocks."""
+    partial = target.with_name(f"{target.name}{TEMPORARY_SUFFIX}")
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
+        partial.unlink(missing_ok=True)
+        partial.touch(mode=0o600)
+        with closing(sqlite3.connect(partial)) as copy:
+            source.backup(copy)
+            (count,) = copy.execute("SELECT count(*) FROM blocks").fetchone()
+    fsync(partial)
+    partial.replace(target)
+    fsync(target.absolute().parent)
+    return int(count)
+
+
 def derive_key(seed: bytes, number: int) -> bytes:
     """Return the key of a record of a block; 32 bytes."""
     return hmac.digest(seed, number.to_bytes(4, "big"), "sha256")
+
+
+def write_key_file(path: Path, keys: Sequence[bytes]) -> None:
+    """Replace the wrapping keys in the file, the current one first; only its owner may read it."""
+    write_atomically(path, b"".join(urlsafe_b64encode(key) + b"\n" for key in keys))
+    fsync(path.absolute().parent)
 
 
 def read_key_file(path: Path, *, create: bool) -> list[bytes]:
     """Return the wrapping keys, one a line, the current one first; `create` makes a missing file. SealingKeyError."""
     if create and not path.exists():
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(urlsafe_b64encode(os.urandom(KEY_BYTES)) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_key_file(path, [os.urandom(KEY_BYTES)])
     try:
         keys = [urlsafe_b64decode(line) for line in path.read_text().split()]
     except (OSError, ValueError) as error:

@@ -5,9 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from app import erasure_service
-from pipeline.bus.key_table import KeyTable, read_key_file
+from app.cli.conventions import ExitCode
+from app.cli.main import app
+from pipeline.bus.bus_factory import open_key_table
 from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, ProducerRecord, RawRecord
 from pipeline.bus.sealing import Sealer
 from pipeline.bus.sqlite.log_reader import LogReader
@@ -15,7 +18,7 @@ from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
 from tests.support.planted_words import found_in
-from tests.support.service_world import RunningService, running_service
+from tests.support.service_world import RunningService, running_service, service_settings
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +39,7 @@ async def _write_two(service: RunningService) -> None:
 
 def _readable_words(log: Path, data: Path, words: tuple[str, ...]) -> tuple[set[str], int]:
     """Words in the records of a copied log, read with the keys of today; and the number of erased records."""
-    keys = KeyTable(data / "keys" / "keys.db", read_key_file(data / "sealing.key", create=False))
+    keys = open_key_table(service_settings(data))
     reader = LogReader(log / "log.db")
     reader.opener = Sealer(keys, seals=False).open
     erased, found = 0, set[str]()
@@ -79,6 +82,49 @@ async def test_a_copy_of_the_log_is_unreadable_where_it_was_erased(tmp_path: Pat
     found, erased = _readable_words(copy, data, (GONE, KEPT))
     assert found == {KEPT}
     assert erased >= 3
+
+
+def _run(*words: str, data: Path, said: str | None = None) -> Result:
+    return CliRunner().invoke(app, ["sealing", *words, "--data-dir", str(data)], input=said)
+
+
+async def test_a_restored_backup_of_the_keys_reads_only_what_was_not_erased(tmp_path: Path) -> None:
+    data, copy, backup = tmp_path / "data", tmp_path / "copy", tmp_path / "backup.db"
+    async with running_service(data, sealing=True) as service:
+        await _write_two(service)
+        assert _run("backup", str(backup), data=data).exit_code == ExitCode.OK
+        before = backup.read_bytes()
+        assert _run("backup", str(backup), data=data, said="n\n").exit_code == ExitCode.FAILED
+        assert _run("rotate", data=data).exit_code == ExitCode.FAILED
+    assert backup.read_bytes() == before
+    assert backup.stat().st_mode & 0o077 == 0
+    shutil.copytree(data / "log", copy)
+    async with running_service(data, sealing=True) as service:
+        await service.client.ok("POST", "/admin/erasures", {"namespace": "home", "documents": ["diary"]})
+    for lost in ("keys", "log", "tables"):
+        shutil.rmtree(data / lost)
+    copy.rename(data / "log")
+    assert "1 block of keys added" in _run("restore", str(backup), data=data).output
+    assert _readable_words(data / "log", data, (GONE, KEPT))[0] == {KEPT}
+    async with running_service(data, sealing=True) as service:
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert [found["id"] for found in await service.list_items("home", "documents")] == ["kept"]
+
+
+async def test_a_backup_of_the_keys_is_shut_for_ever_when_the_wrapping_key_was_rotated(tmp_path: Path) -> None:
+    data, backup = tmp_path / "data", tmp_path / "backup.db"
+    assert _run("backup", str(backup), data=data).exit_code == ExitCode.FAILED
+    async with running_service(data, sealing=True) as service:
+        await _write_two(service)
+    assert json.loads(_run("backup", str(backup), "--json", data=data).stdout)["blocks"] == 1
+    first = (data / "sealing.key").read_text()
+    assert _run("rotate", data=data).exit_code == ExitCode.OK
+    assert first not in (data / "sealing.key").read_text()
+    refused = _run("restore", str(backup), data=data)
+    assert refused.exit_code == ExitCode.FAILED
+    assert "not in the sealing key file" in refused.stderr
+    assert _readable_words(data / "log", data, (GONE, KEPT)) == ({GONE, KEPT}, 0)
 
 
 async def test_a_document_that_came_back_keeps_its_new_words(tmp_path: Path) -> None:

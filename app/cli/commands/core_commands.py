@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from app.cli import sealing_commands
 from app.cli.commands import (
     archive_commands,
     audit_command,
@@ -32,6 +33,7 @@ from pipeline.text.page_breaks import page_phrase
 
 app = typer.Typer(no_args_is_help=True)
 app.add_typer(key_commands.keys, name="keys")
+app.add_typer(sealing_commands.sealing, name="sealing")
 app.add_typer(bucket_commands.buckets, name="buckets")
 app.add_typer(dlq_commands.dlq, name="dlq")
 app.add_typer(connector_commands.connectors, name="connectors")

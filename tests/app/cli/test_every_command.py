@@ -53,7 +53,7 @@ def test_help_describes_the_command_and_every_option(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_example_can_be_typed(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for file in ("notes.pdf", "backup", "backup.tar"):
+    for file in ("notes.pdf", "backup", "backup.tar", "keys-backup.db"):
         (tmp_path / file).touch()
     assert examples(name)
     for program, *words in examples(name):

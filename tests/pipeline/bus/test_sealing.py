@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bus.key_table import KeyTable, SealingKeyError, read_key_file
+from pipeline.bus.destroyed_keys import DestroyedKeys
+from pipeline.bus.key_table import KeyTable, SealingKeyError, back_up_table, read_key_file
 from pipeline.bus.records import (
     SEALED_HEADER,
     DeserializationError,
@@ -31,9 +32,14 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def keys(path: Path) -> Iterator[KeyTable]:
-    table = KeyTable(path, [WRAPPING])
+    table = _open(path, [WRAPPING])
     yield table
     table.close()
+
+
+def _open(path: Path, wrapping: list[bytes]) -> KeyTable:
+    path.parent.mkdir(exist_ok=True)
+    return KeyTable(path, wrapping, DestroyedKeys(path.parent.parent / "destroyed.db"))
 
 
 def _sealed(sealer: Sealer, value: bytes = TEXT, key: bytes = b"home#0/diary") -> RawRecord:
@@ -64,7 +70,7 @@ async def test_a_record_without_its_key_is_erased_and_its_neighbours_stay(keys: 
         _ = gone.content
     assert gone.content_if_readable == b""
     assert kept.content == TEXT
-    again = KeyTable(path, [WRAPPING])
+    again = _open(path, [WRAPPING])
     assert again.key(label) is None
     again.close()
 
@@ -111,20 +117,40 @@ async def test_a_restored_backup_brings_back_lost_keys_but_no_erased_ones(keys: 
     assert keys.restore(backup) == 0
     with pytest.raises(ErasedRecordError):
         _ = gone.content
-    empty = KeyTable(path.with_name("new.db"), [WRAPPING])
-    assert empty.restore(backup) == 1
-    assert _copy(kept, opener=Sealer(empty, seals=True).open).content == TEXT
-    empty.close()
+    copied = path.with_name("copied.db")
+    shutil.copy(backup, copied)
+    for table, added in ((_open(path.with_name("new.db"), [WRAPPING]), 1), (_open(copied, [WRAPPING]), 0)):
+        assert table.restore(backup) == added
+        opener = Sealer(table, seals=True).open
+        assert _copy(kept, opener=opener).content == TEXT
+        with pytest.raises(ErasedRecordError):
+            _ = _copy(gone, opener=opener).content
+        table.close()
+
+
+def test_what_is_no_backup_or_is_wrapped_by_another_key_adds_nothing(keys: KeyTable, path: Path) -> None:
+    record = _sealed(Sealer(keys, seals=True))
+    other = _open(path.with_name("other.db"), [OTHER])
+    backup = path.with_name("backup.db")
+    assert back_up_table(path, backup) == 1
+    path.with_name("words.txt").write_text("no backup at all")
+    for file in (backup, path.with_name("words.txt"), path.with_name("missing.db")):
+        with pytest.raises(SealingKeyError):
+            other.restore(file)
+    with pytest.raises(MissingKeyError):
+        _ = _copy(record, opener=Sealer(other, seals=True).open).content
+    other.close()
+    _open(path.with_name("other.db"), [OTHER]).close()
 
 
 def test_the_wrapping_key_is_rotated_by_a_line_above_it(keys: KeyTable, path: Path) -> None:
     record = _sealed(Sealer(keys, seals=True))
-    KeyTable(path, [OTHER, WRAPPING]).close()
-    rotated = KeyTable(path, [OTHER])
+    _open(path, [OTHER, WRAPPING]).close()
+    rotated = _open(path, [OTHER])
     assert _copy(record, opener=Sealer(rotated, seals=True).open).content == TEXT
     rotated.close()
     with pytest.raises(SealingKeyError, match="not in the sealing key file"):
-        KeyTable(path, [WRAPPING])
+        _open(path, [WRAPPING])
 
 
 def test_a_key_file_is_made_once_for_its_owner_only(tmp_path: Path) -> None:

@@ -1,0 +1,101 @@
+"""`recollect sealing`: the keys that seal the embedded log, in the data directory of this machine."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.cli_settings import load_settings
+from app.cli.conventions import JsonOption, confirm, emit, error_exit, examples_epilog, pluralize
+from app.cli.local_process import exit_on_startup_error
+from pipeline.settings import Settings
+
+sealing = typer.Typer(no_args_is_help=True, help="Keys that seal the log.")
+
+DataDir = Annotated[Path | None, typer.Option(help="The directory of log and keys.")]
+
+
+@sealing.command(name="backup", epilog=examples_epilog("recollect sealing backup keys-backup.db"))
+def back_up(
+    file: Annotated[Path, typer.Argument(help="The file to write.", dir_okay=False)],
+    *,
+    yes: Annotated[bool, typer.Option("--yes", help="Overwrite the file without asking.")] = False,
+    data_dir: DataDir = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the keys of sealed records, wrapped, to a file; the service may run."""
+    from pipeline.bus.key_table import back_up_table
+
+    table = _require_table(load_settings(data_dir=data_dir))
+    if file.exists():
+        if file.samefile(table):
+            raise error_exit(f"{file} is the table itself.")
+        if not yes:
+            confirm(f"{file} is there already. Overwrite it?")
+    with exit_on_startup_error():
+        count = back_up_table(table, file)
+    text = f"{pluralize(count, 'block')} of keys written to {file}."
+    hint = "They open with the wrapping key only: keep that elsewhere."
+    emit({"blocks": count, "file": str(file)}, text, hint, as_json=as_json)
+
+
+@sealing.command(name="restore", epilog=examples_epilog("recollect sealing restore keys-backup.db"))
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that `sealing backup` wrote.", exists=True, dir_okay=False)],
+    *,
+    data_dir: DataDir = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add the keys that are missing here from a backup. Keys that were destroyed stay destroyed."""
+    from pipeline.bus.bus_factory import open_key_table
+
+    settings = load_settings(data_dir=data_dir)
+    with exit_on_startup_error(), closing(open_key_table(settings)) as keys:
+        added = keys.restore(file)
+    emit({"blocks": added}, f"{pluralize(added, 'block')} of keys added.", as_json=as_json)
+
+
+@sealing.command(name="rotate", epilog=examples_epilog("recollect sealing rotate", "recollect sealing rotate --json"))
+def rotate(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
+    """Make a new wrapping key, wrap all keys with it, and drop the old one, while no service runs.
+
+    Backups of the keys from before can't be opened any more.
+    """
+    from pipeline.bus.bus_factory import open_key_table, sealing_key_file
+    from pipeline.bus.key_table import KEY_BYTES, read_key_file, write_key_file
+
+    settings = load_settings(data_dir=data_dir)
+    _require_table(settings)
+    with exit_on_startup_error(), _locked(settings):
+        path, key = sealing_key_file(settings), os.urandom(KEY_BYTES)
+        write_key_file(path, [key, *read_key_file(path, create=False)])
+        open_key_table(settings).close()
+        write_key_file(path, [key])
+    text = "All keys are wrapped with a new key. Back up both: `recollect sealing backup`, and a copy of"
+    emit({"keyFile": str(path)}, f"{text} {path}.", as_json=as_json)
+
+
+def _require_table(settings: Settings) -> Path:
+    from pipeline.bus.bus_factory import sealing_table
+
+    table = sealing_table(settings)
+    if not table.exists():
+        raise error_exit(f"There are no sealing keys in {settings.data_dir.absolute()}: see RECOLLECT_SEALING.")
+    return table
+
+
+@contextmanager
+def _locked(settings: Settings) -> Iterator[None]:
+    """Keep a service from starting on the log; DataDirectoryLockedError while one runs."""
+    from pipeline.bus.sqlite.directory_lock import DirectoryLock
+
+    folder = settings.data_dir / "log"
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = DirectoryLock(folder)
+    try:
+        yield
+    finally:
+        lock.release()
