@@ -22,6 +22,7 @@ from api.middleware.security_headers import SecurityHeaders
 from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY, RateLimitDecision
 from pipeline.errors import NotReadyError, RejectedError, RetryableError
 from pipeline.runtime import correlation, log_format
+from schemas.limits import BUCKET_PATTERN, NAMESPACE_PATTERN
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +44,10 @@ _DISCRIMINATOR_MESSAGES = {
 _LENGTH_MESSAGES = {
     "too_short": "must not be empty",
     "too_long": "must have at most {max_length} characters, not {actual_length}",
+}
+_PATTERN_MESSAGES = {
+    NAMESPACE_PATTERN: "may have letters, digits, '_', ':' and '-' only",
+    BUCKET_PATTERN: "may have small letters, digits, '_' and '-' only, and begins with a letter or a digit",
 }
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 _STATUS_TITLES = {404: "Not found", 405: "Method not allowed"}
@@ -147,6 +152,8 @@ def _validation_message(problem: Mapping[str, Any], context: Mapping[str, Any]) 
     if context.get("field_type") == "Value" and kind in _LENGTH_MESSAGES:
         # pydantic counts "items" if a string's length is checked after a function validator.
         return _LENGTH_MESSAGES[kind].format_map(context)
+    if (message := _PATTERN_MESSAGES.get(context.get("pattern", ""))) is not None:
+        return message
     return _VALIDATION_MESSAGES.get(kind) or str(problem["msg"]).removeprefix("Value error, ")
 
 
