@@ -5,8 +5,8 @@ UV := .uv/bin/uv
 BIN := .venv/bin
 # Some images set it. Everything here starts processes, and each would compile every module again: four seconds of CPU.
 unexport PYTHONDONTWRITEBYTECODE
-# Half of them more than cores: tests also wait, for other processes and for what has to time out.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; cores = os.cpu_count() or 1; print(min(6, cores + cores // 2))')
+# Two a core: tests wait as long as they compute, for other processes and for what has to time out.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(min(6, 2 * (os.cpu_count() or 1)))')
 
 # Tests wait longer for disks than they compute (docs/decisions/0040): where memory has room, their files are in it.
 SCRATCH = $(shell $(PYTHON) -c 'import os, shutil, tempfile; memory = "/dev/shm"; print(memory if os.path.isdir(memory) and shutil.disk_usage(memory).free > 4e9 else tempfile.gettempdir())')

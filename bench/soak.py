@@ -37,6 +37,8 @@ ROWS: Final = 8
 RETRY_LATER_STATUSES: Final = frozenset({429, 503})
 """Declared, with a time to come back."""
 KINDS: Final = (("search", 50), ("filter", 15), ("profile", 8), ("read", 8), ("list", 3), ("write", 16))
+WARM_UP_SECONDS: Final = 120.0
+"""Duration below which the second quarter still warms up, so that more growth is allowed."""
 LATENCY_SECONDS: Final = 300.0
 """Duration below which latency is shown but not judged, as the machine may be shared."""
 FILES_SECONDS: Final = 2400.0
@@ -244,8 +246,7 @@ def detect_growth(samples: Sequence[Sample], seconds: float, *, shared: bool = F
     """Return what grew from the second quarter of the run to its last; latency only if not `shared`."""
     quarter = len(samples) // 4
     early, late = samples[quarter : 2 * quarter], samples[-quarter:]
-    # A short run still warms up in its second quarter.
-    slack = 24e6 if seconds >= LATENCY_SECONDS else 64e6
+    slack = 24e6 if seconds >= WARM_UP_SECONDS else 64e6
     found = [
         _exceeds_growth("resident memory", [x.resident for x in early], [x.resident for x in late], 1.1, slack),
         _exceeds_growth("descriptors", [x.descriptors for x in early], [x.descriptors for x in late], 1.1, 100),
