@@ -40,6 +40,11 @@ class Settings(BaseSettings):
     """Seal what people wrote in the log, each record under a key of its own."""
     sealing_key_file: Path | None = None
     """File of the keys that wrap those keys; default: `sealing.key` in the data directory."""
+    sealing_vault_address: str | None = None
+    """HashiCorp Vault, whose transit engine encrypts the keys in that file."""
+    sealing_vault_token: SecretStr | None = None
+    sealing_vault_key: str = Field(default="recollect", pattern=r"^[\w.-]+$")
+    sealing_vault_mount: str = Field(default="transit", pattern=r"^[\w./-]+$")
 
     rate_limit: int | None = Field(default=None, ge=1, le=MAX_REQUESTS_PER_MINUTE)
     """Requests per minute for each key without a limit of its own."""

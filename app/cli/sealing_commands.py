@@ -64,18 +64,28 @@ def rotate(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
 
     Backups of the keys from before can't be opened any more.
     """
-    from pipeline.bus.bus_factory import open_key_table, sealing_key_file
-    from pipeline.bus.key_table import KEY_BYTES, read_key_file, write_key_file
+    from pipeline.bus.bus_factory import open_key_file, open_key_table
+    from pipeline.bus.key_file import KEY_BYTES
 
     settings = load_settings(data_dir=data_dir)
     _require_table(settings)
-    with exit_on_startup_error(), _locked(settings):
-        path, key = sealing_key_file(settings), os.urandom(KEY_BYTES)
-        write_key_file(path, [key, *read_key_file(path, create=False)])
+    with exit_on_startup_error(), _locked(settings), open_key_file(settings) as file:
+        key = os.urandom(KEY_BYTES)
+        file.write([key, *file.read()])
         open_key_table(settings).close()
-        write_key_file(path, [key])
+        file.write([key])
     text = "All keys are wrapped with a new key. Back up both: `recollect sealing backup`, and a copy of"
-    emit({"keyFile": str(path)}, f"{text} {path}.", as_json=as_json)
+    emit({"keyFile": str(file.path)}, f"{text} {file.path}.", as_json=as_json)
+
+
+@sealing.command(name="rewrap", epilog=examples_epilog("recollect sealing rewrap", "recollect sealing rewrap --json"))
+def rewrap(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
+    """Let Vault encrypt the wrapping keys under the newest version of its key; the service may run."""
+    from pipeline.bus.bus_factory import open_key_file
+
+    with exit_on_startup_error(), open_key_file(load_settings(data_dir=data_dir)) as file:
+        changed = file.rewrap()
+    emit({"keys": changed}, f"{pluralize(changed, 'wrapping key')} encrypted anew in {file.path}.", as_json=as_json)
 
 
 def _require_table(settings: Settings) -> Path:

@@ -2,8 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from pipeline.bus.kafka.cluster import KafkaOptions
+    from pipeline.bus.key_file import KeyFile
     from pipeline.bus.key_table import KeyTable
     from pipeline.bus.sealing import Sealer
 
@@ -68,17 +69,34 @@ def sealing_table(settings: Settings) -> Path:
     return settings.data_dir / "keys" / "keys.db"
 
 
-def sealing_key_file(settings: Settings) -> Path:
-    """Return the file of the keys that wrap those keys."""
-    return settings.sealing_key_file or settings.data_dir / "sealing.key"
+@contextmanager
+def open_key_file(settings: Settings) -> "Iterator[KeyFile]":
+    """Open the keys that wrap those keys; ValueError for settings of Vault without a token."""
+    from pipeline.bus.key_file import KeyFile
+
+    service = None
+    if settings.sealing_vault_address is not None:
+        from pipeline.bus.vault_transit import VaultTransit
+
+        if settings.sealing_vault_token is None:
+            raise ValueError("RECOLLECT_SEALING_VAULT_ADDRESS needs RECOLLECT_SEALING_VAULT_TOKEN.")
+        service = VaultTransit(
+            settings.sealing_vault_address,
+            settings.sealing_vault_token.get_secret_value(),
+            key=settings.sealing_vault_key,
+            mount=settings.sealing_vault_mount,
+        )
+    with closing(KeyFile(settings.sealing_key_file or settings.data_dir / "sealing.key", service)) as file:
+        yield file
 
 
 def open_key_table(settings: Settings, *, create: bool = False) -> "KeyTable":
-    """Open the keys of sealed records; `create` makes a missing wrapping key. SealingKeyError."""
+    """Open the keys of sealed records; `create` makes a missing wrapping key. SealingKeyError, OutageError."""
     from pipeline.bus.destroyed_keys import DestroyedKeys
-    from pipeline.bus.key_table import KeyTable, read_key_file
+    from pipeline.bus.key_table import KeyTable
 
-    wrapping = read_key_file(sealing_key_file(settings), create=create)
+    with open_key_file(settings) as file:
+        wrapping = file.read(create=create)
     # Beside the log and the keys, so that an older copy of neither brings an older list.
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     return KeyTable(sealing_table(settings), wrapping, DestroyedKeys(settings.data_dir / "destroyed-keys.db"))

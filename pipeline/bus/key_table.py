@@ -3,7 +3,6 @@
 import hmac
 import os
 import sqlite3
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -15,16 +14,12 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from pipeline.bus.destroyed_keys import DestroyedKeys
+from pipeline.bus.key_file import KEY_BYTES, SealingKeyError
 from pipeline.bus.sealed_records import BLOCK_RECORDS, KeyLabel
-from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_atomically
+from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync
 
-KEY_BYTES = 32
 _NONCE_BYTES = 12
 _DESTROYED = bytes(KEY_BYTES)
-
-
-class SealingKeyError(ValueError):
-    """The key file or a wrapped key can't be used; the message is for the operator."""
 
 
 class KeyTable:
@@ -203,26 +198,6 @@ def back_up_table(path: Path, target: Path) -> int:
 def derive_key(seed: bytes, number: int) -> bytes:
     """Return the key of a record of a block; 32 bytes."""
     return hmac.digest(seed, number.to_bytes(4, "big"), "sha256")
-
-
-def write_key_file(path: Path, keys: Sequence[bytes]) -> None:
-    """Replace the wrapping keys in the file, the current one first; only its owner may read it."""
-    write_atomically(path, b"".join(urlsafe_b64encode(key) + b"\n" for key in keys))
-    fsync(path.absolute().parent)
-
-
-def read_key_file(path: Path, *, create: bool) -> list[bytes]:
-    """Return the wrapping keys, one a line, the current one first; `create` makes a missing file. SealingKeyError."""
-    if create and not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_key_file(path, [os.urandom(KEY_BYTES)])
-    try:
-        keys = [urlsafe_b64decode(line) for line in path.read_text().split()]
-    except (OSError, ValueError) as error:
-        raise SealingKeyError(f"The sealing key file {path} can't be read: {error}.") from error
-    if not keys or any(len(key) != KEY_BYTES for key in keys):
-        raise SealingKeyError(f"{path} must hold keys of 32 random bytes in URL-safe base64, one a line.")
-    return keys
 
 
 def _key_name(key: bytes) -> str:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -17,8 +18,10 @@ from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
+from tests.support.asgi_server import serve_app_in_thread
 from tests.support.planted_words import found_in
 from tests.support.service_world import RunningService, running_service, service_settings
+from tests.support.vault_double import TOKEN, VaultDouble
 
 pytestmark = pytest.mark.anyio
 
@@ -125,6 +128,27 @@ async def test_a_backup_of_the_keys_is_shut_for_ever_when_the_wrapping_key_was_r
     assert refused.exit_code == ExitCode.FAILED
     assert "not in the sealing key file" in refused.stderr
     assert _readable_words(data / "log", data, (GONE, KEPT)) == ({GONE, KEPT}, 0)
+
+
+async def test_vault_keeps_the_wrapping_key_from_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vault = VaultDouble()
+    with serve_app_in_thread(vault) as address:
+        service_of_keys: dict[str, Any] = {"sealing_vault_address": address, "sealing_vault_token": TOKEN}
+        for name, value in service_of_keys.items():
+            monkeypatch.setenv(f"RECOLLECT_{name}".upper(), value)
+        async with running_service(tmp_path, sealing=True, **service_of_keys) as service:
+            await _write_two(service)
+        assert (tmp_path / "sealing.key").read_text().startswith("vault:v1:")
+        vault.rotate()
+        assert "1 wrapping key encrypted anew" in _run("rewrap", data=tmp_path).output
+        vault.min_decryption_version = 2
+        assert _run("rotate", data=tmp_path).exit_code == ExitCode.OK
+        async with running_service(tmp_path, sealing=True, **service_of_keys) as service:
+            await service.client.ok("POST", "/admin/replay", {})
+            assert (await service.replays.wait_finished()).state == "done"
+            assert KEPT in (await service.read_document("home", "kept"))["content"]
+    monkeypatch.delenv("RECOLLECT_SEALING_VAULT_TOKEN")
+    assert "needs RECOLLECT_SEALING_VAULT_TOKEN" in _run("rewrap", data=tmp_path).stderr
 
 
 async def test_a_document_that_came_back_keeps_its_new_words(tmp_path: Path) -> None:

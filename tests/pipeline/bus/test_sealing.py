@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.bus.destroyed_keys import DestroyedKeys
-from pipeline.bus.key_table import KeyTable, SealingKeyError, back_up_table, read_key_file
+from pipeline.bus.key_file import KeyFile, SealingKeyError
+from pipeline.bus.key_table import KeyTable, back_up_table
 from pipeline.bus.records import (
     SEALED_HEADER,
     DeserializationError,
@@ -156,10 +157,10 @@ def test_the_wrapping_key_is_rotated_by_a_line_above_it(keys: KeyTable, path: Pa
 def test_a_key_file_is_made_once_for_its_owner_only(tmp_path: Path) -> None:
     path = tmp_path / "sealing.key"
     with pytest.raises(SealingKeyError, match="can't be read"):
-        read_key_file(path, create=False)
-    made = read_key_file(path, create=True)
-    assert read_key_file(path, create=True) == made
+        KeyFile(path).read()
+    made = KeyFile(path).read(create=True)
+    assert KeyFile(path).read(create=True) == made
     assert path.stat().st_mode & 0o077 == 0
     path.write_text("short\n")
     with pytest.raises(SealingKeyError):
-        read_key_file(path, create=True)
+        KeyFile(path).read(create=True)
