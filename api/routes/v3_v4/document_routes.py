@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Request, Response
 from starlette.datastructures import FormData
@@ -136,9 +136,16 @@ async def list_documents(caller: ReadKey, body: ListDocumentsBody | None = None)
 
 
 @router.get("/v3/documents/processing")
-async def list_processing(caller: ReadKey) -> ProcessingResponse:
-    """List the documents that are still processed, newest first."""
-    rows = await caller.state.documents.unfinished(readable_incarnations(caller, []), _MAX_PROCESSING_SHOWN)
+async def list_processing(
+    caller: ReadKey,
+    containerTags: str = "",  # noqa: N803 - the interface's name
+    view: Literal["active", "pending", "all"] = "active",
+) -> ProcessingResponse:
+    """List the documents that are still processed, of the containers named with commas or of all, newest first."""
+    if view == "all":
+        raise NotImplementedHereError("Failed documents are not listed here", "Leave view out, and see each status.")
+    incarnations = readable_incarnations(caller, _listed_tags(containerTags))
+    rows = await caller.state.documents.unfinished(incarnations, _MAX_PROCESSING_SHOWN)
     shown = [document_presenter.processing_document(caller.state, row) for row in rows]
     return ProcessingResponse(documents=shown, total_count=len(shown))
 
