@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 
 import httpx2
 
@@ -15,21 +15,27 @@ from api.explain.origin_tracer import OriginTracer
 from api.explain.query_explainer import QueryExplainer
 from api.feed.feed_events import FeedTables
 from api.feed.feed_hub import FeedHub
-from api.policies.api_keys import ApiKeyAuthenticator
+from api.policies.api_keys import ApiKeyAuthenticator, find_key_obstacle
 from api.policies.key_tree import KeyFamily, KeyTree
 from api.policies.monthly_quotas import ConnectorQuota
 from api.policies.request_policies import RequestPolicies, open_request_policies
+from api.questions.question_matching import QuestionSources
+from api.questions.question_notifier import QuestionNotifier
+from api.questions.webhook_sender import WebhookSender
 from api.search import profile_query, related_memories, search_query
 from api.search.memory_pages import search_with_pages
-from app.connector_composition import ConnectorRuntime, encryption_keys, open_connectors
+from app.connector_composition import ConnectorRuntime, encryption_keys, open_connectors, open_vault
 from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline
 from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
 from app.replay.replay_service import ReplayService
 from app.replay.replay_worker import ReplayWorker
 from connectors.provider_interface import Provider
+from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import ApiKeyRow
+from pipeline.runtime.outage_retry import run_through_outages
 from pipeline.settings import Settings
+from schemas.events import QuestionChanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,12 @@ class Container:
     erasures: ErasureService
     connectors: ConnectorRuntime | None
     feed: FeedHub
+    questions: QuestionNotifier
     serving: CurrentAppState
+
+    async def run_questions(self) -> None:
+        """Work on standing questions until cancelled."""
+        await run_through_outages("Telling standing questions", self.questions.run)
 
 
 @asynccontextmanager
@@ -73,9 +84,10 @@ async def open_container(
         open_supervisor(settings, runs_stages=runs_stages) as supervisor,
         open_request_policies(settings, supervisor.resources.bus, supervisor.resources.clock) as policies,
         _open_feed(supervisor) as feed,
+        _open_questions(supervisor) as questions,
     ):
         if public_url is None:
-            yield _wire(supervisor, policies, None, feed, admin_key)
+            yield _wire(supervisor, policies, None, (feed, questions), admin_key)
             return
         quota = _build_connector_quota(supervisor, policies)
         async with open_connectors(
@@ -85,31 +97,66 @@ async def open_container(
             providers=None if overrides is None else overrides.providers,
             transport=None if overrides is None else overrides.transport,
         ) as connectors:
-            yield _wire(supervisor, policies, connectors, feed, admin_key)
+            yield _wire(supervisor, policies, connectors, (feed, questions), admin_key)
 
 
 @asynccontextmanager
 async def _open_feed(supervisor: PipelineSupervisor) -> AsyncIterator[FeedHub]:
     """Open the feed, which reads the tables of the pipeline that is active at the time."""
 
-    def tables() -> FeedTables:
-        store = supervisor.pipeline.store
-        return FeedTables(store.catalog, store.documents, store.memories, supervisor.pipeline.generation.number)
-
     resources = supervisor.resources
     keys = await asyncio.to_thread(encryption_keys, resources.settings)
-    feed = FeedHub(resources.bus, resources.settings_lock, tables, keys)
+    feed = FeedHub(resources.bus, resources.settings_lock, lambda: _feed_tables(supervisor.pipeline), keys)
     try:
         yield feed
     finally:
         await feed.close()
 
 
+def _feed_tables(pipeline: Pipeline) -> FeedTables:
+    store = pipeline.store
+    # A process alone keeps its consumer groups over a replay.
+    return FeedTables(store.catalog, store.documents, store.memories, pipeline.stages[0].generation)
+
+
+@asynccontextmanager
+async def _open_questions(supervisor: PipelineSupervisor) -> AsyncIterator[QuestionNotifier]:
+    """Open the standing questions, without working on them."""
+    resources = supervisor.resources
+
+    def sources() -> QuestionSources:
+        pipeline = supervisor.pipeline
+        store = pipeline.store
+        find = partial(search_query.search_namespace, pipeline.index_cache, _search_models(pipeline), resources.clock)
+        return QuestionSources(_feed_tables(pipeline), find, store.refresh)
+
+    def find_obstacle(question: QuestionChanged, namespace: str) -> str | None:
+        find = supervisor.pipeline.store.catalog.key
+        return find_key_obstacle(question.created_by_key, namespace, find, resources.clock.now())
+
+    sender = WebhookSender(allow_private=resources.settings.fetch_private_addresses)
+    try:
+        async with QuestionRegistry(resources.bus).follow() as registry:
+            yield QuestionNotifier(
+                registry,
+                resources.bus,
+                sender,
+                cache(partial(open_vault, resources.settings)),
+                sources,
+                find_obstacle=find_obstacle,
+                clock=resources.clock,
+                locks=resources.locks,
+                settings_lock=resources.settings_lock,
+            )
+    finally:
+        await sender.aclose()
+
+
 def _wire(
     supervisor: PipelineSupervisor,
     policies: RequestPolicies,
     connectors: ConnectorRuntime | None,
-    feed: FeedHub,
+    listeners: tuple[FeedHub, QuestionNotifier],
     admin_key: str | None,
 ) -> Container:
     """Build the state of requests, now and again whenever another pipeline takes over."""
@@ -118,7 +165,7 @@ def _wire(
     account_linking = None if connectors is None else connectors.account_linking
 
     def build_state(pipeline: Pipeline) -> AppState:
-        return _build_app_state(pipeline, policies, (replays, erasures, feed), account_linking, admin_key)
+        return _build_app_state(pipeline, policies, (replays, erasures, *listeners), account_linking, admin_key)
 
     serving = CurrentAppState(build_state(supervisor.pipeline))
 
@@ -131,13 +178,13 @@ def _wire(
         return activate
 
     supervisor.add_switch_listener(prepare)
-    return Container(supervisor, replays, ReplayWorker(supervisor, replays), erasures, connectors, feed, serving)
+    return Container(supervisor, replays, ReplayWorker(supervisor, replays), erasures, connectors, *listeners, serving)
 
 
 def _build_app_state(
     pipeline: Pipeline,
     policies: RequestPolicies,
-    operations: tuple[ReplayService, ErasureService, FeedHub],
+    operations: tuple[ReplayService, ErasureService, FeedHub, QuestionNotifier],
     connectors: ConnectorService | None,
     admin_key: str | None,
 ) -> AppState:
@@ -166,13 +213,14 @@ def _build_app_state(
         policies=policies,
         submissions=pipeline.submissions,
         feed=operations[2],
+        questions=operations[3],
     )
 
 
 def _build_queries(pipeline: Pipeline) -> Queries:
     """Bind the queries to this pipeline's tables and indexes."""
     resources, store, index_cache = pipeline.resources, pipeline.store, pipeline.index_cache
-    models = search_query.SearchModels(pipeline.embedder, resources.reranker, resources.query_rewriter)
+    models = _search_models(pipeline)
     build_profile = profile_query.ProfileQuery(pipeline.profiles, index_cache, resources.clock)
     find = partial(search_query.search_namespace, index_cache, models, resources.clock)
     search = resources.metrics.timed_search(partial(search_with_pages, find, store.memories, store.documents))
@@ -193,6 +241,11 @@ def _build_queries(pipeline: Pipeline) -> Queries:
             models.embedder.name,
         ),
     )
+
+
+def _search_models(pipeline: Pipeline) -> search_query.SearchModels:
+    resources = pipeline.resources
+    return search_query.SearchModels(pipeline.embedder, resources.reranker, resources.query_rewriter)
 
 
 def _build_connector_quota(supervisor: PipelineSupervisor, policies: RequestPolicies) -> ConnectorQuota:

@@ -74,6 +74,8 @@ async def run_service(
             work.append(run_in_background_lane(connectors.run))
         if "pipeline" in roles and supervisor.resources.is_multi_process:
             work.append(run_in_background_lane(container.replay_worker.run))
+        if "pipeline" in roles:
+            work.append(run_in_background_lane(container.run_questions))
         if "pipeline" in roles and container.erasures.is_supported:
             work.append(run_in_background_lane(container.erasures.run))
         try:

@@ -479,3 +479,71 @@ class FeedbackSubmitted(Event):
     title: str
     description: str
     details: dict[str, str] = Field(default_factory=dict)
+
+
+class QuestionNotification(Event):
+    """Delivery of a standing question: ids of the memories that answer it, with their similarity.
+
+    `error`: why the last attempt failed.
+    """
+
+    id: str
+    at: datetime
+    memories: dict[str, float]
+    attempts: int = 0
+    error: str | None = None
+    retry_at: datetime | None = None
+
+
+DeadLetterAction = Literal["redeliver", "discard"]
+
+
+class QuestionChanged(Event):
+    """Whole state of a standing question except its deliveries (compacted; key `incarnation/question/<id>`).
+
+    It belongs to an incarnation, so it moves and ends with its namespace. `start`: offsets of `memories.formed` by
+    partition from which memories are told. `sealed_secret`: encrypted. Deleted: without its words.
+    """
+
+    kind: Literal["question"] = "question"
+    id: str
+    incarnation: str
+    query: str = ""
+    url: str = ""
+    threshold: float = 0.0
+    sealed_secret: str = ""
+    created_by_key: str
+    is_paused: bool = False
+    is_deleted: bool = False
+    start: dict[int, int] = Field(default_factory=dict)
+    dead_letter_action: DeadLetterAction | None = None
+    dead_letter_action_at: datetime | None = None
+    created_at: datetime
+    updated_at: datetime
+
+
+class QuestionReported(Event):
+    """Deliveries of a standing question (compacted; key `incarnation/question/<id>/deliveries`).
+
+    `positions`: next offsets of `memories.formed` by partition. `pending`: found and not delivered yet, in order.
+    `dead_letters`: given up. `told`: ids of the memories last found, so that none is told twice.
+    """
+
+    kind: Literal["deliveries"] = "deliveries"
+    id: str
+    incarnation: str
+    at: datetime
+    positions: dict[int, int]
+    pending: tuple[QuestionNotification, ...] = ()
+    dead_letters: tuple[QuestionNotification, ...] = ()
+    told: tuple[str, ...] = ()
+    delivered: int = 0
+    delivered_at: datetime | None = None
+    handled_action_at: datetime | None = None
+    """`dead_letter_action_at` of the action that was carried out last."""
+
+
+class QuestionRecorded(Event):
+    """Change of a standing question, or of its deliveries; the newest per key counts."""
+
+    change: Annotated[QuestionChanged | QuestionReported, Field(discriminator="kind")]

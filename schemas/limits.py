@@ -46,3 +46,7 @@ MAX_FETCH_BYTES = 10 * 1024 * 1024
 FETCH_TIMEOUT_SECONDS = 20.0
 MAX_INLINE_BYTES = 256 * 1024
 """Larger event values become claim checks: the blob is stored first, the event has its hash."""
+MAX_QUESTIONS = 50
+"""Standing questions of one namespace."""
+MAX_QUESTION_LENGTH = 1000
+MAX_WEBHOOK_URL_LENGTH = 2048

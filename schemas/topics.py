@@ -57,6 +57,7 @@ USAGE_COUNTED = Topic(
 )
 AUDIT_RECORDED = Topic("audit.recorded.v1", events.AuditEntryRecorded, retention=AUDIT_RETENTION, single_partition=True)
 RECALLS_RECORDED = Topic("recalls.recorded.v1", events.RecallRecorded, retention=AUDIT_RETENTION)
+QUESTIONS_RECORDED = Topic("questions.recorded.v1", events.QuestionRecorded, compacted=True, single_partition=True)
 FEEDBACK_SUBMITTED = Topic("feedback.submitted.v1", events.FeedbackSubmitted)
 
 ALL_TOPICS: tuple[Topic[Any], ...] = (
@@ -73,5 +74,6 @@ ALL_TOPICS: tuple[Topic[Any], ...] = (
     USAGE_COUNTED,
     AUDIT_RECORDED,
     RECALLS_RECORDED,
+    QUESTIONS_RECORDED,
     FEEDBACK_SUBMITTED,
 )

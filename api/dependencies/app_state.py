@@ -59,6 +59,7 @@ class AppState:
     """None: this deployment has no connectors."""
     policies: RequestPolicies = field(default_factory=RequestPolicies)
     feed: service_interfaces.NamespaceFeed | None = None
+    questions: service_interfaces.QuestionService | None = None
     settings_lock: SettingsLock = field(default_factory=SettingsLock)
 
 

@@ -7,9 +7,10 @@ from typing import Literal, Protocol
 
 from pipeline.connector_registry import ConnectorRegistry
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport
+from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from pipeline.store.generations.replay_request import ReplayPlan, ReplayProgress, ReplayRequest
-from schemas.events import ConnectorChanged
+from schemas.events import ConnectorChanged, QuestionChanged
 from schemas.http.extensions.explain_bodies import (
     ExplainedAbsence,
     ExplainedChunk,
@@ -89,6 +90,33 @@ class NamespaceFeed(Protocol):
         self, namespace: str, key: str, cursor: str | None, may_continue: Callable[[], bool]
     ) -> AbstractAsyncContextManager[FeedStream]:
         """Open a feed from now on, or from after a cursor. ApiError 400, 410 or 429."""
+        ...
+
+
+class QuestionService(Protocol):
+    """Standing questions of all namespaces."""
+
+    @property
+    def registry(self) -> QuestionRegistry: ...
+
+    def seal(self, question: str, secret: str) -> str:
+        """Encrypt the secret of a question. ValueError names a missing key."""
+        ...
+
+    async def start_offsets(self) -> dict[int, int]:
+        """Return the place in the log from which a question asked now is told."""
+        ...
+
+    async def find_fault(self, url: str) -> str | None:
+        """Return why nothing can be sent to a URL; None if nothing speaks against it."""
+        ...
+
+    async def send_test(self, question: QuestionChanged) -> str | None:
+        """Post a notification without memories now; return why it failed, None if the receiver took it."""
+        ...
+
+    def obstacle(self, question: QuestionChanged) -> str | None:
+        """Return why a question that is not paused is stopped; None if it is not."""
         ...
 
 

@@ -38,7 +38,7 @@ class MemoryRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FeedTables:
-    """The active tables that events are read from."""
+    """The active tables that events are read from. `generation`: that of the consumer groups which fill them."""
 
     catalog: SettingsCatalog
     documents: DocumentRows
@@ -93,7 +93,7 @@ async def _processed(record: Record[DocumentSubmitted], tables: FeedTables) -> F
 async def _formed(record: Record[MemoriesFormed], tables: FeedTables) -> FeedEvent | None:
     event = record.event
     rows = await tables.memories.get({memory.id for memory in event.memories})
-    created = [row for id_ in rows if (row := _first(rows, id_)) is not None and _is_new(row, event)]
+    created = [row for id_ in rows if (row := _first(rows, id_)) is not None and is_new(row, event)]
     document = _first(await tables.documents.get({event.document}), event.document)
     if not created or document is None:
         return None
@@ -101,7 +101,7 @@ async def _formed(record: Record[MemoriesFormed], tables: FeedTables) -> FeedEve
         document=document.id,
         at=format_timestamp(event.at),
         created=[_to_created(row) for row in created],
-        replaced=await _replaced_by(created, tables.memories),
+        replaced=await find_replaced(created, tables.memories),
     )
     return FeedEvent("memories.formed", data)
 
@@ -126,13 +126,13 @@ _BUILDERS: Mapping[str, Callable[[Record[Any], FeedTables], Awaitable[FeedEvent 
 }
 
 
-def _is_new(row: MemoryRow, event: MemoriesFormed) -> bool:
+def is_new(row: MemoryRow, event: MemoriesFormed) -> bool:
     """Return whether this text was the first to state the memory."""
     first = min(row.provenance, key=lambda statement: statement.first_stated_at, default=None)
     return first is not None and (first.document, first.first_stated_seq) == (event.document, event.seq)
 
 
-async def _replaced_by(created: Sequence[MemoryRow], memories: MemoryRows) -> list[ReplacedMemory]:
+async def find_replaced(created: Sequence[MemoryRow], memories: MemoryRows) -> list[ReplacedMemory]:
     targets = {relation.target: row.id for row in created for relation in row.relations if relation.kind == "updates"}
     rows = await memories.get(targets.keys())
     replaced = [row for id_ in targets if (row := _first(rows, id_)) is not None and not row.is_latest]

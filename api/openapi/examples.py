@@ -17,6 +17,7 @@ _OTHER_MEMORY: Final = ids.memory_id("alice#0", "User lives in Lisbon")
 _CHUNK: Final = ids.chunk_id(_DOCUMENT, 0, "I moved to Porto.")
 _CONNECTOR: Final = "con_3f9a1c"
 _KEY: Final = "key_7d41e2"
+_QUESTION: Final = "question_5b1c7e"
 _SHA256: Final = sha256(b"lease.pdf").hexdigest()
 _FILTER: Final = {
     "operator": "and",
@@ -125,6 +126,14 @@ EXAMPLES: Final[Mapping[str, RequestExample]] = {
     "postNsByNamespaceExplainCorrections": RequestExample(
         body={"action": "accept", "id": _MEMORY, "replaced": _OTHER_MEMORY}
     ),
+    "postNsByNamespaceExplainQuestions": RequestExample(
+        body={"query": "Where does she live?", "url": "https://app.example.org/recollect"}
+    ),
+    "patchNsByNamespaceExplainQuestionsById": RequestExample({"id": _QUESTION}, body={"paused": True}),
+    "deleteNsByNamespaceExplainQuestionsById": RequestExample({"id": _QUESTION}),
+    "postNsByNamespaceExplainQuestionsByIdRotate": RequestExample({"id": _QUESTION}),
+    "postNsByNamespaceExplainQuestionsByIdTest": RequestExample({"id": _QUESTION}),
+    "postNsByNamespaceExplainQuestionsByIdDeadLetters": RequestExample({"id": _QUESTION}, body={"action": "redeliver"}),
     "putNsByNamespaceExplainRecallLog": RequestExample(body={"recallLog": True}),
     "postAdminKeys": RequestExample(
         body={"name": "chat app", "role": "write", "namespaces": ["alice"], "expiresInDays": 90, "rateLimit": 600}

@@ -140,6 +140,18 @@ def issuers_of(key: str, find: Callable[[str], ApiKeyRow | None]) -> Iterator[Ap
             yield row
 
 
+def find_key_obstacle(key: str, namespace: str, find: Callable[[str], ApiKeyRow | None], now: datetime) -> str | None:
+    """Return why what a key asked for in a namespace may not be told any more; None if it may."""
+    if key == OPERATOR_KEY_ID:
+        return None
+    row = find(key)
+    if row is None or any(is_inactive(held, now) for held in (row, *issuers_of(key, find))):
+        return "The key that asked it is revoked or expired. Delete it and ask it again with another key."
+    if not principal_from_row(row, issuers_of(key, find)).may_read(namespace):
+        return "The key that asked it may not read this namespace any more."
+    return None
+
+
 def _previous_digest(row: ApiKeyRow | None, now: datetime) -> str:
     """Return the digest of the previous secret while its overlap lasts."""
     if row is None or row.previous_sha256 is None or row.previous_until is None or row.previous_until <= now:

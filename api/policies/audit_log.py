@@ -54,6 +54,12 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "deleteNsByNamespaceDocument": "documents erased",
     "postNsByNamespaceExplainRedactions": "sentences redacted",
     "postNsByNamespaceExplainCorrections": "memory corrected",
+    "postNsByNamespaceExplainQuestions": "standing question asked",
+    "patchNsByNamespaceExplainQuestionsById": "standing question changed",
+    "postNsByNamespaceExplainQuestionsByIdRotate": "secret of a standing question rotated",
+    "postNsByNamespaceExplainQuestionsByIdTest": "standing question tried",
+    "postNsByNamespaceExplainQuestionsByIdDeadLetters": "undelivered notifications redelivered or discarded",
+    "deleteNsByNamespaceExplainQuestionsById": "standing question deleted",
 }
 """Audited operations: operation id to action."""
 log = logging.getLogger("recollect.audit")

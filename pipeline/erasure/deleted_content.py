@@ -15,6 +15,7 @@ from schemas.topics import (
     DOCUMENTS_SUBMITTED,
     MEMORIES_FORGOTTEN,
     MEMORIES_FORMED,
+    QUESTIONS_RECORDED,
     RECALLS_RECORDED,
     Topic,
 )
@@ -30,6 +31,7 @@ ERASABLE_TOPICS: tuple[Topic[Any], ...] = (
     CONNECTORS_TRIGGERED,
     CONNECTORS_SYNCED,
     RECALLS_RECORDED,
+    QUESTIONS_RECORDED,
 )
 """Topics with words of people, or with what was read of them. Their keys begin with the incarnation."""
 DELETION_MARK = b'"operation":"delete"'

@@ -12,6 +12,7 @@ from api.feed import feed_hub, feed_subscription
 from api.feed.feed_events import to_feed_event
 from tests.support.asgi_server import serve_app
 from tests.support.feed_listener import FeedListener, HeardEvent, listening
+from tests.support.generation_rows import run_replay
 from tests.support.service_world import RunningService, running_service
 from tests.support.timeouts import WAIT_TIMEOUT_SECONDS
 
@@ -321,3 +322,12 @@ async def test_the_log_is_not_asked_again_for_each_document_that_was_processed(
         monkeypatch.setattr(feed._bus, "end_offsets", counted)
         await _frames(feed, 3 * len(documents), begun)
     assert len(asked) < len(documents)
+
+
+async def test_a_feed_tells_what_is_new_after_a_replay(world: tuple[RunningService, str]) -> None:
+    service, address = world
+    await service.add_document("alice", "I live in Lisbon.")
+    assert (await run_replay(service))["state"] == "done"
+    async with listening(address, "alice") as listener:
+        await service.add_document("alice", "I play the cello.", id="said")
+        await _until_settled(listener, "said")

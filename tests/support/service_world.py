@@ -133,6 +133,7 @@ async def running_service(
         async with (
             _in_background(live.run() if run_stages_here else None),
             _in_background(container.replay_worker.run() if runs_stages and live.resources.is_multi_process else None),
+            _in_background(container.run_questions() if run_stages_here and runs_stages else None),
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=httpx.ASGITransport(app)) as http,
         ):

@@ -1,9 +1,13 @@
-"""Data of the events of a namespace's feed (extension of the contract)."""
+"""Data of the events of a namespace's feed, and bodies of standing questions (extension of the contract)."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from schemas.base import ResponseBody
-from schemas.http.field_types import Count, Timestamp
+from pydantic import Field, model_validator
+
+from schemas.base import RequestBody, ResponseBody
+from schemas.events import DeadLetterAction
+from schemas.http.field_types import Count, Omittable, StrictFlag, StrictNumber, Text, Timestamp
+from schemas.limits import MAX_QUESTION_LENGTH, MAX_WEBHOOK_URL_LENGTH
 
 DocumentEventName = Literal[
     "document.queued",
@@ -15,6 +19,9 @@ DocumentEventName = Literal[
 ]
 MemoryEventName = Literal["memories.formed", "memories.forgotten", "memories.restored"]
 FeedEventName = DocumentEventName | MemoryEventName
+QuestionText = Annotated[Text, Field(min_length=1, max_length=MAX_QUESTION_LENGTH)]
+ReceiverUrl = Annotated[Text, Field(min_length=1, max_length=MAX_WEBHOOK_URL_LENGTH)]
+Threshold = Annotated[StrictNumber, Field(ge=0, le=1, allow_inf_nan=False)]
 
 
 class DocumentFeedEvent(ResponseBody):
@@ -68,3 +75,118 @@ class MemoriesForgottenEvent(ResponseBody):
     at: Timestamp
     reason: str
     forgotten: list[ForgottenMemory]
+
+
+class QuestionBody(RequestBody):
+    """Question to be told about. `threshold`: minimum similarity, as in a search."""
+
+    query: QuestionText
+    url: ReceiverUrl
+    threshold: Threshold = 0.3
+
+
+class QuestionPatch(RequestBody):
+    """Changes of a question. `paused`: nothing is sent; what comes meanwhile is told when it goes on."""
+
+    query: Omittable[QuestionText] = None
+    url: Omittable[ReceiverUrl] = None
+    threshold: Omittable[Threshold] = None
+    paused: Omittable[StrictFlag] = None
+
+    @model_validator(mode="after")
+    def _require_a_change(self) -> "QuestionPatch":
+        if not self.model_fields_set:
+            raise ValueError("give at least one of query, url, threshold and paused: there is nothing to change")
+        return self
+
+
+class DeadLettersBody(RequestBody):
+    """Action on the notifications that could not be delivered."""
+
+    action: DeadLetterAction
+
+
+class UndeliveredNotification(ResponseBody):
+    """Notification that its receiver did not take, and why. `at`: when its memories were found."""
+
+    id: str
+    at: Timestamp
+    memories: list[str]
+    attempts: Count
+    error: str
+
+
+class QuestionResponse(ResponseBody):
+    """A question and its deliveries. `failing`: `error` says why, `retry_at` when it is tried again.
+
+    `stopped`: nothing is sent until somebody acts; `error` says what. `waiting`: notifications found and not delivered.
+    """
+
+    id: str
+    query: str
+    url: str
+    threshold: float
+    status: Literal["active", "paused", "failing", "stopped"]
+    created_at: Timestamp
+    updated_at: Timestamp
+    delivered: Count
+    waiting: Count
+    delivered_at: Omittable[Timestamp] = None
+    error: Omittable[str] = None
+    retry_at: Omittable[Timestamp] = None
+    dead_letters: list[UndeliveredNotification]
+
+
+class QuestionCreated(QuestionResponse):
+    """A question with the secret that signs its deliveries, which only this answer contains."""
+
+    secret: str
+
+
+class QuestionsResponse(ResponseBody):
+    """The questions of a namespace, oldest first."""
+
+    questions: list[QuestionResponse]
+
+
+class QuestionDeleted(ResponseBody):
+    """A question that was deleted."""
+
+    id: str
+    deleted: Literal[True]
+
+
+class QuestionTried(ResponseBody):
+    """Result of a test delivery; `error`: why the receiver did not take it."""
+
+    delivered: bool
+    error: str | None
+
+
+class AnsweringMemory(ResponseBody):
+    """New memory that answers a question. `document`: id of the document that stated it first."""
+
+    id: str
+    memory: str
+    similarity: float
+    is_latest: bool
+    document: str | None
+    replaced: list[ReplacedMemory]
+
+
+class AskedQuestion(ResponseBody):
+    """The question of a notification."""
+
+    id: str
+    query: str
+
+
+class Notification(ResponseBody):
+    """Body that a receiver gets. `question.test` has no memories."""
+
+    type: Literal["question.answered", "question.test"]
+    id: str
+    at: Timestamp
+    namespace: str
+    question: AskedQuestion
+    memories: list[AnsweringMemory]

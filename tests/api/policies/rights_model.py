@@ -40,7 +40,7 @@ NEEDS = {
         GET /ns/{ns}/explain/chunks/{id}; GET /ns/{ns}/explain/memories/{id}; GET /ns/{ns}/explain/graph;
         GET /ns/{ns}/explain/memories;
         GET /ns/{ns}/explain/feed; POST /ns/{ns}/explain/missing; GET /ns/{ns}/explain/originals/{id};
-        GET /ns/{ns}/explain/reviews;
+        GET /ns/{ns}/explain/reviews; GET /ns/{ns}/explain/questions;
         GET /ns; GET /namespaces; GET /ns/{ns}; GET /organization; GET /admin/growth;
         POST /v3/search; POST /v4/search; POST /v4/profile; POST /v4/profile/buckets; POST /v3/documents/list;
         GET /v3/documents/processing; GET /v3/documents/{id}/chunks; GET /v3/documents/{id}/file-url;
@@ -65,6 +65,10 @@ NEEDS = {
     "connect": """
         POST /ns/{ns}/connectors; POST /ns/{ns}/connectors/{id}/sync; PATCH /ns/{ns}/connectors/{id};
         POST /v3/connections/{provider}/import; POST /v3/connections/{id}/configure; POST /v3/connections/{provider}""",
+    "connect+read": """
+        POST /ns/{ns}/explain/questions; PATCH /ns/{ns}/explain/questions/{id};
+        DELETE /ns/{ns}/explain/questions/{id}; POST /ns/{ns}/explain/questions/{id}/rotate;
+        POST /ns/{ns}/explain/questions/{id}/test; POST /ns/{ns}/explain/questions/{id}/dead-letters""",
     "connect+forget": "DELETE /ns/{ns}/connectors/{id}; DELETE /v3/connections/{provider_or_id}",
     "admin": """
         POST /admin/keys; GET /admin/keys; PATCH /admin/keys/{id}; POST /admin/keys/{id}/rotate;

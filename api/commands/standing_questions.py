@@ -1,0 +1,188 @@
+"""Commands on standing questions: each change is an event, from which the notifier acts."""
+
+import os
+from base64 import b64encode
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import uuid4
+
+from api.commands.namespace_settings import get_or_create_namespace
+from api.dependencies.app_state import AppState
+from api.dependencies.service_interfaces import QuestionService
+from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError, ServiceUnavailableError
+from schemas.base import format_timestamp
+from schemas.events import QuestionChanged, QuestionNotification
+from schemas.http.extensions.feed_bodies import (
+    DeadLettersBody,
+    QuestionBody,
+    QuestionCreated,
+    QuestionPatch,
+    QuestionResponse,
+    QuestionsResponse,
+    QuestionTried,
+    UndeliveredNotification,
+)
+from schemas.limits import MAX_QUESTIONS
+
+SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - how a secret begins, none itself
+SECRET_BYTES: Final = 32
+
+
+async def create_question(state: AppState, namespace: str, body: QuestionBody, key: str) -> QuestionCreated:
+    """Ask a question; what is formed from now on is told."""
+    questions = _require_service(state)
+    await _require_receiver(questions, body.url)
+    row = await get_or_create_namespace(state, namespace)
+    async with state.settings_lock.acquire():
+        await questions.registry.catch_up()
+        if len(questions.registry.of(row.incarnations)) >= MAX_QUESTIONS:
+            raise ConflictError(
+                "The namespace has too many standing questions", f"At most {MAX_QUESTIONS}. Delete one first."
+            )
+        now = state.clock.now()
+        id_, secret = f"question_{uuid4().hex}", _generate_secret()
+        question = QuestionChanged(
+            id=id_,
+            incarnation=row.incarnations[0],
+            query=body.query,
+            url=body.url,
+            threshold=body.threshold,
+            sealed_secret=_seal(questions, id_, secret),
+            created_by_key=key,
+            start=await questions.start_offsets(),
+            created_at=now,
+            updated_at=now,
+        )
+        await questions.registry.save(question)
+    return QuestionCreated(**_to_response(questions, question).model_dump(exclude_unset=True), secret=secret)
+
+
+async def list_questions(state: AppState, namespace: str) -> QuestionsResponse:
+    """List the questions of a namespace, oldest first."""
+    questions, row = _require_service(state), state.catalog.namespace(namespace)
+    await questions.registry.catch_up()
+    found = [] if row is None else questions.registry.of(row.incarnations)
+    return QuestionsResponse(questions=[_to_response(questions, question) for question in found])
+
+
+async def change_question(state: AppState, namespace: str, id_: str, body: QuestionPatch) -> QuestionResponse:
+    """Change a question; a changed receiver gets what the one before did not take, at once."""
+    fields = body.model_dump(exclude_unset=True)
+    if "paused" in fields:
+        fields["is_paused"] = fields.pop("paused")
+    if "url" in fields:
+        await _require_receiver(_require_service(state), fields["url"])
+    return await _change(state, namespace, id_, fields)
+
+
+async def rotate_secret(state: AppState, namespace: str, id_: str) -> QuestionCreated:
+    """Sign with another secret from now on."""
+    secret = _generate_secret()
+    response = await _change(state, namespace, id_, {"sealed_secret": _seal(_require_service(state), id_, secret)})
+    return QuestionCreated(**response.model_dump(exclude_unset=True), secret=secret)
+
+
+async def act_on_dead_letters(state: AppState, namespace: str, id_: str, body: DeadLettersBody) -> QuestionResponse:
+    """Deliver again what was given up, or discard it; the notifier does so within seconds."""
+    return await _change(
+        state, namespace, id_, {"dead_letter_action": body.action, "dead_letter_action_at": state.clock.now()}
+    )
+
+
+async def delete_question(state: AppState, namespace: str, id_: str) -> None:
+    """Delete a question, its words and its deliveries."""
+    questions, question = await _require_question(state, namespace, id_)
+    await questions.registry.save(
+        QuestionChanged(
+            id=id_,
+            incarnation=question.incarnation,
+            created_by_key=question.created_by_key,
+            is_deleted=True,
+            created_at=question.created_at,
+            updated_at=state.clock.now(),
+        )
+    )
+
+
+async def try_question(state: AppState, namespace: str, id_: str) -> QuestionTried:
+    """Post a test to the receiver now."""
+    questions, question = await _require_question(state, namespace, id_)
+    error = await questions.send_test(question)
+    return QuestionTried(delivered=error is None, error=error)
+
+
+async def _change(state: AppState, namespace: str, id_: str, fields: Mapping[str, Any]) -> QuestionResponse:
+    async with state.settings_lock.acquire():
+        questions, question = await _require_question(state, namespace, id_)
+        changed = question.model_copy(update={**fields, "updated_at": state.clock.now()})
+        await questions.registry.save(changed)
+    return _to_response(questions, changed)
+
+
+async def _require_question(state: AppState, namespace: str, id_: str) -> tuple[QuestionService, QuestionChanged]:
+    questions, row = _require_service(state), state.catalog.namespace(namespace)
+    await questions.registry.catch_up()
+    question = questions.registry.find(id_)
+    if question is None or row is None or question.incarnation not in row.incarnations:
+        raise NotFoundError("Standing question not found", f"There is no question {id_[:100]!r} in this namespace.")
+    return questions, question
+
+
+def _require_service(state: AppState) -> QuestionService:
+    if state.questions is None:
+        raise ServiceUnavailableError("There are no standing questions here", "This process serves none.")
+    return state.questions
+
+
+async def _require_receiver(questions: QuestionService, url: str) -> None:
+    if (fault := await questions.find_fault(url)) is not None:
+        raise BadRequestError("Nothing can be sent to this URL", fault)
+
+
+def _generate_secret() -> str:
+    return SECRET_PREFIX + b64encode(os.urandom(SECRET_BYTES)).decode()
+
+
+def _seal(questions: QuestionService, id_: str, secret: str) -> str:
+    try:
+        return questions.seal(id_, secret)
+    except ValueError as error:
+        raise ConflictError("The secret can't be encrypted", str(error)) from error
+
+
+def _to_response(questions: QuestionService, question: QuestionChanged) -> QuestionResponse:
+    report = questions.registry.report(question)
+    obstacle = questions.obstacle(question)
+    pending = report.pending[0] if report.pending else None
+    error = obstacle or (pending.error if pending else None)
+    given: dict[str, str] = {}
+    if report.delivered_at is not None:
+        given["delivered_at"] = format_timestamp(report.delivered_at)
+    if error is not None:
+        given["error"] = error
+    if obstacle is None and pending is not None and pending.retry_at is not None:
+        given["retry_at"] = format_timestamp(pending.retry_at)
+    status = "paused" if question.is_paused else "stopped" if obstacle else "failing" if error else "active"
+    return QuestionResponse(
+        id=question.id,
+        query=question.query,
+        url=question.url,
+        threshold=question.threshold,
+        status=status,
+        created_at=format_timestamp(question.created_at),
+        updated_at=format_timestamp(question.updated_at),
+        delivered=report.delivered,
+        waiting=len(report.pending),
+        dead_letters=[_to_undelivered(letter) for letter in report.dead_letters],
+        **given,
+    )
+
+
+def _to_undelivered(letter: QuestionNotification) -> UndeliveredNotification:
+    return UndeliveredNotification(
+        id=letter.id,
+        at=format_timestamp(letter.at),
+        memories=list(letter.memories),
+        attempts=letter.attempts,
+        error=letter.error or "",
+    )

@@ -1,0 +1,89 @@
+"""Signed requests to the receivers of webhooks, as Standard Webhooks describes them, through the outgoing guard.
+
+Source: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
+
+import asyncio
+import hmac
+from base64 import b64decode, b64encode
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
+from urllib.parse import urlsplit
+
+import httpx2
+
+from api.commands.standing_questions import SECRET_PREFIX
+from pipeline.errors import ParsingError, RetryableError
+from pipeline.parsing.url_fetcher import GuardedTransport, resolve_allowed, resolve_host
+from schemas.public_addresses import Address, is_public
+
+TIMEOUT_SECONDS = 10.0
+"""Time from the first byte sent to the status of the answer."""
+USER_AGENT = "recollect/0.1 (+self-hosted memory service; standing questions)"
+
+
+def sign(secret: str, id: str, at: datetime, body: bytes) -> dict[str, str]:  # noqa: A002 - the message's own word
+    """Return the headers that prove sender, time and body: HMAC-SHA256 over id, timestamp and body."""
+    timestamp = str(int(at.timestamp()))
+    key = b64decode(secret.removeprefix(SECRET_PREFIX))
+    signature = hmac.new(key, f"{id}.{timestamp}.".encode() + body, sha256).digest()
+    return {
+        "webhook-id": id,
+        "webhook-timestamp": timestamp,
+        "webhook-signature": f"v1,{b64encode(signature).decode()}",
+    }
+
+
+class WebhookSender:
+    """HTTP client for receivers: public addresses only, no redirects, no connection kept."""
+
+    def __init__(self, *, allow_private: bool = False, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+        self._is_allowed: Callable[[Address], bool] = (lambda _: True) if allow_private else is_public
+        self._timeout_seconds = timeout_seconds
+        self._client = httpx2.AsyncClient(
+            transport=GuardedTransport(resolve_host, self._is_allowed),
+            headers={"User-Agent": USER_AGENT, "Content-Type": "application/json"},
+            follow_redirects=False,
+            trust_env=False,
+            timeout=httpx2.Timeout(timeout_seconds),
+        )
+
+    async def find_fault(self, url: str) -> str | None:
+        """Return why nothing can be sent to a URL; None if nothing speaks against it."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+        except ValueError:
+            return "It is no URL."
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            return "It is not an http or https address."
+        if parts.username is not None or parts.password is not None:
+            return "It carries credentials. Deliveries are signed: check the signature instead."
+        try:
+            with suppress(RetryableError):  # it may be resolved later
+                await resolve_allowed(parts.hostname, port, resolve_host, self._is_allowed)
+        except (ParsingError, ValueError) as error:
+            return str(error)
+        return None
+
+    async def send(self, url: str, body: bytes, headers: dict[str, str]) -> str | None:
+        """Post a body; return why it failed, None if the receiver took it with a status of 2xx."""
+        try:
+            async with (
+                asyncio.timeout(self._timeout_seconds),
+                self._client.stream("POST", url, content=body, headers=headers) as answer,
+            ):
+                # The body is not read: only the status counts.
+                return None if answer.is_success else f"The receiver answered {answer.status_code}."
+        except (TimeoutError, httpx2.TimeoutException):
+            return f"The receiver did not answer within {self._timeout_seconds:g} s."
+        except (ParsingError, RetryableError) as error:
+            return str(error)
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
+            return f"The receiver could not be reached: {str(error) or type(error).__name__}."
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
