@@ -4,6 +4,7 @@ import asyncio
 import gc
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,8 +16,12 @@ from tools.kafka_broker import DockerBroker, LocalBroker, run_broker
 from tools.kafka_installation import KafkaUnavailableHereError
 from tools.s3_server import S3Server, run_s3_server
 
+TESTS = Path(__file__).parent
 LONG_TEST_TIMEOUT_SECONDS = 1200
 """Limit of a test of several processes, or with several waits, where `timeout` in pyproject.toml is that of others."""
+
+MEASURED_FOLDERS = frozenset({"api", "app", "connectors", "pipeline", "schemas"})
+"""Folders whose tests count for coverage: those of whole services run half as long again under it and add little."""
 
 # By itself, Hypothesis fails what takes longer than 200 ms, or half a minute to draw ten examples, which is
 # about the machine, everywhere but in CI.
@@ -39,9 +44,12 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with something slow in them first: begun last, they would leave the other cores idle.
 
-    Tests of several processes get more time: each start and each wait of theirs has a limit of its own.
+    Coverage pauses outside of MEASURED_FOLDERS. Tests of several processes get more time: each start and each wait
+    of theirs has a limit of its own.
     """
     for item in items:
+        if item.path.relative_to(TESTS).parts[0] not in MEASURED_FOLDERS:
+            item.add_marker("no_cover")
         is_long = item.get_closest_marker("kafka") or item.get_closest_marker("slow")
         if is_long and not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG_TEST_TIMEOUT_SECONDS))

@@ -13,6 +13,7 @@ from api.policies import recall_log
 from api.policies.api_keys import Principal
 from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
 from api.routes.contract_route import _record_recalls
+from app import erasure_service
 from pipeline.erasure.deleted_content import ERASABLE_TOPICS
 from schemas.events import RecallRecorded
 from schemas.topics import RECALLS_RECORDED
@@ -33,6 +34,7 @@ async def test_reads_are_recorded_with_key_purpose_digest_and_ids_and_go_with_th
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recall_log, "RECORDS_PER_READ", 2)
+    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
     async with running_service(tmp_path / "data") as service:
         await service.add_document("home", "Ada keeps a violin in Porto.", id="diary")
         await service.wait_idle()
