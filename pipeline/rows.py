@@ -102,7 +102,7 @@ class ProvenanceEntry:
 
     `first_stated_at` is when the first of these texts was submitted, `effective_at` with `date` the time the
     fact refers to, `event_dates` when its events happen, `source_order_time` the order of sources.
-    `superseded_by`: ids of memories of a later time.
+    `superseded_by`: ids of memories of a later time. `said_by`: the speaker, if the document names one.
     """
 
     document: str
@@ -121,6 +121,7 @@ class ProvenanceEntry:
     forget_reason: str | None = None
     worth: float | None = None
     in_profile: bool = True
+    said_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

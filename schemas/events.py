@@ -195,6 +195,8 @@ class FormedMemory(Event):
     """Score of how much it is worth keeping, if the extractor gives one."""
     in_profile: bool = True
     """Whether a profile may show it: not what files, pages and synced documents state."""
+    said_by: str | None = None
+    """Speaker of its sentence, if the text names one."""
 
 
 class MemoriesFormed(Event):

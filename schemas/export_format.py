@@ -52,6 +52,7 @@ class ExportedMemory(Event):
     forget_reason: str | None = None
     worth: float | None = None
     in_profile: bool = True
+    said_by: str | None = None
 
 
 class ExportedDocument(Event):

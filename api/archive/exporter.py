@@ -18,6 +18,7 @@ UNKNOWN_UPDATE_TIME = datetime.fromtimestamp(0, UTC)
 _MEMORY_FIELDS = ("id", "incarnation", "text", "is_static", "is_inference")
 _STATEMENT_FIELDS = (
     "date", "event_dates", "start", "end", "relations", "forgotten_at", "forget_reason", "worth", "in_profile",
+    "said_by",
 )  # fmt: skip
 DOCUMENTS_PER_BATCH = 32
 """Documents in memory at once, with their texts and memories."""

@@ -206,6 +206,7 @@ def imported_memory(memory: ExportedMemory) -> FormedMemory:
         relations=memory.relations,
         worth=memory.worth,
         in_profile=memory.in_profile,
+        said_by=memory.said_by,
         replaced_by=memory.replaced_by,
         imported=ImportedStatement(
             incarnation=memory.incarnation,

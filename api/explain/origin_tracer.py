@@ -156,6 +156,7 @@ class OriginTracer:
                 document=None if source is None else _to_origin(source),
                 span=None if source is None else _statement_span(statement, source, notes),
                 date=statement.date,
+                said_by=statement.said_by,
                 forgotten_at=_format_optional(statement.forgotten_at),
                 forget_reason=statement.forget_reason,
             ),

@@ -49,13 +49,17 @@ async def search(client: ServiceClient, args: tool_arguments.SearchArguments) ->
 def _to_search_hit(result: dict[str, Any]) -> tool_results.SearchHit:
     memory = result.get("memory")
     document = (result.get("included") or {}).get("document")
+    trust = result["metadata"].get("trust")
     return tool_results.SearchHit(
         id=result["id"],
         kind="passage" if memory is None else "memory",
         text=memory or result["chunk"],
         similarity=result["similarity"],
         updated_at=result["system"]["updatedAt"],
-        source=None if document is None else tool_results.ResultSource(id=document["id"], title=document["title"]),
+        source=None
+        if document is None
+        else tool_results.ResultSource(**{name: document[name] for name in ("id", "title", "type")}),
+        trust=trust if isinstance(trust, str) else None,
         place=None if document is None else page_phrase(document["type"], result["metadata"]),
     )
 

@@ -27,10 +27,11 @@ class ResultSource(ResponseBody):
 
     id: str
     title: str | None
+    type: str
 
 
 class SearchHit(ResponseBody):
-    """Search result; `similarity` is within 0 and 1."""
+    """Search result; `similarity` is within 0 and 1. `trust`: `others` if it is not the user's own words."""
 
     id: str
     kind: Literal["memory", "passage"]
@@ -38,6 +39,7 @@ class SearchHit(ResponseBody):
     similarity: float
     updated_at: str
     source: ResultSource | None
+    trust: str | None = None
     place: str | None = None
     """Page, slide or sheet of a passage, as `page 12`."""
 
@@ -194,7 +196,7 @@ class DocumentText(ToolResult):
             remaining = self.total_characters - self.next_offset
             parts.append(f"[{remaining} more characters: call again with offset {self.next_offset}]")
         if self.memories:
-            facts = [f"- {memory.id}: {_on_one_line(memory.memory)}" for memory in self.memories]
+            facts = [quote(f"{memory.id}: {_on_one_line(memory.memory)}") for memory in self.memories]
             parts.append("\n".join(["Remembered of it:", *facts]))
         return "\n\n".join(parts)
 
@@ -255,10 +257,13 @@ class CallerResult(ToolResult):
 
 def _describe_hit(hit: SearchHit) -> str:
     heading = f"{hit.kind} {hit.id} · {hit.similarity:.2f} · {hit.updated_at[:10]}"
+    # A field of the document's metadata may have the name, with any value.
+    trust = " · not the user's words" if hit.trust == "others" else ""
     if hit.source is None:
-        return heading
+        return heading + trust
     place = "" if hit.place is None else f", {_one_line(hit.place)}"
-    return f"{heading} · from document {hit.source.id} ({_one_line(hit.source.title or 'untitled')}){place}"
+    title = f"{hit.source.type}: {_one_line(hit.source.title or 'untitled')}"
+    return f"{heading} · from document {hit.source.id} ({title}){place}{trust}"
 
 
 def _describe_document(document: ListedDocument) -> str:

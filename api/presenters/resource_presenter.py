@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 from typing import get_args
 
 from api.policies.api_keys import Principal
+from api.presenters.trust import memory_trust, passage_trust
 from pipeline.rows import ApiKeyRow, ChunkRow, DocumentRow, MemoryRow, NamespaceRow
 from pipeline.text.event_dates import event_metadata
 from pipeline.text.page_breaks import page_metadata, page_of_span
@@ -94,7 +95,11 @@ def chunk_response(row: ChunkRow, source: DocumentRow) -> ChunkResponse:
         position=row.position,
         content=row.text,
         type=row.type,
-        metadata=page_metadata(source.type, row.page) | source.metadata,
+        metadata={
+            **passage_trust(source.type, source.metadata),
+            **page_metadata(source.type, row.page),
+            **source.metadata,
+        },
         system=ChunkSystem(created_at=format_timestamp(row.created_at)),
     )
 
@@ -113,12 +118,16 @@ def memory_page(row: MemoryRow, source: DocumentRow) -> dict[str, str]:
 
 
 def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> MemoryResponse:
-    """Present a memory with the metadata of its first existing source, its page there and the days that it names."""
+    """Present a memory with the metadata of its first existing source, its page there, its trust and its days."""
     source = next((sources[key] for key in row.sources if key in sources), None)
     return MemoryResponse(
         id=row.id,
         memory=row.text,
-        metadata=event_metadata(row.text) | (memory_page(row, source) | source.metadata if source else {}),
+        metadata={
+            **memory_trust(row),
+            **event_metadata(row.text),
+            **(memory_page(row, source) | source.metadata if source else {}),
+        },
         is_static=row.is_static,
         is_inference=row.is_inference,
         is_latest=row.is_active,

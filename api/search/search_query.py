@@ -8,6 +8,7 @@ from functools import lru_cache
 from time import perf_counter
 from typing import Any, Protocol
 
+from api.presenters.trust import own_words, passage_trust
 from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank
 from api.search.query_variants import (
     MAX_REWRITTEN_QUERY_CHARS,
@@ -230,7 +231,11 @@ async def _related_memories(index: NamespaceIndex, hits: Sequence[Hit], body: Se
 
 def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, documents: bool) -> SearchResult:
     text: dict[str, Any] = {"memory": hit.text} if hit.kind == "memory" else {"chunk": hit.text}
-    place = event_metadata(hit.text) if hit.kind == "memory" else page_metadata(hit.document.type, hit.page)
+    metadata = hit.document.parsed_metadata()
+    if hit.kind == "memory":
+        about: Mapping[str, Any] = {**own_words(hit.in_profile), **event_metadata(hit.text)}
+    else:
+        about = {**passage_trust(hit.document.type, metadata), **page_metadata(hit.document.type, hit.page)}
     included: dict[str, Any] = {}
     if related_memories is not None:
         included["related"] = _to_search_related(related_memories)
@@ -240,7 +245,7 @@ def _to_search_result(hit: Hit, related_memories: RelatedMemories | None, *, doc
         text["included"] = SearchIncluded(**included)
     return SearchResult(
         id=hit.id,
-        metadata=place | hit.document.parsed_metadata(),
+        metadata={**about, **metadata},
         similarity=hit.similarity,
         is_latest=hit.is_latest,
         is_inference=hit.is_inference,
@@ -263,7 +268,7 @@ def _to_related_memory(hit: RelatedHit) -> RelatedMemory:
         relation=hit.relation,
         version=hit.version,
         memory=hit.text,
-        metadata=event_metadata(hit.text) | hit.document.parsed_metadata(),
+        metadata={**own_words(hit.in_profile), **event_metadata(hit.text), **hit.document.parsed_metadata()},
         system=RelatedSystem(updated_at=_format_timestamp(hit.updated_at)),
     )
 

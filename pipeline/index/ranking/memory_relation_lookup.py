@@ -80,4 +80,5 @@ def _to_related_hit(documents: DocumentStore, kind: RelationKind, location: RowL
         text=columns.texts[row],
         document=documents.get(int(view.document_ordinals[row])) or EMPTY_DOCUMENT,
         updated_at=int(columns.updated_at[row]),
+        in_profile=bool(columns.in_profile[row]),
     )

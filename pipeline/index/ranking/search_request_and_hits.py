@@ -60,7 +60,7 @@ class SearchRequest:
 class Hit:
     """A found row. `start` and `end`: a chunk's offsets in its document; times in microseconds.
 
-    `page`: the chunk's page, slide or sheet; empty for none.
+    `page`: the chunk's page, slide or sheet; empty for none. `in_profile`: a memory is of the user's own words.
     """
 
     kind: RowKind
@@ -78,6 +78,7 @@ class Hit:
     page: str = ""
     is_latest: bool = True
     is_inference: bool = False
+    in_profile: bool = True
     explanation: ScoreExplanation | None = None
     """The contributions to `raw_score`; None unless requested."""
 
@@ -106,6 +107,7 @@ class RelatedHit:
     text: str
     document: StoredDocument
     updated_at: int
+    in_profile: bool
 
 
 @dataclass(frozen=True, slots=True)

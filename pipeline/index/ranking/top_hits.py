@@ -115,4 +115,5 @@ def _build_hit(query: AnalyzedQuery, documents: DocumentStore, candidates: Candi
         updated_at=int(columns.updated_at[row]),
         is_latest=bool(columns.is_latest[row] and not columns.forgotten[row]),
         is_inference=bool(columns.is_inference[row]),
+        in_profile=bool(columns.in_profile[row]),
     )

@@ -116,6 +116,7 @@ class DocumentMemoryBuilder:
             extracted_by=candidate.extracted_by,
             worth=candidate.worth,
             in_profile=candidate.in_profile and not self._job.is_synced,
+            said_by=candidate.said_by,
         )
 
     def derive_conclusions(self, memory: FormedMemory) -> list[FormedMemory]:

@@ -1,7 +1,7 @@
 """Attribution of a document's words: speech, which says something of its speaker, or a text about things. Pure."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from pipeline.memory.formation.pasted_material import blank_pasted
@@ -14,6 +14,8 @@ _OWN_TYPES = SPOKEN_TYPES - {"email"}
 """Types whose words may be the user's; a mail says who wrote it."""
 _ABOUT_USER = re.compile(r"(?:the )?user(?:s?['\u2019]s?)?\b", re.IGNORECASE)
 _MENTIONS_USER = re.compile(r"\buser", re.IGNORECASE)
+CONNECTOR_KEYS = frozenset({"provider", "connector"})
+"""Metadata of a document that a connector submitted."""
 SHORT_TEXT_CHARS = 600
 """A plain text up to this length is a note of its writer, unless it reads like an excerpt."""
 MIN_FIRST_PERSON_SHARE = 0.2
@@ -72,6 +74,11 @@ def may_be_users(document_type: str, *, is_synced: bool) -> bool:
     Not a file, a page, a mail or what a connector brought: others may have written these.
     """
     return document_type in _OWN_TYPES and not is_synced
+
+
+def is_synced(metadata: Mapping[str, object]) -> bool:
+    """Return whether a connector brought a document, by its metadata."""
+    return metadata.keys() >= CONNECTOR_KEYS
 
 
 def is_planted(fact: str, sentence: str) -> bool:

@@ -19,6 +19,7 @@ from pipeline.rows import MemoryRow, NamespaceRow, OrganizationRow
 from schemas.events import Relation
 
 MAX_MEMORY_CHARS = 600
+MAX_SPEAKER_CHARS = 100
 """Characters of one memory."""
 MAX_CONTEXT_CHARS = 2_000
 """Characters of each context given by an operator or caller."""
@@ -244,7 +245,13 @@ def _to_candidate_fact(
         is_inference=inferred,
         relations=derived or _operation_relations(item, job, known_memories),
         in_profile=may_be_users(job.type, is_synced=job.is_synced),
+        said_by=_speaker(item),
     )
+
+
+def _speaker(item: ExtractedMemory) -> str | None:
+    name = _single_line(item.speaker)
+    return None if not name or is_about_user(name) or len(name) > MAX_SPEAKER_CHARS else name
 
 
 def _operation_relations(

@@ -13,6 +13,7 @@ from pipeline.memory.formation.document_memory_builder import (
     ExtractionJob,
     metadata_with_group,
 )
+from pipeline.memory.formation.document_voice import is_synced
 from pipeline.memory.formation.fact_extractor import ExtractionDelay, FactExtractor, RuleBasedExtractor
 from pipeline.memory.formation.lexical_neighbors import LexicalNeighborFinder
 from pipeline.memory.formation.nearest_memories import MAX_SEARCHED_NAMESPACE_MEMORIES
@@ -29,8 +30,6 @@ from schemas.topics import MEMORIES_FORMED
 
 DOCUMENTS_PER_SLICE = 32
 """Documents extracted and related together."""
-CONNECTOR_KEYS = frozenset({"provider", "connector"})
-"""Metadata that marks a document as a connector's."""
 MEMORIES_PER_PUBLISH = 1000
 """Approximate number of memories published at once."""
 
@@ -101,7 +100,7 @@ class MemoryExtractor:
     async def _extract_slice(self, jobs: Sequence[ExtractionJob]) -> list[DelayedJob]:
         rows = await self._documents.get([job.document for job in jobs])
         pending = [
-            replace(job, is_synced=rows[job.document][0].metadata.keys() >= CONNECTOR_KEYS)
+            replace(job, is_synced=is_synced(rows[job.document][0].metadata))
             for job in jobs
             if needs_extraction(rows.get(job.document), job.seq)
         ]

@@ -30,7 +30,7 @@ class CandidateFact:
 
     `dates`: when it happens, as ISO 8601 days, months, years or intervals `first/last`. `relations`: those
     known before the comparison. `extracted_by`: `rules`, or the name of the language model. `in_profile`: it is
-    said in speech that may be the user's.
+    said in speech that may be the user's. `said_by`: its speaker, if the text names one.
     """
 
     text: str
@@ -44,6 +44,7 @@ class CandidateFact:
     extracted_by: str = "rules"
     worth: float | None = None
     in_profile: bool = True
+    said_by: str | None = None
 
 
 def extract_facts(
@@ -162,6 +163,7 @@ def _facts_of_sentences(
                     # Eighths: tables keep 32 bits, and a replay has to give the same number.
                     worth=round(fact.worth.score * 8) / 8,
                     in_profile=is_users_speech,
+                    said_by=context.speaker,
                 )
 
 

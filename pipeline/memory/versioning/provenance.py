@@ -179,6 +179,7 @@ def _new_entry(event: MemoriesFormed, memory: FormedMemory, source_order_time: d
         superseded_by=memory.replaced_by,
         worth=memory.worth,
         in_profile=memory.in_profile,
+        said_by=memory.said_by,
     )
     imported = memory.imported
     if imported is None:
@@ -211,6 +212,7 @@ def _restated_entry(before: ProvenanceEntry, event: MemoriesFormed, memory: Form
         end=memory.end,
         worth=memory.worth,
         in_profile=memory.in_profile,
+        said_by=memory.said_by,
         relations=_union(before.relations, memory.relations),
         superseded_by=tuple(dict.fromkeys((*before.superseded_by, *memory.replaced_by))),
     )

@@ -261,6 +261,8 @@ class SupportingStatement(ResponseBody):
     at: Timestamp
     date: Omittable[str] = None
     event_dates: list[str]
+    said_by: Omittable[str] = None
+    """Speaker, if the document names one."""
     replaced_by: list[str]
     forgotten_at: Omittable[Timestamp] = None
     forget_reason: Omittable[str] = None
