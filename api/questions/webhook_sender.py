@@ -36,6 +36,9 @@ def sign(secret: str, id: str, at: datetime, body: bytes) -> dict[str, str]:  # 
     }
 
 
+_NOT_ALLOWED = "Its host has no address, or a private or reserved one. Deliveries go to public addresses only."
+
+
 class WebhookSender:
     """HTTP client for receivers: public addresses only, no redirects, no connection kept."""
 
@@ -64,8 +67,8 @@ class WebhookSender:
         try:
             with suppress(RetryableError):  # it may be resolved later
                 await resolve_allowed(parts.hostname, port, resolve_host, self._is_allowed)
-        except (ParsingError, ValueError) as error:
-            return str(error)
+        except (ParsingError, ValueError):
+            return _NOT_ALLOWED
         return None
 
     async def send(self, url: str, body: bytes, headers: dict[str, str]) -> str | None:
@@ -79,7 +82,9 @@ class WebhookSender:
                 return None if answer.is_success else f"The receiver answered {answer.status_code}."
         except (TimeoutError, httpx2.TimeoutException):
             return f"The receiver did not answer within {self._timeout_seconds:g} s."
-        except (ParsingError, RetryableError) as error:
+        except ParsingError:
+            return _NOT_ALLOWED
+        except RetryableError as error:
             return str(error)
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as error:
             return f"The receiver could not be reached: {str(error) or type(error).__name__}."

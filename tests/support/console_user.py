@@ -201,7 +201,9 @@ async def console_session(folder: Path) -> AsyncIterator[ConsoleUser]:
     """Open a service with one source to connect, on a loopback port, and a browser."""
     shelf = SampleSource()
     async with (
-        run_connected_service(folder / "data", {"github": SampleProvider()}, shelf.transport()) as world,
+        run_connected_service(
+            folder / "data", {"github": SampleProvider()}, shelf.transport(), fetch_private_addresses=True
+        ) as world,
         serve_app(world.app) as url,
         chromium(folder / "browser") as browser,
     ):

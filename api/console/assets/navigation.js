@@ -27,6 +27,7 @@ function ofNamespace(namespace) {
     entry("review", "Review", "v"),
     entry("graph", "Graph", "r"),
     entry("profile", "Profile", "p"),
+    entry("questions", "Questions", "q"),
     entry("connectors", "Connectors", "c"),
     entry("settings", "Settings", "t"),
   ];

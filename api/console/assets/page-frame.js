@@ -13,7 +13,7 @@ const SAID_MS = 6000;
 const UNDO_MS = 12_000;
 const NAMESPACES = 100;
 /** Pages of a namespace that open with another namespace too; from others the switch goes to the search. */
-const SHARED_PAGES = new Set(["search", "documents", "memories", "review", "graph", "profile", "connectors", "settings"]);
+const SHARED_PAGES = new Set(["search", "documents", "memories", "review", "graph", "profile", "questions", "connectors", "settings"]);
 
 export class Shell {
   #app;

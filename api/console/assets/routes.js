@@ -14,6 +14,7 @@ import { namespaces } from "./pages/namespaces.js";
 import { organization } from "./pages/organization.js";
 import { pipeline } from "./pages/pipeline.js";
 import { profile } from "./pages/profile.js";
+import { questions } from "./pages/questions.js";
 import { review } from "./pages/review.js";
 import { search } from "./pages/search.js";
 import { settings } from "./pages/settings.js";
@@ -31,6 +32,7 @@ const PAGES = [
   { at: "ns/:namespace/graph", tab: "graph", title: "Memory graph", show: graph },
   { at: "ns/:namespace/memories/:id", tab: "memories", title: "Memory", show: memory },
   { at: "ns/:namespace/profile", tab: "profile", title: "Profile", show: profile },
+  { at: "ns/:namespace/questions", tab: "questions", title: "Standing questions", show: questions },
   { at: "ns/:namespace/connectors", tab: "connectors", title: "Connectors", show: connectors },
   { at: "ns/:namespace/connectors/:id", tab: "connectors", title: "Connector", show: connector },
   { at: "ns/:namespace/settings", tab: "settings", title: "Settings", show: settings },
