@@ -80,6 +80,59 @@ def _chatgpt(folder: Path, count: int, rng: random.Random) -> Path:
     return folder / "chatgpt.zip"
 
 
+def _claude(folder: Path, count: int, rng: random.Random) -> Path:
+    def conversation(number: int) -> dict[str, Any]:
+        at = _START + timedelta(hours=number)
+        messages = [
+            {
+                "uuid": f"m{number}-{turn}",
+                "sender": "assistant" if turn % 2 else "human",
+                "text": "",
+                "content": [{"type": "text", "text": _sentence(rng)}],
+                "created_at": (at + timedelta(seconds=turn)).isoformat(),
+                "attachments": [],
+                "files": [],
+            }
+            for turn in range(6)
+        ]
+        return {"uuid": f"c{number}", "name": "Talk", "created_at": at.isoformat(), "chat_messages": messages}
+
+    file = _stream(folder / "conversations.json", "[", map(conversation, range(count)), "]")
+    with zipfile.ZipFile(folder / "claude.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(file, file.name)
+    return folder / "claude.zip"
+
+
+def _zep(folder: Path, count: int, rng: random.Random) -> Path:
+    rows = (
+        {
+            "uuid": f"e{n}",
+            "content": _sentence(rng),
+            "source": "text",
+            "group_id": "ann",
+            "created_at": (_START + timedelta(hours=n)).isoformat(),
+        }
+        for n in range(count)
+    )
+    return _stream(folder / "episodes.json", '{"episodes": [', rows, "]}")
+
+
+def _supermemory(folder: Path, count: int, rng: random.Random) -> Path:
+    rows = (
+        {
+            "id": f"d{n}",
+            "customId": None,
+            "title": "Note",
+            "content": _sentence(rng),
+            "containerTags": ["ann"],
+            "metadata": {"number": n},
+            "createdAt": (_START + timedelta(hours=n)).isoformat(),
+        }
+        for n in range(count)
+    )
+    return _stream(folder / "export.json", '{"memories": [', rows, "]}")
+
+
 def _whatsapp(folder: Path, count: int, rng: random.Random) -> Path:
     """A message every ten minutes, ten a day, so that the number of documents is `count`."""
     file = folder / "WhatsApp Chat with Ann.txt"
@@ -152,7 +205,10 @@ def _markdown(folder: Path, count: int, rng: random.Random) -> Path:
 
 FORMATS: dict[str, Callable[[Path, int, random.Random], Path]] = {
     "mem0": _mem0,
+    "zep": _zep,
+    "supermemory": _supermemory,
     "chatgpt": _chatgpt,
+    "claude": _claude,
     "whatsapp": _whatsapp,
     "slack": _slack,
     "discord": _discord,
