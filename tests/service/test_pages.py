@@ -10,6 +10,8 @@ from tests.support.generation_rows import run_replay
 from tests.support.service_world import RunningService, running_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+OTHERS = {"trust": "others"}
+"""In results of a file, which others may have written."""
 pdf_writer = pytest.importorskip("tests.support.pdf_writer", reason="needs the ocr extra, which is not installed")
 
 FILLER = "The keeper wrote down the weather of each day and night. " * 16
@@ -34,7 +36,7 @@ async def test_results_chunks_and_their_explanation_name_the_page(tmp_path: Path
     async with running_service(tmp_path) as service:
         document = await add_pdf(service)
         result = await search(service)
-        assert result["metadata"] == {"page": "3"}
+        assert result["metadata"] == {**OTHERS, "page": "3"}
         shown = await service.read_document("tower", document)
         assert shown["metadata"] == {}
         assert {chunk["metadata"]["page"] for chunk in shown["chunks"]} >= {"1", "3"}
@@ -43,14 +45,14 @@ async def test_results_chunks_and_their_explanation_name_the_page(tmp_path: Path
         assert (await run_replay(service))["differences"] == []
         assert await search(service) == result
     async with running_service(tmp_path) as service:
-        assert (await search(service))["metadata"] == {"page": "3"}
+        assert (await search(service))["metadata"] == {**OTHERS, "page": "3"}
 
 
 async def test_memories_name_the_page_of_their_sentence(tmp_path: Path) -> None:
     async with running_service(tmp_path) as service:
         document = await add_pdf(service)
         found = await service.search("tower", "Where does Ada Lind live?", searchMode="memories", limit=1)
-        assert (found[0]["memory"], found[0]["metadata"]) == ("Ada Lind lives in Bergen", {"page": "3"})
+        assert (found[0]["memory"], found[0]["metadata"]) == ("Ada Lind lives in Bergen", {**OTHERS, "page": "3"})
         listed = (await service.client.ok("POST", "/ns/tower/list/memories", json={}))["memories"]
         read = await service.client.ok("GET", f"/ns/tower/document/{document}?include=memories")
         for memories in (listed, read["memories"]):
@@ -61,7 +63,7 @@ async def test_memories_name_the_page_of_their_sentence(tmp_path: Path) -> None:
 async def test_the_documents_own_field_of_that_name_stays(tmp_path: Path) -> None:
     async with running_service(tmp_path) as service:
         await add_pdf(service, metadata='{"page": "cover", "topic": "tower"}')
-        assert (await search(service))["metadata"] == {"page": "cover", "topic": "tower"}
+        assert (await search(service))["metadata"] == {**OTHERS, "page": "cover", "topic": "tower"}
 
 
 async def test_tables_from_before_pages_are_opened_and_a_replay_fills_them(tmp_path: Path) -> None:
@@ -72,6 +74,6 @@ async def test_tables_from_before_pages_are_opened_and_a_replay_fills_them(tmp_p
     for name in chunks:
         await (await connection.open_table(name)).drop_columns(["page"])
     async with running_service(tmp_path) as service:
-        assert (await search(service))["metadata"] == {}
+        assert (await search(service))["metadata"] == OTHERS
         await run_replay(service)
-        assert (await search(service))["metadata"] == {"page": "3"}
+        assert (await search(service))["metadata"] == {**OTHERS, "page": "3"}

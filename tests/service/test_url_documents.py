@@ -41,7 +41,7 @@ async def test_a_url_given_as_content_becomes_a_webpage_document(
     assert listed["url"] == f"{pages.url}/lighthouses"
     found = await service.search(ns, "When are lighthouses painted?", threshold=0.2)
     assert found[0]["included"]["document"]["id"] == "x"
-    assert found[0]["metadata"] == {"k": "v"}
+    assert found[0]["metadata"] == {"trust": "others", "k": "v"}
 
 
 async def test_quick_documents_do_not_wait_for_a_slow_page(
