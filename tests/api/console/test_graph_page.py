@@ -24,6 +24,24 @@ async def test_the_graph_shows_names_and_leads_to_their_memories(visitor: Consol
     await visitor.wait_for_text("about “Bergen”, most similar first")
 
 
+_MOVE_SLIDER = """
+const slider = document.querySelector("input[type=range]");
+slider.value = 100;
+slider.dispatchEvent(new Event("input"));
+return document.querySelectorAll(".canvas > .sketch").length;
+"""
+
+
+async def test_the_graph_is_a_sketch_while_the_slider_moves_and_drawn_when_it_rests(visitor: ConsoleUser) -> None:
+    text = "I live in Bergen. My sister Nora works in Bergen."
+    await visitor.ok("POST", "/ns/slid/document", {"content": text, "dreaming": "instant"})
+    await visitor.service.wait_until_idle()
+    await visitor.open_signed_in("#/ns/slid/graph")
+    await visitor.browser.wait_until("return document.querySelectorAll('.canvas canvas').length > 0")
+    assert await visitor.browser.execute(_MOVE_SLIDER) == 1
+    await visitor.browser.wait_until("return document.querySelector('.sketch') === null")
+
+
 async def test_an_empty_namespace_says_when_there_will_be_a_graph(visitor: ConsoleUser) -> None:
     await visitor.open_signed_in("#/ns/nothing-yet/graph")
     await visitor.wait_for_text("The graph is drawn as soon as")

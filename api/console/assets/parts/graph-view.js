@@ -1,20 +1,25 @@
 /** Drawing of a memory graph with cytoscape.js, in the console's colours. */
 
 import { placeNodes } from "./graph-layout.js";
+import { GraphSketch } from "./graph-sketch.js";
 import cytoscape from "../vendor/cytoscape.js";
 
 const LABEL_CHARACTERS = 28;
+/** Pause of the slider after which the graph is styled anew, which takes longer than a frame. */
+const SETTLED_MS = 150;
 
 /** The picture in a place of the page; `choose` gets a memory or a name of the answer, or null. */
 export class GraphView {
   #graph;
-  #answer;
   #scheme = matchMedia("(prefers-color-scheme: dark)");
   #theme = new MutationObserver(() => this.#restyle());
-  #restyle = () => this.#graph.style(styles());
+  #restyle = () => {
+    this.#graph.style(styles());
+    this.#sketch.forgetColours();
+  };
 
   constructor(place, answer, choose) {
-    this.#answer = answer;
+    this.#place = place;
     this.#graph = cytoscape({
       elements: elements(answer),
       layout: { name: "preset" },
@@ -33,10 +38,14 @@ export class GraphView {
     // The place has no size before it is on the page.
     this.#sizes = new ResizeObserver(() => this.#fit(place));
     this.#sizes.observe(place);
-    this.showAt(Date.now());
+    this.#sketch = new GraphSketch(this.#graph, answer);
+    this.#style(Date.now());
   }
 
   #sizes;
+  #place;
+  #sketch;
+  #settling = null;
   #mounted = false;
 
   #fit(place) {
@@ -48,8 +57,18 @@ export class GraphView {
     this.#graph.resize();
   }
 
-  /** Fade what had not come yet or had ended at a time (milliseconds). Only what changes is styled anew. */
+  /** Fade what had not come yet or had ended at a time (milliseconds): as a sketch while the time changes. */
   showAt(at) {
+    this.#sketch.draw(this.#place, at);
+    clearTimeout(this.#settling);
+    this.#settling = setTimeout(() => {
+      this.#style(at);
+      this.#sketch.remove();
+    }, SETTLED_MS);
+  }
+
+  /** Only what changes is styled anew. */
+  #style(at) {
     this.#ends ??= this.#graph.edges().map((edge) => ({ edge, ends: [edge.source().id(), edge.target().id()] }));
     this.#times ??= this.#graph.nodes(".memory").map((node) => ({ node, id: node.id(), ...timesOf(node.data("item")) }));
     const phases = new Map(this.#times.map(({ id, from, until }) => [id, from > at ? "future" : until <= at ? "ended" : "present"]));
@@ -83,6 +102,7 @@ export class GraphView {
   }
 
   destroy() {
+    clearTimeout(this.#settling);
     this.#sizes.disconnect();
     this.#scheme.removeEventListener("change", this.#restyle);
     this.#theme.disconnect();
