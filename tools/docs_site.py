@@ -23,13 +23,11 @@ ROOT_PAGES: Final = {
 """Pages of the repository's first folder, and their names in the site."""
 SOURCES: Final = ("docs", "tools", "mkdocs.yml", *ROOT_PAGES)
 """What the site is built from, beside the icon of the console."""
-_STYLE: Final = """
-@media (max-width: 30em) { .md-typeset table:not([class]) th { min-width: 3rem; } }
-.md-typeset :is(h1, h2, h3, p, li, td) { overflow-wrap: anywhere; }
-"""
+_STYLE: Final = ROOT / "tools" / "docs_site.css"
 _LINK: Final = re.compile(r"(?P<open>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target>[^)\s#]+)(?P<rest>#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"^(?P<fence>\s*```\w+)[ \t]+\S.*$", re.MULTILINE)
 _BLOCK: Final = re.compile(r"^(?P<indent>\s*)```.*?^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL)
+_SEARCH_DIALOG: Final = 'data-md-component="search" role="dialog"'
 _INLINE_SCRIPT: Final = re.compile(r"<script>(?P<source>.+?)</script>", re.DOTALL)
 _UNUSED: Final = ("assets/javascripts/lunr", "sitemap.xml", "sitemap.xml.gz", "assets/images/favicon.png", "404.html")
 """What a site in English, served by the service itself, never loads."""
@@ -39,7 +37,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add pages that lie outside docs/, and the icon of the console."""
     for source, name in ROOT_PAGES.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text("utf-8")))
-    files.append(File.generated(config, "site.css", content=_STYLE))
+    files.append(File.generated(config, "site.css", content=_STYLE.read_text("utf-8")))
     icon = ROOT / "api" / "console" / "assets" / "icon.svg"
     files.append(File.generated(config, "images/icon.svg", abs_src_path=str(icon)))
     return files
@@ -80,7 +78,7 @@ def move_links(text: str, page: str, files: Files) -> str:
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
-    """Move inline scripts into files, as the policy of the pages allows no others."""
+    """Move inline scripts into files, as the policy of the pages allows no others, and name the search's dialog."""
 
     def moved(script: re.Match[str]) -> str:
         name = f"assets/inline/{sha256(script['source'].encode()).hexdigest()[:16]}.js"
@@ -89,7 +87,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
         path.write_text(script["source"], "utf-8")
         return f'<script src="{posixpath.relpath(name, page.url or ".")}"></script>'
 
-    return _INLINE_SCRIPT.sub(moved, output)
+    return _INLINE_SCRIPT.sub(moved, output.replace(_SEARCH_DIALOG, f'{_SEARCH_DIALOG} aria-label="Search"'))
 
 
 def on_post_build(config: MkDocsConfig) -> None:

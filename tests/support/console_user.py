@@ -129,15 +129,9 @@ class ConsoleUser:
     async def accessibility_violations(self) -> list[str]:
         """Return axe's findings; in the dark scheme only contrasts, as everything else is the same."""
         await self.browser.set_color_scheme("dark")
-        found = [f"dark: {violation}" for violation in await self._run_axe("color-contrast")]
+        found = [f"dark: {violation}" for violation in await run_axe(self.browser, "color-contrast")]
         await self.browser.set_color_scheme("light")
-        return found + await self._run_axe(*_AXE_RULES)
-
-    async def _run_axe(self, *rules: str) -> list[str]:
-        if not await self.browser.execute("return Boolean(window.axe)"):
-            await self.browser.execute(_axe())
-        found: list[str] = await self.browser.execute(_AXE_SCRIPT, rules)
-        return found
+        return found + await run_axe(self.browser, *_AXE_RULES)
 
     async def horizontal_overflow(self) -> int:
         """Return how many pixels the page is wider than a phone or a tablet.
@@ -188,6 +182,14 @@ const option = [...list.options].find((one) => one.text === arguments[0]);
 if (option) { list.value = option.value; list.dispatchEvent(new Event("change", { bubbles: true })); }
 return Boolean(option);
 """
+
+
+async def run_axe(browser: Browser, *rules: str) -> list[str]:
+    """Return what axe finds on the page against rules, or tags of rules."""
+    if not await browser.execute("return Boolean(window.axe)"):
+        await browser.execute(_axe())
+    found: list[str] = await browser.execute(_AXE_SCRIPT, rules)
+    return found
 
 
 def _axe() -> str:

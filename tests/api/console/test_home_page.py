@@ -29,6 +29,8 @@ async def _run(*command: str) -> str:
 
 
 async def test_guides_are_a_click_away_with_and_without_a_key(visitor: ConsoleUser) -> None:
+    await visitor.browser.open(f"{visitor.url}/console/icon.svg")
+    await visitor.browser.execute("sessionStorage.clear()")
     await visitor.browser.open(f"{visitor.url}/console/?guides")
     await visitor.press("Guides and API reference")
     await visitor.browser.wait_until("return location.pathname === '/docs/'")

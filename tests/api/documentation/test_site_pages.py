@@ -8,7 +8,7 @@ import pytest
 from tests.api.conftest import open_service
 from tests.support.asgi_server import serve_app
 from tests.support.chromium import Browser, chromium, needs_chromium
-from tests.support.console_user import NARROW, WIDE
+from tests.support.console_user import NARROW, WIDE, run_axe
 from tests.support.documentation_site import build_documentation
 
 pytestmark = [pytest.mark.anyio, needs_chromium]
@@ -56,6 +56,16 @@ async def test_a_search_finds_a_guide(site: tuple[Browser, str]) -> None:
     await browser.wait_until(
         "return [...document.querySelectorAll('.md-search-result__link')].some((link) => /operate/.test(link.href))"
     )
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_text_links_and_code_can_be_read(site: tuple[Browser, str], scheme: Literal["light", "dark"]) -> None:
+    browser, url = site
+    await browser.set_color_scheme(scheme)
+    for page in ("", "tutorial/", "concepts/"):
+        await browser.open(f"{url}/{page}")
+        rules = ("color-contrast", "link-in-text-block", "image-alt", "aria-dialog-name")
+        assert await run_axe(browser, *rules) == [], page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
