@@ -30,7 +30,9 @@ return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.
 """
 _NARROW_CAPTIONS_SCRIPT = """
 const captions = [...document.querySelectorAll("caption")].filter((one) => one.checkVisibility());
-const squeezed = captions.filter((one) => one.offsetWidth < one.parentElement.offsetWidth / 2);
+// Those of cards are there for screen readers alone.
+const shown = captions.filter((one) => getComputedStyle(one).clipPath === "none");
+const squeezed = shown.filter((one) => one.offsetWidth < one.parentElement.offsetWidth / 2);
 return squeezed.map((one) => one.innerText);
 """
 _OVERFLOW_SCRIPT = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
