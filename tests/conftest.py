@@ -20,8 +20,8 @@ TESTS = Path(__file__).parent
 LONG_TEST_TIMEOUT_SECONDS = 1200
 """Limit of a test of several processes, or with several waits, where `timeout` in pyproject.toml is that of others."""
 
-MEASURED_FOLDERS = frozenset({"api", "app", "connectors", "pipeline", "schemas"})
-"""Folders whose tests count for coverage: those of whole services run half as long again under it and add little."""
+MEASURED_FOLDERS = frozenset({"api", "app", "connectors", "pipeline", "schemas", "service"})
+"""Folders whose tests count for coverage, but for slow ones, which run half as long again under it."""
 
 # By itself, Hypothesis fails what takes longer than 200 ms, or half a minute to draw ten examples, which is
 # about the machine, everywhere but in CI.
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     of theirs has a limit of its own.
     """
     for item in items:
-        if item.path.relative_to(TESTS).parts[0] not in MEASURED_FOLDERS:
+        if item.path.relative_to(TESTS).parts[0] not in MEASURED_FOLDERS or item.get_closest_marker("slow"):
             item.add_marker("no_cover")
         is_long = item.get_closest_marker("kafka") or item.get_closest_marker("slow")
         if is_long and not item.get_closest_marker("timeout"):
