@@ -280,6 +280,8 @@ async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) ->
     across: list[JudgedQuestion] = []
     foreign: list[JudgedQuestion] = []
     newer: list[JudgedQuestion] = []
+    others: list[JudgedQuestion] = []
+    foreign_others: list[JudgedQuestion] = []
     for locked in (False, True):
         english = paraphrases("en", locked=locked)
         for language in languages:
@@ -289,6 +291,11 @@ async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) ->
                 own += _about(index, half, places, locked=locked)
                 across += _about(index, english, places, locked=locked) if language != "en" else []
                 foreign += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in half.foreign]
+            for own_fact, relative, text in half.others:
+                index = await _remembered([own_fact, relative], 0, embedder)
+                alone = await _remembered([relative], 1, embedder)
+                others.append(JudgedQuestion(index, text, _DEFAULT, _newer_judge("0", "1"), locked))
+                foreign_others.append(JudgedQuestion(alone, text, _DEFAULT, _silence_judge, locked))
             count = len(half.updates)
             index = await _remembered(
                 [*(one for one, _, _ in half.updates), *(two for _, two, _ in half.updates)], 0, embedder
@@ -302,6 +309,8 @@ async def _everyday(languages: Sequence[str], where: str, embedder: Embedder) ->
         JudgedCollection(f"facts{where}, asked in English", _RANKS, across),
         JudgedCollection(f"questions about something else{where}", ("silent",), foreign),
         JudgedCollection(f"statements replaced{where}", ("newer first", "older found"), newer),
+        JudgedCollection(f"asker's before relative's{where}", ("own first", "relative's found"), others),
+        JudgedCollection(f"relative's alone{where}", ("silent",), foreign_others),
     ]
 
 

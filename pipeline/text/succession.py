@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from pipeline.text.analyzer import detect_language, words
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, word_set
+from pipeline.text.statement_words import has_change_word
 
 CACHED_TEXTS = 1024
 _SELF = "I"
@@ -88,15 +89,15 @@ def is_readable(newer: str, older: str) -> bool:
     return _is_english(newer) and _is_english(older)
 
 
-def tells_of_change(newer: str, older: str) -> bool:
-    """Return whether the newer of two readable statements says that something has changed.
+def tells_of_change(text: str) -> bool:
+    """Return whether a statement says, in one of 22 languages, that something has changed.
 
-    >>> tells_of_change("Moved back to Omaha in the end", "We live in Denver with the kids")
+    >>> tells_of_change("Moved back to Omaha in the end"), tells_of_change("I live in Omaha")
+    (True, False)
+    >>> tells_of_change("Ich bin nach Wien gezogen.")
     True
-    >>> tells_of_change("I live in Omaha", "We live in Denver with the kids")
-    False
     """
-    return is_readable(newer, older) and _CHANGE.search(newer) is not None
+    return _CHANGE.search(text) is not None if _is_english(text) else has_change_word(text)
 
 
 def _is_english(text: str) -> bool:

@@ -1,8 +1,8 @@
 """Everyday facts with questions in other words, in 22 languages; line for line the same in each.
 
-A file has three parts: facts with a question each, statements with what replaces them and a question, and
-questions about something else. A line is locked or open by a hash of its English original: rankings are tuned on
-open lines only.
+A file has four parts: facts with a question each; statements with what replaces them and a question; questions
+about something else; and statements of the speaker with a later one about a relative and a question. A line is
+locked or open by a hash of its English original: rankings are tuned on open lines only.
 """
 
 import hashlib
@@ -17,11 +17,15 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Paraphrases:
-    """Facts with their questions; statements, what replaces them, and a question; questions about something else."""
+    """Facts with their questions; statements, what replaces them, and a question; questions about something else.
+
+    `others`: statements about the speaker, later ones about a relative, and a question about the speaker.
+    """
 
     facts: list[tuple[str, str]]
     updates: list[tuple[str, str, str]]
     foreign: list[str]
+    others: list[tuple[str, str, str]]
 
 
 def paraphrases(language: str, *, locked: bool) -> Paraphrases:
@@ -32,7 +36,8 @@ def paraphrases(language: str, *, locked: bool) -> Paraphrases:
     ]
     facts = [(fact, question) for fact, question in parts[0]]
     updates = [(before, after, question) for before, after, question in parts[1]]
-    return Paraphrases(facts, updates, [question for (question,) in parts[2]])
+    others = [(own, relative, question) for own, relative, question in parts[3]]
+    return Paraphrases(facts, updates, [question for (question,) in parts[2]], others)
 
 
 def _parts(language: str) -> list[list[list[str]]]:

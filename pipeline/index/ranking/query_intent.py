@@ -15,6 +15,7 @@ from pipeline.index.ranking.ranking_parameters import (
 )
 from pipeline.index.ranking.search_request_and_hits import ScoreFactor
 from pipeline.text.analyzer import words
+from pipeline.text.statement_words import asks_about_asker, asks_about_asker_alone
 from pipeline.text.temporal_expressions import DateRange, resolve_dates
 
 _ASKS_WHEN = re.compile(
@@ -57,6 +58,10 @@ class QueryIntent:
     date_ranges: tuple[DateRange, ...] = ()
     """Times that the query names with their year."""
     asks_for_several: bool = False
+    asks_about_asker: bool = False
+    """Whether it names the asker (*I*, *my job*) and no relative or friend of theirs."""
+    asks_about_asker_alone: bool = False
+    """Whether it does so, and names nothing as the asker's (*Where do I live?*)."""
 
     @classmethod
     def parse(cls, query_text: str, reference_date: date | None = None) -> "QueryIntent":
@@ -71,6 +76,8 @@ class QueryIntent:
             asks_quantity=bool(_ASKS_QUANTITY.match(query_text)),
             date_ranges=resolve_dates(query_text, reference_date).date_ranges,
             asks_for_several=bool(_ASKS_FOR_SEVERAL.search(query_text)),
+            asks_about_asker=asks_about_asker(query_text),
+            asks_about_asker_alone=asks_about_asker_alone(query_text),
         )
 
     def date_boost(self, day: date) -> float:

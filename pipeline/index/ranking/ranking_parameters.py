@@ -65,12 +65,19 @@ the open half of `bench.paraphrases` nine of ten statements that replace another
 a hundred pairs of other facts."""
 CHANGE_MIN_COSINE = 0.12
 CHANGE_MAX_COSINE_DIFFERENCE = 0.32
-"""The same for a newer statement that says in English that something has changed."""
+CHANGE_MIN_SIMILARITY = 0.4
+"""For a newer statement that says that something has changed: its least cosine to the older one where rules read both,
+how much less it may mean of the question, and its least similarity where no rule reads it."""
 NEWER_MIN_COMPARED = 3
 """Number of other documents from which the cosine that statements have anyway is added to the least cosine."""
 NEWER_MIN_SIMILARITY = 0.5
 """Least similarity of the newer of two statements that no rule can read: of those that wrongly came above the right
 fact none of the open half reaches it, of those that replace the other nine of ten do."""
+NEWEST_MAX_DIFFERENCE = 0.15
+"""How much less a statement may be like the replaced one and the question (sum of both cosines) than the one most like
+them, and still be taken for being newer."""
+RELATIVE_MAX_SIMILARITY = 0.35
+"""Highest similarity of a short statement about a relative or friend to a question about the asker alone."""
 NEIGHBOR_SHARE = 0.6
 NEIGHBOR_MAX_CHARS = 600
 """Share of what the passage before or after means more of the question that a passage gains; less the longer the

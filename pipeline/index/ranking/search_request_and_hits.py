@@ -25,6 +25,7 @@ ScoreFactor = Literal[
     "statedInChunk",
     "outdated",
     "newer",
+    "relative",
     "proximity",
     "wordSimilarity",
     "sharedTerms",

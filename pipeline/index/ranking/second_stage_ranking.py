@@ -15,6 +15,7 @@ from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS, QueryInt
 from pipeline.index.ranking.ranking_parameters import (
     CHANGE_MAX_COSINE_DIFFERENCE,
     CHANGE_MIN_COSINE,
+    CHANGE_MIN_SIMILARITY,
     FULL_CUE_SIMILARITY,
     MEMORY_SUPPORT_FACTOR,
     MIN_ANSWER_SIMILARITY,
@@ -24,7 +25,9 @@ from pipeline.index.ranking.ranking_parameters import (
     NEWER_MIN_COMPARED,
     NEWER_MIN_COSINE,
     NEWER_MIN_SIMILARITY,
+    NEWEST_MAX_DIFFERENCE,
     OUTDATED_CHUNK_PENALTY,
+    RELATIVE_MAX_SIMILARITY,
     STATED_IN_CHUNK_PENALTY,
 )
 from pipeline.index.ranking.search_request_and_hits import ScoreFactor
@@ -32,6 +35,7 @@ from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_su
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
+from pipeline.text.statement_words import relative_in_subject
 from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 
 _RAISE = 0.01
@@ -42,49 +46,115 @@ _MAX_DOCUMENT_CHARS = np.int64(1) << 40
 
 def apply_second_stage(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
     """Rescore the candidates and add the successors of superseded memories; a pure function."""
-    return _put_newer_first(query, _relate_memories_and_chunks(query, candidates, documents), documents)
+    candidates = _lower_relatives(query, _relate_memories_and_chunks(query, candidates, documents))
+    comparison = _compare_best(query, candidates, documents)
+    if comparison is None:
+        return candidates
+    if query.intent.asks_about_asker:
+        candidates = _put_asker_first(query, candidates, comparison)
+    return _put_newer_first(query, candidates, comparison)
 
 
-def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
-    """Raise a statement above an older one about the same thing: nothing else knows that it holds no more."""
-    positions = np.argsort(-candidates.scores, kind="stable")
-    best = positions[candidates.is_eligible[positions]][:NEWER_CANDIDATES].tolist()
-    if query.calibration.common_part is None or len(best) < 2:
+def _lower_relatives(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+    """Lower short statements about a relative or friend where the question is about the asker alone."""
+    if not query.intent.asks_about_asker_alone:
         return candidates
-    statements = [
-        statement for position in best if (statement := _statement_at(query, candidates, documents, position))
-    ]
-    if len(statements) < 2:
-        return candidates
-    directions = query.calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
-    likeness = directions @ directions.T
-    usual = _usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
-    raised: dict[int, float] = {}
+    highest = query.calibration.raw_score_at(RELATIVE_MAX_SIMILARITY)
+    above = np.flatnonzero(candidates.scores > highest).tolist()
+    rows = np.array([position for position in above if _is_about_relative(candidates.text(position))], np.intp)
+    return candidates.with_contribution("relative", highest - candidates.scores[rows], rows)
+
+
+def _is_about_relative(text: str) -> bool:
+    return len(text) <= NEWER_MAX_CHARS and bool(relative_in_subject(text))
+
+
+def _put_asker_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:
+    """Lower a statement about a relative below one about the asker that is alike and an answer itself."""
     answering_score = query.calibration.raw_score_at(MIN_ANSWER_SIMILARITY)
-    certain_score = query.calibration.raw_score_at(NEWER_MIN_SIMILARITY)
+    lowered: dict[int, float] = {}
+    for own, asker in enumerate(comparison.statements):
+        if asker.score < answering_score or relative_in_subject(asker.text):
+            continue
+        for other, relative in enumerate(comparison.statements):
+            alike = comparison.cosine(own, other) - comparison.usual[other] >= NEWER_MIN_COSINE
+            if alike and relative.score >= asker.score and relative_in_subject(relative.text):
+                lowered[relative.position] = min(lowered.get(relative.position, relative.score), asker.score - _RAISE)
+    rows = np.array(list(lowered), np.intp)
+    return candidates.with_contribution("relative", np.array(list(lowered.values())) - candidates.scores[rows], rows)
+
+
+def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:
+    """Raise a statement above an older one about the same thing: nothing else knows that it holds no more.
+
+    Of several that may have replaced it, the newest of those that are about as much like it and like the question.
+    """
+    statements = comparison.statements
+    raised: dict[int, float] = {}
     for old, older in enumerate(statements):
-        for new, newer in enumerate(statements):
-            score = raised.get(newer.position, newer.score)
-            if (
-                older.time < newer.time
-                and answering_score <= newer.score
-                and score <= older.score
-                and older.speaker == newer.speaker
-                and _are_alike(older, newer, float(likeness[old, new]) - usual[new])
-                and (certain_score <= newer.score or is_readable(newer.text, older.text))
-                and may_succeed(newer.text, older.text)
-            ):
-                raised[newer.position] = older.score + _RAISE
+        merits = {
+            new: comparison.cosine(old, new) + newer.cosine
+            for new, newer in enumerate(statements)
+            if newer.score <= older.score
+            and newer.time > older.time
+            and _replaces(query, older, newer, comparison.cosine(old, new), comparison.usual[new])
+        }
+        if merits:
+            least = max(merits.values()) - NEWEST_MAX_DIFFERENCE
+            newest = max((statements[new] for new, merit in merits.items() if merit >= least), key=lambda new: new.time)
+            raised[newest.position] = max(raised.get(newest.position, newest.score), older.score + _RAISE)
     rows = np.array(list(raised), np.intp)
     return candidates.with_contribution("newer", np.array(list(raised.values())) - candidates.scores[rows], rows)
 
 
-def _are_alike(older: "_Statement", newer: "_Statement", likeness: float) -> bool:
-    """Return whether two statements may be about the same thing, by their cosines with each other and the query."""
-    min_cosine, max_difference = NEWER_MIN_COSINE, NEWER_MAX_COSINE_DIFFERENCE
-    if tells_of_change(newer.text, older.text):
-        min_cosine, max_difference = CHANGE_MIN_COSINE, CHANGE_MAX_COSINE_DIFFERENCE
-    return likeness >= min_cosine and older.cosine <= newer.cosine + max_difference
+def _replaces(query: AnalyzedQuery, older: "_Statement", newer: "_Statement", cosine: float, usual: float) -> bool:
+    """Return whether a newer statement may hold instead of an older one, by their cosine and what both say.
+
+    `usual`: the cosine that the newer one has with others anyway, which counts only where it tells of no change.
+    """
+    readable, changed = is_readable(newer.text, older.text), tells_of_change(newer.text)
+    min_cosine = CHANGE_MIN_COSINE if changed and readable else NEWER_MIN_COSINE
+    max_difference = CHANGE_MAX_COSINE_DIFFERENCE if changed else NEWER_MAX_COSINE_DIFFERENCE
+    unread_similarity = CHANGE_MIN_SIMILARITY if changed else NEWER_MIN_SIMILARITY
+    min_similarity = MIN_ANSWER_SIMILARITY if readable else unread_similarity
+    return (
+        newer.speaker == older.speaker
+        and cosine - (0.0 if changed else usual) >= min_cosine
+        and older.cosine <= newer.cosine + max_difference
+        and newer.score >= query.calibration.raw_score_at(min_similarity)
+        and (readable or relative_in_subject(newer.text) == relative_in_subject(older.text))
+        and may_succeed(newer.text, older.text)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """The best short statements, their cosines with each other, and the cosine each has with others anyway."""
+
+    statements: list["_Statement"]
+    cosines: NDArray[np.float32]
+    usual: list[float]
+
+    def cosine(self, one: int, other: int) -> float:
+        """The cosine of two statements."""
+        return float(self.cosines[one, other])
+
+
+def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> _Comparison | None:
+    """Compare the statements among the best candidates; None where there are fewer than two."""
+    positions = np.argsort(-candidates.scores, kind="stable")
+    best = positions[candidates.is_eligible[positions]][:NEWER_CANDIDATES].tolist()
+    if query.calibration.common_part is None or len(best) < 2:
+        return None
+    statements = [
+        statement for position in best if (statement := _statement_at(query, candidates, documents, position))
+    ]
+    if len(statements) < 2:
+        return None
+    directions = query.calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
+    likeness = directions @ directions.T
+    usual = _usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
+    return _Comparison(statements, likeness, usual)
 
 
 def _usual_likeness(likeness: NDArray[np.float32], documents: Sequence[int]) -> list[float]:

@@ -76,6 +76,37 @@ async def test_what_was_said_later_comes_first_and_the_older_stays(
     assert await _found(model, question, (before, after), ("2025-01-01", "2026-01-01")) == [after, before]
 
 
+@pytest.mark.parametrize(
+    ("question", "own", "relative"),
+    [
+        ("Where do I live?", "I live in Graz.", "My sister has moved to Lyon."),
+        ("Wo wohne ich?", "Ich wohne in Graz.", "Meine Schwester ist nach Lyon gezogen."),
+        ("What can't I eat?", "I am allergic to nuts.", "My father can't eat fish."),
+        (
+            "Quand est mon anniversaire ?",
+            "Mon anniversaire est en mai.",
+            "L'anniversaire de ma femme est le trois juin.",
+        ),
+        ("我住在哪里", "我住在格拉茨。", "我姐姐搬到里昂了。"),
+    ],
+)
+async def test_what_a_relative_does_comes_after_what_the_asker_does(
+    model: E5Embedder, question: str, own: str, relative: str
+) -> None:
+    assert (await _found(model, question, (own, relative), ("2025-01-01", "2026-01-01")))[0] == own
+
+
+async def test_of_several_later_statements_the_newest_about_the_same_comes_first(model: E5Embedder) -> None:
+    texts = (
+        "Ich wohne in Hamburg.",
+        "Ich bin nach Wien gezogen.",
+        "Ich bin nach Graz umgezogen.",
+        "Ich fahre jetzt Bahn.",
+    )
+    found = await _found(model, "Wo wohne ich?", texts, ("2023-01-01", "2024-01-01", "2025-01-01", "2026-01-01"))
+    assert found[0] == texts[2]
+
+
 async def test_what_was_said_later_of_something_else_stays_below(model: E5Embedder) -> None:
     question, right = "Hoe goed zie ik?", "Zonder bril kan ik niet eens een menukaart lezen."
     later = "Ik drink mijn koffie zwart, zonder suiker."

@@ -45,13 +45,14 @@ def test_what_is_said_of_others_or_only_wished_does_not(older: str, newer: str) 
 
 
 @pytest.mark.parametrize(
-    ("older", "newer", "told"),
+    ("text", "told"),
     [
-        ("We live in Denver with the kids", "Moved back to Omaha in the end", True),
-        ("The meeting is at 3pm Thursday", "they pushed it to friday 10am", True),
-        ("We live in Denver", "We live in Omaha", False),
-        ("Ich wohne in Kassel", "Ich bin nach Erfurt moved", False),
+        ("Moved back to Omaha in the end", True),
+        ("they pushed it to friday 10am", True),
+        ("We live in Omaha", False),
+        ("Ich bin nach Erfurt gezogen", True),
+        ("Ich wohne in Erfurt", False),
     ],
 )
-def test_a_change_is_told_by_what_english_says_of_it(older: str, newer: str, told: bool) -> None:
-    assert tells_of_change(newer, older) == told
+def test_a_change_is_told_by_what_a_statement_says(text: str, told: bool) -> None:
+    assert tells_of_change(text) == told

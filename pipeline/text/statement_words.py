@@ -1,0 +1,87 @@
+"""Words of everyday statements in 22 languages: relatives and friends, the speaker, and what tells of a change.
+
+The lists in `word_lists` hold whole words (`_` for a space); `stem-` is the beginning of one, `-end` its end, and
+`*part` is found anywhere, since Chinese, Japanese and Thai have no spaces. The lists of all languages are searched at
+once, because a short statement seldom shows its language; what means something else in another one is left out.
+"""
+
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent / "word_lists"
+_WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
+_OF = frozenset({"of", "de", "da", "do", "di", "del", "della", "van", "von", "của"})
+_SUBJECT_WORDS = 3
+_OWNED_SUBJECT_WORDS = 6
+"""Words of a text that may name its subject, and where one of the first is *of*."""
+_SUBJECT_MAX_CHARS = 48
+_CACHED_TEXTS = 4096
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def has_change_word(text: str) -> bool:
+    """Return whether a statement says in another language than English that something is now other than it was.
+
+    >>> has_change_word("Ich bin nach Wien gezogen."), has_change_word("Ich wohne in Hamburg.")
+    (True, False)
+    """
+    return _pattern("changes").search(_spaced(text)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def relative_in_subject(text: str) -> str:
+    """Return the relative or friend whom a statement is about, as it names them; empty where it is about no one such.
+
+    >>> relative_in_subject("Meine Schwester ist nach Lyon gezogen."), relative_in_subject("L'anniversaire de ma femme")
+    ('schwester', 'femme')
+    >>> relative_in_subject("Ich wohne bei meiner Schwester.")
+    ''
+    """
+    words = _words(text[:_SUBJECT_MAX_CHARS])
+    count = _SUBJECT_WORDS if _OF.isdisjoint(words[1:3]) else _OWNED_SUBJECT_WORDS
+    found = _pattern("relatives").search(f" {' '.join(words[:count])} ")
+    return found.group().strip() if found else ""
+
+
+def asks_about_asker(question: str) -> bool:
+    """Return whether a question names who asks it, and no relative or friend of theirs.
+
+    >>> asks_about_asker("What is my job?"), asks_about_asker("What is my sister's job?")
+    (True, False)
+    """
+    spaced = _spaced(question)
+    named = any(_pattern(words).search(spaced) for words in ("asker", "owned"))
+    return named and _pattern("relatives").search(spaced) is None
+
+
+def asks_about_asker_alone(question: str) -> bool:
+    """Return whether a question is about who asks it, and names nothing as theirs.
+
+    >>> asks_about_asker_alone("Where do I live?"), asks_about_asker_alone("Where does our boy live?")
+    (True, False)
+    """
+    return asks_about_asker(question) and _pattern("owned").search(_spaced(question)) is None
+
+
+def _words(text: str) -> list[str]:
+    words = _WORD.findall(text.casefold().replace("\u2019", "'"))
+    return [word.removesuffix("'s") for word in words]
+
+
+def _spaced(text: str) -> str:
+    return f" {' '.join(_words(text))} "
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    """A pattern that finds the words of a list in a text with one space before and after each word."""
+    listed = (_FOLDER / f"{name}.txt").read_text("utf-8").casefold().replace("_", r"\ ").split("\n")
+    entries = sorted({word for line in listed for word in re.split(r"(?<!\\) ", line) if word}, key=len, reverse=True)
+    parts = [word[1:] for word in entries if word.startswith("*")]
+    words = [_word_pattern(word) for word in entries if not word.startswith("*")]
+    return re.compile(rf" (?:{'|'.join(words)})|(?=[^\x00-\x7f])(?:{'|'.join(parts)})")
+
+
+def _word_pattern(word: str) -> str:
+    return rf"{'[^ ]+' if word.startswith('-') else ''}{word.strip('-')}{'' if word.endswith('-') else '(?= )'}"
