@@ -1,6 +1,7 @@
 """Feed of a namespace under load: every event to every listener, across reconnects and beside a listener that sleeps.
 
-`python -m bench.feed`: 10,000 events to 50 listeners, which break off and resume.
+`python -m bench.feed`: 10,000 events to 50 listeners, which break off and resume. With `--kafka`: two processes that
+answer, which listeners change at each break, and one that works, on a log of four partitions.
 """
 
 import argparse
@@ -9,7 +10,8 @@ import json
 import random
 import secrets
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,11 +19,14 @@ from time import perf_counter
 from typing import Any
 
 import httpx2
+from cryptography.fernet import Fernet
 
 from bench.service_process import Server
+from tools.kafka_broker import run_broker
 
 NAMESPACE = "feed"
 BATCH = 100
+RECONNECT_SECONDS = 2.0
 EVENTS_PER_DOCUMENT = 3
 """Queued, extracted and done; the texts state no memory."""
 
@@ -30,12 +35,14 @@ EVENTS_PER_DOCUMENT = 3
 class Listener:
     """Listener that keeps its cursor, and breaks off after a random number of events."""
 
-    url: str
+    urls: Sequence[str]
+    """Addresses of the processes, one after the other."""
     key: str
     number: int
     heard: list[tuple[str, str]] = field(default_factory=list)
     cursor: str | None = None
     connections: int = 0
+    not_yet: int = 0
 
     async def run(self, expected: int, longest: int) -> None:
         """Listen until so many events were heard."""
@@ -43,7 +50,13 @@ class Listener:
         async with httpx2.AsyncClient(timeout=None) as http:
             while len(self.heard) < expected:
                 self.connections += 1
-                await self._listen(http, min(expected, len(self.heard) + pick.randint(1, longest)))
+                try:
+                    await self._listen(http, min(expected, len(self.heard) + pick.randint(1, longest)))
+                except httpx2.HTTPStatusError as error:
+                    if error.response.status_code != httpx2.codes.SERVICE_UNAVAILABLE:
+                        raise
+                    self.not_yet += 1  # another process is not as far as the cursor: connect again, as the guide says
+                    await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self, http: httpx2.AsyncClient, until: int) -> None:
         async with _connected(http, self) as lines:
@@ -66,7 +79,8 @@ async def _connected(http: httpx2.AsyncClient, listener: Listener) -> AsyncItera
     headers = {"authorization": f"Bearer {listener.key}"}
     if listener.cursor is not None:
         headers["last-event-id"] = listener.cursor
-    async with http.stream("GET", f"{listener.url}/ns/{NAMESPACE}/explain/feed", headers=headers) as response:
+    url = listener.urls[listener.connections % len(listener.urls)]
+    async with http.stream("GET", f"{url}/ns/{NAMESPACE}/explain/feed", headers=headers) as response:
         response.raise_for_status()
         yield response.aiter_lines()
 
@@ -82,9 +96,9 @@ async def _submit(url: str, key: str, documents: int) -> float:
     return perf_counter() - started
 
 
-async def _measure(url: str, key: str, listeners: int, documents: int) -> dict[str, Any]:
+async def _measure(urls: Sequence[str], key: str, listeners: int, documents: int) -> dict[str, Any]:
     expected = documents * EVENTS_PER_DOCUMENT
-    everyone = [Listener(url, key, number) for number in range(listeners)]
+    everyone = [Listener(urls, key, number) for number in range(listeners)]
     async with httpx2.AsyncClient(timeout=None) as http:
         for listener in everyone:  # all begin before the first document
             async with _connected(http, listener) as lines:
@@ -94,8 +108,8 @@ async def _measure(url: str, key: str, listeners: int, documents: int) -> dict[s
                         break
         started = perf_counter()
         # One that never reads, until all others have heard everything.
-        async with _connected(http, Listener(url, key, -1)), asyncio.TaskGroup() as work:
-            submitted = work.create_task(_submit(url, key, documents))
+        async with _connected(http, Listener(urls, key, -1)), asyncio.TaskGroup() as work:
+            submitted = work.create_task(_submit(urls[0], key, documents))
             for listener in everyone:
                 work.create_task(listener.run(expected, max(2, expected // 4)))
         seconds = perf_counter() - started
@@ -103,6 +117,7 @@ async def _measure(url: str, key: str, listeners: int, documents: int) -> dict[s
         "events": expected,
         "listeners": listeners,
         "connections": sum(listener.connections for listener in everyone),
+        "answered_503": sum(listener.not_yet for listener in everyone),
         "seconds_to_submit": round(submitted.result(), 1),
         "seconds_until_all_heard": round(seconds, 1),
         "events_delivered_per_second": round(expected * listeners / seconds),
@@ -133,15 +148,26 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--listeners", type=int, default=50)
     parser.add_argument("--documents", type=int, default=3400)
+    parser.add_argument("--kafka", action="store_true")
     options = parser.parse_args()
     key = f"rk_{secrets.token_hex(16)}"
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        server = Server(Path(folder), {"RECOLLECT_EMBEDDER": "wordllama"}, key=key)
-        server.start()
-        try:
-            result = asyncio.run(_measure(server.url, key, options.listeners, options.documents))
-        finally:
-            server.stop()
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder, ExitStack() as stack:
+        variables, roles = {"RECOLLECT_EMBEDDER": "wordllama"}, [""]
+        if options.kafka:
+            broker = stack.enter_context(run_broker())
+            variables |= {
+                "RECOLLECT_KAFKA_BOOTSTRAP": broker.bootstrap,
+                "RECOLLECT_LOG_PARTITIONS": "4",
+                "RECOLLECT_SECRET_KEY": Fernet.generate_key().decode(),
+            }
+            roles = ["api", "api", "pipeline"]
+        servers = [Server(Path(folder), variables, only=role or None, key=key) for role in roles]
+        for server in servers:
+            stack.callback(server.stop)
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Server.start, servers))
+        urls = [server.url for server, role in zip(servers, roles, strict=True) if role != "pipeline"]
+        result = asyncio.run(_measure(urls, key, options.listeners, options.documents))
     print(json.dumps(result, indent=2))
 
 
