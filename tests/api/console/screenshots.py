@@ -35,7 +35,7 @@ def _survey() -> bytes:
     return write_pdf(pages)
 
 
-async def _fill_namespace(visitor: ConsoleUser) -> None:
+async def fill_namespace(visitor: ConsoleUser) -> None:
     for day, text in CONVERSATION.items():
         body = {"content": text, "date": day, "dreaming": "instant", "metadata": {"kind": "chat"}}
         await visitor.ok("POST", "/ns/alice/document", body)
@@ -68,7 +68,7 @@ async def _take_review_and_document(visitor: ConsoleUser) -> None:
 
 
 async def _take_screenshots(visitor: ConsoleUser) -> None:
-    await _fill_namespace(visitor)
+    await fill_namespace(visitor)
     await visitor.browser.set_viewport(*SIZE)
     await visitor.sign_in()
     await visitor.navigate("#/ns/alice/search?q=Where does Alice live?")
