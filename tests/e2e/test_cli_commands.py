@@ -153,7 +153,7 @@ def test_buckets_of_the_organization_are_set_and_deleted(recollect: CliRunner) -
 def test_a_mistake_is_told_in_one_line_and_ends_as_wrong_usage_does(recollect: CliRunner, namespace: str) -> None:
     done = recollect.run("search", namespace, "tea", "--filter", "{not json")
     assert done.returncode == ExitCode.USAGE
-    assert "This is not JSON" in done.stderr
+    assert "--filter: this is not JSON" in done.stderr
     assert "Traceback" not in done.stderr
 
 
