@@ -63,6 +63,8 @@ NEWER_CANDIDATES = 8
 this cosine to each other, of which the newer is an answer, too, and means at most so much less of the question. On
 the open half of `bench.paraphrases` nine of ten statements that replace another have this cosine to it, and one of
 a hundred pairs of other facts."""
+NEWER_MIN_COSINE_SHARE = 0.33
+"""Least share of the older statement's cosine with the question that the newer one has."""
 CHANGE_MIN_COSINE = 0.12
 CHANGE_MAX_COSINE_DIFFERENCE = 0.32
 CHANGE_MIN_SIMILARITY = 0.4

@@ -24,6 +24,7 @@ from pipeline.index.ranking.ranking_parameters import (
     NEWER_MAX_COSINE_DIFFERENCE,
     NEWER_MIN_COMPARED,
     NEWER_MIN_COSINE,
+    NEWER_MIN_COSINE_SHARE,
     NEWER_MIN_SIMILARITY,
     NEWEST_MAX_DIFFERENCE,
     OUTDATED_CHUNK_PENALTY,
@@ -121,6 +122,7 @@ def _replaces(query: AnalyzedQuery, older: "_Statement", newer: "_Statement", co
         newer.speaker == older.speaker
         and cosine - (0.0 if changed else usual) >= min_cosine
         and older.cosine <= newer.cosine + max_difference
+        and older.cosine * NEWER_MIN_COSINE_SHARE <= newer.cosine
         and newer.score >= query.calibration.raw_score_at(min_similarity)
         and (readable or relative_in_subject(newer.text) == relative_in_subject(older.text))
         and may_succeed(newer.text, older.text)

@@ -107,6 +107,12 @@ async def test_of_several_later_statements_the_newest_about_the_same_comes_first
     assert found[0] == texts[2]
 
 
+async def test_a_later_statement_that_hardly_answers_is_not_taken_for_the_newest(model: E5Embedder) -> None:
+    texts = ("I live in Graz.", "My sister moved to Lyon in May.", "I moved to Vienna.", "I take the train now.")
+    found = await _found(model, "Wo wohne ich?", texts, ("2023-01-01", "2024-01-01", "2025-01-01", "2026-01-01"))
+    assert found[0] == texts[2]
+
+
 async def test_what_was_said_later_of_something_else_stays_below(model: E5Embedder) -> None:
     question, right = "Hoe goed zie ik?", "Zonder bril kan ik niet eens een menukaart lezen."
     later = "Ik drink mijn koffie zwart, zonder suiker."
