@@ -44,6 +44,7 @@ def relative_in_subject(text: str) -> str:
     return found.group().strip() if found else ""
 
 
+@lru_cache(maxsize=_CACHED_TEXTS)
 def asks_about_asker(question: str) -> bool:
     """Return whether a question names who asks it, and no relative or friend of theirs.
 
@@ -76,8 +77,8 @@ def _spaced(text: str) -> str:
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
     """A pattern that finds the words of a list in a text with one space before and after each word."""
-    listed = (_FOLDER / f"{name}.txt").read_text("utf-8").casefold().replace("_", r"\ ").split("\n")
-    entries = sorted({word for line in listed for word in re.split(r"(?<!\\) ", line) if word}, key=len, reverse=True)
+    listed = {entry.replace("_", " ") for entry in (_FOLDER / f"{name}.txt").read_text("utf-8").casefold().split()}
+    entries = sorted(listed, key=lambda entry: (-len(entry), entry))
     parts = [word[1:] for word in entries if word.startswith("*")]
     words = [_word_pattern(word) for word in entries if not word.startswith("*")]
     return re.compile(rf" (?:{'|'.join(words)})|(?=[^\x00-\x7f])(?:{'|'.join(parts)})")

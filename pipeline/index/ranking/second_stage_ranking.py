@@ -62,8 +62,8 @@ def _lower_relatives(query: AnalyzedQuery, candidates: Candidates) -> Candidates
         return candidates
     highest = query.calibration.raw_score_at(RELATIVE_MAX_SIMILARITY)
     above = np.flatnonzero(candidates.scores > highest).tolist()
-    rows = np.array([position for position in above if _is_about_relative(candidates.text(position))], np.intp)
-    return candidates.with_contribution("relative", highest - candidates.scores[rows], rows)
+    lowered = {position: highest for position in above if _is_about_relative(candidates.text(position))}
+    return _set_scores(candidates, "relative", lowered)
 
 
 def _is_about_relative(text: str) -> bool:
@@ -81,8 +81,7 @@ def _put_asker_first(query: AnalyzedQuery, candidates: Candidates, comparison: "
             alike = comparison.cosine(own, other) - comparison.usual[other] >= NEWER_MIN_COSINE
             if alike and relative.score >= asker.score and relative_in_subject(relative.text):
                 lowered[relative.position] = min(lowered.get(relative.position, relative.score), asker.score - _RAISE)
-    rows = np.array(list(lowered), np.intp)
-    return candidates.with_contribution("relative", np.array(list(lowered.values())) - candidates.scores[rows], rows)
+    return _set_scores(candidates, "relative", lowered)
 
 
 def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, comparison: "_Comparison") -> Candidates:
@@ -104,8 +103,13 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, comparison: "
             least = max(merits.values()) - NEWEST_MAX_DIFFERENCE
             newest = max((statements[new] for new, merit in merits.items() if merit >= least), key=lambda new: new.time)
             raised[newest.position] = max(raised.get(newest.position, newest.score), older.score + _RAISE)
-    rows = np.array(list(raised), np.intp)
-    return candidates.with_contribution("newer", np.array(list(raised.values())) - candidates.scores[rows], rows)
+    return _set_scores(candidates, "newer", raised)
+
+
+def _set_scores(candidates: Candidates, factor: ScoreFactor, scores: dict[int, float]) -> Candidates:
+    """Give the candidates at these positions these scores; the difference is the factor's contribution."""
+    rows = np.array(list(scores), np.intp)
+    return candidates.with_contribution(factor, np.array(list(scores.values())) - candidates.scores[rows], rows)
 
 
 def _replaces(query: AnalyzedQuery, older: "_Statement", newer: "_Statement", cosine: float, usual: float) -> bool:
