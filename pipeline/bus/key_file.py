@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.runtime.durable_files import fsync, write_atomically
+from pipeline.runtime.durable_files import write_durably
 
 KEY_BYTES = 32
 _SERVICE_MARK = ":"
@@ -78,8 +78,7 @@ class KeyFile:
             raise SealingKeyError(f"The sealing key file {self.path} can't be read: {error}.") from error
 
     def _write(self, lines: Sequence[str]) -> None:
-        write_atomically(self.path, "".join(f"{line}\n" for line in lines).encode())
-        fsync(self.path.absolute().parent)
+        write_durably(self.path, "".join(f"{line}\n" for line in lines).encode())
 
     def _encode(self, key: bytes) -> str:
         return urlsafe_b64encode(key).decode() if self._service is None else self._service.encrypt(key)

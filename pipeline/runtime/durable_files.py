@@ -16,6 +16,12 @@ def write_atomically(path: Path, data: bytes) -> None:
     Path(file.name).replace(path)
 
 
+def write_durably(path: Path, data: bytes) -> None:
+    """Replace a file in one step, with its name on disk on return."""
+    write_atomically(path, data)
+    fsync(path.absolute().parent)
+
+
 def fsync(path: str | Path) -> None:
     """Force a file, or the names in a folder, to disk. Windows has no such call for folders and writes them itself."""
     windows = os.name == "nt"

@@ -6,6 +6,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+WIDTHS = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
+"""Scripts that tell the widths of a page and of its window, and the page's background."""
 
 
 def build_documentation(folder: Path) -> Path:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from pipeline.runtime.durable_files import fsync, write_atomically
+from pipeline.runtime.durable_files import write_durably
 
 
 class WaitingBlobs:
@@ -22,6 +22,5 @@ class WaitingBlobs:
         if self._digests == (changed := frozenset(digests)):
             return
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(self._path, "\n".join(sorted(changed)).encode())
-        fsync(self._path.parent)
+        write_durably(self._path, "\n".join(sorted(changed)).encode())
         self._digests = changed

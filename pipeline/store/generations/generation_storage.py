@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pipeline.errors import OutageError
-from pipeline.runtime.durable_files import fsync, write_atomically
+from pipeline.runtime.durable_files import write_durably
 
 POINTER_NAME = "current"
 GENERATION_FOLDER = re.compile(r"g([1-9][0-9]*)")
@@ -96,8 +96,7 @@ class FolderGenerationStorage:
     def _write_atomically(self, name: str, value: bytes) -> None:
         with self._errors_as_outages():
             self._folder.mkdir(parents=True, exist_ok=True)
-            write_atomically(self._folder / name, value)
-            fsync(self._folder)
+            write_durably(self._folder / name, value)
 
     @contextmanager
     def _errors_as_outages(self) -> Iterator[None]:

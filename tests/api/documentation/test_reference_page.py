@@ -9,18 +9,12 @@ from tests.api.conftest import ADMIN, open_service
 from tests.support.asgi_server import serve_app
 from tests.support.chromium import Browser, chromium, needs_chromium
 from tests.support.console_user import NARROW, WIDE
+from tests.support.documentation_site import BACKGROUND, WIDTHS
 
 pytestmark = [pytest.mark.anyio, needs_chromium]
 
 _ADD = "[id$=postNsByNamespaceDocument]"
-_WIDTHS = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 _CLICK = "const found = document.querySelector(arguments[0]); found?.click(); return Boolean(found)"
-_BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +48,9 @@ async def test_an_operation_fits_a_phone_in_both_schemes(browser: Browser, schem
     await browser.set_color_scheme(scheme)
     await browser.set_viewport(*NARROW)
     await _open_add(browser)
-    scrolled, seen = await browser.execute(_WIDTHS)
+    scrolled, seen = await browser.execute(WIDTHS)
     assert scrolled == seen
-    assert (await browser.execute(_BACKGROUND) == "rgb(15, 18, 23)") == (scheme == "dark")
+    assert (await browser.execute(BACKGROUND) == "rgb(15, 18, 23)") == (scheme == "dark")
 
 
 async def test_an_operation_shows_a_body_and_a_command_for_this_address(browser: Browser) -> None:

@@ -9,17 +9,9 @@ from tests.api.conftest import open_service
 from tests.support.asgi_server import serve_app
 from tests.support.chromium import Browser, chromium, needs_chromium
 from tests.support.console_user import NARROW, WIDE, run_axe
-from tests.support.documentation_site import build_documentation
+from tests.support.documentation_site import BACKGROUND, WIDTHS, build_documentation
 
 pytestmark = [pytest.mark.anyio, needs_chromium]
-
-_WIDTHS = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
-_BACKGROUND = "return getComputedStyle(document.body).backgroundColor"
-
-
-@pytest.fixture(scope="module")
-def anyio_backend() -> str:
-    return "asyncio"
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +69,6 @@ async def test_a_page_fits_a_phone_in_both_schemes(
     await browser.set_color_scheme(scheme)
     await browser.set_viewport(*NARROW)
     await browser.open(f"{url}/{page}")
-    scrolled, seen = await browser.execute(_WIDTHS)
+    scrolled, seen = await browser.execute(WIDTHS)
     assert scrolled == seen
-    assert (await browser.execute(_BACKGROUND) == "rgb(255, 255, 255)") == (scheme == "light")
+    assert (await browser.execute(BACKGROUND) == "rgb(255, 255, 255)") == (scheme == "light")
