@@ -139,6 +139,8 @@ async def _measure(data: Path, embedder: KeptVectors, *, locked: bool) -> None:
     embedder.save()
     for collection in found:
         values = await measured(collection, embedder, locked=locked)
+        if not values:  # its data is absent
+            continue
         cells = [f"{name} {100 * value:.1f}" for name, value in zip(collection.measures, values, strict=True)]
         print(f"| {collection.name} | {' | '.join(cells)} |", flush=True)
     embedder.save()

@@ -1,12 +1,13 @@
-"""`python -m bench.search_charts`: what docs/benchmarks.md says of searches, drawn from its own tables."""
+"""`python -m bench.search_charts`: charts of searches, drawn from the tables of decision record 0014."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-DOCUMENT = Path(__file__).parent.parent / "docs" / "benchmarks.md"
-PICTURE = DOCUMENT.parent / "images" / "searches.svg"
+_DOCS = Path(__file__).parent.parent / "docs"
+DOCUMENT = _DOCS / "decisions" / "0014-rank-passages-by-context-document-and-memories.md"
+PICTURE = _DOCS / "images" / "searches.svg"
 THRESHOLDS, PARTS, TIMES = "What a threshold keeps", "What each part brings", "Where a search spends its time"
 _CURVES = {
     1: "LoCoMo: evidence kept",

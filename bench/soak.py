@@ -277,8 +277,8 @@ def table(plan: Plan, samples: Sequence[Sample], seen: ClientStatistics) -> str:
     asked = sum(len(taken) for taken in seen.taken.values())
     note = (
         f"{plan.clients} clients for {plan.seconds / 60:.0f} minutes, {asked / plan.seconds:.0f} requests a"
-        f" second ({asked:,} in all, {seen.retry_later.total():,} told to come later,"
-        f" {seen.unexpected.total()} wrong), {1000 * _cpu(samples):.1f} ms of processor time each;"
+        f" second ({asked:,} in all, {seen.retry_later.total():,} rejected with 429 or 503,"
+        f" {seen.unexpected.total()} undeclared answers), {1000 * _cpu(samples):.1f} ms of processor time each;"
         f" {machine_description()}."
     )
     head = [
@@ -286,7 +286,7 @@ def table(plan: Plan, samples: Sequence[Sample], seen: ClientStatistics) -> str:
         "|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     rows = [_row(part) for part in _sample_groups(samples)]
-    kinds = ["", "| | requests | p50 | p99 | told to come later |", "|---|---:|---:|---:|---:|"]
+    kinds = ["", "| | requests | p50 | p99 | 429 or 503 |", "|---|---:|---:|---:|---:|"]
     for kind, taken in sorted(seen.taken.items()):
         p50, p99, _ = _latencies(taken)
         kinds.append(f"| {kind} | {len(taken):,} | {p50:.1f} ms | {p99:.1f} ms | {_retry_later_counts(seen, kind)} |")

@@ -17,7 +17,7 @@ from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.ports import WordVectors
 from pipeline.text.analyzer import content_words, term_hashes, words
 
-# Measured on three collections (docs/benchmarks.md): how many results make the vocabulary, from which cosine
+# Measured on three collections (decision record 0016): how many results make the vocabulary, from which cosine
 # on a word counts beside another, how many beside each, and what it is given of the other's weight.
 _VOCABULARY_HITS = 100
 _MIN_SIMILARITY = 0.5

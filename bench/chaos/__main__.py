@@ -17,8 +17,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "benchmarks.md"
 PLACES = {"chaos": embedded_faults.TRIALS.keys(), "chaos-kafka": kafka_faults.TRIALS.keys()}
 """Sections of the results page with their trials."""
 HEAD = (
-    "| fault | acknowledged | found | duplicates | refused meanwhile | dead letters | failed with a reason |"
-    " brought back | recovery | |\n|---|---:|---:|---:|---|---:|---:|---:|---:|---|"
+    "| fault | acknowledged | found | duplicates | refused meanwhile | recovery | |\n|---|---:|---:|---:|---|---:|---|"
 )
 
 
@@ -95,8 +94,13 @@ def row(outcome: TrialOutcome) -> str:
     names = {0: "no answer"}
     refused = ", ".join(f"{names.get(status, status)}: {count}" for status, count in sorted(outcome.refused.items()))
     cells: list[object] = [outcome.fault, f"{outcome.acknowledged:,}", f"{outcome.found:,}", outcome.duplicates]
-    cells += [refused or "none", outcome.dead_lettered, outcome.failed, outcome.redelivered]
-    cells += [f"{outcome.recovery:.1f} s", "; ".join(outcome.notes)]
+    counts = {
+        "dead letters": outcome.dead_lettered,
+        "failed with a reason": outcome.failed,
+        "redriven": outcome.redelivered,
+    }
+    notes = [*(f"{count} {what}" for what, count in counts.items() if count), *outcome.notes]
+    cells += [refused or "none", f"{outcome.recovery:.1f} s", "; ".join(notes)]
     return f"| {' | '.join(map(str, cells))} |"
 
 

@@ -30,7 +30,7 @@ SEGMENT_CHARACTERS = 16_384
 HEADING_SEPARATOR = " > "
 TRANSCRIPT_CHUNK_CHARACTERS = 300
 """Length of a transcript's chunks, in whole turns. With 800, the first 720 tokens of an answer hold five
-percent less of LoCoMo's evidence (docs/benchmarks.md)."""
+percent less of LoCoMo's evidence (decision record 0014)."""
 _OUTLINE_LINE = re.compile(
     r"^ {0,3}(?:(?P<fence>`{3,}|~{3,})[^\n]*|(?P<level>#{1,6})[ \t]+(?P<title>[^\n]*))$", re.MULTILINE
 )

@@ -48,7 +48,7 @@ def with_title_and_heading(title: str | None, span: ChunkSpan) -> str:
     """Prefix the passage with its title and heading, unless it contains them.
 
     A transcript's default title is its first turn, which describes no other turn: prefixing it costs one point
-    of LoCoMo's evidence recall (docs/benchmarks.md).
+    of LoCoMo's evidence recall (decision record 0014).
     """
     if title and _SPEAKER_TURN.match(title) and _SPEAKER_TURN.match(span.text):
         title = None

@@ -1,6 +1,6 @@
 """Context-expanded terms of a chunk: its own terms, and at half their weight those of adjacent text.
 
-Queries often use words of the turn before or the sentence after; docs/benchmarks.md has the effect. Weights
+Queries often use words of the turn before or the sentence after; decision record 0014 has the effect. Weights
 are repetitions, so that rows and searches need no support for them: BM25 of a chunk saturates at twice the
 count (`pipeline/index/ranking/ranking_parameters.py`).
 """

@@ -66,12 +66,12 @@ def test_the_table_has_the_run_over_time_and_each_kind_of_request() -> None:
     assert "20.0 ms of processor time each" in shown
 
 
-def test_who_was_told_to_come_later_is_counted_by_kind_and_status() -> None:
+def test_rejections_are_counted_by_kind_and_status() -> None:
     seen = ClientStatistics()
     for _ in range(4):
         seen.record("add", 0.004)
     seen.retry_later["add", 503] += 2
     seen.retry_later["add", 429] += 1
     shown = table(Plan(80.0, 64, 64.0), samples([400_000_000] * 8), seen)
-    assert "3 told to come later, 0 wrong" in shown
+    assert "3 rejected with 429 or 503, 0 undeclared answers" in shown
     assert "| add | 4 | 4.0 ms | 4.0 ms | 1 with 429, 2 with 503 |" in shown

@@ -31,7 +31,7 @@ DOCUMENT_B = 0.75
 MULTI_ANSWER_DOCUMENT_FACTOR = 0.3
 """Factor on document scores for questions about several things, whose answers are spread over documents. On
 LoCoMo 1.5 points more of their evidence is within 2,000 tokens; leave-one-conversation-out training gives
-0 to 0.15 (docs/benchmarks.md)."""
+0 to 0.15 (decision record 0014)."""
 
 SECOND_STAGE_CANDIDATES: Mapping[RowKind, int] = {"chunk": 256, "memory": 128}
 """Rows that get second-stage ranking. 128 chunks lose 0.2 points of LoCoMo's evidence within 2,000 tokens; 64
@@ -39,7 +39,7 @@ memories find 0.7 points less by themselves."""
 MAX_EXACT_SCORING_ROWS = 32_768
 RESCORE_CANDIDATES = 640
 """Largest namespace with exact cosines for all rows, and the number of rows per segment that get exact cosines
-above it: faster from that size on, with the same ten results (docs/benchmarks.md)."""
+above it: faster from that size on, with the same ten results (decision record 0012)."""
 COMMON_TERM_ROW_SHARE = 0.05
 MAX_DEFERRED_WEIGHT_SHARE = 0.2
 """Terms in more than this share of the rows are scored only for preselected rows, as long as they have at most

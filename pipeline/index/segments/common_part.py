@@ -2,7 +2,7 @@
 
 Whatever e5 compares, its cosines lie between 0.7 and 0.9: they share a large part, statements another one than
 questions, and each language its own. Without the means of statements and questions and without the directions in
-which the means of 22 languages differ, the cosine tells what is meant (docs/benchmarks.md). Stored vectors
+which the means of 22 languages differ, the cosine tells what is meant (decision record 0043). Stored vectors
 stay as they are, so the means may change with the ranking.
 """
 
