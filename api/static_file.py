@@ -39,7 +39,6 @@ class StaticFile:
 
 
 def page_headers(content_security_policy: str) -> dict[str, str]:
-    """Return the headers of pages under a policy."""
     return {
         "Content-Security-Policy": content_security_policy,
         "Referrer-Policy": "no-referrer",
@@ -50,7 +49,6 @@ def page_headers(content_security_policy: str) -> dict[str, str]:
 
 
 def read_static_files(folder: Path) -> dict[str, StaticFile]:
-    """Read all files of a folder, by their path in it."""
     return {path.relative_to(folder).as_posix(): read_static_file(path) for path in folder.rglob("*.*")}
 
 

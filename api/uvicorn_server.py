@@ -36,7 +36,6 @@ def open_listener(host: str, port: int) -> socket.socket:
 
 
 def listener_url(listener: socket.socket, host: str) -> str:
-    """Return the listener's URL."""
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listener.getsockname()[1]}"
 

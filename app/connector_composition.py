@@ -34,8 +34,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConnectorRuntime:
-    """Scheduler, accounts and routes of connectors in this process."""
-
     scheduler: SyncScheduler
     account_linking: AccountLinking
     routes: Sequence[BaseRoute]

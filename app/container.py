@@ -188,7 +188,6 @@ def _build_app_state(
     connectors: ConnectorService | None,
     admin_key: str | None,
 ) -> AppState:
-    """The state of requests on this pipeline."""
     resources, store = pipeline.resources, pipeline.store
     return AppState(
         publisher=pipeline.publisher,

@@ -78,7 +78,6 @@ class _FoundRecords:
         return [f"{topic}/{number}/{at}" for (topic, number), offsets in self.offsets.items() for at in offsets]
 
     def counts(self) -> ErasedCounts:
-        """Return the numbers of what was found."""
         events = Counter[str]()
         for (topic, _), offsets in self.offsets.items():
             events[topic] += len(offsets)

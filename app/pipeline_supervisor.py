@@ -33,11 +33,9 @@ class Switchover(Protocol):
 
     async def prepare(self) -> Pipeline:
         """Return the successor, which has read the log to its end; called while no stage runs."""
-        ...
 
     async def commit(self) -> None:
         """Make the successor the active generation; on disk on return."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -110,7 +110,6 @@ class Resources:
 
 
 def index_config_from_settings(settings: Settings) -> IndexConfig:
-    """Return the index config of the settings."""
     return IndexConfig(
         embedder=settings.embedder,
         embedder_model=settings.embedder_model,

@@ -115,7 +115,6 @@ class SubmissionFollower:
         return True
 
     async def close(self) -> None:
-        """Stop following."""
         if self._cleanup is not None:
             self._cleanup.cancel()
             await asyncio.wait([self._cleanup])

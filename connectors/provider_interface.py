@@ -48,7 +48,6 @@ class Connection:
     triggered_by_event: bool = False
 
     def selected_ids(self, kind: SelectionKind) -> tuple[str, ...]:
-        """Return the selected ids of a kind."""
         return tuple(choice.id for choice in (self.selection or {}).get(kind, ()))
 
 
@@ -94,8 +93,6 @@ class PickerEntry:
 
 @dataclass(frozen=True, slots=True)
 class PickerPage:
-    """Page of picker entries with the token of the next page."""
-
     entries: tuple[PickerEntry, ...]
     next_page_token: str | None = None
 

@@ -102,20 +102,15 @@ class SyncState(Protocol):
         page counts as listed: a complete listing removes only items that were neither passed here, yielded, nor
         failed.
         """
-        ...
 
     def item_versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
         """Iterate (id, version) of every item with this prefix, each once."""
-        ...
 
     async def retryable_failures(self) -> list[str]:
         """Return ids whose last attempt failed and is to be repeated now, at most 1,000."""
-        ...
 
     async def provider_state(self, keys: Sequence[str]) -> dict[str, str]:
         """Return the stored provider state for these keys."""
-        ...
 
     def scan_provider_state(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
         """Iterate (key, value) of the provider state with this prefix, each once."""
-        ...

@@ -78,7 +78,6 @@ def parse_relations(text: str | None) -> tuple[Relation, ...]:
 
 
 def document_columns(rows: Sequence[DocumentRow]) -> DocumentColumns:
-    """Convert documents to columns."""
     return DocumentColumns(
         keys=string_column(row.key for row in rows),
         ids=string_column(row.id for row in rows),
@@ -93,7 +92,6 @@ def document_columns(rows: Sequence[DocumentRow]) -> DocumentColumns:
 
 
 def chunk_columns(rows: Sequence[ChunkRow]) -> ChunkColumns:
-    """Convert chunks to columns."""
     return ChunkColumns(
         ids=string_column(row.id for row in rows),
         documents=string_column(row.document for row in rows),
@@ -110,7 +108,6 @@ def chunk_columns(rows: Sequence[ChunkRow]) -> ChunkColumns:
 
 
 def memory_columns(rows: Sequence[MemoryRow]) -> MemoryColumns:
-    """Convert memories to columns."""
     return MemoryColumns(
         ids=string_column(row.id for row in rows),
         sources=string_column(" ".join(row.sources) for row in rows),

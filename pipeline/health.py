@@ -138,13 +138,10 @@ def _render_exposition(registry: CollectorRegistry, snapshot: HealthSnapshot) ->
 
 
 class _SnapshotCollector(Collector):
-    """Collect the snapshot as gauges."""
-
     def __init__(self, snapshot: HealthSnapshot) -> None:
         self._snapshot = snapshot
 
     def collect(self) -> Iterator[Metric]:
-        """Every gauge."""
         seen = self._snapshot
         lag = _labelled_gauge("consumer_lag_records", "Records not yet handled.", "stage", "topic")
         for (group, topic), count in seen.lag.items():

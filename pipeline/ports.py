@@ -37,8 +37,6 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Partition and offset of a record."""
-
     partition: int
     offset: int
 
@@ -48,7 +46,6 @@ class Publisher(Protocol):
 
     async def publish(self, topic: Topic[E], entries: Sequence[tuple[str, E]]) -> list[Position]:
         """Append (key, event) pairs; the same key always lands in the same partition, in order."""
-        ...
 
 
 class Lease(Protocol):
@@ -56,7 +53,6 @@ class Lease(Protocol):
 
     def ensure_valid(self) -> None:
         """Raise LockLostError if others may hold the lock by now; call before a protected effect becomes final."""
-        ...
 
 
 class Locks(Protocol):
@@ -64,7 +60,6 @@ class Locks(Protocol):
 
     def acquire(self, name: str) -> AbstractAsyncContextManager[Lease]:
         """Wait for the lock of this name and hold it inside `async with`."""
-        ...
 
 
 class Submissions(Protocol):
@@ -73,23 +68,18 @@ class Submissions(Protocol):
     @property
     def writes_tables(self) -> bool:
         """True if this process owns the tables."""
-        ...
 
     async def catch_up(self) -> None:
         """Wait until every submission published before this call is shown. OutageError."""
-        ...
 
     async def refresh_if_available(self) -> None:
         """Catch up before a read; in an outage, keep what was shown so far. OutageError if it stays behind."""
-        ...
 
     async def wait_until_shown(self, positions: Sequence[Position]) -> bool:
         """Wait, for a bounded time, until readers see these submissions; False if they do not yet."""
-        ...
 
     async def wait_until_handled(self, positions: Sequence[Position]) -> bool:
         """Wait, for a bounded time, until the stage `extract` of any process has handled these submissions."""
-        ...
 
 
 class Tombstones(Protocol):
@@ -100,11 +90,9 @@ class Tombstones(Protocol):
 
     async def record(self, deleted: Mapping[str, int]) -> None:
         """Record deletions by document key and log position; visible to every process on return."""
-        ...
 
     async def latest_deletions(self, keys: Collection[str]) -> Mapping[str, int]:
         """Return the log position of the latest recent deletion of each of these documents."""
-        ...
 
 
 class Blobs(Protocol):
@@ -114,27 +102,21 @@ class Blobs(Protocol):
 
     async def get(self, ref: BlobRef) -> bytes:
         """Return the bytes; RejectedError if they are missing or their hash differs."""
-        ...
 
     def stream(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
         """Read the bytes in parts; RejectedError before the last one if their hash differs."""
-        ...
 
     async def store_text(self, text: str) -> Content:
         """Return the text inline, or stored as a claim check above INLINE_BYTES."""
-        ...
 
     async def delete(self, digests: Collection[str]) -> set[str]:
         """Delete blobs that no event refers to; return those gone now. One put a moment ago stays."""
-        ...
 
     async def digests_older_than(self, seconds: float) -> set[str]:
         """Return the blobs that were last put before so many seconds."""
-        ...
 
     async def load_text(self, content: Content) -> str:
         """Return the text of an inline content or a claim check."""
-        ...
 
 
 class Clock(Protocol):
@@ -159,7 +141,6 @@ class DocumentParser(Protocol):
 
     async def parse_text(self, text: str) -> ParsedDocument:
         """Parse a submitted text: plain, Markdown, HTML, JSON, CSV, e-mail or source code."""
-        ...
 
 
 class Fetcher(Protocol):
@@ -167,7 +148,6 @@ class Fetcher(Protocol):
 
     async def fetch(self, url: str) -> tuple[bytes, Upload]:
         """Return the body and its description (mime type, filename); `upload.blob` describes the bytes."""
-        ...
 
 
 class TextSplitter(Protocol):
@@ -189,7 +169,6 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str, term_weight: Callable[[str], float] | None = None) -> Vector:
         """`weight` gives each word's weight, usually its inverse document frequency in the namespace."""
-        ...
 
 
 @runtime_checkable
@@ -198,7 +177,6 @@ class WordVectors(Protocol):
 
     def word_vectors(self, words: Sequence[str]) -> NDArray[np.float32]:
         """Return a matrix with the unit vector of each word, or a row of zeros."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +202,6 @@ class Reranker(Protocol):
 
     async def rerank(self, query: str, texts: Sequence[str]) -> list[int] | None:
         """Return the positions of the texts, best first; None if there is no answer in time."""
-        ...
 
 
 class QueryRewriter(Protocol):
@@ -235,7 +212,6 @@ class QueryRewriter(Protocol):
 
         `incarnation`: where it is asked; `today`: from where it says "last week".
         """
-        ...
 
 
 class LanguageModel(Protocol):
@@ -246,7 +222,6 @@ class LanguageModel(Protocol):
 
     async def generate(self, instructions: str, prompt: str, schema: type[Answer]) -> ModelReply[Answer]:
         """Raise EndpointUnavailableError if it may answer later, UnusableReplyError on a reply of another shape."""
-        ...
 
 
 class UnusableReplyError(RejectedError):
@@ -281,11 +256,9 @@ class EntityTable(Protocol[Row]):
         `prepare` is awaited when no other process can change the groups any more, before their `change`;
         over a table of one process it must not suspend.
         """
-        ...
 
     async def wait_until_durable(self) -> None:
         """Wait until every change made so far is on disk."""
-        ...
 
     def subscribe(
         self,
@@ -297,15 +270,12 @@ class EntityTable(Protocol[Row]):
         Changes of other processes arrive within a moment, and before `refresh` returns; with an
         `incarnation_filter`, possibly only those of incarnations that it accepts at that time.
         """
-        ...
 
     async def refresh(self, incarnations: Collection[str] | None = None) -> None:
         """Deliver to listeners what other processes changed in these incarnations (None: all) so far."""
-        ...
 
     async def list_rows(self, incarnations: Sequence[str]) -> list[Row]:
         """Return every row of these incarnations, latest state. Meant for one namespace; may be large."""
-        ...
 
 
 TablePosition = Mapping[str, Any]
@@ -319,46 +289,34 @@ class TrackedTable(Protocol[Row_co]):
 
     async def track_changes(self, incarnations: Collection[str]) -> None:
         """Remember from now on which rows of these incarnations change."""
-        ...
 
     def position(self, incarnations: Collection[str]) -> TablePosition | None:
         """Position of a reader who heard of every change so far; None if the table cannot tell."""
-        ...
 
     async def changed_since(self, position: TablePosition, incarnations: Collection[str]) -> Collection[str] | None:
         """Entity keys of these incarnations that may have changed since.
 
         None if the table cannot tell: it is another one, was put back to an earlier state, or forgot.
         """
-        ...
 
     async def forget_changes(self, position: TablePosition, incarnations: Collection[str]) -> None:
         """Drop what changed in these incarnations up to a position: nobody asks for it any more."""
-        ...
 
 
 class DocumentTable(EntityTable[DocumentRow], Protocol):
-    """The documents table."""
-
     async def find_by_public_id(self, incarnations: Sequence[str], ids: Collection[str]) -> dict[str, DocumentRow]:
         """Return the documents with these public ids in these incarnations."""
-        ...
 
     async def columns(self, incarnations: Sequence[str]) -> DocumentColumns:
         """Return every document of these incarnations in columns, latest state, without texts."""
-        ...
 
     async def pending_extraction(self) -> list[DocumentRow]:
         """Return documents that wait for memory extraction, e.g. after a restart."""
-        ...
 
 
 class DocumentIdLookup(Protocol):
-    """Lookup of a connector's documents."""
-
     async def ids_with_prefix(self, incarnation: str, prefix: str) -> list[str]:
         """Return the public ids of an incarnation that begin with a prefix, sorted."""
-        ...
 
 
 class ChunkTable(EntityTable[ChunkRow], Protocol):
@@ -366,7 +324,6 @@ class ChunkTable(EntityTable[ChunkRow], Protocol):
 
     def stream(self, incarnations: Sequence[str]) -> AsyncIterator[ChunkColumns]:
         """Yield every chunk of these incarnations once, latest state, in batches of some thousand rows."""
-        ...
 
 
 class MemoryTable(EntityTable[MemoryRow], Protocol):
@@ -374,25 +331,21 @@ class MemoryTable(EntityTable[MemoryRow], Protocol):
 
     def stream(self, incarnations: Sequence[str]) -> AsyncIterator[MemoryColumns]:
         """Yield every memory of these incarnations, like `ChunkTable.stream`."""
-        ...
 
     async def find_by_documents(self, documents: Collection[str]) -> list[MemoryRow]:
         """Return memories with any of these document keys among their sources, history included.
 
         Without vectors and terms. Costs the same however many memories there are.
         """
-        ...
 
     async def find_by_keys(self, incarnations: Sequence[str], keys: Collection[str]) -> list[MemoryRow]:
         """Return memories of these incarnations with any of these comparison keys, in the columns that comparing needs.
 
         `seq`, `version`, `created_at`, places and ends are not among it, nor are vectors and terms.
         """
-        ...
 
     async def expiring(self) -> list[MemoryRow]:
         """Return the memories of every incarnation that have an expiration time and are not forgotten yet."""
-        ...
 
 
 class SyncRunTable(EntityTable[SyncRunsRow], Protocol):
@@ -404,15 +357,12 @@ class Catalog(Protocol):
 
     def namespace(self, name: str) -> NamespaceRow | None:
         """Return the namespace if it exists (has incarnations)."""
-        ...
 
     def namespace_of(self, incarnation: str) -> NamespaceRow | None:
         """Return the namespace that owns an incarnation; None if it was deleted and its records are to be dropped."""
-        ...
 
     def epoch(self, name: str) -> int:
         """The generation of a namespace, or the one that its next life begins with; 0 for a new name."""
-        ...
 
     def organization(self) -> OrganizationRow: ...
 
@@ -422,11 +372,8 @@ class Catalog(Protocol):
 
 
 class ConnectorCatalog(Catalog, Protocol):
-    """The catalog with its connectors."""
-
     def connectors(self) -> Collection[ConnectorChanged]:
         """Every connector, pending ones and those being removed too; newest first."""
-        ...
 
     def connector(self, id: str) -> ConnectorChanged | None:  # noqa: A002 - a connector's own word
         ...
@@ -443,7 +390,6 @@ class IncarnationEraser(Protocol):
 
     async def delete_incarnations(self, incarnations: frozenset[str]) -> None:
         """Erase every row of these incarnations; durable on return, idempotent."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,7 +415,6 @@ class LexicalNeighborSearch(Protocol):
 
     def __call__(self, terms: Terms) -> NearestMemories:
         """Return the memories that share the most with these terms."""
-        ...
 
 
 class LexicalNeighborIndex(Protocol):
@@ -477,7 +422,6 @@ class LexicalNeighborIndex(Protocol):
 
     async def neighbor_search(self, namespace: str) -> LexicalNeighborSearch | None:
         """None for a namespace that is not there, or too large to be held."""
-        ...
 
 
 class MemoryKeyIndex(Protocol):
@@ -489,7 +433,6 @@ class MemoryKeyIndex(Protocol):
         Provenance and comparison keys are missing too, deleted sources are left out, and the time at which a
         memory was forgotten is unknown.
         """
-        ...
 
 
 class NearestMemoryIndex(Protocol):
@@ -497,4 +440,3 @@ class NearestMemoryIndex(Protocol):
 
     async def nearest(self, namespace: str, vector: Vector, limit: int) -> list[tuple[MemoryRow, float]]:
         """Return the latest memories of a namespace that are not forgotten, with their cosine, best first."""
-        ...

@@ -217,7 +217,6 @@ class StringColumn:
         return [bytes(data[start:stop]) for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
     def count_spaces(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """Count the space characters in each of these strings."""
         begin, end = int(self.offsets[0]), int(self.offsets[-1])
         is_space = np.frombuffer(self.data[begin:end], np.uint8) == ord(" ")
         space_counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(is_space)])
@@ -317,8 +316,6 @@ class NamespaceRow:
 
 @dataclass(frozen=True, slots=True)
 class OrganizationRow:
-    """Settings of the organization."""
-
     context: str | None = None
     buckets: dict[str, str] = field(default_factory=dict)
 
@@ -347,7 +344,6 @@ class ApiKeyRow:
 
     @property
     def last_changed_at(self) -> datetime:
-        """Time of the last change."""
         return self.changed_at or self.created_at
 
 

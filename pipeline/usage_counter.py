@@ -36,11 +36,9 @@ class UsageCounts:
         return UsageCounts(self.documents + other.documents, self.searches + other.searches)
 
     def elementwise_max(self, other: "UsageCounts") -> "UsageCounts":
-        """Return the larger of each count."""
         return UsageCounts(max(self.documents, other.documents), max(self.searches, other.searches))
 
     def minus(self, other: "UsageCounts") -> "UsageCounts":
-        """Return the difference of each count."""
         return UsageCounts(self.documents - other.documents, self.searches - other.searches)
 
 
@@ -71,15 +69,12 @@ class UsageCounter:
         self._merge_counts(event.month, event.instance, event.key, UsageCounts(event.documents, event.searches))
 
     def for_key(self, key: str, month: str) -> UsageCounts:
-        """Return a key's usage in a month."""
         return self._counts_by_key.get(month, {}).get(key, UsageCounts())
 
     def total(self, month: str) -> UsageCounts:
-        """Return the usage of all keys in a month."""
         return self._totals_by_month.get(month, UsageCounts())
 
     def by_key(self, month: str) -> Mapping[str, UsageCounts]:
-        """Return the usage of each key in a month."""
         return dict(self._counts_by_key.get(month, {}))
 
     def drain_unpublished(self, now: datetime) -> list[ApiUsageCounted]:

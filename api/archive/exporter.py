@@ -72,7 +72,6 @@ async def _memories_by_document(state: AppState, keys: Sequence[str]) -> dict[st
 
 
 def exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> ExportedDocument:
-    """Return a document as an export has it, with the memories that it states."""
     return ExportedDocument(
         incarnation=row.incarnation,
         key=row.key,

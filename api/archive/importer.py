@@ -193,7 +193,6 @@ def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed
 
 
 def imported_memory(memory: ExportedMemory) -> FormedMemory:
-    """Return a memory with the history that the export has of it."""
     return FormedMemory(
         id=memory.id,
         text=memory.text,

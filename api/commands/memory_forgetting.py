@@ -44,7 +44,6 @@ def _forget_error(row: MemoryRow | None, namespace_name: str) -> str | None:
 
 
 async def hide(state: AppState, row: MemoryRow, reason: str) -> None:
-    """Forget one memory."""
     await _change(state, [row], reason)
 
 

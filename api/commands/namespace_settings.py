@@ -18,8 +18,6 @@ from schemas.topics import OPERATIONS_REQUESTED, SETTINGS_CHANGED
 
 @dataclass(frozen=True, slots=True)
 class RemovedCounts:
-    """Documents and memories of a namespace."""
-
     documents: int
     memories: int
 
@@ -61,7 +59,6 @@ async def get_or_create_namespace(state: AppState, namespace_name: str) -> Names
 
 
 async def set_supporting_context(state: AppState, namespace_name: str, supporting_context: str | None) -> NamespaceRow:
-    """Set or clear the supporting context."""
     async with state.settings_lock.acquire():
         row = replace(
             require_namespace(state, namespace_name),
@@ -174,7 +171,6 @@ def _reject_organization_buckets(state: AppState, buckets: Mapping[str, str]) ->
 
 
 async def set_organizational_context(state: AppState, context: str | None) -> None:
-    """Set or clear the organizational context."""
     async with state.settings_lock.acquire():
         change = OrganizationChanged(
             context=context, buckets=state.catalog.organization().buckets, updated_at=state.clock.now()

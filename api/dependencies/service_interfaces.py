@@ -54,11 +54,9 @@ class Explainer(Protocol):
 
     async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
         """None: a namespace that does not exist."""
-        ...
 
     async def missing(self, namespace: NamespaceRow | None, body: ExplainMissingBody) -> ExplainedAbsence:
         """Say why a document is not among the results of a search."""
-        ...
 
     async def profile(
         self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
@@ -80,7 +78,6 @@ class FeedStream(Protocol):
 
     def stream(self) -> AsyncGenerator[bytes, None]:
         """Yield server-sent events until the listener may not listen any more, or the process ends."""
-        ...
 
 
 class NamespaceFeed(Protocol):
@@ -90,7 +87,6 @@ class NamespaceFeed(Protocol):
         self, namespace: str, key: str, cursor: str | None, may_continue: Callable[[], bool]
     ) -> AbstractAsyncContextManager[FeedStream]:
         """Open a feed from now on, or from after a cursor. ApiError 400, 410 or 429."""
-        ...
 
 
 class QuestionService(Protocol):
@@ -101,23 +97,18 @@ class QuestionService(Protocol):
 
     def seal(self, question: str, secret: str) -> str:
         """Encrypt the secret of a question. ValueError names a missing key."""
-        ...
 
     async def start_offsets(self) -> dict[int, int]:
         """Return the place in the log from which a question asked now is told."""
-        ...
 
     async def find_fault(self, url: str) -> str | None:
         """Return why nothing can be sent to a URL; None if nothing speaks against it."""
-        ...
 
     async def send_test(self, question: QuestionChanged) -> str | None:
         """Post a notification without memories now; return why it failed, None if the receiver took it."""
-        ...
 
     def obstacle(self, question: QuestionChanged) -> str | None:
         """Return why a question that is not paused is stopped; None if it is not."""
-        ...
 
 
 class ReplayService(Protocol):
@@ -126,11 +117,9 @@ class ReplayService(Protocol):
     @property
     def progress(self) -> ReplayProgress:
         """Progress of the replay in this process."""
-        ...
 
     async def latest_progress(self) -> ReplayProgress:
         """Progress of the running or latest replay of any process."""
-        ...
 
     async def plan(self, order: ReplayRequest) -> ReplayPlan: ...
 
@@ -148,15 +137,12 @@ class ErasureService(Protocol):
 
     def require_support(self) -> None:
         """ErasureUnsupportedError with a log that cannot erase single records."""
-        ...
 
     async def plan(self, documents: Collection[tuple[str, str]], incarnations: Collection[str]) -> ErasedCounts:
         """Count what erasing these documents (incarnation and key), or all of these incarnations, would remove."""
-        ...
 
     async def erase_now(self) -> ErasureReport:
         """Erase everything that was deleted before this call; ReplayError while a replay runs."""
-        ...
 
 
 class ConnectorCapabilities(Protocol):
@@ -165,7 +151,6 @@ class ConnectorCapabilities(Protocol):
     @property
     def selectable_kinds(self) -> Sequence[str]:
         """Kinds of selectable items; empty when the provider has no selection."""
-        ...
 
     @property
     def supports_webhooks(self) -> bool: ...
@@ -173,43 +158,32 @@ class ConnectorCapabilities(Protocol):
     @property
     def requires_authorization(self) -> bool:
         """Return whether a user has to authorize it first."""
-        ...
 
 
 class ConnectorService(Protocol):
-    """Administration of connectors."""
-
     @property
     def registry(self) -> ConnectorRegistry: ...
 
     async def verification_tokens(self) -> Mapping[str, str]:
         """Verification tokens that providers sent, for the operator to carry to their pages."""
-        ...
 
     def capabilities(self, provider: str) -> ConnectorCapabilities | None:
         """None for a provider that the operator has not configured."""
-        ...
 
     async def rotate_credentials(self) -> tuple[int, list[str]]:
         """Re-encrypt credentials with the newest key; returns how many, and the connectors that no key decrypts."""
-        ...
 
     async def store_config_secrets(self, connector: str, config: Mapping[str, str]) -> None:
         """Encrypt and store the secret part of a config."""
-        ...
 
     async def find_fault(self, row: ConnectorChanged, config_secrets: Mapping[str, str] | None = None) -> str | None:
         """Return why a connector can't work and what to do, None if nothing speaks against it."""
-        ...
 
     async def create_authorization_link(self, row: ConnectorChanged, redirect_url: str | None) -> str:
         """A single-use link to authorize the connector."""
-        ...
 
     async def pending_authorization_link(self, row: ConnectorChanged) -> str | None:
         """The unused link; None after its use."""
-        ...
 
     async def create_picker_link(self, row: ConnectorChanged, return_url: str | None) -> tuple[str, datetime]:
         """A single-use link to the picker, and its expiry."""
-        ...

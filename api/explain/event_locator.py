@@ -28,7 +28,6 @@ class EventLocator:
     log: Bus
 
     async def submission(self, row: DocumentRow, seq: int) -> Record[DocumentSubmitted] | None:
-        """The submission of a document at this offset."""
         raw = await self.log.read_record(DOCUMENTS_SUBMITTED.name, _partition_key(row), seq) if seq >= 0 else None
         record = None if raw is None else _decode_or_none(DOCUMENTS_SUBMITTED, raw)
         return record if record is not None and record.event.document == row.key else None

@@ -32,8 +32,6 @@ PageNumber = Annotated[int, Field(ge=1, le=MAX_SAFE_INTEGER, description="Pages 
 
 
 class SearchArguments(RequestBody):
-    """A question to the memory."""
-
     query: Annotated[
         Text,
         Field(
@@ -65,8 +63,6 @@ class SearchArguments(RequestBody):
 
 
 class AddArguments(RequestBody):
-    """Content to remember."""
-
     content: Annotated[
         Text,
         Field(
@@ -110,8 +106,6 @@ class AddArguments(RequestBody):
 
 
 class ForgetArguments(RequestBody):
-    """Memories to be forgotten."""
-
     namespace: Omittable[Namespace] = None
     query: Omittable[
         Annotated[
@@ -165,22 +159,16 @@ class ForgetArguments(RequestBody):
 
 
 class ProfileArguments(RequestBody):
-    """Namespace of the profile."""
-
     namespace: Omittable[Namespace] = None
 
 
 class ListDocumentsArguments(RequestBody):
-    """A page of documents."""
-
     namespace: Omittable[Namespace] = None
     page: PageNumber = 1
     limit: Annotated[int, Field(ge=1, le=MAX_PAGE_SIZE, description="Documents of a page.")] = 20
 
 
 class GetDocumentArguments(RequestBody):
-    """A document, and which part of its text."""
-
     id: Annotated[DocumentId, Field(description="The document's id, as search_memory and list_documents show it.")]
     namespace: Omittable[Namespace] = None
     offset: Annotated[
@@ -192,8 +180,6 @@ class GetDocumentArguments(RequestBody):
 
 
 class ListNamespacesArguments(RequestBody):
-    """A page of namespaces."""
-
     name_contains: Omittable[Annotated[Text, Field(max_length=100, description="Only names with this in them.")]] = None
     page: PageNumber = 1
 
@@ -203,8 +189,6 @@ class WhoAmIArguments(RequestBody):
 
 
 class ContextArguments(RequestBody):
-    """Subject of the conversation."""
-
     namespace: Omittable[Namespace] = None
     about: Omittable[
         Annotated[Text, Field(min_length=1, description="What the conversation will be about; may be left out.")]

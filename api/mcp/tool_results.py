@@ -23,8 +23,6 @@ class ToolResult(ResponseBody):
 
 
 class ResultSource(ResponseBody):
-    """Source document of a result."""
-
     id: str
     title: str | None
     type: str
@@ -59,14 +57,11 @@ class SearchResults(ToolResult):
 
 
 class DocumentAdded(ToolResult):
-    """Accepted document."""
-
     namespace: str
     id: str
     status: str
 
     def as_text(self) -> str:
-        """Confirm the document."""
         return f"Kept in {self.namespace} as document {self.id}. In a moment it can be found."
 
 
@@ -202,8 +197,6 @@ class DocumentText(ToolResult):
 
 
 class ListedNamespace(ResponseBody):
-    """Namespace with its counts."""
-
     namespace: str
     documents: int
     memories: int

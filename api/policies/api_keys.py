@@ -74,7 +74,6 @@ class Principal:
         return scope in self.granted and self.covers(namespace)
 
     def may_read(self, namespace: str) -> bool:
-        """Return whether the key may read the namespace."""
         return self.may("read", namespace)
 
 

@@ -100,7 +100,6 @@ class AuditLog:
 def audit_entry(
     request: Request, principal: Principal, action: str, outcome: AuditOutcome, clock: Clock
 ) -> AuditEntryRecorded:
-    """Build the entry of a request."""
     audit_fields: Mapping[str, Any] = request.scope.get(AUDIT_FIELDS_SCOPE_KEY, {})
     details = {**request.path_params, **request.query_params, **audit_fields}
     return AuditEntryRecorded(

@@ -68,7 +68,6 @@ def connector_response(
 
 
 def sync_run_summary(report: SyncReported) -> SyncRunSummary:
-    """Summarize a run."""
     return SyncRunSummary(error_code=report.error_code, error=report.error, system=_run_system(report))
 
 

@@ -20,7 +20,6 @@ def erasure_response(scope: ErasureScope, report: ErasureReport, key: str) -> Er
 
 
 def planned_erasure_response(scope: ErasureScope, counts: ErasedCounts, key: str) -> ErasureResponse:
-    """Present what would be erased."""
     return _response(scope, counts, key)
 
 

@@ -28,7 +28,6 @@ class ListQuery:
 
 
 async def list_documents(state: AppState, namespace_name: str, query: ListQuery) -> ListResponse:
-    """List a page of documents."""
     incarnations = _incarnations(state, namespace_name)
     if not incarnations or query.sort == "position":
         return _list_response(query, 0)

@@ -11,12 +11,10 @@ from schemas.http.extensions.replay_bodies import (
 
 
 def replay_request(body: ReplayBody) -> ReplayRequest:
-    """Convert the request body."""
     return ReplayRequest(**dict(body))
 
 
 def replay_progress_response(progress: ReplayProgress) -> ReplayProgressResponse:
-    """Present the progress of a replay."""
     return ReplayProgressResponse(
         state=progress.state,
         generation=progress.generation,
@@ -31,7 +29,6 @@ def replay_progress_response(progress: ReplayProgress) -> ReplayProgressResponse
 
 
 def replay_plan_response(plan: ReplayPlan) -> ReplayPlanResponse:
-    """Present the plan of a replay."""
     config = IndexConfigResponse.model_validate(plan.index_config.model_dump(), by_name=True)
     return ReplayPlanResponse(
         current=plan.current,

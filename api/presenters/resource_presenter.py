@@ -105,7 +105,6 @@ def chunk_response(row: ChunkRow, source: DocumentRow) -> ChunkResponse:
 
 
 def listed_chunk_response(row: ChunkRow, source: DocumentRow) -> ListedChunk:
-    """Present a chunk in a list."""
     return ListedChunk(**dict(chunk_response(row, source)), document_id=source.id)
 
 
@@ -138,7 +137,6 @@ def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> Memor
 
 
 def listed_namespace_response(row: NamespaceRow, documents: int, memories: int) -> ListedNamespace:
-    """Present a namespace in a list."""
     return ListedNamespace(
         id=namespace_id(row.name, row.epoch),
         namespace=row.name,

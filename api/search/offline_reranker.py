@@ -179,8 +179,6 @@ def _merge_chunks(first: Hit, second: Hit) -> Hit:
 
 @dataclass(frozen=True, slots=True)
 class _MemoryContent:
-    """The terms and details of a memory, for comparison."""
-
     hit: Hit
     term_hashes: frozenset[int]
     details: frozenset[str]

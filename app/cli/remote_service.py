@@ -47,7 +47,6 @@ class RemoteService:
 
     @classmethod
     def connect(cls, url: str, key: str) -> "RemoteService":
-        """Connect to an address."""
         headers = {"Authorization": f"Bearer {key}"}
         return cls(httpx2.Client(base_url=url, headers=headers, timeout=60.0))
 

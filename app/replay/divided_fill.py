@@ -47,7 +47,6 @@ class DividedFill:
                     await self._fill(division, lease)
 
     async def reports(self) -> list[DivisionReport]:
-        """Return the reports of the divisions that were begun."""
         found = [await self._read_report(number) for number in range(self._work.divisions)]
         return [report for report in found if report is not None]
 

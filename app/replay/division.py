@@ -25,7 +25,6 @@ class Division:
     count: int
 
     def holds(self, incarnation: str) -> bool:
-        """Return whether the incarnation belongs to this division."""
         return division_of(incarnation, self.count) == self.number
 
     def select(self, offsets: TopicOffsets) -> TopicOffsets:

@@ -89,7 +89,6 @@ class GenerationRebuild:
         self._forget_stage = stages.forget_memories
 
     async def log_ends(self) -> TopicOffsets:
-        """Return the current ends of the topics."""
         return await self.reader.ends(TOPICS_EFFECTS_FIRST)
 
     async def advance(self, active_documents: ShardedDocumentTable, ends: TopicOffsets | None = None) -> None:

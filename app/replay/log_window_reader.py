@@ -37,7 +37,6 @@ class LogWindowReader:
         return {topic.name: dict(await self.bus.end_offsets(topic.name)) for topic in topics}
 
     def remaining(self, ends: TopicOffsets) -> int:
-        """Count the offsets that remain up to these ends."""
         return sum(
             max(0, end - self.offsets.get(topic, {}).get(partition, 0))
             for topic, partitions in ends.items()

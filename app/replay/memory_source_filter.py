@@ -15,7 +15,6 @@ class MemorySourceFilter:
         self._seen_documents = KeyFilter[str]()
 
     async def get(self, entity_keys: Collection[str]) -> dict[str, list[MemoryRow]]:
-        """Return memories by entity key."""
         return await self._memories.get(entity_keys)
 
     async def find_by_documents(self, documents: Collection[str]) -> list[MemoryRow]:

@@ -171,7 +171,6 @@ class ReplayService:
                 self._progress.finish("cancelled", self._now())
 
     async def wait_finished(self) -> ReplayProgress:
-        """Wait for the running replay and return its progress."""
         if self._task is not None:
             await asyncio.wait([self._task])
         return self._progress

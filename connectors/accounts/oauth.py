@@ -59,7 +59,6 @@ class AuthorizationServer:
         self._transport = transport
 
     def authorization_url(self, state: str, verifier: str) -> str:
-        """Return the URL at which a user authorizes."""
         parameters = dict(self._oauth.authorize_parameters)
         if self._oauth.pkce:
             parameters["code_verifier"] = verifier

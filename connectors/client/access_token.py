@@ -16,11 +16,9 @@ class AccessTokenSource(Protocol):
 
     async def token(self) -> str:
         """Return a token that should work; AuthExpiredError if the user has to authorize again."""
-        ...
 
     async def refresh(self, rejected_token: str) -> str:
         """Replace a token that the provider rejected; AuthExpiredError if that is impossible."""
-        ...
 
 
 class RenewedTokenSource(ABC):

@@ -21,7 +21,6 @@ _STYLE = (
 
 
 def message_page(title: str, text: str, status: int = 200) -> HTMLResponse:
-    """Render a page with a title and one message."""
     body = (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport"'
         f' content="width=device-width"><title>{escape(title)}</title><style>{_STYLE}</style>'

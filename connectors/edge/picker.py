@@ -52,8 +52,6 @@ class _SelectionRequest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _PickerSession:
-    """Session of a user at the picker of one connector."""
-
     row: ConnectorChanged
     provider: Provider
     return_url: str | None

@@ -8,8 +8,6 @@ class DocumentQuota(Protocol):
 
     def check(self, api_key_id: str | None, requested: int) -> str | None:
         """Return a message if this many more documents exceed the quota, else None."""
-        ...
 
     def record_documents(self, api_key_id: str | None, documents: int) -> None:
         """Count documents that were published to the log."""
-        ...

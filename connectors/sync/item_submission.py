@@ -47,7 +47,6 @@ class ContentFingerprint:
 
     @classmethod
     def of_item(cls, item: SourceItem) -> "ContentFingerprint":
-        """Compute the fingerprint of an item."""
         content = blake2b(digest_size=16)
         for part in (item.title or "", item.text or "", item.file.filename if item.file else ""):
             content.update(part.encode(errors="surrogatepass") + b"\x1f")

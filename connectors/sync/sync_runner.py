@@ -188,7 +188,6 @@ class _SyncRun:
         await self._finish_listing()
 
     async def finish(self, error: ConnectorError | None) -> SyncReported:
-        """Report the outcome of the run."""
         now = self._runner.clock.now()
         code: SyncError | None = None if error is None else error.code
         after = error.retry_after if isinstance(error, RateLimitedError) else None

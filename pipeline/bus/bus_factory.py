@@ -148,7 +148,6 @@ def _read_embedded_ends(file: Path, topic: str, settings: Settings) -> dict[int,
 
 
 def kafka_options_from(settings: Settings, bootstrap: str) -> "KafkaOptions":
-    """Extract the options of Kafka from the settings."""
     from pipeline.bus.kafka.cluster import KafkaOptions
 
     password = settings.kafka_password

@@ -22,19 +22,15 @@ class KeyManagement(Protocol):
 
     def encrypt(self, key: bytes) -> str:
         """Encrypt under the newest version of the service's key; one line, with a colon."""
-        ...
 
     def decrypt(self, ciphertext: str) -> bytes:
         """Decrypt what `encrypt` or `rewrap` returned."""
-        ...
 
     def rewrap(self, ciphertext: str) -> str:
         """Encrypt under the newest version what an older one had encrypted; nobody sees the key."""
-        ...
 
     def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 class KeyFile:

@@ -34,11 +34,9 @@ class TopicFeed(Protocol):
 
     async def end_offsets(self) -> Mapping[int, int]:
         """Return the offset of the next record of each partition."""
-        ...
 
     def batches(self) -> AsyncGenerator[FollowedBatch, None]:
         """Yield every record there is and will be; waits for new ones."""
-        ...
 
 
 class TopicFollower(Generic[E]):

@@ -94,7 +94,6 @@ def redact(text: str, sentences: Sequence[Span]) -> RedactedText:
 
 
 def _by_line(text: str, sentences: Sequence[Span]) -> Iterator[list[Span]]:
-    """Yield the sentences that share a line."""
     line: list[Span] = []
     for sentence in sentences:
         if line and text.find("\n", line[-1].end, sentence.start) >= 0:

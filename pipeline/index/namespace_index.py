@@ -40,8 +40,6 @@ SCAN_THREADS = 2
 
 
 class NamespaceIndex:
-    """Index of the rows of one namespace."""
-
     def __init__(self, documents: DocumentColumns | DocumentStore) -> None:
         self.documents = documents if isinstance(documents, DocumentStore) else DocumentStore(documents)
         self.chunks = SegmentList[ChunkColumns](self.documents, chunk_parents)

@@ -48,7 +48,6 @@ class NamespaceIndexLoader:
             await self._add_segment(index, segments, waiting)
 
     async def _add_segment(self, index: NamespaceIndex, segments: SegmentList[C], batches: Sequence[C]) -> None:
-        """Build a segment from several batches."""
         await asyncio.to_thread(lambda: segments.add(concatenate_columns(batches)))
         if index.nbytes > self.limit_bytes and not index.is_spilled:
             await asyncio.to_thread(spill_index, index, self.mmap_store)

@@ -26,7 +26,6 @@ class PendingChanges:
         self._record(self.documents, key, rows)
 
     def record_chunks(self, document_key: str, rows: list[ChunkRow]) -> None:
-        """Record the current chunks of a document."""
         self._record(self.chunks, document_key, rows)
 
     def record_memory(self, memory_id: str, rows: list[MemoryRow]) -> None:

@@ -38,7 +38,6 @@ def is_installed() -> bool:
 
 
 def recognize_image(data: bytes) -> str:
-    """Return the text of an image."""
     pil = import_module("PIL.Image")
     try:
         image = import_module("PIL.ImageOps").exif_transpose(pil.open(BytesIO(data))).convert("RGB")

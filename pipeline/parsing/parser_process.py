@@ -37,7 +37,6 @@ _PR_SET_PDEATHSIG = 1
 
 
 def encode_frame(header: dict[str, Any], body: bytes) -> bytes:
-    """Encode a message."""
     head = json.dumps(header).encode()
     return FRAME_LENGTHS.pack(len(head), len(body)) + head + body
 

@@ -95,11 +95,9 @@ class BucketClassifier:
         return membership
 
     def classify_columns(self, columns: MemoryColumns) -> NDArray[np.bool_]:
-        """Classify memories in columns."""
         return self.classify(columns.vectors, self._count_shared_terms(columns.terms, columns.term_offsets))
 
     def classify_facts(self, vectors: Sequence[Vector], terms: Sequence[Terms]) -> NDArray[np.bool_]:
-        """Classify facts by their vectors and terms."""
         if not vectors:
             return np.zeros((0, len(self.names)), np.bool_)
         offsets = np.cumsum([0, *map(len, terms)])

@@ -148,7 +148,6 @@ class ProfileCache:
         return classified
 
     async def empty_state(self, bucket_definitions: Mapping[str, str]) -> ProfileState:
-        """Return an empty profile state with these buckets."""
         return ProfileState((await self._classifier_for(bucket_definitions)).classifier)
 
     def _previous_snapshot(self, entry: _CacheEntry) -> ProfileSnapshot | None:

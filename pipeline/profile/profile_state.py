@@ -92,7 +92,6 @@ class ScoredFacts:
     def select(
         self, positions: NDArray[np.intp], bucket_names: Callable[[NDArray[np.bool_]], frozenset[str]]
     ) -> Iterator[tuple[SectionFact, int]]:
-        """Yield the facts at these positions with their scores."""
         rows = self.rows[positions]
         texts = zip(self.ids.take(rows), self.texts.take(rows), self.sources.take(rows), strict=True)
         for position, (id_, text, sources) in zip(positions.tolist(), texts, strict=True):

@@ -71,7 +71,6 @@ def submission_request_id(document: str, seq: int) -> str | None:
 
 
 def correlation_headers(event: Event) -> dict[str, str]:
-    """Return the headers to publish an event with."""
     request = _current.get().request_of(*_submission_key(event))
     return {} if request is None else {REQUEST_ID_HEADER: request}
 

@@ -157,5 +157,4 @@ class Metrics:
         self._stage_records.labels(stage, "erased").inc()
 
     def on_dead_letter(self, stage: str) -> None:
-        """Count a dead letter."""
         self._stage_records.labels(stage, "dead_lettered").inc()

@@ -23,7 +23,6 @@ ChunkedDocument = tuple[DocumentChunked, Sequence[ChunkSpan]]
 
 
 async def load_passages(events: Sequence[DocumentChunked], blobs: Blobs) -> list[ChunkedDocument]:
-    """Load the passages of each event."""
     return [(event, SPANS_ADAPTER.validate_json(await blobs.load_text(event.chunks))) for event in events]
 
 

@@ -99,6 +99,5 @@ def _needs_chunking(rows: Sequence[DocumentRow] | None, event: DocumentExtracted
 async def split_texts(
     splitter: TextSplitter, texts: Sequence[str], document_types: Sequence[str]
 ) -> list[list[ChunkSpan]]:
-    """Split each text by the type of its document."""
     works = zip(texts, document_types, strict=True)
     return await run_cooperatively(sum(map(len, texts)), lambda: (splitter.split(text, kind) for text, kind in works))

@@ -98,7 +98,6 @@ class FormMemoriesStage:
         await self._publish_formed(cleared)
 
     async def _publish_formed(self, events: Sequence[DocumentExtracted]) -> None:
-        """Publish the memories that the events have."""
         formed = [
             MemoriesFormed(
                 incarnation=event.incarnation,

@@ -19,8 +19,6 @@ from pipeline.stages.sync_run_stages import SyncRunStages
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageSet:
-    """Every stage with its ports."""
-
     settings: SettingsStage
     extract: ExtractStage
     chunk: ChunkStage

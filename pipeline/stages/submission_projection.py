@@ -53,7 +53,6 @@ def begin_processing(row: DocumentRow | None, history: SubmissionHistory) -> Doc
 
 
 def with_text(row: DocumentRow, resolved: ResolvedSubmission) -> DocumentRow:
-    """The row with a resolved text."""
     return replace(
         row,
         text=resolved.text,
@@ -116,7 +115,6 @@ def is_erased(row: DocumentRow | None, history: SubmissionHistory) -> bool:
 def pending_submissions(
     histories: Mapping[str, SubmissionHistory], rows: Mapping[str, DocumentRow]
 ) -> dict[str, SubmissionHistory]:
-    """Unprocessed submissions by document."""
     pending = {key: [record for record in histories[key] if _is_pending(row, record)] for key, row in rows.items()}
     return {key: history for key, history in pending.items() if history}
 

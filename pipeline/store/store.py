@@ -60,7 +60,6 @@ class Store:
             await self._write_ahead_log.close()
 
     async def sizes(self) -> dict[str, TableSize]:
-        """Size of each table by its name."""
         sizes = await asyncio.gather(*(table.size() for table in self._tables))
         return {table.codec.table: size for table, size in zip(self._tables, sizes, strict=True)}
 

@@ -36,7 +36,6 @@ class TableFactory(Protocol):
 
     async def open_small(self, codec: RowCodec[Row]) -> ShardedTable[Row]:
         """Open a table of one shard."""
-        ...
 
 
 class _ExclusiveDocumentTable(ShardedDocumentTable, ExclusiveTable[DocumentRow]): ...

@@ -36,7 +36,6 @@ class _OneWordAnswer(BaseModel):
 
 
 def log_path(settings: Settings) -> Path:
-    """Return the path of the embedded log."""
     return settings.data_dir / "log" / "log.db"
 
 

@@ -25,7 +25,6 @@ class LeftOutLog:
         self._file = file.open("wb", buffering=0)
 
     def add(self, item: LeftOut) -> None:
-        """Write an item."""
         line = json.dumps({"item": item.item, "reason": item.reason}) + "\n"
         try:
             self._file.write(line.encode())
@@ -33,7 +32,6 @@ class LeftOutLog:
             raise LeftOutLogError(str(error)) from error
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
@@ -51,7 +49,6 @@ class ImportReport:
         self.namespaces: Counter[str] = Counter()
 
     def leave_out(self, item: LeftOut) -> None:
-        """Count an item that is not imported."""
         self._left_out[item.reason] += 1
         if len(self._examples[item.reason]) < EXAMPLES_SHOWN:
             self._examples[item.reason].append(item.item)
@@ -64,7 +61,6 @@ class ImportReport:
         return self._left_out.total()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON."""
         reasons = [
             {"reason": reason, "count": count, "examples": self._examples[reason]}
             for reason, count in self._left_out.most_common()

@@ -28,7 +28,6 @@ class SentItems:
         )
 
     def close(self) -> None:
-        """Close the file."""
         self._database.close()
 
     def state(self, service: str, namespace: str, item: ImportedItem) -> ItemState:

@@ -24,7 +24,6 @@ class DiskBuffer:
         self._database.executemany("INSERT INTO entries (name, body) VALUES (?, ?)", rows)
 
     def group(self, group: str) -> list[dict[str, Any]]:
-        """Return the objects of one group."""
         rows = self._database.execute("SELECT body FROM entries WHERE name = ? ORDER BY number", (group,))
         return [json.loads(body) for (body,) in rows]
 

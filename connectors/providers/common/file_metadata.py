@@ -14,8 +14,6 @@ _UNTOLD_TYPES = frozenset({None, "", "application/octet-stream"})
 
 
 class FileDescription(Protocol):
-    """Description of a file in a drive."""
-
     @property
     def name(self) -> str: ...
     @property
@@ -58,7 +56,6 @@ def version_hash(*parts: str | None) -> str:
 
 
 def file_metadata(file: FileDescription, kind: str, path: str) -> Metadata:
-    """Build the metadata of a file in the folder with this path."""
     values: Mapping[str, str | None] = {
         "type": kind,
         "mimeType": file.media_type,

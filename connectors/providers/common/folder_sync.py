@@ -26,8 +26,6 @@ CONCURRENCY = 8
 
 
 class FileInFolder(Protocol):
-    """File with the id of its folder."""
-
     @property
     def id(self) -> str: ...
     @property

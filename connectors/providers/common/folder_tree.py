@@ -9,16 +9,12 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """Folder with its name and the id of its parent."""
-
     name: str
     parent: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Shortcut:
-    """Shortcut to a file or folder."""
-
     parent: str
     target: str
     is_folder: bool

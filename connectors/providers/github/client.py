@@ -37,7 +37,6 @@ class Repository:
 
     @property
     def item_id_prefix(self) -> str:
-        """Prefix of the ids of its items."""
         return f"{self.id}/"
 
     @classmethod

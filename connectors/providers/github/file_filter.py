@@ -32,7 +32,6 @@ class FileFilter:
         )
 
     def selects(self, path: str) -> bool:
-        """Return whether a file is read."""
         if any(pattern.fullmatch(path) for pattern in self.excluded):
             return False
         return is_documentation(path) or any(pattern.fullmatch(path) for pattern in self.included)

@@ -46,8 +46,6 @@ class GitHubApp:
 
 
 class InstallationTokenSource(RenewedTokenSource):
-    """Tokens of an installation."""
-
     def __init__(self, app: GitHubApp, http: HttpClient, api_url: str, clock: Clock) -> None:
         super().__init__(clock)
         self._app = app

@@ -75,7 +75,6 @@ class Discussed:
 
     @classmethod
     def from_buffer(cls, issue: dict[str, Any], buffer: DiskBuffer, lists: "ListedNumbers") -> "Discussed":
-        """Find what was listed."""
         if not lists.cover(issue):
             return cls(issue, (), None)
         comments, number = buffer.group(str(issue["number"])), issue["number"]

@@ -59,8 +59,6 @@ class ReviewPage:
 
 @dataclass(frozen=True, slots=True)
 class PullDiscussion:
-    """Reviews and line comments of a pull request."""
-
     reviews: Sequence[dict[str, Any]] = ()
     line_comments: Sequence[dict[str, Any]] = ()
 

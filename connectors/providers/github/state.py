@@ -28,7 +28,6 @@ class RepositoryState:
     read_at: str = ""
 
     def matches(self, head: RepositoryHead) -> bool:
-        """Return whether the head is the one that was synced."""
         same = (head.full_name, head.head) == (self.full_name, self.head) and head.branch in {
             None,
             self.default_branch,

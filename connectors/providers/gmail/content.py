@@ -63,7 +63,6 @@ def unfetched_texts(mail: MailMessage) -> list[MailPart]:
 
 
 def with_texts(mail: MailMessage, data_by_handle: Mapping[str, bytes]) -> MailMessage:
-    """Return the message with fetched texts."""
     return replace(mail, root=_with_data(mail.root, data_by_handle))
 
 
@@ -85,12 +84,10 @@ def thread_markdown(mails: Sequence[MailMessage], unread_reasons: Mapping[str, s
 
 
 def thread_subject(mails: Sequence[MailMessage]) -> str:
-    """Return the thread's subject."""
     return next((mail.subject for mail in mails if mail.subject), "(no subject)")
 
 
 def participants(mails: Sequence[MailMessage]) -> list[str]:
-    """Return the addresses of all participants."""
     address_fields = [field for mail in mails for field in (mail.sender, mail.to, mail.cc) if field]
     return list(dict.fromkeys(address.lower() for _, address in getaddresses(address_fields) if address))
 

@@ -87,7 +87,6 @@ class Gmail(Provider):
         return Account(profile["emailAddress"], profile["emailAddress"].lower())
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the names of labels."""
         del kind
         return {entry.id: entry.name for entry in await self._list_labels(connection) if entry.id in ids}
 

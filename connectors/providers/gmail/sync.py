@@ -66,7 +66,6 @@ class GmailSync:
 
     @property
     def selection_fingerprint(self) -> str:
-        """Hash of the selection."""
         return version_hash(*sorted(self.label_ids))
 
     async def run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
@@ -144,7 +143,6 @@ class GmailSync:
         self.stored_attachments = await self.state.provider_state([_ATTACHMENTS_PREFIX + id_ for id_ in threads])
 
     def _stored_attachment_ids(self, thread: str) -> list[str]:
-        """Return the attachment ids of a thread at its last sync."""
         return self.stored_attachments.get(_ATTACHMENTS_PREFIX + thread, "").split()
 
     async def _fetch_or_fail(self, id_: str) -> list[SyncMessage]:

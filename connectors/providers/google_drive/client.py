@@ -71,7 +71,6 @@ class DriveFile:
 
     @property
     def is_folder(self) -> bool:
-        """Return whether this is a folder."""
         return self.media_type == FOLDER
 
     @property
@@ -151,7 +150,6 @@ class DriveClient:
         return listed, found.get("nextPageToken")
 
     async def all_files(self, query: str, *, drive_id: str = MY_DRIVE) -> list[DriveFile]:
-        """Query all pages."""
         found, page = await self.files(query, drive_id=drive_id)
         while page is not None:
             more, page = await self.files(query, drive_id=drive_id, page_token=page)

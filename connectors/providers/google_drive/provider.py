@@ -74,7 +74,6 @@ class GoogleDrive(Provider):
         return self._client.token_source(http, namespace, SCOPE, self._clock)
 
     async def fetch_account(self, connection: Connection) -> Account:
-        """Return the Google account."""
         user = await self._drive_client(connection).user()
         return Account(user["emailAddress"], user.get("permissionId", user["emailAddress"]))
 

@@ -79,7 +79,6 @@ class Granola(Provider):
             yield step
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the names of folders."""
         del kind
         folders = {folder["id"]: folder["name"] async for folder in self._folders(connection)}
         return {id_: folders[id_] for id_ in ids if id_ in folders}
@@ -243,7 +242,6 @@ def _authorization(connection: Connection) -> dict[str, str]:
 async def _list_pages(
     api: str, connection: Connection, name: str, filters: Mapping[str, str]
 ) -> AsyncIterator[list[dict[str, Any]]]:
-    """Iterate the pages of a list."""
     place: dict[str, str] = {}
     while True:
         body = json_or_raise(await _request(api, connection, name, {"page_size": _PAGE_SIZE, **filters, **place}))

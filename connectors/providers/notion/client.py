@@ -171,7 +171,6 @@ def _complete_markdown(body: Mapping[str, Any]) -> str:
 
 
 def _inserted(text: str, parts: dict[str, str]) -> str:
-    """Insert parts into the page, and parts of parts into these."""
     while parts:
         inside = {id_ for part in parts.values() for id_ in unknown_blocks(part)} & parts.keys()
         first = {id_: part for id_, part in parts.items() if id_ not in inside} or parts

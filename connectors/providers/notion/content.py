@@ -130,7 +130,6 @@ def truncated_properties(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]
 
 
 def merged_property(value: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a property with all of its values, which were fetched one by one."""
     kind = value["type"]
     if kind == "rollup":
         return {**value, "rollup": {"type": "array", "array": list(items)}}
@@ -175,7 +174,6 @@ def author_id(entry: Mapping[str, Any]) -> str | None:
 
 
 def rich_text(texts: Sequence[Mapping[str, Any]] | Mapping[str, Any] | None) -> str:
-    """Return the plain text of a rich text."""
     parts = [texts] if isinstance(texts, Mapping) else texts or ()
     return "".join(part.get("plain_text") or "" for part in parts).strip()
 

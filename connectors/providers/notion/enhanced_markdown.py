@@ -78,7 +78,6 @@ class Names:
 
 
 def parse_enhanced_markdown(text: str) -> Element:
-    """Parse the enhanced Markdown of a page."""
     tree = _TreeBuilder()
     for is_code, line in _without_foreign_indentation(text):
         if is_code:
@@ -145,7 +144,6 @@ def insert_blocks(text: str, parts: Mapping[str, str]) -> str:
 
 
 def file_name(url: str) -> str:
-    """Return the name of the file that a URL ends with."""
     return unquote(urlsplit(url).path.rsplit("/", 1)[-1]) or "file"
 
 

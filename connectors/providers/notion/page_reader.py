@@ -44,8 +44,6 @@ FILES_PREFIX: Final = "files/"
 
 @dataclass(frozen=True, slots=True)
 class ReadPage:
-    """Page as an item, with what it leads to."""
-
     item: SourceItem
     files: Sequence[Attachment]
     children: Sequence[str]

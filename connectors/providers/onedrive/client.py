@@ -259,7 +259,6 @@ def classify_error(response: httpx2.Response) -> Exception | None:
 
 
 def error_code(response: httpx2.Response) -> str:
-    """Return Graph's error code."""
     try:
         code = response.json()["error"]["code"]
     except (ValueError, KeyError, TypeError):

@@ -68,11 +68,9 @@ class OneDrive(Provider):
         return run.run(cursor)
 
     def classify_error(self, response: httpx2.Response) -> Exception | None:
-        """Classify Graph's errors."""
         return classify_error(response)
 
     async def fetch_account(self, connection: Connection) -> Account:
-        """Return the Microsoft account."""
         user = await self._graph_client(connection).user()
         return Account(user.get("mail") or user["userPrincipalName"], user["id"])
 
@@ -133,7 +131,6 @@ class OneDrive(Provider):
         return _parse_subscription(await graph.subscribe(body), secret)
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
-        """Delete the subscription."""
         await self._graph_client(connection).unsubscribe(current.id)
 
     def _graph_client(self, connection: Connection) -> GraphClient:

@@ -57,7 +57,6 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
         return version_hash(file.content_tag, file.name, file.parent, self._folder_path(file))
 
     async def fetch_item(self, file: DriveItem) -> SourceItem | FailedItem | RemovedItem:
-        """Download a file."""
         response = await self.client.download(file)
         return SourceItem(
             id=file.id,

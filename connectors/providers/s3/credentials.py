@@ -15,8 +15,6 @@ ROLE_KEY: Final = "role"
 
 
 class SigningKeys(Protocol):
-    """Keys that sign one request."""
-
     access_key: str
     secret_key: str
     token: str | None
@@ -66,8 +64,6 @@ def _credentials_of_the_service() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class BucketCredentials:
-    """Credentials of one connector."""
-
     access_key_id: str
     secret_access_key: str = field(repr=False)
     session_token: str | None = field(default=None, repr=False)

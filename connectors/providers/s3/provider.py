@@ -151,7 +151,6 @@ class BucketClient:
         self._fetcher = ItemFetcher("The storage", self._probe)
 
     def item_id(self, key: str) -> str:
-        """Return the item id of an object."""
         return f"s3://{self.name}/{key}"
 
     async def list_objects(self, start_after: str) -> AsyncIterator[ObjectPage]:

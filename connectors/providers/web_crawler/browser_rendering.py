@@ -35,7 +35,6 @@ class PageRenderer(Protocol):
 
     async def render(self, url: str) -> str:
         """Return the markup of a page after its scripts have run; ItemError if there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

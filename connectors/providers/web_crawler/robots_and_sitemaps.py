@@ -40,7 +40,6 @@ class RobotsRules:
     sitemaps: tuple[str, ...]
 
     def allows(self, url: str) -> bool:
-        """Return whether a URL may be requested."""
         return bool(self.robots.can_fetch(url, ROBOTS_AGENT))
 
 

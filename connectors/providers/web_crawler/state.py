@@ -41,7 +41,6 @@ class PageState:
 
 
 def conditional_headers(page: PageState | None) -> dict[str, str]:
-    """Build the headers of a conditional request."""
     if page is None:
         return {}
     values = {"if-none-match": page.etag, "if-modified-since": page.last_modified}

@@ -239,7 +239,6 @@ class CrawlSync:
         )
 
     async def _handle_outcome(self, outcome: FetchOutcome) -> AsyncIterator[SyncMessage]:
-        """Yield the messages for an outcome."""
         if outcome.final_url != outcome.requested_url or (outcome.response is None and outcome.failure is None):
             for step in self._remove_page(outcome.requested_url):
                 yield step

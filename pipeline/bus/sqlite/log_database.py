@@ -217,7 +217,6 @@ class LogTransaction:
 
 
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """Return the partition of a key."""
     return crc32(key) % partitions
 
 

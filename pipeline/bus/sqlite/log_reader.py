@@ -100,7 +100,6 @@ class LogReader:
         return first
 
     def count_records(self, topic: str) -> int:
-        """Count the records of a topic."""
         query = "SELECT count(*) FROM records WHERE topic = (SELECT id FROM topics WHERE name = ?)"
         return int(self._db.execute(query, (topic,)).fetchone()[0])
 

@@ -105,7 +105,6 @@ class DictionaryEncodedColumn:
 
 
 def field_names(expression: FilterExpression) -> set[str]:
-    """The names of the fields in an expression."""
     if isinstance(expression, Conjunction | Disjunction):
         return set().union(*(field_names(operand) for operand in expression.operands))
     return {expression.field}

@@ -38,7 +38,6 @@ class DocumentLengths:
 
     @cached_property
     def term_count(self) -> int:
-        """The number of terms of all documents."""
         return int(self.term_counts.sum())
 
     @cached_property

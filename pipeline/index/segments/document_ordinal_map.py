@@ -23,7 +23,6 @@ class SortedKeys:
 
     @classmethod
     def sort(cls, keys: StringColumn) -> "SortedKeys":
-        """Sort the fingerprints of these keys."""
         prints = fingerprints(keys)
         order = np.argsort(prints, kind="stable")
         return cls(keys, prints[order], (order + 1).astype(np.int32))

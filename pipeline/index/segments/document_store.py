@@ -41,7 +41,6 @@ class StoredDocument:
     date_text: str = ""
 
     def parsed_metadata(self) -> dict[str, Any]:
-        """The metadata as an object."""
         values: dict[str, Any] = json.loads(self.metadata_json) if self.metadata_json else {}
         return values
 
@@ -191,7 +190,6 @@ class DocumentStore:
         return filter_mask(expression, self._metadata_columns, len(self.present))
 
     def mask_of(self, keys: Iterable[str]) -> NDArray[np.bool_]:
-        """Mask by ordinal of the documents with these keys."""
         ordinals = self.ordinals(keys)
         mask = np.zeros(len(self.present), np.bool_)
         mask[ordinals] = True
@@ -252,7 +250,6 @@ class _ColumnBlocks:
         )
 
     def with_block(self, columns: DocumentColumns) -> "_ColumnBlocks":
-        """Append a block."""
         return _ColumnBlocks([*self.columns, columns])
 
     def without(self, ordinals: NDArray[np.int32]) -> list[DocumentColumns]:
@@ -267,7 +264,6 @@ class _ColumnBlocks:
         return block.metadata[row]
 
     def get(self, ordinal: int) -> StoredDocument:
-        """The fields of a document."""
         block, row = self._locate(ordinal)
         return StoredDocument(
             key=block.keys[row],
@@ -282,7 +278,6 @@ class _ColumnBlocks:
         )
 
     def key(self, ordinal: int) -> str:
-        """The key of a document."""
         block, row = self._locate(ordinal)
         return block.keys[row]
 

@@ -68,7 +68,6 @@ class RowLookup:
         return fingerprints(self._ids)
 
     def rows_with_ids(self, ids: Collection[str]) -> list[int]:
-        """The rows that have one of these ids."""
         if not len(self._ids) or not ids:
             return []
         id_set = set(ids)

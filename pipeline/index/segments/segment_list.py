@@ -177,7 +177,6 @@ def _should_merge(older_rows: int, newer_rows: int) -> bool:
 
 
 def chunk_parents(documents: DocumentStore, columns: ChunkColumns) -> ParentDocuments:
-    """The document of each chunk."""
     return ParentDocuments(documents.ordinals(columns.documents))
 
 
@@ -189,12 +188,10 @@ def memory_parents(documents: DocumentStore, columns: MemoryColumns) -> ParentDo
 
 
 def live_rows_with_ids(ids: Collection[str]) -> Callable[[Segment[MemoryColumns]], list[int]]:
-    """Selector of the live rows with one of these ids."""
     return lambda segment: [row for row in segment.lookup.rows_with_ids(ids) if not segment.deleted[row]]
 
 
 def live_rows_of_documents(ordinals: NDArray[np.int32]) -> Callable[[Segment[ChunkColumns]], NDArray[np.intp]]:
-    """Selector of the live rows of these documents."""
     if len(ordinals) == 1:
         return lambda part: np.flatnonzero((part.parents.ordinals == ordinals[0]) & ~part.deleted)
     return lambda part: np.flatnonzero(np.isin(part.parents.ordinals, ordinals) & ~part.deleted)

@@ -145,6 +145,5 @@ def verify_arrays(path: Path, after_block: Callable[[], None] = lambda: None) ->
 
 
 def _sums(data: NDArray[np.uint8]) -> NDArray[np.uint64]:
-    """The sum of each block."""
     sums: NDArray[np.uint64] = data.view(np.uint64).reshape(-1, _BLOCK_BYTES // 8).sum(axis=1, dtype=np.uint64)
     return sums

@@ -25,7 +25,6 @@ _LABELS = {
 
 
 def is_calendar(text: str) -> bool:
-    """Return whether a text is calendar data."""
     return text[:200].lstrip("\ufeff \t\r\n").upper().startswith("BEGIN:VCALENDAR")
 
 

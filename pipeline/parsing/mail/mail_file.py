@@ -36,7 +36,6 @@ class MailFile:
 
     @property
     def attachments(self) -> list[MailPart]:
-        """Files of the mail."""
         return list(attached_parts(self.root))
 
 

@@ -33,7 +33,6 @@ class KnownText:
         self._words: set[str] = set()
 
     def add(self, text: str) -> None:
-        """Add the text of a message."""
         words = _words_of(text)
         self._words.update(words)
         self._grams.update(_grams_of(words))
@@ -126,7 +125,6 @@ def _grams_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def known_text(texts: Iterable[str]) -> KnownText:
-    """Build the known text of messages."""
     known = KnownText()
     for text in texts:
         known.add(text)

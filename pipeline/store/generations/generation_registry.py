@@ -70,7 +70,6 @@ class GenerationRegistry:
         self._active = ActiveGeneration()
 
     async def read_active(self) -> ActiveGeneration:
-        """Read the pointer."""
         value = await self._storage.read_pointer()
         if value != self._pointer_value:
             # Called after every record: read each time, and parsed only if it has changed.

@@ -24,35 +24,27 @@ class GenerationStorage(Protocol):
 
     async def read_pointer(self) -> bytes | None:
         """Read the pointer to the active generation; None if nothing was ever replayed."""
-        ...
 
     async def write_pointer(self, value: bytes) -> None:
         """Replace the pointer atomically; durable on return. ValueError if it changed since it was read."""
-        ...
 
     async def read_note(self, name: str) -> bytes | None:
         """Read a note beside the generations; None if it does not exist."""
-        ...
 
     async def write_note(self, name: str, value: bytes) -> None:
         """Replace a note atomically; durable on return."""
-        ...
 
     async def list_generations(self) -> list[int]:
         """Return the numbers of all generations but 0, unfinished ones included."""
-        ...
 
     async def delete_generation(self, number: int) -> None:
         """Delete a generation's tables; idempotent."""
-        ...
 
     async def size(self, number: int) -> int:
         """Bytes of a generation's tables."""
-        ...
 
     def uri(self, number: int) -> str:
         """URI of a generation's tables."""
-        ...
 
 
 class FolderGenerationStorage:

@@ -87,7 +87,6 @@ class LanceTable(Generic[Row]):
         return pa.concat_tables(parts) if parts else self._codec.schema.empty_table().select(list(columns))
 
     def may_contain(self, entity_keys: Collection[str]) -> Collection[str]:
-        """Return the keys that may be in the table."""
         return entity_keys
 
     async def get_rows(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:

@@ -21,7 +21,6 @@ class RowCache(Generic[Row]):
         return self._rows_by_key.get(entity_key)
 
     def keys(self) -> list[str]:
-        """Return the keys whose rows are known."""
         return list(self._rows_by_key)
 
     def put(self, entity_key: str, rows: tuple[Row, ...]) -> None:
@@ -39,7 +38,6 @@ class RowCache(Generic[Row]):
             self._bytes -= self._size(rows)
 
     def clear(self) -> None:
-        """Forget all rows."""
         self._rows_by_key.clear()
         self._bytes = 0
 

@@ -61,7 +61,6 @@ class RowCodec(Generic[Row]):
         return self.entity_key_column == self.id_column
 
     def group_by_entity_key(self, rows: Iterable[Row]) -> dict[str, list[Row]]:
-        """Group rows by entity key, each group sorted."""
         rows_by_key: dict[str, list[Row]] = {}
         for row in rows:
             rows_by_key.setdefault(self.entity_key_of(row), []).append(row)
@@ -81,7 +80,6 @@ def replace_lone_surrogates(text: str) -> str:
 
 
 def in_condition(column: str, values: Iterable[str]) -> str:
-    """Build the SQL condition that a column has one of these values."""
     literals = ",".join(map(sql_literal, values))
     return f"{column} IN ({literals})" if literals else "false"
 
@@ -138,7 +136,6 @@ def json_array(values: Iterable[dict[str, str]]) -> pa.Array:
 
 
 def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """Return the column as one array."""
     combined = column.combine_chunks()
     return combined if isinstance(combined, pa.Array) else pa.concat_arrays(combined.chunks)
 

@@ -122,7 +122,6 @@ class SecondaryIndex:
             await self._sync()
 
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
-        """Delete every entry of these incarnations."""
         with self._cache.during_clear():
             deleted_count = await delete_and_count(self._table, in_condition("incarnation", sorted(incarnations)))
         self._compaction_policy.record_commit(0, deleted_count)

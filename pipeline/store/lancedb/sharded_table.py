@@ -289,7 +289,6 @@ class ShardedTable(ABC, Generic[Row]):
     def unflushed_rows(
         self, snapshot: Mapping[str, PendingChange[Row]], incarnations: Collection[str] | None
     ) -> list[Row]:
-        """Return the rows of a memtable snapshot that are in these incarnations."""
         incarnation_of = self.codec.incarnation_of
         return [
             row

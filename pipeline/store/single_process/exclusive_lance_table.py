@@ -102,12 +102,10 @@ class ExclusiveLanceTable(LanceTable[Row]):
 
     @classmethod
     def schema(cls, codec: RowCodec[Row]) -> pa.Schema:
-        """Schema of the LanceDB table."""
         return codec.schema
 
     @property
     def codec(self) -> RowCodec[Row]:
-        """The codec of its rows."""
         return self._codec
 
     def may_contain(self, entity_keys: Collection[str]) -> Collection[str]:
