@@ -59,7 +59,6 @@ class SubmissionFollower:
 
     @property
     def writes_tables(self) -> bool:
-        """True if this process owns the tables."""
         return self._drop_handled is None
 
     async def start(self) -> None:
@@ -102,7 +101,6 @@ class SubmissionFollower:
         return True
 
     async def wait_until_handled(self, positions: Sequence[Position]) -> bool:
-        """Wait, for a bounded time, until the stage `extract` of any process has handled these submissions."""
         try:
             async with asyncio.timeout(HANDLED_TIMEOUT_SECONDS):
                 for partition, end in _next_offsets(positions).items():

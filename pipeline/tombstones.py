@@ -12,7 +12,6 @@ class LocalTombstones:
         self._deleted: OrderedDict[str, int] = OrderedDict()
 
     async def record(self, deleted: Mapping[str, int]) -> None:
-        """Record deletions by document key and log position."""
         for key, seq in deleted.items():
             self._deleted[key] = max(seq, self._deleted.pop(key, seq))
         while len(self._deleted) > self._limit:

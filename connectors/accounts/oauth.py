@@ -171,7 +171,6 @@ class RefreshingTokenSource:
         self._cached: Token | None = None
 
     async def token(self) -> str:
-        """Return a token that should work; see `AccessTokenSource.token`."""
         if self._cached is None or _is_expired(self._cached):
             self._cached = await self._load()
             if _is_expired(self._cached):

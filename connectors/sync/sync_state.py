@@ -47,7 +47,6 @@ class BufferedSyncState:
     # Methods for the provider.
 
     async def select_changed(self, versions: Sequence[tuple[str, str]]) -> set[str]:
-        """See `SyncState.select_changed`."""
         ids = [id_ for id_, _ in versions]
         items, failures = await self._get("item", ids), await self._get("failed", ids)
         changed_ids: set[str] = set()
@@ -69,13 +68,11 @@ class BufferedSyncState:
         return changed_ids
 
     async def item_versions(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
-        """See `SyncState.item_versions`."""
         async for rows in self._scan("item", prefix):
             for row in rows:
                 yield row.id, row.version
 
     async def retryable_failures(self) -> list[str]:
-        """See `SyncState.retryable_failures`."""
         found: list[str] = []
         now = self._clock.now()
         async for rows in self._scan("failed", ""):
@@ -85,11 +82,9 @@ class BufferedSyncState:
         return found[:_MAX_RETRYABLE_FAILURES]
 
     async def provider_state(self, keys: Sequence[str]) -> dict[str, str]:
-        """See `SyncState.provider_state`."""
         return {id_: row.value for id_, row in (await self._get("note", keys)).items()}
 
     async def scan_provider_state(self, prefix: str = "") -> AsyncIterator[tuple[str, str]]:
-        """See `SyncState.scan_provider_state`."""
         async for rows in self._scan("note", prefix):
             for row in rows:
                 yield row.id, row.value

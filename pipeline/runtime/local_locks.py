@@ -33,7 +33,6 @@ class LocalLocks:
 
     @asynccontextmanager
     async def acquire(self, name: str) -> AsyncIterator[Lease]:
-        """Wait for the lock of this name, then hold it."""
         lock = self._locks.get(name)
         if lock is None:
             lock = self._locks[name] = asyncio.Lock()

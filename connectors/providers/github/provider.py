@@ -123,7 +123,6 @@ class GitHub(Provider):
         return client.classify_error(response)
 
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
-        """Return tokens of the app's installation."""
         del namespace
         return None if self._app is None else InstallationTokenSource(self._app, http, self._api_url, self._clock)
 

@@ -66,7 +66,6 @@ class Gmail(Provider):
         self.api_origins = client.origins()
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
-        """Sync the mailbox; see `gmail.sync`."""
         account = connection.account.name if connection.account else ""
         labels = connection.selected_ids("labels")
         return GmailSync(connection.http, self._base_url, state, labels, account).run(cursor)

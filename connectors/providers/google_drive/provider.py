@@ -58,7 +58,6 @@ class GoogleDrive(Provider):
         self.api_origins = client.origins(_EXPORT_LINKS_ORIGIN)
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
-        """Sync the drives; see `google_drive.sync`."""
         return DriveSync(
             client=self._drive_client(connection),
             selection=FolderSelection.of_connection(connection),
@@ -66,7 +65,6 @@ class GoogleDrive(Provider):
         ).run(cursor)
 
     def classify_error(self, response: httpx2.Response) -> Exception | None:
-        """Classify 403 by its reason."""
         return classify_error(response, "Google Drive") if response.status_code in {403, 429} else None
 
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
@@ -78,7 +76,6 @@ class GoogleDrive(Provider):
         return Account(user["emailAddress"], user.get("permissionId", user["emailAddress"]))
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the names of files and folders."""
         api = self._drive_client(connection)
         found = [file async for file in map_concurrently(ids, without_item_errors(api.file), 8)]
         return {file.id: file.name for file in found if file and file.is_folder == (kind == "folders")}

@@ -31,12 +31,10 @@ class DriveSync(FolderTreeSync[DriveFile]):
     """Targets of shortcuts that can't be read, to be reported."""
 
     def unreadable_failure(self, file: DriveFile) -> FailedItem | None:
-        """Return the failure of a file that can't be fetched according to its description."""
         return unreadable_failure(file)
 
     @property
     def provider(self) -> str:
-        """Name of the provider in messages."""
         return "Google Drive"
 
     async def probe(self) -> object:

@@ -100,7 +100,6 @@ class Granola(Provider):
         )
 
     async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
-        """Verify a delivery; see `webhook_endpoints`."""
         return webhook_endpoints.verify(delivery)
 
     async def subscribe(
@@ -115,7 +114,6 @@ class Granola(Provider):
         return made
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
-        """Delete the endpoint."""
         await webhook_endpoints.delete_endpoint(connection.http, self._api_url, _authorization(connection), current.id)
 
     async def _folders(self, connection: Connection) -> AsyncIterator[dict[str, Any]]:

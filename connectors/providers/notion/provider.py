@@ -85,7 +85,6 @@ class Notion(Provider):
             yield step
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the titles of pages and data sources."""
         del kind
         api, names = self._client(connection), dict[str, str]()
         for id_ in ids:

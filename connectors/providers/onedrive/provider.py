@@ -59,7 +59,6 @@ class OneDrive(Provider):
         self.api_origins = frozenset({client.graph_url})
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
-        """Sync the drive; see `onedrive.sync`."""
         run = OneDriveSync(
             client=self._graph_client(connection),
             selection=FolderSelection.of_connection(connection),
@@ -75,7 +74,6 @@ class OneDrive(Provider):
         return Account(user.get("mail") or user["userPrincipalName"], user["id"])
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
-        """Return the names of files and folders."""
         found = [
             item async for item in map_concurrently(ids, without_item_errors(self._graph_client(connection).item), 6)
         ]

@@ -39,13 +39,11 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
     """Folders that the feed reported as deleted and did not list again."""
 
     def unreadable_failure(self, file: DriveItem) -> FailedItem | None:
-        """Return the failure of a file that can't be fetched according to its description."""
         reason = file.unsupported_reason or unsupported_reason(file.name, file.media_type, file.size)
         return FailedItem(file.id, reason[1], title=file.name, code=reason[0]) if reason else None
 
     @property
     def provider(self) -> str:
-        """Name of the provider in messages."""
         return "OneDrive"
 
     async def probe(self) -> object:

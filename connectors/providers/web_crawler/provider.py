@@ -42,7 +42,6 @@ class WebCrawler(Provider):
         self._sleep = sleep
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
-        """Crawl the site; see `web_crawler.sync`."""
         config = connection.config
         depth = config.get("crawlDepth", _DEFAULT_DEPTH)
         run = CrawlSync(

@@ -39,7 +39,6 @@ class LogEraser:
     async def read_keys(
         self, topic: str, containing: bytes | None
     ) -> AsyncGenerator[tuple[TopicPartition, int, bytes], None]:
-        """Read as `ErasableLog.read_keys`."""
         for partition in range(self._database.partitions):
             start = 0
             while found := await self._query(_keys_query(topic, partition, start, containing)):
@@ -51,7 +50,6 @@ class LogEraser:
     async def read_records(
         self, topic_partition: TopicPartition, offsets: Sequence[int]
     ) -> AsyncGenerator[RawRecord, None]:
-        """Read as `ErasableLog.read_records`."""
         left = sorted(offsets)
         while left:
             part = left[:RECORDS_PER_READ]
@@ -63,7 +61,6 @@ class LogEraser:
             left = left[bisect_right(left, ended_at) :]
 
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
-        """Erase as `ErasableLog.erase`."""
         consumed = sorted(offset for offset in offsets if offset < self._positions.min_position(topic_partition))
         for start in range(0, len(consumed), RECORDS_PER_BATCH):
             await self._remove(topic_partition, consumed[start : start + RECORDS_PER_BATCH])

@@ -133,7 +133,6 @@ class FolderBlobs(ContentAddressedBlobs):
         return await asyncio.to_thread(self._put, data, media_type)
 
     async def get(self, ref: BlobRef) -> bytes:
-        """Read the bytes; RejectedError if they are missing or their hash differs."""
         return await asyncio.to_thread(self._get, ref)
 
     async def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
@@ -146,11 +145,9 @@ class FolderBlobs(ContentAddressedBlobs):
                 yield part
 
     async def delete(self, digests: Collection[str]) -> set[str]:
-        """Delete as `ContentAddressedBlobs.delete`."""
         return await asyncio.to_thread(self._delete, digests)
 
     async def digests_older_than(self, seconds: float) -> set[str]:
-        """List as `ContentAddressedBlobs.digests_older_than`."""
         return await asyncio.to_thread(self._digests_older_than, seconds)
 
     async def delete_stray_files(self) -> int:

@@ -100,7 +100,6 @@ class ShardedTable(ABC, Generic[Row]):
         position: TablePosition,  # noqa: ARG002 - as above
         incarnations: Collection[str],  # noqa: ARG002 - as above
     ) -> Collection[str] | None:
-        """Entity keys of these incarnations that may have changed since; None if the table cannot tell."""
         return None
 
     async def forget_changes(self, position: TablePosition, incarnations: Collection[str]) -> None:

@@ -125,7 +125,6 @@ class ExclusiveLanceTable(LanceTable[Row]):
         await self._remove_from_index(deleted)
 
     async def delete_incarnations(self, incarnations: Collection[str]) -> None:
-        """Delete every row of these incarnations; durable on return."""
         deleted = await delete_and_count(self._table, in_condition("incarnation", sorted(incarnations)))
         self._compaction_policy.record_commit(0, deleted)
         await self._fsync()

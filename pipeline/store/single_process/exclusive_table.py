@@ -102,7 +102,6 @@ class ExclusiveTable(ShardedTable[Row]):
         self._apply(before, {key: tuple(rows) for key, rows in rows_by_key.items()})
 
     async def wait_until_durable(self) -> None:
-        """Wait until every change made so far is on disk."""
         if self.bulk_loading:
             return
         sequence = self._memtable.sequence

@@ -99,7 +99,6 @@ class ConnectorStateTable:
         self._commits = 0
 
     async def get(self, kind: StateKind, ids: Collection[str]) -> dict[str, ConnectorStateRow]:
-        """Read the rows of these ids; absent ids are left out."""
         found = await self._lance_table.get_rows([f"{kind}/{id_}" for id_ in ids])
         return {row.id: row for rows in found.values() for row in rows}
 

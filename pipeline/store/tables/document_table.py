@@ -165,7 +165,6 @@ class ShardedDocumentTable(ShardedTable[DocumentRow]):
         return {row.id: row for row in await self.find_rows(incarnations, where, lambda row: row.id in ids)}
 
     async def pending_extraction(self) -> list[DocumentRow]:
-        """Return documents whose memory extraction is pending."""
         return await self.find_rows(None, "extraction_pending", attrgetter("extraction_pending"))
 
     async def columns(self, incarnations: Sequence[str]) -> DocumentColumns:

@@ -189,7 +189,6 @@ class ShardedMemoryTable(ShardedTable[MemoryRow]):
         return [row for row in rows if row.incarnation in within and not requested_keys.isdisjoint(row.comparison_keys)]
 
     async def expiring(self) -> list[MemoryRow]:
-        """Return memories of every incarnation that will expire and are not forgotten yet."""
         return await self.find_rows(
             None, _EXPIRING_FILTER, lambda row: row.expires_at is not None and row.forgotten_at is None
         )

@@ -113,7 +113,6 @@ class SettingsCatalog:
                 self._apply_connector(change)
 
     async def wait_until_durable(self) -> None:
-        """Wait until every change so far is on disk."""
         await asyncio.gather(*(table.wait_until_durable() for table in self._tables or ()))
 
     def _apply_namespace(self, change: NamespaceChanged) -> None:

@@ -21,8 +21,6 @@ class SharedTombstones:
         self._table = table
 
     async def record(self, deleted: Mapping[str, int]) -> None:
-        """Record deletions by document key and log position; visible to every process on return."""
-
         def change(key: str, rows: list[TombstoneRow]) -> Sequence[TombstoneRow] | None:
             latest = rows[0].seq if rows else -1
             return [TombstoneRow(key, deleted[key])] if deleted[key] > latest else None
