@@ -40,7 +40,6 @@ class ConnectorRuntime:
     bus: Bus
 
     async def run(self) -> None:
-        """Run until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(run_through_outages("Scheduling syncs", self.scheduler.run))
             tasks.create_task(

@@ -64,7 +64,6 @@ class _FoundRecords:
             self.unowned_incarnations.add(incarnation_of(record.key))
 
     def merge(self, other: "_FoundRecords") -> None:
-        """Add what was found later."""
         for place, offsets in other.offsets.items():
             self.offsets[place] = sorted({*self.offsets[place], *offsets})
         self.blobs |= other.blobs

@@ -56,8 +56,6 @@ class PublishInterceptor:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """The opened components of one generation."""
-
     resources: Resources
     generation: Generation
     store: Store
@@ -151,7 +149,6 @@ class Pipeline:
                 parts.create_task(run_through_outages(name, work))
 
     async def close(self) -> None:
-        """Flush and close the tables."""
         await self.exit_stack.aclose()
 
     async def _erase_orphans_exclusively(self) -> None:

@@ -24,8 +24,6 @@ SelectionKind: TypeAlias = Literal["repos", "labels", "files", "folders"]
 
 @dataclass(frozen=True, slots=True)
 class SelectedResource:
-    """Selected resource: the provider's id and its display name."""
-
     id: str
     name: str
 

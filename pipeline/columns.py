@@ -28,7 +28,6 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 def to_microseconds(moment: datetime) -> int:
-    """Microseconds since 1970 UTC."""
     return (moment - _EPOCH) // _MICROSECOND
 
 

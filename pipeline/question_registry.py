@@ -39,7 +39,6 @@ class QuestionRegistry:
         return None if question is None or question.is_deleted else question
 
     def report(self, question: QuestionChanged) -> QuestionReported:
-        """Return the deliveries of a question so far."""
         return self._reports.get(question.id) or QuestionReported(
             id=question.id, incarnation=question.incarnation, at=question.created_at, positions=question.start
         )

@@ -13,8 +13,6 @@ E = TypeVar("E", bound=Event)
 
 @dataclass(frozen=True, slots=True)
 class Record(Generic[E]):
-    """A decoded event with its position in the log."""
-
     topic: str
     partition: int
     offset: int

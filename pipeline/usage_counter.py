@@ -58,7 +58,6 @@ class UsageCounter:
         self._unpublished: set[tuple[str, str]] = set()
 
     def count(self, key: str, now: datetime, counts: UsageCounts) -> None:
-        """Add to a key's usage."""
         month = month_of(now)
         before = self._counts_by_replica.get((month, self._replica_id, key), UsageCounts())
         self._merge_counts(month, self._replica_id, key, before + counts)

@@ -57,7 +57,6 @@ def prepare(*, install: bool) -> None:
 
 
 def libraries_folder() -> Path:
-    """Return the folder with Kafka's jars."""
     return CACHE / f"libs-{VERSION}"
 
 

@@ -90,7 +90,6 @@ def add_vendored_files(bom: dict[str, Any]) -> dict[str, Any]:
 
 
 def installed_model_files(model: BundledModel) -> list[tuple[str, bytes]]:
-    """Read the model files of an installed package."""
     listed = distribution(model.package).files or []
     return [
         (str(path), Path(str(path.locate())).read_bytes()) for path in listed if _is_model_file(path, model.suffixes)

@@ -119,7 +119,6 @@ async def get(
     include: Collection[str],
     return_url: str | None,
 ) -> ConnectorResponse:
-    """Return a connector, with the requested parts."""
     connectors, row = _require_connector(state, namespace, id)
     answer = await _connector_response(state, row, syncs="syncs" in include)
     if row.status == "pending" and principal.may("connect", namespace):

@@ -307,7 +307,6 @@ def _with_key(event: DocumentSubmitted, key: str | None) -> DocumentSubmitted:
 
 
 def _content_derived_id(name: str, draft: DocumentDraft) -> str:
-    """Derive the id of a document sent without one from its content."""
     content = draft.content or ""
     if draft.upload is not None:
         content = f"file:{draft.upload.blob.sha256}:{draft.upload.filename or ''}"

@@ -98,7 +98,6 @@ async def delete_namespace(state: AppState, namespace_name: str) -> RemovedCount
 
 
 def count_contents(state: AppState, row: NamespaceRow) -> RemovedCounts:
-    """Count the documents and memories of a namespace."""
     documents = state.documents.count_by_incarnation(row.incarnations)
     memories = state.memories.count_by_incarnation(row.incarnations)
     return RemovedCounts(sum(documents.values()), sum(memories.values()))

@@ -35,8 +35,6 @@ class Queries:
 
 @dataclass(frozen=True, slots=True)
 class AppState:
-    """The components that requests use."""
-
     publisher: Publisher
     documents: ShardedDocumentTable
     chunks: ShardedChunkTable

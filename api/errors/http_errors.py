@@ -15,7 +15,6 @@ class ApiError(Exception):
         self.details = details
 
     def headers(self) -> Mapping[str, str]:
-        """Return the headers that belong to the failure."""
         return {}
 
 
@@ -31,7 +30,6 @@ class UnauthorizedError(ApiError):
     status = 401
 
     def headers(self) -> Mapping[str, str]:
-        """Return the authentication scheme."""
         return {"www-authenticate": "Bearer"}
 
 
@@ -87,5 +85,4 @@ class TooManyRequestsError(ApiError):
         self.retry_after = retry_after
 
     def headers(self) -> Mapping[str, str]:
-        """Return the time to wait before the next attempt."""
         return {"retry-after": str(self.retry_after)}

@@ -41,7 +41,6 @@ class EventLocator:
     async def extraction(
         self, row: DocumentRow, submission: Record[DocumentSubmitted]
     ) -> Record[DocumentExtracted] | None:
-        """The text that was made of this submission."""
         return await self._find_first(
             DOCUMENTS_EXTRACTED,
             _partition_key(row),
@@ -53,7 +52,6 @@ class EventLocator:
     async def memory_formation(
         self, row: DocumentRow, submission: Record[DocumentSubmitted]
     ) -> Record[MemoriesFormed] | None:
-        """The memories that were formed of this submission's text."""
         return await self._find_first(
             MEMORIES_FORMED,
             row.incarnation,
@@ -104,7 +102,6 @@ class EventLocator:
 def to_log_event(
     stage: Literal["submit", "extract", "memories", "forget"], record: Record[Any], **details: Any
 ) -> LogRecordResponse:
-    """A record as an answer shows it."""
     request = record.headers.get(REQUEST_ID_HEADER)
     return LogRecordResponse(
         stage=stage,
@@ -120,7 +117,6 @@ def to_log_event(
 
 
 def submission_log_event(record: Record[DocumentSubmitted]) -> LogRecordResponse:
-    """A submission as an answer shows it."""
     return to_log_event("submit", record, operation=record.event.operation)
 
 

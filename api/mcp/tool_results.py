@@ -49,7 +49,6 @@ class SearchResults(ToolResult):
     results: list[SearchHit]
 
     def as_text(self) -> str:
-        """Describe each result on a line, followed by its text."""
         if not self.results:
             return f"Nothing in {self.namespace} answers this."
         hits = [f"[{at}] {_describe_hit(hit)}\n{quote(hit.text)}" for at, hit in enumerate(self.results, 1)]
@@ -99,7 +98,6 @@ class ForgetResult(ToolResult):
     sentences: list[RedactedSentence]
 
     def as_text(self) -> str:
-        """List the forgotten or matching memories and the next step."""
         lines = [self._heading()]
         lines += [f"- {match.id}: {_on_one_line(match.memory)}" for match in self.matches]
         lines += [f"- {problem.id}: {problem.error}" for problem in self.problems]
@@ -130,8 +128,6 @@ class ProfileResult(ToolResult):
     buckets: dict[str, list[str]]
 
     def as_text(self) -> str:
-        """Render the profile as Markdown."""
-
         def facts(texts: Iterable[str]) -> list[profile_bodies.ProfileFact]:
             return [profile_bodies.ProfileFact(id="", memory=text) for text in texts]
 
@@ -141,8 +137,6 @@ class ProfileResult(ToolResult):
 
 
 class ListedDocument(ResponseBody):
-    """Document without its text."""
-
     id: str
     title: str | None
     type: str
@@ -162,7 +156,6 @@ class DocumentPage(ToolResult):
     total: int
 
     def as_text(self) -> str:
-        """List one document per line."""
         lines = [f"Documents of {self.namespace}, page {self.page} of {max(self.pages, 1)} ({self.total} in all):"]
         return "\n".join([*lines, *map(_describe_document, self.documents)])
 
@@ -182,7 +175,6 @@ class DocumentText(ToolResult):
     updated_at: str
 
     def as_text(self) -> str:
-        """Show the document's properties, its text and its memories."""
         parts = [
             f"{_one_line(self.title or self.id)} ({self.type}, {self.status}, {self.updated_at[:10]})",
             f"{QUOTATION_NOTE}\n{quote(self.content)}",
@@ -212,7 +204,6 @@ class NamespacePage(ToolResult):
     total: int
 
     def as_text(self) -> str:
-        """List one namespace per line."""
         if not self.namespaces:
             return "There is no namespace yet: adding a memory creates one."
         lines = [f"Namespaces, page {self.page} of {self.pages} ({self.total} in all):"]
@@ -236,7 +227,6 @@ class CallerResult(ToolResult):
     default_namespace: str | None
 
     def as_text(self) -> str:
-        """Describe the key's permissions."""
         permissions = {"read": "read", "write": "read and write", "admin": "read, write and administer"}[self.role]
         if frozenset(self.scopes) != ROLE_SCOPES[self.role]:
             permissions = f"only {' and '.join(self.scopes)}"

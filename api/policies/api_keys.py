@@ -41,7 +41,6 @@ class Principal:
 
     @property
     def granted(self) -> frozenset[str]:
-        """Scopes that the key has."""
         return ROLE_SCOPES[self.role] if self.scopes is None else self.scopes & ROLE_SCOPES[self.role]
 
     @property
@@ -70,7 +69,6 @@ class Principal:
         return any(_pattern_matches(pattern, namespace) for pattern in self.namespaces)
 
     def may(self, scope: Scope, namespace: str) -> bool:
-        """Return whether the key may do this in the namespace."""
         return scope in self.granted and self.covers(namespace)
 
     def may_read(self, namespace: str) -> bool:

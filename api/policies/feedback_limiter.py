@@ -28,7 +28,6 @@ class FeedbackLimiter:
         return max(0, min(DAILY_LIMIT_PER_SENDER - self._senders[sender], pool - self._totals[authenticated]))
 
     def record(self, sender: str, *, authenticated: bool, now: datetime) -> None:
-        """Count one submission."""
         self._reset_on_new_day(now)
         self._senders[sender] += 1
         self._totals[authenticated] += 1

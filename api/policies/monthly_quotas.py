@@ -48,7 +48,6 @@ class MonthlyQuotas:
     default_key_quota: MonthlyQuota = field(default_factory=MonthlyQuota)
 
     def key_quota(self, principal: Principal) -> MonthlyQuota:
-        """Return the effective quota of a key."""
         return MonthlyQuota(
             self.default_key_quota.documents if principal.monthly_documents is None else principal.monthly_documents,
             self.default_key_quota.searches if principal.monthly_searches is None else principal.monthly_searches,

@@ -29,8 +29,6 @@ log = logging.getLogger("recollect.recalls")
 
 @dataclass(frozen=True, slots=True)
 class RecallLog:
-    """Entries of all namespaces."""
-
     bus: Bus
 
     async def record(self, entries: Sequence[RecallRecorded]) -> None:

@@ -72,7 +72,6 @@ def sync_run_summary(report: SyncReported) -> SyncRunSummary:
 
 
 def sync_run(report: SyncReported) -> SyncRun:
-    """Present a run in full."""
     return SyncRun(
         error_code=report.error_code,
         error=report.error,

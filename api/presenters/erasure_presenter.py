@@ -6,7 +6,6 @@ from schemas.http.extensions.erasure_bodies import ErasureResponse
 
 
 def erasure_response(scope: ErasureScope, report: ErasureReport, key: str) -> ErasureResponse:
-    """Present what was erased."""
     return _response(scope, report.counts, key).model_copy(
         update={
             "moved_rows": report.moved_rows,

@@ -25,7 +25,6 @@ class MemoryFilter:
     until: datetime | None = None
 
     def matches(self, row: MemoryRow) -> bool:
-        """Return whether a memory is among those asked for."""
         return (
             self.kind in {None, *memory_kinds(row)}
             and self.state in {None, memory_state(row)}

@@ -56,7 +56,6 @@ class RemoteService:
         return str(self._client.base_url).rstrip("/")
 
     def request(self, method: str, path: str, **options: Any) -> JsonObject:
-        """Send a request and return the JSON object of the response."""
         with self._open_response(method, path, **options) as response:
             body: JsonObject = json.loads(response.read())
             return body
@@ -87,7 +86,6 @@ class RemoteService:
             return None if response.status_code == NOT_FOUND else body
 
     def fetch_bytes(self, path: str) -> bytes:
-        """Return the body of a GET request."""
         with self._open_response("GET", path) as response:
             return response.read()
 

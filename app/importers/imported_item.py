@@ -36,8 +36,6 @@ class ImportedItem:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """An item, or a part of it, that is not imported."""
-
     item: str
     reason: str
 

@@ -130,7 +130,6 @@ class DividedFill:
         await generations.write_division_report(number, report.model_dump_json().encode())
 
     async def _read_report(self, number: int) -> DivisionReport | None:
-        """Return the division's report in this replay."""
         value = await self._supervisor.resources.generations.read_division_report(number)
         report = None if value is None else DivisionReport.model_validate_json(value)
         return report if report is not None and report.replay_id == self._work.replay_id else None
@@ -147,7 +146,6 @@ async def _erase_rows(store: Store, division: Division) -> None:
 
 @asynccontextmanager
 async def _acquire_first(locks: Locks, names: Iterable[str]) -> AsyncIterator[tuple[str, Lease]]:
-    """Wait for any of these locks and hold it."""
     async with AsyncExitStack() as held:
         stacks = {name: AsyncExitStack() for name in names}
         waiting = {

@@ -28,7 +28,6 @@ class Division:
         return division_of(incarnation, self.count) == self.number
 
     def select(self, offsets: TopicOffsets) -> TopicOffsets:
-        """Return the offsets of this division's partitions."""
         return {
             topic: {number: offset for number, offset in partitions.items() if number % self.count == self.number}
             for topic, partitions in offsets.items()
@@ -36,7 +35,6 @@ class Division:
 
 
 def division_of(incarnation: str, count: int) -> int:
-    """Return the number of an incarnation's division."""
     return partition(incarnation.encode(), count)
 
 
@@ -73,7 +71,6 @@ class DivisionReport(BaseModel):
 
 
 def incarnations_across_divisions(namespaces: Iterable[Iterable[str]], count: int) -> frozenset[str]:
-    """Return the incarnations of those namespaces that lie in more than one division."""
     return frozenset(
         incarnation
         for incarnations in map(list, namespaces)
@@ -83,6 +80,5 @@ def incarnations_across_divisions(namespaces: Iterable[Iterable[str]], count: in
 
 
 def partitions_of(incarnations: Iterable[str], ends: Mapping[int, int]) -> dict[int, int]:
-    """Return the ends of the partitions that hold the records of these incarnations."""
     wanted = {partition(incarnation.encode(), len(ends)) for incarnation in incarnations}
     return {number: end for number, end in ends.items() if number in wanted}

@@ -54,7 +54,6 @@ class ReplaySwitchover:
         await generations.activate(current, previous)
 
     async def abort(self) -> None:
-        """Discard the new pipeline."""
         await self.pipeline.close()
 
     async def _catch_up(self) -> None:

@@ -23,8 +23,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConnectorCapabilities:
-    """Capabilities of a provider in this deployment."""
-
     selectable_kinds: Sequence[str]
     supports_webhooks: bool
     requires_authorization: bool
@@ -77,7 +75,6 @@ class AccountLinking:
         return secrets
 
     async def create_authorization_link(self, row: ConnectorChanged, redirect_url: str | None) -> str:
-        """Create an authorization link that works once."""
         secret = {"state": token_urlsafe(32), "verifier": token_urlsafe(48), "redirect_url": redirect_url}
         await self.connection_factory.secret_store.set_value(row.id, "authorization", secret)
         return self._authorization_link(row, secret)

@@ -107,11 +107,9 @@ class _EmptyState:
             yield nothing
 
     async def retryable_failures(self) -> list[str]:
-        """Return nothing."""
         return []
 
     async def provider_state(self, keys: Sequence[str]) -> dict[str, str]:
-        """Return nothing."""
         del keys
         return {}
 

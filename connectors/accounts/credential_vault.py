@@ -136,7 +136,6 @@ class SecretStore:
 
     @property
     def has_key(self) -> bool:
-        """Return whether an encryption key is configured."""
         return self._cipher.has_key
 
     async def read(self, connector: str) -> ConnectorSecrets:

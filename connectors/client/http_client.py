@@ -67,7 +67,6 @@ class HttpClients:
         return cls(_client(own), _client(guarded), own)
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self.provider_client.aclose()
         await self.guarded_client.aclose()
 
@@ -334,5 +333,4 @@ def _next_retry_delay(call: _PendingRequest, retry_after: float | None) -> float
 
 
 def _jittered_backoff(failures: int) -> float:
-    """Return a jittered exponential backoff from 0.5 to 30 seconds."""
     return secrets.SystemRandom().uniform(0.5, 1.0) * exponential_backoff(1.0, failures, 30.0)

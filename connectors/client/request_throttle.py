@@ -11,8 +11,6 @@ SleepFunction = Callable[[float], Awaitable[object]]
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """Request limits of a provider for one account."""
-
     requests_per_second: float = 10.0
     max_concurrent: int = 8
     burst: int = 10

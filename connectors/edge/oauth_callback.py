@@ -22,8 +22,6 @@ _LINK_EXPIRED_MESSAGE = "This link was used already or is too old. Ask for a new
 
 @dataclass(frozen=True, slots=True)
 class OAuthCallback:
-    """Handler of the callback route."""
-
     registry: ConnectorRegistry
     connection_factory: ConnectionFactory
 

@@ -35,8 +35,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WebhookReceiver:
-    """Handler of the webhook routes."""
-
     registry: ConnectorRegistry
     connection_factory: ConnectionFactory
     _recent_deliveries: OrderedDict[str, None] = field(default_factory=OrderedDict)

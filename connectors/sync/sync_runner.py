@@ -82,8 +82,6 @@ class SyncProgress(Event):
 
 @dataclass(slots=True)
 class _Batch:
-    """Document events to be published together."""
-
     events: list[DocumentSubmitted] = field(default_factory=list)
     bytes: int = 0
     quota_documents: int = 0

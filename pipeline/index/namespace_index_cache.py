@@ -47,8 +47,6 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class IndexCacheStats:
-    """Contents and hit counts of the cache."""
-
     nbytes: int
     namespaces: int
     hits: int
@@ -122,7 +120,6 @@ class NamespaceIndexCache:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held by all namespaces."""
         return sum(entry.nbytes for entry in self._entries.values())
 
     @property
@@ -132,7 +129,6 @@ class NamespaceIndexCache:
 
     @property
     def stats(self) -> IndexCacheStats:
-        """Counters for metrics."""
         return IndexCacheStats(self.nbytes, len(self.cached_namespaces), self._hits, self._lookups - self._hits)
 
     async def open(self, namespace: NamespaceRow) -> NamespaceIndex:

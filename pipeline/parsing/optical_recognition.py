@@ -52,7 +52,6 @@ def visible_pages(data: bytes) -> list[int]:
 
 
 def recognize_pages(data: bytes, indices: list[int]) -> list[str]:
-    """Return the text of each of these pages of a PDF."""
     document = _open_pdf(data)
     texts = []
     for index in indices:

@@ -20,8 +20,6 @@ MAX_REQUESTS_PER_WORKER = 500
 
 @dataclass(frozen=True, slots=True)
 class ParserResult:
-    """Parsed text, with the title and the subject from the file's metadata."""
-
     text: str
     title: str | None
     subject: str | None
@@ -74,7 +72,6 @@ class ParserPool:
             return parsed
 
     async def aclose(self) -> None:
-        """Kill every worker."""
         self._idle.clear()
         for worker in tuple(self._workers):
             await self._terminate(worker)

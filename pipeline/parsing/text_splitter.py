@@ -45,7 +45,6 @@ class Outline:
     fences: list[tuple[int, int]]
 
     def heading_at(self, position: int) -> str | None:
-        """Return the heading path that applies at a position."""
         at = bisect_right(self.starts, position)
         return self.heading_paths[at - 1] if at else None
 

@@ -69,7 +69,6 @@ class HttpFetcher:
             raise ParsingError(f"{url} can't be fetched: {error}.") from error
 
     async def aclose(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
     async def _fetch_following_redirects(self, url: str) -> tuple[bytes, Upload]:
@@ -128,7 +127,6 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         return await self._inner.handle_async_request(pinned)
 
     async def aclose(self) -> None:
-        """Close the inner transport."""
         await self._inner.aclose()
 
 

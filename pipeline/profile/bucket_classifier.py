@@ -104,7 +104,6 @@ class BucketClassifier:
         return self.classify(np.stack(vectors), self._count_shared_terms(np.concatenate(terms), offsets))
 
     def _count_shared_terms(self, terms: Terms, offsets: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Count the distinct terms that each row shares with each bucket."""
         shared = np.zeros((len(offsets) - 1, len(self.names)), np.float32)
         if not len(self.vocabulary) or not len(terms):
             return shared
@@ -130,7 +129,6 @@ NO_BUCKETS = BucketClassifier(
 
 
 async def embed_topics(embedder: Embedder) -> TopicVectors:
-    """Embed the topics once for all buckets of an embedder."""
     vectors = np.stack(await embedder.embed_documents([text for texts in TOPICS.values() for text in texts]))
     offsets = np.cumsum([0, *map(len, TOPICS.values())])[:-1]
     mean = vectors.mean(axis=0)

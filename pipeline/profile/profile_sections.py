@@ -128,7 +128,6 @@ def static_priority(text: str, sources: int, valid_time_ms: int, worth: float = 
 def static_priorities(
     texts: Sequence[str], sources: NDArray[np.int64], valid_times_ms: NDArray[np.int64], worths: NDArray[np.float32]
 ) -> NDArray[np.int64]:
-    """Return the priorities of many facts."""
     kinds = np.fromiter(map(_statement_rank, texts), np.int64, len(texts))
     strengths = np.clip(sources, 1, MAX_COUNTED_SOURCES)
     recent = np.clip(valid_times_ms, 0, (1 << _VALID_TIME_BITS) - 1)
@@ -162,7 +161,6 @@ def _current_facts(newest_first: Sequence[SectionFact], today: date) -> list[Sec
 
 
 def _bucket_facts(newest_first: Sequence[SectionFact], today: date) -> list[SectionFact]:
-    """Return the facts of a bucket that last or go on."""
     current = {fact.id for fact in _current_facts([fact for fact in newest_first if not fact.is_static], today)}
     return [fact for fact in newest_first if fact.is_static or fact.id in current]
 

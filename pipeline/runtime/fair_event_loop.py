@@ -32,7 +32,6 @@ else:
 
 
 async def run_in_background_lane(work: Callable[[], Awaitable[T]]) -> T:
-    """Run the work, and every task it starts, in the background lane."""
     token = _IN_BACKGROUND.set(True)
     try:
         await asyncio.sleep(0)

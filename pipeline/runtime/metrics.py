@@ -127,7 +127,6 @@ class Metrics:
             self._model_memories.labels(reason).inc(count)
 
     def on_batch_start(self, stage: str, partition: int) -> None:
-        """Record that a batch was handed to a stage."""
         self.readiness.batches_in_progress[stage, partition] = monotonic()
 
     def on_batch_end(self, stage: str, partition: int) -> None:

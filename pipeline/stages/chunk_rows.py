@@ -61,7 +61,6 @@ async def build_chunk_rows(
     count_terms: Callable[[str], Terms],
     contextualize: Callable[[str | None, ChunkSpan], str] = with_title_and_heading,
 ) -> dict[str, list[ChunkRow]]:
-    """Embed passages and build their rows, by document."""
     texts = [contextualize(event.title, span) for event, spans in split_documents for span in spans]
     return await assemble_chunk_rows(split_documents, await embed_in_batches(texts, embedder), count_terms)
 

@@ -65,7 +65,6 @@ class ChunkStage:
         await self.publisher.publish(DOCUMENTS_CHUNKED, entries)
 
     async def on_dead_letter(self, record: Record[DocumentExtracted], reason: str) -> None:
-        """Mark the document as failed with the reason."""
         await mark_failed(self.documents, record.event.document, record.event.seq, reason)
 
     async def _mark_embedding(self, events: Mapping[str, DocumentExtracted]) -> None:

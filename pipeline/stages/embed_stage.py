@@ -68,7 +68,6 @@ class EmbedStage:
             await asyncio.gather(self.documents.wait_until_durable(), self.chunks.wait_until_durable())
 
     async def on_dead_letter(self, record: Record[DocumentChunked], reason: str) -> None:
-        """Mark the document as failed with the reason."""
         await mark_failed(self.documents, record.event.document, record.event.seq, reason)
 
     async def _embed(self, passages: Sequence[ChunkedDocument]) -> None:

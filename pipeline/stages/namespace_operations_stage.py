@@ -54,7 +54,6 @@ class NamespaceOperationsStage:
                 await self.operations.record(_finished_operation(event, error, self.clock))
 
     async def on_dead_letter(self, record: Record[OperationRequested], reason: str) -> None:
-        """Mark the operation as failed with the reason."""
         await self.operations.record(_finished_operation(record.event, reason, self.clock))
 
     async def _purge(self, incarnations: Collection[str]) -> None:

@@ -38,7 +38,6 @@ def split_pages(text: str) -> list[str]:
 
 
 def without_page_breaks(text: str) -> str:
-    """Replace page breaks by line breaks."""
     return text.replace(PAGE_BREAK, "\n")
 
 

@@ -41,7 +41,6 @@ class SentItems:
         return "sent" if row[0] == content_digest(item) else "changed"
 
     def add(self, service: str, namespace: str, items: Iterable[ImportedItem]) -> None:
-        """Record items that the service acknowledged."""
         rows = [(item_key(service, namespace, item.id), content_digest(item)) for item in items]
         with self._database:
             self._database.executemany("INSERT OR REPLACE INTO sent VALUES (?, ?)", rows)

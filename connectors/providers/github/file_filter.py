@@ -38,7 +38,6 @@ class FileFilter:
 
 
 def is_documentation(path: str) -> bool:
-    """Return whether a file is documentation by its ending."""
     return PurePosixPath(path).suffix.lower() in DOCUMENT_SUFFIXES
 
 

@@ -77,7 +77,6 @@ class Gmail(Provider):
         return classify_error(response, "Gmail") if response.status_code in {403, 429} else None
 
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
-        """Return tokens of the service account for the user of a namespace."""
         return self._client.token_source(http, namespace, SCOPE, self._clock)
 
     async def fetch_account(self, connection: Connection) -> Account:

@@ -68,8 +68,6 @@ def parse_subjects(text: str | None) -> dict[str, str]:
 
 
 class DelegatedTokenSource(RenewedTokenSource):
-    """Tokens for one user and scope."""
-
     def __init__(
         self, account: ServiceAccount, http: HttpClient, namespace: str | None, scope: str, clock: Clock
     ) -> None:

@@ -105,8 +105,6 @@ class ChangePage:
 
 
 class DriveClient:
-    """API client of one connector."""
-
     def __init__(
         self, http: HttpClient, base_url: str, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     ) -> None:
@@ -115,7 +113,6 @@ class DriveClient:
         self._sleep = sleep
 
     async def user(self) -> Mapping[str, Any]:
-        """Fetch the account's user."""
         params = {"fields": "user(displayName,emailAddress,permissionId)"}
         return _json_object(json_or_raise(await self._http.get(f"{self._base_url}/about", params=params))["user"])
 
@@ -157,7 +154,6 @@ class DriveClient:
         return found
 
     async def shared_drives(self) -> list[tuple[str, str]]:
-        """List the ids and names of shared drives."""
         found: list[tuple[str, str]] = []
         params = {"pageSize": "100", "fields": "nextPageToken,drives(id,name)"}
         while True:
@@ -184,7 +180,6 @@ class DriveClient:
         return ChangePage(changes, following or answer["newStartPageToken"], following is None)
 
     async def download(self, id_: str) -> httpx2.Response:
-        """Download a file's content."""
         params = {"alt": "media", "supportsAllDrives": "true"}
         return await self._http.get(f"{self._base_url}/files/{id_}", params=params, max_bytes=MAX_FILE_BYTES)
 

@@ -68,7 +68,6 @@ class GoogleDrive(Provider):
         return classify_error(response, "Google Drive") if response.status_code in {403, 429} else None
 
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
-        """Return tokens of the service account for the user of a namespace."""
         return self._client.token_source(http, namespace, SCOPE, self._clock)
 
     async def fetch_account(self, connection: Connection) -> Account:
@@ -147,7 +146,6 @@ class GoogleDrive(Provider):
         return WebhookSubscription(next(iter(channels)), secret, expires, data)  # type: ignore[arg-type]  # JSON as it is
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
-        """Close all channels."""
         channels = current.data.get("channels")
         if isinstance(channels, Mapping):
             for channel, resource in channels.items():

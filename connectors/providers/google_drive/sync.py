@@ -21,8 +21,6 @@ _FOLDERS_QUERY = f"(mimeType = '{FOLDER}' or mimeType = '{SHORTCUT}') and trashe
 
 @dataclass(slots=True, kw_only=True)
 class DriveSync(FolderTreeSync[DriveFile]):
-    """Run of one connector."""
-
     client: DriveClient
     page_tokens: dict[str, str] = field(default_factory=dict)
     latest_drive_ids: dict[str, str] = field(default_factory=dict)
@@ -46,7 +44,6 @@ class DriveSync(FolderTreeSync[DriveFile]):
         return file_version(file, self.tree.path(file.parent))
 
     async def fetch_item(self, file: DriveFile) -> SourceItem | FailedItem | RemovedItem:
-        """Export or download a file."""
         return await fetch_item(self.client, file, self.tree.path(file.parent))
 
     async def run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:

@@ -37,8 +37,6 @@ class ResultPage:
 
 
 class NotionClient:
-    """Client of one API address."""
-
     def __init__(self, http: HttpClient, base_url: str, token: str | None = None) -> None:
         """`token`: that of an internal integration, in place of the connector's own."""
         self._http = http
@@ -100,7 +98,6 @@ class NotionClient:
         )
 
     async def query_all(self, path: str, body: Mapping[str, Any]) -> AsyncIterator[ResultPage]:
-        """Iterate all pages of a list queried by POST."""
         following: str | None = None
         while True:
             page = await self.query_page(path, {**body, "start_cursor": following} if following else body)

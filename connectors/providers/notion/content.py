@@ -91,7 +91,6 @@ def property_lines(values: Mapping[str, Any], names: Names = Names()) -> Iterato
 
 
 def related_pages(values: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the pages that the properties relate to."""
     waiting = list(values.values())
     found: list[str] = []
     for value in waiting:

@@ -54,7 +54,6 @@ class NotionSync:
         self._latest_edit = ""
 
     async def sync_all(self) -> AsyncIterator[SyncMessage]:
-        """Sync all shared pages."""
         with open_disk_buffer() as pages:
             async for step in self._collect_pages(pages):
                 yield step

@@ -129,8 +129,6 @@ class ItemPage:
 
 
 class GraphClient:
-    """API client of one connector."""
-
     def __init__(self, http: HttpClient, client: MicrosoftOAuthClient) -> None:
         self._http = http
         self._client = client
@@ -139,7 +137,6 @@ class GraphClient:
         self._subscriptions_url = f"{self._graph_url}/subscriptions"
 
     async def user(self) -> Mapping[str, Any]:
-        """Fetch the account's user."""
         params = {"$select": "id,displayName,mail,userPrincipalName"}
         return _json_object(await self._http.get(self._me_url, params=params))
 
@@ -162,7 +159,6 @@ class GraphClient:
         return None if response.status_code == 404 else DriveItem.from_json(_item_object(response))
 
     async def children(self, id_: str, *, page_link: str | None = None, page_size: int = _PAGE_SIZE) -> ItemPage:
-        """Fetch a page of a folder's items."""
         if page_link is not None:
             return _parse_page(await self._http.get(self._verified_link(page_link)))
         params = {"$top": str(page_size)}

@@ -164,7 +164,6 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
             yield step
 
     async def _apply_page(self, page: ItemPage, *, full_sync: bool) -> AsyncIterator[SyncMessage]:
-        """Apply a page of the feed to the selection."""
         await self._load_state()
         before = self.tree.selected_folders()
         paths = {folder: self.tree.path(folder) for folder in before}
@@ -244,7 +243,6 @@ class OneDriveSync(FolderTreeSync[DriveItem]):
         return self.selection.everything and not known
 
     def _has_known_path(self, item: DriveItem) -> bool:
-        """Return whether all folders up to the root are known."""
         folder, seen = item.parent, set[str]()
         while folder is not None and folder not in seen and folder in self.tree.folders:
             seen.add(folder)

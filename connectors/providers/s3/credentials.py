@@ -89,7 +89,6 @@ class BucketCredentials:
 
     @property
     def is_anonymous(self) -> bool:
-        """Return whether requests are not signed."""
         return self.access_key_id == ANONYMOUS_KEY
 
     async def sign(self, url: str, region: str) -> dict[str, str]:

@@ -138,8 +138,6 @@ class S3(Provider):
 
 
 class BucketClient:
-    """Signed requests to one bucket."""
-
     def __init__(self, connection: Connection, role: ServiceRole | None = None) -> None:
         config, endpoint = connection.config, str(connection.config.get("endpoint") or "")
         self._http = connection.http

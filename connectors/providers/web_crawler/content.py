@@ -43,7 +43,6 @@ class PageContent:
 
 
 def parse_page(source: str, url: str) -> PageContent:
-    """Parse a page's markup."""
     document = _parse_html(source)
     if document is None:
         return PageContent(None, "", (), None, indexable=True, author=None, published=None, description=None)

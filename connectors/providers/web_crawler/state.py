@@ -24,7 +24,6 @@ class PageState:
 
     @classmethod
     def parse(cls, value: str) -> "PageState":
-        """Parse a stored value."""
         return cls(*json.loads(value))
 
     def __str__(self) -> str:

@@ -296,7 +296,6 @@ class CrawlSync:
         yield self._save_page_state(outcome.final_url, page)
 
     def _enqueue_stored_links(self, page: PageState, depth: int) -> list[ProviderState]:
-        """Enqueue the links of an unchanged page from its stored state."""
         known_urls = [self.url_by_hash[name] for name in page.links.split() if name in self.url_by_hash]
         return [note for url in known_urls for note in self._enqueue(url, depth + 1)]
 
@@ -473,7 +472,6 @@ def _response_metadata(url: str, response: httpx2.Response) -> Metadata:
 
 
 def start_url_of(config: Mapping[str, str | float | bool]) -> str:
-    """Return the URL at which a crawl begins."""
     start = normalize_url(str(config.get("startUrl", "")))
     if start is None:
         raise UnusableSourceError("The start URL is no http or https address. Give another one.")

@@ -69,7 +69,6 @@ class ConsumerPositions:
             del self.offsets[key]
 
     async def wait_for_records(self, group_partition: GroupPartition) -> int:
-        """Wait until there are records at the group's position and return the position."""
         topic_partition = group_partition[1:]
         while self.offsets[group_partition] >= self.end_offset(topic_partition):
             self._appended[topic_partition].clear()

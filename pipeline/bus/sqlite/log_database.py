@@ -186,7 +186,6 @@ class LogTransaction:
         return deleted
 
     def delete_group(self, group: str) -> None:
-        """Delete a group's positions."""
         self._db.execute('DELETE FROM positions WHERE "group" = ?', (group,))
 
     def flush(self, positions: Mapping[GroupPartition, int]) -> None:
@@ -221,7 +220,6 @@ def partition_of_key(key: bytes, partitions: int) -> int:
 
 
 def read_end_offsets(db: sqlite3.Connection, topic: str, partitions: int) -> dict[int, int]:
-    """Return the offset of the next record of each partition."""
     (topic_id,) = db.execute("SELECT id FROM topics WHERE name = ?", (topic,)).fetchone() or (None,)
     saved = dict(db.execute("SELECT partition, next FROM end_offsets WHERE topic = ?", (topic_id,)))
     newest = "SELECT max(offset) FROM records WHERE topic = ? AND partition = ?"

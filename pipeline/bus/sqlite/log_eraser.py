@@ -20,8 +20,6 @@ T = TypeVar("T")
 
 
 class RunQuery(Protocol):
-    """Runs a query in the reader's thread."""
-
     def __call__(self, query: Callable[[LogReader], T]) -> Awaitable[T]: ...
 
 

@@ -35,7 +35,6 @@ class SignBitCodes:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return self.mean.nbytes + self.bit_planes.nbytes + self.mean_deviations.nbytes
 
     def approximate_cosines(self, vector: Vector) -> NDArray[np.float32]:

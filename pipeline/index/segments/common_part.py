@@ -91,6 +91,5 @@ class LengthCache:
 
 @cache
 def e5_common_part() -> CommonPart:
-    """The common part of multilingual-e5-small."""
     means: NDArray[np.float32] = np.load(E5_FILE)
     return CommonPart(means[0], means[1], means[2], means[3:])

@@ -17,7 +17,6 @@ class DocumentLengths:
 
     @classmethod
     def from_rows(cls, row_lengths: NDArray[np.uint32], document_ordinals: NDArray[np.int32]) -> "DocumentLengths":
-        """Sum the lengths of rows by the document each belongs to."""
         if not len(document_ordinals):
             return cls(0, np.zeros(0))
         first = int(document_ordinals.min())
@@ -42,5 +41,4 @@ class DocumentLengths:
 
     @cached_property
     def document_count(self) -> int:
-        """The number of documents that have terms."""
         return int(np.count_nonzero(self.term_counts))

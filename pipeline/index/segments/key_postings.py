@@ -34,7 +34,6 @@ class KeyPostings:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         return self.fingerprints.nbytes + self.rows.nbytes
 
     def candidate_rows(self, fingerprints: NDArray[np.uint32]) -> list[int]:

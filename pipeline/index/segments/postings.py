@@ -45,7 +45,6 @@ class Postings:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held."""
         arrays = (self.terms, self.offsets, self.rows, self.counts, self.lengths)
         return sum(array.nbytes for array in arrays)
 

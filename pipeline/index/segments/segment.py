@@ -140,7 +140,6 @@ class Segment(Generic[C]):
         return held
 
     def with_deleted(self, rows: Sequence[int] | NDArray[np.intp]) -> "Segment[C]":
-        """The same segment with these rows marked as deleted."""
         deleted = self.deleted.copy()
         deleted[rows] = True
         return replace(self, deleted=deleted)
@@ -165,7 +164,6 @@ def split_columns(columns: C, size: int) -> Iterator[C]:
 
 
 def build_segment(columns: C, parents: ParentDocuments) -> Segment[C]:
-    """Build a segment from rows of the store."""
     return Segment(
         columns=_drop_indexed_columns(columns),
         postings=build_postings(columns.terms, columns.term_offsets),

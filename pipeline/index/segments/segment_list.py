@@ -103,7 +103,6 @@ class SegmentList(Generic[C]):
         self._views = tuple(self._view_of(segment) for segment in segments)
 
     def add(self, columns: C) -> None:
-        """Append rows as new segments."""
         for piece in split_columns(columns, self.max_segment_rows):
             segment = build_segment(piece, self._parents_of(self._documents, piece))
             if self._mmap_store is not None and _should_spill(segment):

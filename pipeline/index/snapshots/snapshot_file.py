@@ -63,8 +63,6 @@ def write_snapshot(
 
 
 class _BlockWriter:
-    """Writes blocks and sums them."""
-
     def __init__(self, file: IO[bytes], start: int, after_block: Callable[[], None]) -> None:
         self._file, self._start, self._after_block = file, start, after_block
         self._block = np.zeros(_BLOCK_BYTES, np.uint8)
@@ -83,7 +81,6 @@ class _BlockWriter:
             self._place += len(part)
 
     def finish(self, end: int) -> None:
-        """Write the last block, and the sums."""
         self._begin_block(end)
         sums = np.array(self._sums, np.uint64).tobytes()
         self._file.write(sums + struct.pack("<I", crc32(sums)))

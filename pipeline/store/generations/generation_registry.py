@@ -111,7 +111,6 @@ class GenerationRegistry:
         await self._storage.write_note(REPLAY_CANCELLATION, value)
 
     async def read_cancellation(self) -> bytes | None:
-        """Read the latest cancellation request."""
         return await self._storage.read_note(REPLAY_CANCELLATION)
 
     async def write_replay_work(self, value: bytes) -> None:

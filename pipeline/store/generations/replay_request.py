@@ -50,7 +50,6 @@ class ReplayRequest:
             raise ReplayError("Copied chunks keep their vectors: give --stage embed instead.")
 
     def index_config(self, current: IndexConfig) -> IndexConfig:
-        """The index configuration of the new generation."""
         overrides = {name: value for name in IndexConfig.model_fields if (value := getattr(self, name)) is not None}
         return IndexConfig.model_validate(current.model_dump() | overrides)
 

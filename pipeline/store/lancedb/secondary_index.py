@@ -111,7 +111,6 @@ class SecondaryIndex:
                 await self._sync()
 
     async def remove(self, entries: Sequence[IndexEntry]) -> None:
-        """Remove the entries of deleted rows."""
         with self._cache.during_remove(_to_pairs(entries)):
             for batch in _batches(entries):
                 keys = ",".join(str(key) for key, _, _ in batch)

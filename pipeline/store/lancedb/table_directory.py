@@ -51,7 +51,6 @@ class TableDirectory:
         self._synced = synced
 
     def count_versions(self) -> int:
-        """Number of versions that the table keeps."""
         return len(_file_names(f"{self._folder}/_versions"))
 
     def fragments_with_deletions(self) -> set[int]:
@@ -60,7 +59,6 @@ class TableDirectory:
         return {int(name.partition("-")[0]) for name in names if name.partition("-")[0].isdecimal()}
 
     def disk_usage(self) -> tuple[int, int]:
-        """Bytes and files of the table."""
         sizes = [
             _stat(entry.path).st_size
             for folder in _walk_folders(self._folder)

@@ -155,7 +155,6 @@ class ExclusiveTable(ShardedTable[Row]):
         return self._memtable.snapshot()
 
     def cached_rows(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
-        """Return rows of these keys that the memtable holds."""
         found = {key: self._memtable.get(key) for key in entity_keys}
         return {key: list(rows) for key, rows in found.items() if rows is not None}
 

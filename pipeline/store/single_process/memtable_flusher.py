@@ -79,7 +79,6 @@ class MemTableFlusher(Generic[Row]):
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
 
     def notify_change(self) -> None:
-        """Signal that the memtable has changes to flush."""
         self._changed.set()
         memtable, shard = self._memtable, self._shard
         if memtable.pending_count(shard) >= _URGENT_KEYS or memtable.pending_bytes(shard) >= _URGENT_BYTES:
@@ -132,7 +131,6 @@ class MemTableFlusher(Generic[Row]):
             await run_to_completion(self._flush())
 
     async def delete_incarnations(self, incarnations: frozenset[str]) -> None:
-        """Delete all rows of these incarnations from LanceDB."""
         async with self._commit_lock:
             if self._write_ahead_log is not None:
                 # Flush first, which empties the log: after a restart it must not bring deleted rows back.
