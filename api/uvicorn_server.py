@@ -117,7 +117,6 @@ def _handle_shutdown_signal(server: uvicorn.Server, number: int) -> None:
         log.warning("Second signal: exiting at once, without waiting for open requests.")
         os._exit(128 + number)
     log.info(
-        "Shutting down: open requests get %d seconds. Send another signal to exit at once.",
-        GRACEFUL_SHUTDOWN_SECONDS,
+        "Shutting down: open requests get %d seconds. Send another signal to exit at once.", GRACEFUL_SHUTDOWN_SECONDS
     )
     server.handle_exit(number, None)

@@ -88,11 +88,7 @@ def _snapshot_options(
 
 
 def _build_pipeline(
-    resources: Resources,
-    generation: Generation,
-    store: Store,
-    embedder: Embedder,
-    exit_stack: AsyncExitStack,
+    resources: Resources, generation: Generation, store: Store, embedder: Embedder, exit_stack: AsyncExitStack
 ) -> Pipeline:
     fact_lookup = FactLookup(store.memories)
     index_cache = NamespaceIndexCache(

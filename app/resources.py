@@ -41,12 +41,7 @@ from pipeline.settings import Settings
 from pipeline.stage import Record
 from pipeline.store import SettingsCatalog, open_locks
 from pipeline.store.blobs.blobs_factory import open_blobs
-from pipeline.store.generations.generation_registry import (
-    Generation,
-    GenerationRegistry,
-    IndexConfig,
-    open_generations,
-)
+from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
 from pipeline.tombstones import LocalTombstones
 from schemas.events import SettingsChanged
 from schemas.topics import SETTINGS_CHANGED
@@ -253,9 +248,7 @@ def _open_media_model(settings: Settings, stack: AsyncExitStack) -> MediaEndpoin
         return None
     key = settings.llm_api_key
     media = MediaEndpoint(
-        base_url=settings.llm_base_url,
-        model=settings.llm_model,
-        api_key=key.get_secret_value() if key else None,
+        base_url=settings.llm_base_url, model=settings.llm_model, api_key=key.get_secret_value() if key else None
     )
     stack.push_async_callback(media.aclose)
     return media

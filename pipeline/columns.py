@@ -11,15 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.rows import (
-    ChunkColumns,
-    ChunkRow,
-    DocumentColumns,
-    DocumentRow,
-    MemoryColumns,
-    MemoryRow,
-    StringColumn,
-)
+from pipeline.rows import ChunkColumns, ChunkRow, DocumentColumns, DocumentRow, MemoryColumns, MemoryRow, StringColumn
 from schemas.base import Metadata
 from schemas.events import Relation
 

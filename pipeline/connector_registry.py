@@ -105,12 +105,7 @@ class ConnectorRegistry:
         self, row: ConnectorChanged, trigger: SyncTrigger, work: ConnectorAction, *, full: bool
     ) -> str:
         event = ConnectorTriggered(
-            connector=row.id,
-            run_id=f"run_{uuid4().hex}",
-            trigger=trigger,
-            at=self.clock.now(),
-            action=work,
-            full=full,
+            connector=row.id, run_id=f"run_{uuid4().hex}", trigger=trigger, at=self.clock.now(), action=work, full=full
         )
         await self.publisher.publish(CONNECTORS_TRIGGERED, [(_record_key(row), event)])
         await self.apply_request(event)

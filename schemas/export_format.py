@@ -95,7 +95,6 @@ class ExportEnd(Event):
 
 
 ExportLine = Annotated[
-    OrganizationChanged | KeyChanged | NamespaceChanged | ExportedDocument | ExportEnd,
-    Field(discriminator="kind"),
+    OrganizationChanged | KeyChanged | NamespaceChanged | ExportedDocument | ExportEnd, Field(discriminator="kind")
 ]
 EXPORT_LINE_ADAPTER: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)

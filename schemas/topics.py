@@ -49,11 +49,7 @@ CONNECTORS_TRIGGERED = Topic("connectors.triggered.v1", events.ConnectorTriggere
 CONNECTORS_SYNCED = Topic("connectors.synced.v1", events.SyncReported, retention=SYNC_RETENTION)
 USAGE_RECORDED = Topic("usage.recorded.v1", events.ModelUsageRecorded, retention=USAGE_RETENTION)
 USAGE_COUNTED = Topic(
-    "usage.counted.v1",
-    events.ApiUsageCounted,
-    retention=USAGE_RETENTION,
-    compacted=True,
-    single_partition=True,
+    "usage.counted.v1", events.ApiUsageCounted, retention=USAGE_RETENTION, compacted=True, single_partition=True
 )
 AUDIT_RECORDED = Topic("audit.recorded.v1", events.AuditEntryRecorded, retention=AUDIT_RETENTION, single_partition=True)
 RECALLS_RECORDED = Topic("recalls.recorded.v1", events.RecallRecorded, retention=AUDIT_RETENTION)

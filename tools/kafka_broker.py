@@ -20,13 +20,7 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
-from tools.kafka_installation import (
-    VERSION,
-    KafkaUnavailableHereError,
-    libraries_folder,
-    prepare,
-    run_command,
-)
+from tools.kafka_installation import VERSION, KafkaUnavailableHereError, libraries_folder, prepare, run_command
 from tools.parent_watchdog import start_watchdog, stop_watchdog
 from tools.port_reservation import reserved_port
 

@@ -139,10 +139,7 @@ def write_certificates(ca_file: Path, broker_file: Path) -> None:
 
 
 def _certificate(
-    subject: x509.Name,
-    public_key: ec.EllipticCurvePublicKey,
-    issuer: x509.Name,
-    issuer_key: ec.EllipticCurvePublicKey,
+    subject: x509.Name, public_key: ec.EllipticCurvePublicKey, issuer: x509.Name, issuer_key: ec.EllipticCurvePublicKey
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (

@@ -49,10 +49,7 @@ async def import_lines(state: AppState, lines: Sequence[ExportLine]) -> ImportRe
             counts.settings += await _import_setting(state, line)
     await _import_documents(state, batch, counts)
     return ImportResponse(
-        documents=counts.documents,
-        memories=counts.memories,
-        settings=counts.settings,
-        unchanged=counts.unchanged,
+        documents=counts.documents, memories=counts.memories, settings=counts.settings, unchanged=counts.unchanged
     )
 
 
@@ -184,11 +181,7 @@ def _imported_document(line: ExportedDocument, text: Content) -> ImportedDocumen
 def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed:
     memories = tuple(imported_memory(memory) for memory in line.memories)
     return MemoriesFormed(
-        incarnation=line.incarnation,
-        document=line.key,
-        seq=row.content_seq,
-        at=line.updated_at,
-        memories=memories,
+        incarnation=line.incarnation, document=line.key, seq=row.content_seq, at=line.updated_at, memories=memories
     )
 
 

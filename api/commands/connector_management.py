@@ -74,13 +74,7 @@ async def create(state: AppState, principal: Principal, namespace: str, body: Co
 
 
 async def list_connectors(
-    state: AppState,
-    principal: Principal,
-    *,
-    namespace: str | None,
-    provider: str | None,
-    page: int,
-    limit: int,
+    state: AppState, principal: Principal, *, namespace: str | None, provider: str | None, page: int, limit: int
 ) -> tuple[list[ConnectorResponse], Pagination]:
     """Return a page of the active connectors that a key may read, newest first."""
     if state.connectors is None:
@@ -174,8 +168,7 @@ async def delete(state: AppState, namespace: str, id: str, *, documents: bool) -
     """Remove a connector; its credentials and documents are cleaned up in the background."""
     connectors, row = _require_connector(state, namespace, id)
     removed = await connectors.registry.modify(
-        row.id,
-        lambda connector: connector.model_copy(update={"status": "removed", "keep_documents": not documents}),
+        row.id, lambda connector: connector.model_copy(update={"status": "removed", "keep_documents": not documents})
     )
     if removed is not None:
         await connectors.registry.request_cleanup(removed)
@@ -221,8 +214,7 @@ def _require_capabilities(state: AppState, provider: str) -> tuple[ConnectorServ
     capabilities = None if state.connectors is None else state.connectors.capabilities(provider)
     if state.connectors is None or capabilities is None:
         raise ServiceUnavailableError(
-            "Not available on this deployment",
-            f"Its operator has not set up {provider} (docs/guides/connectors.md).",
+            "Not available on this deployment", f"Its operator has not set up {provider} (docs/guides/connectors.md)."
         )
     return state.connectors, capabilities
 

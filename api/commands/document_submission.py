@@ -252,11 +252,7 @@ def _has_content(event: DocumentSubmitted) -> bool:
 
 
 async def _add_event(
-    state: AppState,
-    namespace: NamespaceRow,
-    row: DocumentRow | None,
-    document_id: str,
-    draft: DocumentDraft,
+    state: AppState, namespace: NamespaceRow, row: DocumentRow | None, document_id: str, draft: DocumentDraft
 ) -> DocumentSubmitted | None:
     """Build the event of an added document; None if it changes nothing."""
     if row is None or not _same_content(row, draft):

@@ -14,12 +14,7 @@ from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from pipeline.memory.versioning.provenance import DECIDED_REASON, ENDED_REASON, EXPIRED_REASON
 from pipeline.rows import MemoryRow, NamespaceRow
 from schemas.events import Relation, RelationKind
-from schemas.http.extensions.correction_bodies import (
-    DECISIONS,
-    CorrectionBody,
-    CorrectionResponse,
-    CorrectionUndo,
-)
+from schemas.http.extensions.correction_bodies import DECISIONS, CorrectionBody, CorrectionResponse, CorrectionUndo
 
 CORRECTION_FIELD: Final = "correction"
 """Metadata of the documents that corrections are kept as: the action."""

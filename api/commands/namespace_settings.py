@@ -124,12 +124,7 @@ async def _request_operation(
         updated_at=now,
     )
     event = OperationRequested(
-        id=operation.id,
-        kind=operation.kind,
-        source=row.name,
-        incarnations=row.incarnations,
-        target=target,
-        at=now,
+        id=operation.id, kind=operation.kind, source=row.name, incarnations=row.incarnations, target=target, at=now
     )
     await state.operations.record(operation)
     await state.publisher.publish(OPERATIONS_REQUESTED, [(row.name, event)])

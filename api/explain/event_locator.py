@@ -68,11 +68,7 @@ class EventLocator:
         if at is None:
             return None
         return await self._find_first(
-            MEMORIES_FORGOTTEN,
-            incarnation,
-            at,
-            memory_id,
-            lambda event: memory_id in event.ids and event.at == at,
+            MEMORIES_FORGOTTEN, incarnation, at, memory_id, lambda event: memory_id in event.ids and event.at == at
         )
 
     async def _find_first(

@@ -37,9 +37,7 @@ CONTEXT_PROMPT = types.Prompt(
     description="Begin a conversation with the profile, and with what is remembered of its subject.",
     arguments=[
         types.PromptArgument(
-            name="namespace",
-            description="Whose memory; may be left out if the key opens only one.",
-            required=False,
+            name="namespace", description="Whose memory; may be left out if the key opens only one.", required=False
         ),
         types.PromptArgument(name="about", description="What the conversation will be about.", required=False),
     ],

@@ -28,12 +28,7 @@ class ServiceClient:
     default_namespace: str | None = None
 
     async def call(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, Any] | None = None,
-        body: JsonObject | None = None,
+        self, method: str, path: str, *, query: Mapping[str, Any] | None = None, body: JsonObject | None = None
     ) -> JsonObject:
         """Return the response body; ToolCallError with the service's message if the call fails."""
         request_id = correlation.current_request_id()

@@ -83,10 +83,7 @@ class McpEndpoint:
             return ServiceClient(client, {"authorization": headers["authorization"]}, headers.get(NAMESPACE_HEADER))
 
         return StreamableHTTPSessionManager(
-            create_server(client_for),
-            json_response=True,
-            stateless=True,
-            max_request_body_size=MAX_MESSAGE_BYTES,
+            create_server(client_for), json_response=True, stateless=True, max_request_body_size=MAX_MESSAGE_BYTES
         )
 
     async def _run(self, sessions: "StreamableHTTPSessionManager", ready: asyncio.Event) -> None:

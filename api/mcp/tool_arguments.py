@@ -84,8 +84,7 @@ class AddArguments(RequestBody):
     ] = None
     date: Omittable[
         Annotated[
-            Text,
-            Field(description="When it was said or written, in ISO 8601, if that was not now: `2026-03-02`."),
+            Text, Field(description="When it was said or written, in ISO 8601, if that was not now: `2026-03-02`.")
         ]
     ] = None
     metadata: Omittable[

@@ -37,10 +37,7 @@ _VALIDATION_MESSAGES = {
     "model_attributes_type": "must be a JSON object, sent as application/json",
     "unknown_option": "is not an option of this operation: send it where the interface has it",
 }
-_DISCRIMINATOR_MESSAGES = {
-    "union_tag_not_found": "is required",
-    "union_tag_invalid": "must be one of {expected_tags}",
-}
+_DISCRIMINATOR_MESSAGES = {"union_tag_not_found": "is required", "union_tag_invalid": "must be one of {expected_tags}"}
 _LENGTH_MESSAGES = {
     "too_short": "must not be empty",
     "too_long": "must have at most {max_length} characters, not {actual_length}",

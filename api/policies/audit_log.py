@@ -85,11 +85,7 @@ class AuditLog:
     async def record(self, entry: AuditEntryRecorded) -> None:
         """Publish an entry; if the bus is unavailable, it is only in the process's log."""
         log.info(
-            "%s by %s (%s)",
-            entry.action,
-            entry.key,
-            entry.outcome,
-            extra={"fields": entry.model_dump(mode="json")},
+            "%s by %s (%s)", entry.action, entry.key, entry.outcome, extra={"fields": entry.model_dump(mode="json")}
         )
         try:
             await self.bus.publish(AUDIT_RECORDED, [(PARTITION_KEY, entry)])

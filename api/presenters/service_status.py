@@ -68,9 +68,7 @@ async def service_status(state: AppState) -> StatusResponse:
         searches=search_speed(state.metrics.search_buckets()),
         replay=await _running_replay(state),
         disk=DiskUsage(
-            tables=sum_sizes(snapshot.tables.values()).bytes,
-            log=snapshot.log_bytes,
-            free=snapshot.disk_free_bytes,
+            tables=sum_sizes(snapshot.tables.values()).bytes, log=snapshot.log_bytes, free=snapshot.disk_free_bytes
         ),
     )
 

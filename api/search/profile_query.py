@@ -96,10 +96,7 @@ class ProfileQuery:
         )
 
     async def snapshot(
-        self,
-        namespace: NamespaceRow,
-        organization: OrganizationRow,
-        filter_expression: FilterExpression | None,
+        self, namespace: NamespaceRow, organization: OrganizationRow, filter_expression: FilterExpression | None
     ) -> ProfileSnapshot:
         """All sections, with every change made so far; NotReadyError where reading them takes long."""
         bound = asyncio.timeout(self.timeout_seconds)
@@ -112,10 +109,7 @@ class ProfileQuery:
             raise NotReadyError(_LOADING_MESSAGE.format(name=namespace.name), RETRY_AFTER_SECONDS) from None
 
     async def _snapshot(
-        self,
-        namespace: NamespaceRow,
-        organization: OrganizationRow,
-        filter_expression: FilterExpression | None,
+        self, namespace: NamespaceRow, organization: OrganizationRow, filter_expression: FilterExpression | None
     ) -> ProfileSnapshot:
         if filter_expression is None:
             return await self.profiles.get_profile(namespace, organization)

@@ -10,12 +10,7 @@ from typing import Any, Protocol
 
 from api.presenters.trust import own_words, passage_trust
 from api.search.offline_reranker import assign_scores_by_rank, deduplicate, rerank
-from api.search.query_variants import (
-    MAX_REWRITTEN_QUERY_CHARS,
-    QueryVariant,
-    QueryVariantBuilder,
-    merge_variant_hits,
-)
+from api.search.query_variants import MAX_REWRITTEN_QUERY_CHARS, QueryVariant, QueryVariantBuilder, merge_variant_hits
 from api.search.semantic_delete import matching_memories
 from pipeline.columns import from_microseconds
 from pipeline.index.namespace_index import NamespaceIndex
@@ -101,11 +96,7 @@ class NamespaceSearch(Protocol):
 
 
 async def answer_search(
-    run_search: NamespaceSearch,
-    namespace: NamespaceRow,
-    body: SearchBody,
-    *,
-    documents: tuple[str, ...] | None = None,
+    run_search: NamespaceSearch, namespace: NamespaceRow, body: SearchBody, *, documents: tuple[str, ...] | None = None
 ) -> SearchResponse:
     """The results of a search in a namespace that exists, best first."""
     started = perf_counter()
@@ -149,11 +140,7 @@ def elapsed_milliseconds(started: float) -> float:
 
 
 async def semantic_delete_candidates(
-    cache: NamespaceIndexCache,
-    embedder: Embedder,
-    memories: MemoryTable,
-    namespace: NamespaceRow,
-    description: str,
+    cache: NamespaceIndexCache, embedder: Embedder, memories: MemoryTable, namespace: NamespaceRow, description: str
 ) -> Sequence[MemoryRow]:
     """Memories that a description means, best first."""
     index = await cache.open(namespace)
@@ -176,11 +163,7 @@ def _to_search_request(body: SearchBody) -> SearchRequest:
 
 
 async def _query_variants(
-    index: NamespaceIndex,
-    models: SearchModels,
-    body: SearchBody,
-    request: SearchRequest,
-    context: SearchContext,
+    index: NamespaceIndex, models: SearchModels, body: SearchBody, request: SearchRequest, context: SearchContext
 ) -> list[QueryVariant]:
     """The query as it is, or the ways in which it is asked where that was asked for."""
     query = body.query[:MAX_QUERY_CHARS]
@@ -281,8 +264,7 @@ def _to_document_ref(document: StoredDocument) -> DocumentRef:
         metadata=document.parsed_metadata(),
         summary=document.summary or None,
         system=DocumentRefSystem(
-            created_at=_format_timestamp(document.created_at),
-            updated_at=_format_timestamp(document.updated_at),
+            created_at=_format_timestamp(document.created_at), updated_at=_format_timestamp(document.updated_at)
         ),
     )
 

@@ -162,11 +162,9 @@ def _parse_head(line: str) -> _Line | None:
 
 def _iso(line: _Line, order: Order) -> str | None:
     first, second, third = line.parts
-    year, month, day = {
-        "day": (third, second, first),
-        "month": (third, first, second),
-        "year": (first, second, third),
-    }[order]
+    year, month, day = {"day": (third, second, first), "month": (third, first, second), "year": (first, second, third)}[
+        order
+    ]
     written = f"{year + 2000 if year < 100 else year:04}-{month:02}-{day:02}T{line.clock}"
     try:
         return datetime.fromisoformat(written).isoformat()

@@ -48,9 +48,7 @@ async def count_differences(old: Store, new: Store, counts_before: RowCounts, *,
             new.documents.count_by_incarnation(incarnations),
         ),
         *_count_mismatches(
-            "memories",
-            old.memories.count_by_incarnation(incarnations),
-            new.memories.count_by_incarnation(incarnations),
+            "memories", old.memories.count_by_incarnation(incarnations), new.memories.count_by_incarnation(incarnations)
         ),
         *(_count_mismatches("chunks", chunks_before, chunks_after) if same_config else ()),
     ]

@@ -246,10 +246,7 @@ class GenerationRebuild:
                 return None
             return [
                 replace(
-                    rows[0],
-                    status="failed",
-                    error=failed[key].error,
-                    extraction_pending=failed[key].extraction_pending,
+                    rows[0], status="failed", error=failed[key].error, extraction_pending=failed[key].extraction_pending
                 )
             ]
 
@@ -344,13 +341,7 @@ def _apply_text_event(
 
 def _with_text(row: DocumentRow, event: DocumentExtracted, text: str) -> DocumentRow:
     row = replace(
-        row,
-        text=text,
-        text_seq=event.seq,
-        type=event.type,
-        title=event.title,
-        summary=event.summary,
-        url=event.url,
+        row, text=text, text_seq=event.seq, type=event.type, title=event.title, summary=event.summary, url=event.url
     )
     if event.seq < row.content_seq:
         return row

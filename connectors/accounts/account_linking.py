@@ -92,10 +92,7 @@ class AccountLinking:
         token = token_urlsafe(32)
         kept = {"token": token_digest(token), "until": expires_at.isoformat(), "return_url": return_url}
         await self.connection_factory.secret_store.set_value(row.id, "picker", kept)
-        return (
-            f"{self.connection_factory.public_url}{PICKER_PATH}/{row.id}?{urlencode({'token': token})}",
-            expires_at,
-        )
+        return (f"{self.connection_factory.public_url}{PICKER_PATH}/{row.id}?{urlencode({'token': token})}", expires_at)
 
     def _authorization_link(self, row: ConnectorChanged, secret: Mapping[str, Any]) -> str:
         authority = self.connection_factory.authorization_server(row.provider)

@@ -225,8 +225,7 @@ class HttpClient:
             raise ProviderUnavailableError(f"{call.failures[-1]}. The next run tries again.")
         else:
             raise RateLimitedError(
-                f"{call.url.host} allows no more requests for now. The next run continues.",
-                timedelta(seconds=wait),
+                f"{call.url.host} allows no more requests for now. The next run continues.", timedelta(seconds=wait)
             )
 
     async def _refresh_token(self, call: _PendingRequest) -> None:

@@ -20,11 +20,7 @@ class Throttle:
     """Rate limiter with bursts; `pause` delays all requests."""
 
     def __init__(
-        self,
-        rate_limit: RateLimit,
-        *,
-        clock: Callable[[], float] = monotonic,
-        sleep: SleepFunction = asyncio.sleep,
+        self, rate_limit: RateLimit, *, clock: Callable[[], float] = monotonic, sleep: SleepFunction = asyncio.sleep
     ) -> None:
         self._interval = 1 / rate_limit.requests_per_second
         self._burst_seconds = (rate_limit.burst - 1) * self._interval

@@ -67,8 +67,7 @@ class OAuthCallback:
             # Another account: its items are listed anew, and those of the former one removed.
             update["selection_revision"] = row.selection_revision + 1
         active = await self.registry.modify(
-            row.id,
-            lambda current: current.model_copy(update=update) if current.status in _LINKABLE else current,
+            row.id, lambda current: current.model_copy(update=update) if current.status in _LINKABLE else current
         )
         if active is not None and active.status == "active":
             await self.registry.request_sync(active, "manual")

@@ -138,9 +138,7 @@ class Picker:
             given = _SelectionRequest.model_validate_json(body).selection
         except ValidationError:
             return JSONResponse(
-                {"error": f"At most {MAX_SELECTED_PER_KIND} of a kind, each with id and name."},
-                400,
-                SECURITY_HEADERS,
+                {"error": f"At most {MAX_SELECTED_PER_KIND} of a kind, each with id and name."}, 400, SECURITY_HEADERS
             )
         if strange := sorted(given.keys() - set(session.provider.selection_kinds)):
             return JSONResponse({"error": f"There are no {', '.join(strange)} here."}, 400, SECURITY_HEADERS)

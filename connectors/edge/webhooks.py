@@ -14,13 +14,7 @@ from connectors.accounts import verification_tokens
 from connectors.accounts.connection_factory import ConnectionFactory
 from connectors.accounts.webhook_subscriptions import load_subscription
 from connectors.errors import ConnectorError, WebhookVerificationError
-from connectors.provider_interface import (
-    ChangeHint,
-    Provider,
-    VerifiedDelivery,
-    WebhookDelivery,
-    WebhookSubscription,
-)
+from connectors.provider_interface import ChangeHint, Provider, VerifiedDelivery, WebhookDelivery, WebhookSubscription
 from pipeline.connector_registry import ConnectorRegistry
 from schemas.events import ConnectorChanged
 

@@ -11,10 +11,7 @@ _KINDS: Final[tuple[StateKind, ...]] = ("item", "failed")
 
 
 async def find_orphaned_documents(
-    row: ConnectorChanged,
-    document_ids: Sequence[str],
-    state: ConnectorStateTable,
-    unlistable_prefixes: tuple[str, ...],
+    row: ConnectorChanged, document_ids: Sequence[str], state: ConnectorStateTable, unlistable_prefixes: tuple[str, ...]
 ) -> AsyncIterator[str]:
     """Yield documents that belong to no item, to be called right after a complete listing.
 

@@ -284,12 +284,7 @@ class _SyncRun:
             self._check_quota()
         try:
             event = await build_submission(
-                self._row,
-                item,
-                sent,
-                fingerprint,
-                blobs=self._runner.blobs,
-                submitted_at=self._runner.clock.now(),
+                self._row, item, sent, fingerprint, blobs=self._runner.blobs, submitted_at=self._runner.clock.now()
             )
         except ItemError as error:
             await self._handle_failure(FailedItem(item.id, str(error), item.title, error.code, error.retryable))

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 async def open_bus(
-    settings: Settings,
-    clock: Clock,
-    *,
-    observer: Observer | None = None,
-    registry: "CollectorRegistry | None" = None,
+    settings: Settings, clock: Clock, *, observer: Observer | None = None, registry: "CollectorRegistry | None" = None
 ) -> Bus:
     """Open Kafka if RECOLLECT_KAFKA_BOOTSTRAP is set, else the log in the data directory.
 

@@ -188,11 +188,7 @@ class Delivery:
         if not expected:
             extra = {"fields": _record_log_fields(stage, pair.record)}
             log.error(
-                "%s failed on %s",
-                stage.name,
-                _describe_range([pair.record]),
-                exc_info=failure.error,
-                extra=extra,
+                "%s failed on %s", stage.name, _describe_range([pair.record]), exc_info=failure.error, extra=extra
             )
         if stage.on_dead_letter is not None:
             await stage.on_dead_letter(pair.record, reason_for_users(failure.error))

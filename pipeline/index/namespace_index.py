@@ -103,11 +103,7 @@ class NamespaceIndex:
         statistics = CollectionStatistics(dict.fromkeys(terms, 0), total_lengths=self._lengths)
         for view in self._views(ALL_KINDS):
             statistics.add_segment(
-                row_kind(view),
-                view.segment.postings,
-                view.mask,
-                view.document_ordinals,
-                view.document_lengths,
+                row_kind(view), view.segment.postings, view.mask, view.document_ordinals, view.document_lengths
             )
         return statistics
 

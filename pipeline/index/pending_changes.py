@@ -35,9 +35,7 @@ class PendingChanges:
     def take_batch(self, limit: int) -> "PendingChanges":
         """Remove and return up to `limit` keys of each kind."""
         batch = PendingChanges(
-            _pop_first(self.documents, limit),
-            _pop_first(self.chunks, limit),
-            _pop_first(self.memories, limit),
+            _pop_first(self.documents, limit), _pop_first(self.chunks, limit), _pop_first(self.memories, limit)
         )
         if not len(self):
             self.recorded = 0

@@ -37,12 +37,7 @@ class PointInTimeIndex(NamespaceIndex):
 
     @classmethod
     async def load(
-        cls,
-        moment: datetime,
-        loader: NamespaceIndexLoader,
-        incarnations: Sequence[str],
-        *,
-        include_forgotten: bool,
+        cls, moment: datetime, loader: NamespaceIndexLoader, incarnations: Sequence[str], *, include_forgotten: bool
     ) -> "PointInTimeIndex":
         """Load the state at a moment; `include_forgotten`: with memories that were forgotten since."""
         columns = await loader.documents.columns(incarnations)

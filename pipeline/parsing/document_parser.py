@@ -13,13 +13,7 @@ from pipeline.parsing import archive_files, optical_recognition
 from pipeline.parsing.archive_files import MAX_NESTING, ArchiveFile, read_archive
 from pipeline.parsing.charset_detection import decode
 from pipeline.parsing.document_titles import document_title
-from pipeline.parsing.file_types import (
-    KIND_BY_MIME_TYPE,
-    MEDIA_KINDS,
-    TEXT_KINDS,
-    detect_file_kind,
-    kind_from_hints,
-)
+from pipeline.parsing.file_types import KIND_BY_MIME_TYPE, MEDIA_KINDS, TEXT_KINDS, detect_file_kind, kind_from_hints
 from pipeline.parsing.mail.calendar_text import calendar_to_text, is_calendar
 from pipeline.parsing.parser_pool import ParserPool, ParserResult, UnparsableFileError
 from pipeline.parsing.parser_process import NO_READER
@@ -328,7 +322,7 @@ _MEDIA_REFUSALS = {
 }
 _CONTAINER_REFUSALS = {
     "ole": "The file is an office document with a password, or of an old format. Remove the password or save "
-    "it as DOCX, PPTX, XLSX or PDF, and send it again.",
+    "it as DOCX, PPTX, XLSX or PDF, and send it again."
 }
 _EMPTY_REASONS = {
     "pdf": "No text was found in the PDF: it is damaged, empty or made of scanned pages, "

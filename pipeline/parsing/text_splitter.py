@@ -131,11 +131,7 @@ def _pack_turns(turn_spans: Sequence[tuple[int, int]], size: int) -> Iterator[tu
 
 
 def _split_segments(
-    splitter: MarkdownSplitter | TextSplitter,
-    text: str,
-    headings: Outline,
-    first: int = 0,
-    last: int | None = None,
+    splitter: MarkdownSplitter | TextSplitter, text: str, headings: Outline, first: int = 0, last: int | None = None
 ) -> Iterator[ChunkSpan]:
     for start, end in _segments(text, headings, first, len(text) if last is None else last):
         for offset, passage in splitter.chunk_indices(text[start:end]):

@@ -126,11 +126,7 @@ class ProfileCache:
             return self._snapshot(entry, entry.state)
 
     async def classify(
-        self,
-        bucket_definitions: Mapping[str, str],
-        ids: Sequence[str],
-        vectors: Sequence[Vector],
-        texts: Sequence[str],
+        self, bucket_definitions: Mapping[str, str], ids: Sequence[str], vectors: Sequence[Vector], texts: Sequence[str]
     ) -> list[frozenset[str]]:
         """Return the buckets of memories; recent classifications are cached."""
         cached = await self._classifier_for(bucket_definitions)

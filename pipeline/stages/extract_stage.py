@@ -318,9 +318,7 @@ class ExtractStage:
             await self.publisher.publish(DOCUMENTS_EXTRACTED, events)
 
     async def _publish_failures(
-        self,
-        rows: Mapping[str, DocumentRow],
-        outcomes: Mapping[str, Sequence[ResolvedSubmission | FailedSubmission]],
+        self, rows: Mapping[str, DocumentRow], outcomes: Mapping[str, Sequence[ResolvedSubmission | FailedSubmission]]
     ) -> None:
         """Publish failures, so that a replay need not parse again."""
         failures = [

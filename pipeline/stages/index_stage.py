@@ -11,13 +11,7 @@ import numpy as np
 from pipeline.ports import Blobs, Catalog, ChunkTable, DocumentTable
 from pipeline.rows import ChunkRow, Terms
 from pipeline.stage import Record, Stage
-from pipeline.stages.chunk_rows import (
-    assemble_chunk_rows,
-    delete_chunks,
-    is_current,
-    load_passages,
-    newest_by_document,
-)
+from pipeline.stages.chunk_rows import assemble_chunk_rows, delete_chunks, is_current, load_passages, newest_by_document
 from schemas.events import DocumentChunked
 from schemas.topics import DOCUMENTS_CHUNKED
 

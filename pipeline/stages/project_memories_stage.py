@@ -8,13 +8,7 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from pipeline.memory.versioning.memory_repository import MemoryRepository
-from pipeline.memory.versioning.provenance import (
-    MemoryEdit,
-    SearchFields,
-    add_source,
-    provenance_of,
-    remove_sources,
-)
+from pipeline.memory.versioning.provenance import MemoryEdit, SearchFields, add_source, provenance_of, remove_sources
 from pipeline.memory.versioning.truth_maintenance import premises
 from pipeline.ports import Catalog, DocumentTable, Embedder
 from pipeline.rows import DocumentRow, MemoryRow, Terms

@@ -93,8 +93,7 @@ async def verify_store(
     if folder is not None and not folder.exists():
         return False
     connection = await lancedb.connect_async(
-        uri if folder is None else str(folder.resolve()),
-        storage_options=None if storage is None else dict(storage),
+        uri if folder is None else str(folder.resolve()), storage_options=None if storage is None else dict(storage)
     )
     expected = StoreProperties(dimensions, shards, embedder, shared)
     return await verify_properties(connection, expected) is not None
@@ -143,12 +142,7 @@ async def _open_exclusive(factory: ExclusiveTableFactory, properties: StorePrope
     catalog = SettingsCatalog(settings)
     await catalog.load()
     return await _open_tables(
-        factory,
-        properties,
-        catalog,
-        tombstones,
-        further_tables=settings,
-        write_ahead_log=factory.write_ahead_log,
+        factory, properties, catalog, tombstones, further_tables=settings, write_ahead_log=factory.write_ahead_log
     )
 
 

@@ -119,9 +119,7 @@ class SharedTableFactory:
 
 
 async def _recover_write_ahead_log(
-    write_ahead_log: WriteAheadLog,
-    codec: RowCodec[Row],
-    lance_tables: Sequence[ExclusiveLanceTable[Row]],
+    write_ahead_log: WriteAheadLog, codec: RowCodec[Row], lance_tables: Sequence[ExclusiveLanceTable[Row]]
 ) -> None:
     """Commit to LanceDB what a killed process left in the write-ahead log."""
     for shard, lance_table in enumerate(lance_tables):

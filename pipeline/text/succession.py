@@ -51,8 +51,7 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _ADDED = re.compile(
-    r"\b(?:too|also|as well|either|even more)\b(?!\s+(?:big|small|late|much|many|tired|expensive|cold))",
-    re.IGNORECASE,
+    r"\b(?:too|also|as well|either|even more)\b(?!\s+(?:big|small|late|much|many|tired|expensive|cold))", re.IGNORECASE
 )
 _CHANGE = re.compile(
     r"\b(?:now|any ?more|no longer|instead|actually|moved|switched|changed|quit|stopped|left|sold|bought|got|"

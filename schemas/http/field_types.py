@@ -154,18 +154,14 @@ def _metadata_value(key: str, item: object) -> str | bool | int | float | list[s
         case list() if all(isinstance(part, str) for part in item):
             return [_metadata_string(key, part) for part in item]
     raise PydanticCustomError(
-        "metadata_value",
-        "{key} must be a string, a number, a boolean or a list of strings",
-        {"key": _quoted_key(key)},
+        "metadata_value", "{key} must be a string, a number, a boolean or a list of strings", {"key": _quoted_key(key)}
     )
 
 
 def _metadata_string(key: str, text: str) -> str:
     if "\x00" in text or re.search(r"[\ud800-\udfff]", text):
         raise PydanticCustomError(
-            "metadata_text",
-            "{key} holds a NUL character or half of a surrogate pair",
-            {"key": _quoted_key(key)},
+            "metadata_text", "{key} holds a NUL character or half of a surrogate pair", {"key": _quoted_key(key)}
         )
     return text
 

@@ -60,9 +60,7 @@ async def list_recalls(access: AdminAccess, limit: Limit = 100, before: BeforePl
     entries, left = await recalls.newest(row.incarnations, limit, None if before is None else decode_place(before))
     shown = [
         RecallEntry(
-            at=format_timestamp(entry.at),
-            ids=list(entry.ids),
-            **entry.model_dump(exclude={"at", "ids", "incarnation"}),
+            at=format_timestamp(entry.at), ids=list(entry.ids), **entry.model_dump(exclude={"at", "ids", "incarnation"})
         )
         for entry in entries
     ]

@@ -16,12 +16,7 @@ from api.dependencies.authentication import (
 from api.errors.http_errors import BadRequestError, NotFoundError, NotImplementedHereError
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tags import open_container, open_for_change
-from schemas.http.v3_v4.connection_bodies import (
-    Connection,
-    ConnectionCreated,
-    ConnectionDeleted,
-    CreateConnectionBody,
-)
+from schemas.http.v3_v4.connection_bodies import Connection, ConnectionCreated, ConnectionDeleted, CreateConnectionBody
 from schemas.http.v3_v4.lenient_body import TaggedBody
 from schemas.http.v5.connector_bodies import ConnectorBody, ConnectorResponse, Provider
 from schemas.limits import MAX_PAGE_SIZE

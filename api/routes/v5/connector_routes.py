@@ -49,12 +49,7 @@ async def list_of_namespace(
 ) -> ConnectorsResponse:
     """List the connectors of a namespace."""
     rows, pages = await connector_management.list_connectors(
-        access.state,
-        access.principal,
-        namespace=access.namespace,
-        provider=provider,
-        page=page,
-        limit=limit,
+        access.state, access.principal, namespace=access.namespace, provider=provider, page=page, limit=limit
     )
     return ConnectorsResponse(connectors=rows, pagination=pages)
 

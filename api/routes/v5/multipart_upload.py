@@ -145,8 +145,7 @@ def _require_size(file: UploadFile) -> None:
     size = file.size or 0
     if size > MAX_FILE_BYTES:
         raise PayloadTooLargeError(
-            "The file is too large",
-            f"It has {size} bytes; the limit is {MAX_FILE_BYTES} ({MAX_FILE_BYTES >> 20} MB).",
+            "The file is too large", f"It has {size} bytes; the limit is {MAX_FILE_BYTES} ({MAX_FILE_BYTES >> 20} MB)."
         )
     if size == 0:
         raise BadRequestError("The file is empty", "Send a file with content.")
@@ -154,10 +153,7 @@ def _require_size(file: UploadFile) -> None:
 
 def _upload_of(file: UploadFile, fields: FileFormFields, blob: BlobRef) -> Upload:
     return Upload(
-        blob=blob,
-        filename=_sanitize_filename(file.filename),
-        file_type=fields.file_type,
-        mime_type=fields.mime_type,
+        blob=blob, filename=_sanitize_filename(file.filename), file_type=fields.file_type, mime_type=fields.mime_type
     )
 
 

@@ -87,10 +87,7 @@ async def update(access: WriteAccess, body: NamespacePatch) -> NamespaceDetails:
 @router.delete(
     "/ns/{namespace}",
     response_model=NamespaceDeleted | NamespaceMoveQueued,
-    responses={
-        202: {"model": NamespaceMoveQueued, "description": ""},
-        **error_responses(400, 401, 403, 404, 409, 500),
-    },
+    responses={202: {"model": NamespaceMoveQueued, "description": ""}, **error_responses(400, 401, 403, 404, 409, 500)},
 )
 async def delete(
     response: Response,

@@ -21,9 +21,7 @@ from app.cli.remote_service import Key, RemoteService, Url
 from schemas.export_format import FORMAT_VERSION, Manifest
 
 EXPORT_EXAMPLES = examples_epilog(
-    "recollect export alice bob backup",
-    "recollect export --all backup.tar",
-    "recollect export alice a.tar --json",
+    "recollect export alice bob backup", "recollect export --all backup.tar", "recollect export alice a.tar --json"
 )
 MANIFEST_FILE = "manifest.json"
 SETTINGS_FILE = "settings.jsonl"

@@ -20,8 +20,7 @@ def list_buckets(*, as_json: JsonOption = False, url: Url = None, key: Key = Non
 
 
 @buckets.command(
-    name="set",
-    epilog=examples_epilog("recollect buckets set goals 'What somebody wants to reach: plans, wishes'"),
+    name="set", epilog=examples_epilog("recollect buckets set goals 'What somebody wants to reach: plans, wishes'")
 )
 def set_bucket(
     name: Name,

@@ -112,8 +112,7 @@ def check(
 
 @connectors.command(
     epilog=examples_epilog(
-        "recollect connectors reconnect con_81ab",
-        "recollect connectors reconnect con_81ab --api-key grn_new",
+        "recollect connectors reconnect con_81ab", "recollect connectors reconnect con_81ab --api-key grn_new"
     )
 )
 def reconnect(

@@ -17,8 +17,7 @@ TopicsOrIds = Annotated[
 
 
 @dlq.command(
-    name="list",
-    epilog=examples_epilog("recollect dlq list", "recollect dlq list documents.submitted.v1 --json"),
+    name="list", epilog=examples_epilog("recollect dlq list", "recollect dlq list documents.submitted.v1 --json")
 )
 def list_dead_letters(
     topic: Annotated[str | None, typer.Argument(help="A topic; default: all.")] = None,

@@ -14,8 +14,7 @@ EXAMPLES = examples_epilog("recollect mcp", "recollect mcp --namespace alice")
 def mcp(
     *,
     namespace: Annotated[
-        str | None,
-        typer.Option(envvar="RECOLLECT_NAMESPACE", help="The namespace of calls that name none."),
+        str | None, typer.Option(envvar="RECOLLECT_NAMESPACE", help="The namespace of calls that name none.")
     ] = None,
     url: Url = None,
     key: Key = None,

@@ -31,11 +31,7 @@ def usage(
     for row in answer["keys"]:
         rate = "" if row["rateLimit"] is None else f"{row['rateLimit']:,}"
         table.add_row(
-            row["id"],
-            escape(row["name"]),
-            _format_used(row["documents"]),
-            _format_used(row["searches"]),
-            rate,
+            row["id"], escape(row["name"]), _format_used(row["documents"]), _format_used(row["searches"]), rate
         )
     if answer["documents"] is not None:
         table.add_row("", "all together", _format_used(answer["documents"]), _format_used(answer["searches"]), "")

@@ -11,12 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from app.cli.diagnostics.check_runner import CheckResult, passed
-from app.resources import (
-    embedder_from_settings,
-    index_config_from_settings,
-    language_model_from_settings,
-    tables_uri,
-)
+from app.resources import embedder_from_settings, index_config_from_settings, language_model_from_settings, tables_uri
 from pipeline.bus.bus_factory import prepare_topics, read_log_ends
 from pipeline.errors import EndpointUnavailableError
 from pipeline.ports import UnusableReplyError

@@ -28,10 +28,7 @@ class RepositoryState:
     read_at: str = ""
 
     def matches(self, head: RepositoryHead) -> bool:
-        same = (head.full_name, head.head) == (self.full_name, self.head) and head.branch in {
-            None,
-            self.default_branch,
-        }
+        same = (head.full_name, head.head) == (self.full_name, self.head) and head.branch in {None, self.default_branch}
         return same and head.issues_updated_at <= self.watermarks.issues.updated_at
 
     def is_settled(self, now: datetime) -> bool:

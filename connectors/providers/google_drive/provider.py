@@ -59,9 +59,7 @@ class GoogleDrive(Provider):
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         return DriveSync(
-            client=self._drive_client(connection),
-            selection=FolderSelection.of_connection(connection),
-            state=state,
+            client=self._drive_client(connection), selection=FolderSelection.of_connection(connection), state=state
         ).run(cursor)
 
     def classify_error(self, response: httpx2.Response) -> Exception | None:

@@ -105,12 +105,7 @@ class Notion(Provider):
             "search", {**body, "start_cursor": page_token} if page_token else body
         )
         entries = tuple(
-            PickerEntry(
-                result["id"],
-                object_title(result) or "Untitled",
-                "folders",
-                result["object"].replace("_", " "),
-            )
+            PickerEntry(result["id"], object_title(result) or "Untitled", "folders", result["object"].replace("_", " "))
             for result in listing.results
         )
         return PickerPage(entries, listing.next_cursor)

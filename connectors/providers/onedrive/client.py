@@ -207,10 +207,7 @@ class GraphClient:
     async def renew_subscription(self, id_: str, expires_at: str) -> Mapping[str, Any] | None:
         """Renew a subscription; None if it no longer exists."""
         response = await self._http.request(
-            "PATCH",
-            f"{self._subscriptions_url}/{id_}",
-            json={"expirationDateTime": expires_at},
-            idempotent=True,
+            "PATCH", f"{self._subscriptions_url}/{id_}", json={"expirationDateTime": expires_at}, idempotent=True
         )
         return None if response.status_code == 404 else _json_object(response)
 

@@ -26,13 +26,7 @@ from connectors.provider_interface import (
 )
 from connectors.providers.common.folder_sync import FolderSelection
 from connectors.providers.common.item_fetcher import without_item_errors
-from connectors.providers.onedrive.client import (
-    DriveItem,
-    GraphClient,
-    ItemPage,
-    MicrosoftOAuthClient,
-    classify_error,
-)
+from connectors.providers.onedrive.client import DriveItem, GraphClient, ItemPage, MicrosoftOAuthClient, classify_error
 from connectors.providers.onedrive.sync import OneDriveSync
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
@@ -60,9 +54,7 @@ class OneDrive(Provider):
 
     def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         run = OneDriveSync(
-            client=self._graph_client(connection),
-            selection=FolderSelection.of_connection(connection),
-            state=state,
+            client=self._graph_client(connection), selection=FolderSelection.of_connection(connection), state=state
         )
         return run.run(cursor)
 

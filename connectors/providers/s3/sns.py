@@ -22,15 +22,7 @@ FetchFunction = Callable[[str], Awaitable[bytes]]
 
 _SNS_HOST: Final = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com(\.cn)?")
 _NOTIFICATION_SIGNED_FIELDS: Final = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
-_CONFIRMATION_SIGNED_FIELDS: Final = (
-    "Message",
-    "MessageId",
-    "SubscribeURL",
-    "Timestamp",
-    "Token",
-    "TopicArn",
-    "Type",
-)
+_CONFIRMATION_SIGNED_FIELDS: Final = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 _MAX_CACHED_CERTIFICATES: Final = 20
 
 

@@ -19,13 +19,7 @@ from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
 from pipeline.bus.sqlite.log_cleaner import RECORDS_PER_BATCH, LogCleaner
-from pipeline.bus.sqlite.log_database import (
-    CommitResult,
-    GroupPartition,
-    LogDatabase,
-    LogTransaction,
-    partition_of_key,
-)
+from pipeline.bus.sqlite.log_database import CommitResult, GroupPartition, LogDatabase, LogTransaction, partition_of_key
 from pipeline.bus.sqlite.log_eraser import LogEraser
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.bus.sqlite.topic_feed import SqliteTopicFeed

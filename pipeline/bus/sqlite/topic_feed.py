@@ -21,12 +21,7 @@ class SqliteTopicFeed:
     """
 
     def __init__(
-        self,
-        positions: ConsumerPositions,
-        fetch: FetchRecords,
-        topic: str,
-        partitions: int,
-        start: Mapping[int, int],
+        self, positions: ConsumerPositions, fetch: FetchRecords, topic: str, partitions: int, start: Mapping[int, int]
     ) -> None:
         self.topic = topic
         self._positions = positions

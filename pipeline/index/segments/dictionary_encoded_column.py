@@ -81,8 +81,7 @@ class DictionaryEncodedColumn:
             case StringEquality() if predicate.case_sensitive:
                 return self._match_equality(predicate.value, predicate.operator == "neq")
         return np.array(
-            [matches(predicate, {} if value is None else {predicate.field: value}) for value in self._values],
-            np.bool_,
+            [matches(predicate, {} if value is None else {predicate.field: value}) for value in self._values], np.bool_
         )
 
     def _match_equality(self, value: MetadataValue, negated: bool) -> NDArray[np.bool_]:

@@ -11,14 +11,7 @@ from numpy.typing import NDArray
 from pipeline.index.segments.document_lengths import DocumentLengths
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.mmap_store import MmapStore
-from pipeline.index.segments.segment import (
-    C,
-    ParentDocuments,
-    Segment,
-    build_segment,
-    merge_segments,
-    split_columns,
-)
+from pipeline.index.segments.segment import C, ParentDocuments, Segment, build_segment, merge_segments, split_columns
 from pipeline.rows import ChunkColumns, MemoryColumns
 
 MAX_SEGMENT_ROWS = 16_384

@@ -12,10 +12,7 @@ KEYS_PER_BATCH = 1024
 
 
 async def copy_rows(
-    source: ShardedTable[Row],
-    target: ShardedTable[Row],
-    incarnations: Sequence[str],
-    transform: RowTransform[Row],
+    source: ShardedTable[Row], target: ShardedTable[Row], incarnations: Sequence[str], transform: RowTransform[Row]
 ) -> AsyncIterator[int]:
     """Copy the rows of these incarnations; yields the number of keys of each batch.
 

@@ -66,10 +66,7 @@ def _verify(rows: dict[str, str | None], expected: StoreProperties) -> StoreProp
             "again."
         )
     actual = StoreProperties(
-        int(rows["dimensions"] or 0),
-        int(rows["shards"] or 1),
-        rows.get("embedder"),
-        rows.get("layout") == "shared",
+        int(rows["dimensions"] or 0), int(rows["shards"] or 1), rows.get("embedder"), rows.get("layout") == "shared"
     )
     _verify_layout(actual, expected)
     _verify_embedder(actual, expected)

@@ -116,16 +116,7 @@ class ExplainMissingBody(ExplainSearchBody):
 
 
 MissingReason = Literal[
-    "found",
-    "unknown",
-    "failed",
-    "processing",
-    "filter",
-    "mode",
-    "notSimilar",
-    "threshold",
-    "limit",
-    "reranked",
+    "found", "unknown", "failed", "processing", "filter", "mode", "notSimilar", "threshold", "limit", "reranked"
 ]
 
 

@@ -10,12 +10,7 @@ from schemas.http.field_types import Count, Omittable, StrictFlag, StrictNumber,
 from schemas.limits import MAX_QUESTION_LENGTH, MAX_WEBHOOK_URL_LENGTH
 
 DocumentEventName = Literal[
-    "document.queued",
-    "document.updated",
-    "document.deleted",
-    "document.extracted",
-    "document.done",
-    "document.failed",
+    "document.queued", "document.updated", "document.deleted", "document.extracted", "document.done", "document.failed"
 ]
 MemoryEventName = Literal["memories.formed", "memories.forgotten", "memories.restored"]
 FeedEventName = DocumentEventName | MemoryEventName
