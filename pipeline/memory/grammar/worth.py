@@ -1,5 +1,6 @@
 """Worth of a clause as a memory: a score with its reasons."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,7 @@ _EVALUATIONS = word_set(
     "cute sweet delicious touching powerful peaceful calming relaxing hooked down up alone keen eager able "
     "afraid positive "
     "blast joy honor pleasure treat experience feeling idea way thing moment time adventure reminder journey support "
+    "fire finger series family "
     "hungry thirsty bored hot sleepy here there back late early similar game rollercoaster relief"
 )
 _VAGUE_OBJECTS = word_set(
@@ -109,7 +111,7 @@ _CHANGES = word_set("now again anymore back instead longer up down")
 """Words that say that something became different, in a note."""
 _TRAITS = word_set(
     "favourite favorite allergic intolerant vegetarian vegan diabetic always never anymore longer every usually "
-    "daily weekly"
+    "daily weekly pregnant married engaged divorced widowed retired unemployed"
 )
 
 
@@ -146,8 +148,9 @@ def worth(clause: Clause, context: SpeakerContext) -> Worth:
     found += _detail_scores(clause, context)
     if context.is_note:
         found.append((1.0, "a note"))
-    elif context.is_speech and sum(score for score, _ in found) >= _MIN_BEFORE_REMARKS:
-        found += _remark_scores(clause)
+    elif context.is_speech and (stated := sum(score for score, _ in found)) >= _MIN_BEFORE_REMARKS:
+        remarks = _remark_scores(clause)
+        found += [(1.0, "a plain fact")] if stated >= _MIN_PLAIN and _is_plain(clause, context, remarks) else remarks
     return Worth(sum(score for score, _ in found), tuple(f"{why} {score:+g}" for score, why in found if score))
 
 
@@ -321,7 +324,7 @@ def _remark_scores(clause: Clause) -> list[tuple[float, str]]:
         (-0.35, "vague", min(3, sum(lemma in _VAGUE_OBJECTS | _GENERIC for lemma in lemmas))),
         (0.55, "concrete", min(3, sum(_is_concrete(token) and not _is_abstract(token) for token in body))),
         (-0.8, "the thing spoken of before", not is_strong and any(map(_is_definite_alone, body))),
-        (-0.65, "loose parts", any(token.dep_ in _LOOSE for token in clause.tokens)),
+        (-0.65, "loose parts", any(_is_loose(token, clause) for token in clause.tokens)),
         (-0.75, "we", clause.subject.lower_ == "we"),
         (0.55, "the speaker", clause.subject.lower_ in FIRST),
         (0.5, "an owner", any(child.dep_ == "poss" for child in clause.subject.children)),
@@ -340,9 +343,53 @@ def _remark_scores(clause: Clause) -> list[tuple[float, str]]:
     return [(weight * count, why) for weight, why, count in counts]
 
 
+def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[float, str]]) -> bool:
+    """Return whether a clause about the speaker or theirs says what, where or when by a name, number or concrete noun.
+
+    Who tells that tells it as they would alone, whoever else is there. No weight of a remark may speak against it.
+    """
+    head, subject = clause.head, clause.subject
+    owners = subject.doc[subject.left_edge.i : subject.i + 1]
+    is_child = PARENTS.isdisjoint(context.speaker_name.lower().split())
+    is_own = (is_own_kin(subject) and is_child) or any(token.lower_ in FIRST for token in owners)
+    if not is_own or any(score < 0 and why not in _OF_EVERY_REMARK for score, why in remarks):
+        return False
+    if any(child.tag_ == "MD" and child.lower_ in _POSSIBLE for child in auxiliaries(head)) and not any(
+        child.dep_ == "neg" for child in head.children
+    ):
+        return False
+    if any(token.lower_ in _EMPHATIC for token in clause.tokens):
+        return False
+    if head.lemma_.lower() in _STRONG and head.tag_ in ("VBD", "VBN") and subject.lower_ not in FIRST:
+        return True
+    said = [child for child in head.children if child.dep_ in ("dobj", "attr", "acomp") or child.ent_type_ in _NAMES]
+    said += [grand for child in head.children if child.dep_ == "prep" for grand in child.children]
+    return any(map(_is_definite_thing, said))
+
+
+def _is_definite_thing(token: "Token") -> bool:
+    """Return whether a word names or counts something, or is a concrete noun that is not just one of some."""
+    if token.pos_ == "PROPN" or token.ent_type_ in _NAMES or token.like_num or token.lower_ in _TRAITS:
+        return True
+    is_some = any(child.lower_ in _EMPHATIC for child in token.subtree)
+    return not is_some and _is_concrete(token) and not _is_abstract(token) and not _is_generic(token)
+
+
+_EMPHATIC = frozenset({"really", "so", "such", "some", "few", "much", "too"})
+_OF_EVERY_REMARK = frozenset({"a remark", "few words"})
+_MIN_PLAIN = 3.0
+"""Score from which a remark may be a plain fact."""
 _MIN_BEFORE_REMARKS = 2.5
 """Score below which a remark is not looked at again."""
 _LOOSE = frozenset({"dep", "intj", "parataxis", "csubj", "appos"})
+
+
+def _is_loose(token: "Token", clause: Clause) -> bool:
+    """Return whether a word stands beside the clause; what names its subject does not: `my sister Clara`."""
+    is_name = token.dep_ == "appos" and (token.pos_ == "PROPN" or token.head == clause.subject)
+    return token.dep_ in _LOOSE and not is_name
+
+
 _WANTING = frozenset({"want", "hope", "wish", "try", "need", "plan"})
 _ABSTRACT = ("ness", "ity", "tion", "sion", "ment", "ence", "ance", "ship", "ism", "ude", "ure", "hood", "dom", "th")
 

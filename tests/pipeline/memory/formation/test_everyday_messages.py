@@ -64,6 +64,32 @@ def test_a_message_gives_what_it_says_of_its_writer(message: str, facts: list[st
     assert [fact.text for fact in extract_facts(message, MONDAY)] == facts
 
 
+@pytest.mark.parametrize(
+    ("message", "fact"),
+    [
+        ("My sister Clara lives in Oslo", "Ann's sister Clara lives in Oslo"),
+        ("My husband Ali works at Bosch", "Ann's husband Ali works at Bosch"),
+        ("My cousin Pedro, a pilot, lives in Porto", "Ann's cousin Pedro, a pilot, lives in Porto"),
+        ("My mum has diabetes", "Ann's mum has diabetes"),
+        ("My flatmate Jonas moved out", "Ann's flatmate Jonas moved out"),
+        ("My wife is pregnant", "Ann's wife is pregnant"),
+        ("I speak Turkish", "Ann speaks Turkish"),
+        ("I wear glasses", "Ann wears glasses"),
+        ("I never drink alcohol", "Ann never drinks alcohol"),
+    ],
+)
+def test_a_plain_fact_is_kept_whoever_else_speaks(message: str, fact: str) -> None:
+    assert [found.text for found in extract_facts(f"Ann: {message}\nBen: Nice!")] == [fact]
+    assert [found.text for found in extract_facts(f"Ann: {message}")] == [fact]
+
+
+@pytest.mark.parametrize(
+    "remark", ["I'm so happy about everything", "I really love some series", "We had a blast", "I won't give up"]
+)
+def test_small_talk_among_people_is_not_kept(remark: str) -> None:
+    assert extract_facts(f"Ann: {remark}\nBen: Nice!") == []
+
+
 def test_she_is_the_person_spoken_of_to_an_assistant_before() -> None:
     chat = (
         "User: A gift idea? It's my mom, she loves gardening.\nAssistant: A raised bed?\n"

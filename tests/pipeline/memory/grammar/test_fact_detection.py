@@ -135,5 +135,5 @@ def test_a_text_about_things_says_nothing_of_its_reader() -> None:
 
 def test_a_score_is_explained_and_the_threshold_decides() -> None:
     ((fact,),) = detect_facts([SaidSentence("I live in Rome.", ANN, Discourse())])
-    assert fact.worth.explanation.startswith("3.7: live +2, about the speaker +1, names +1, a remark -1.9")
-    assert stated("I live in Rome.", min_worth=4.5) == []
+    assert fact.worth.explanation.startswith("5.0: live +2, about the speaker +1, names +1, a plain fact +1")
+    assert stated("I live in Rome.", min_worth=5.5) == []
