@@ -26,7 +26,7 @@ SOURCES: Final = ("docs", "tools", "mkdocs.yml", *ROOT_PAGES)
 _STYLE: Final = ROOT / "tools" / "docs_site.css"
 _LINK: Final = re.compile(r"(?P<open>!?\[(?:[^\[\]]|\[[^\]]*\])*\]\()(?P<target>[^)\s#]+)(?P<rest>#[^)\s]*)?\)")
 _FENCE: Final = re.compile(r"^(?P<fence>\s*```\w+)[ \t]+\S.*$", re.MULTILINE)
-_BLOCK: Final = re.compile(r"^(?P<indent>\s*)```.*?^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL)
+BLOCK: Final = re.compile(r"^(?P<indent>[ \t]*)```.*?^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL)
 _SEARCH_DIALOG: Final = 'data-md-component="search" role="dialog"'
 _INLINE_SCRIPT: Final = re.compile(r"<script>(?P<source>.+?)</script>", re.DOTALL)
 _UNUSED: Final = ("assets/javascripts/lunr", "sitemap.xml", "sitemap.xml.gz", "assets/images/favicon.png", "404.html")
@@ -47,7 +47,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Point links at the site's pages, and leave nothing but the language in a code fence's first line."""
     del config
     parts, end = [], 0
-    for block in _BLOCK.finditer(markdown):
+    for block in BLOCK.finditer(markdown):
         parts += [move_links(markdown[end : block.start()], page.file.src_uri, files), block[0]]
         end = block.end()
     parts.append(move_links(markdown[end:], page.file.src_uri, files))

@@ -9,7 +9,7 @@ import pytest
 from mkdocs.structure.files import File, Files
 
 from tests.support.documentation_site import build_documentation
-from tools.docs_site import move_links
+from tools.docs_site import BLOCK, move_links
 
 _LOADING = {("script", "src"), ("link", "href"), ("img", "src")}
 
@@ -77,3 +77,11 @@ def test_links_follow_pages_from_outside_the_folder_and_name_code_by_its_path() 
     assert move_links("[rights](../../tests/x.py)", "guides/faq.md", files) == "rights (`tests/x.py`)"
     assert move_links("[`api/x.py`](../../api/x.py)", "guides/faq.md", files) == "`api/x.py`"
     assert move_links("[a](gone.md)", "guides/faq.md", files) == "[a](gone.md)"
+
+
+def test_a_link_between_two_blocks_is_moved() -> None:
+    text = "\n```sh\nls\n```\n\n[a](docs/faq.md)\n\n```\nb\n```\n"
+    assert [text[found.start() : found.end()] for found in BLOCK.finditer(text)] == [
+        "```sh\nls\n```\n",
+        "```\nb\n```\n",
+    ]
