@@ -61,7 +61,7 @@ class Container:
 
     async def run_questions(self) -> None:
         """Work on standing questions until cancelled."""
-        await run_through_outages("Telling standing questions", self.questions.run)
+        await run_through_outages("Delivering standing questions", self.questions.run)
 
 
 @asynccontextmanager

@@ -118,7 +118,7 @@ async def replicate_usage(counter: UsageCounter, bus: Bus, clock: Clock) -> Asyn
 
     async with bus.follow(USAGE_COUNTED, handle) as follower:
         await follower.catch_up()
-        telling = asyncio.create_task(_publish_periodically(counter, bus, clock), name="tell usage")
+        telling = asyncio.create_task(_publish_periodically(counter, bus, clock), name="publish usage")
         try:
             yield
         finally:
@@ -137,7 +137,7 @@ async def publish_usage(counter: UsageCounter, publisher: Publisher, clock: Cloc
         await publisher.publish(USAGE_COUNTED, [(_record_key(event), event) for event in events])
     except RetryableError as error:
         counter.requeue(events)
-        log.warning("What %d keys used can't be told now, and is told later: %s", len(events), error)
+        log.warning("What %d keys used can't be published now, and will be later: %s", len(events), error)
     except asyncio.CancelledError:
         counter.requeue(events)
         raise

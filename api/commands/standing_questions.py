@@ -29,7 +29,7 @@ SECRET_BYTES: Final = 32
 
 
 async def create_question(state: AppState, namespace: str, body: QuestionBody, key: str) -> QuestionCreated:
-    """Ask a question; what is formed from now on is told."""
+    """Ask a question; memories formed from now on are matched."""
     questions = _require_service(state)
     await _require_receiver(questions, body.url)
     row = await get_or_create_namespace(state, namespace)
@@ -66,7 +66,7 @@ async def list_questions(state: AppState, namespace: str) -> QuestionsResponse:
 
 
 async def change_question(state: AppState, namespace: str, id_: str, body: QuestionPatch) -> QuestionResponse:
-    """Change a question; a changed receiver gets what the one before did not take, at once."""
+    """Change a question; a changed receiver gets at once what the previous one did not accept."""
     fields = body.model_dump(exclude_unset=True)
     if "paused" in fields:
         fields["is_paused"] = fields.pop("paused")

@@ -99,7 +99,7 @@ class QuestionService(Protocol):
         """Encrypt the secret of a question. ValueError names a missing key."""
 
     async def start_offsets(self) -> dict[int, int]:
-        """Return the place in the log from which a question asked now is told."""
+        """Return the position in the log from which a new question is answered."""
 
     async def find_fault(self, url: str) -> str | None:
         """Return why nothing can be sent to a URL; None if nothing speaks against it."""

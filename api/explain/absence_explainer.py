@@ -22,7 +22,7 @@ def widened(body: ExplainMissingBody, *, drops_filter: bool) -> ExplainMissingBo
 def state_causes(
     row: DocumentRow | None, body: ExplainMissingBody, as_of: datetime | None = None
 ) -> list[MissingCause]:
-    """Causes in the document itself: that it is not there, not ready, or does not match the filter.
+    """Return causes in the document itself: it is absent, not ready, or does not match the filter.
 
     `as_of`: the past moment that is asked about; of its state then, only when it was added is known.
     """
@@ -46,7 +46,7 @@ def state_causes(
 def score_causes(
     body: ExplainMissingBody, best: Hit | None, rank: int | None, is_kind_asked_for: bool
 ) -> list[MissingCause]:
-    """Causes in the ranking. `best`: the document's best hit; `rank`: its place from 0, None beyond MAX_RANKED."""
+    """Return causes in the ranking. `best`: the document's best hit; `rank`: from 0, None beyond MAX_RANKED."""
     if best is None:
         return [_cause("notSimilar", "None of its passages and memories has a word or a meaning in common with it.")]
     if not is_kind_asked_for:

@@ -98,7 +98,7 @@ class QueryExplainer:
     documents: ShardedDocumentTable
 
     async def search(self, namespace: NamespaceRow | None, body: ExplainSearchBody) -> ExplainedSearch:
-        """The results of the search, each with what its score is made of."""
+        """Return the results of the search, each with its score contributions."""
         started, unseen = perf_counter(), NOTHING_OMITTED
         results: list[ExplainedResult] = []
         if namespace is not None:
@@ -114,7 +114,7 @@ class QueryExplainer:
         )
 
     async def missing(self, namespace: NamespaceRow | None, body: ExplainMissingBody) -> ExplainedAbsence:
-        """The reasons why a document is not among the results of a search."""
+        """Return the reasons why a document is not among the results of a search."""
         incarnations = () if namespace is None else namespace.incarnations
         row = (await self.documents.find_by_public_id(incarnations, [body.document])).get(body.document)
         moment = self._resolve_as_of(body.as_of)
@@ -143,7 +143,7 @@ class QueryExplainer:
     async def _best_of(
         self, namespace: NamespaceRow, body: ExplainSearchBody, row: DocumentRow
     ) -> tuple[tuple[Hit, SearchResult] | None, bool]:
-        """The best hit of a document, of any kind, and whether one is of a kind that is asked for."""
+        """Return the best hit of a document, of any kind, and whether one is of a requested kind."""
         alone = body.model_copy(update={"search_mode": "hybrid"})
         found, _ = await self._search(namespace, alone, (row.key,))
         pairs = list(zip(found.hits, found.results, strict=True))
@@ -151,7 +151,7 @@ class QueryExplainer:
         return next(iter(asked_for or pairs), None), bool(asked_for)
 
     async def _rank_of(self, namespace: NamespaceRow, body: ExplainSearchBody, row: DocumentRow) -> int | None:
-        """The place of a document's best hit, from 0; None if it lies beyond the last that is looked at."""
+        """Return the rank of a document's best hit, from 0; None beyond the ranked hits."""
         found, _ = await self._search(namespace, body)
         return next((place for place, hit in enumerate(found.hits) if hit.document.key == row.key), None)
 
@@ -172,7 +172,7 @@ class QueryExplainer:
     async def profile(
         self, namespace: NamespaceRow | None, organization: OrganizationRow, body: ExplainProfileBody
     ) -> ExplainedProfile:
-        """The profile, each fact with the memories it is made of."""
+        """Return the profile, each fact with its memories."""
         moment, unseen, snapshot = self._resolve_as_of(body.as_of), NOTHING_OMITTED, ProfileSnapshot()
         if namespace is not None and moment is None:
             snapshot = await self.profiling.snapshot(namespace, organization, body.filter)

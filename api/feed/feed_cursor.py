@@ -1,6 +1,6 @@
 """Cursor of a feed: how far each of its sources has been read, as the id of a server-sent event.
 
-It is encrypted, as offsets would tell a listener how much others write.
+It is encrypted, because offsets would show a listener how much others write.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -40,7 +40,7 @@ class CursorCipher:
         try:
             return MultiFernet(self._keys).decrypt(text + "=" * (-len(text) % 4)).decode()
         except InvalidToken as error:
-            raise ValueError("it is none of this service") from error
+            raise ValueError("this service did not issue it") from error
 
     @cached_property
     def _keys(self) -> "list[Fernet]":
@@ -86,6 +86,6 @@ def _read_varints(data: bytes) -> Iterator[int]:
             yield number
             number = shift = 0
         elif shift >= 7 * _MAX_VARINT_BYTES:
-            raise ValueError("it holds a number that no offset has")
+            raise ValueError("it has an invalid offset")
     if shift:
         raise ValueError("it is cut off")

@@ -62,7 +62,7 @@ async def to_feed_event(source: feed_sources.FeedSource, record: Record[Any], ta
 async def _submitted(record: Record[DocumentSubmitted], _: FeedTables) -> FeedEvent | None:
     event = record.event
     if record.redriven:
-        return None  # it was told when it was submitted
+        return None  # it was sent when it was submitted
     data = DocumentFeedEvent(id=event.id, at=format_timestamp(event.at))
     if event.operation == "delete":
         return FeedEvent("document.deleted", data)
@@ -72,7 +72,7 @@ async def _submitted(record: Record[DocumentSubmitted], _: FeedTables) -> FeedEv
 async def _extracted(record: Record[DocumentExtracted], _: FeedTables) -> FeedEvent | None:
     event = record.event
     if event.error is not None:
-        return None  # told as `document.failed`
+        return None  # sent as `document.failed`
     at = format_timestamp(event.at)
     return FeedEvent(
         "document.extracted", DocumentFeedEvent(id=event.id, at=at, type=event.type, **_given(title=event.title))
@@ -85,7 +85,7 @@ async def _processed(record: Record[DocumentSubmitted], tables: FeedTables) -> F
         return None
     row = _first(await tables.documents.get({event.document}), event.document)
     if row is None or row.content_seq > record.offset or row.status not in ("done", "failed"):
-        return None  # deleted, or told with the newer content
+        return None  # deleted, or sent with the newer content
     data = DocumentFeedEvent(id=row.id, at=format_timestamp(row.updated_at), **_given(error=row.error))
     return FeedEvent("document.done" if row.status == "done" else "document.failed", data)
 

@@ -52,7 +52,7 @@ class CursorTooOldError(ApiError):
 class FeedHub:
     """`api.dependencies.service_interfaces.NamespaceFeed`. It follows the log while anyone listens.
 
-    `tables`: the active tables. A record is told when its stages have handled it, in log order within its partition.
+    `tables`: the active tables. A record is sent when its stages have handled it, in log order within its partition.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class FeedHub:
 
     @property
     def position(self) -> FeedPosition:
-        """Position up to which every event was told."""
+        """Position up to which every event was sent."""
         return self._position
 
     def encode(self, position: FeedPosition) -> str:
@@ -107,7 +107,7 @@ class FeedHub:
             async with self._lock:
                 await self._start()
             if start is not None:
-                await self._wait_until_told(start)
+                await self._wait_until_sent(start)
                 self._require_reachable(start)
             subscription = FeedSubscription(self, self._bus, namespace, start, may_continue)
             self._listeners[namespace].add(subscription)
@@ -167,8 +167,8 @@ class FeedHub:
                 "The Last-Event-ID is not one of this feed", f"{error}. Connect without it to begin anew."
             ) from error
 
-    async def _wait_until_told(self, start: FeedPosition) -> None:
-        """Wait until this process has told what another told before the cursor; else it would tell it again."""
+    async def _wait_until_sent(self, start: FeedPosition) -> None:
+        """Wait until this process has sent what another sent before the cursor; else it would be sent twice."""
         try:
             async with asyncio.timeout(REACH_SECONDS):
                 while any(self._position[place] < offset for place, offset in start.items()):
@@ -253,7 +253,7 @@ class FeedHub:
                     listener.offer(frame)
 
     async def _wait_for_earlier(self, source: FeedSource, record: Record[Any]) -> None:
-        """Wait until the source before this one has told what it has of the record's document."""
+        """Wait until the source before this one has sent its events of the record's document."""
         if source is EXTRACTED:
             place, end = (SUBMITTED.name, record.partition), record.event.seq + 1
         elif source is PROCESSED:

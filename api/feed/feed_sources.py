@@ -1,4 +1,4 @@
-"""Sources of a feed: a topic each, and the stages that must have handled a record before it is told."""
+"""Sources of a feed: a topic each, and the stages that must have handled a record before it is sent."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,5 +35,5 @@ PROCESSED = FeedSource(
 FORMED = FeedSource("formed", MEMORIES_FORMED, (("project_memories", MEMORIES_FORMED),))
 FORGOTTEN = FeedSource("forgotten", MEMORIES_FORGOTTEN, (("forget_memories", MEMORIES_FORGOTTEN),))
 FEED_SOURCES = (SUBMITTED, EXTRACTED, PROCESSED, FORMED, FORGOTTEN)
-"""In the order in which events of one moment are told."""
+"""In the order in which events of one moment are sent."""
 SOURCE_NAMES = tuple(source.name for source in FEED_SOURCES)

@@ -29,7 +29,7 @@ class LiveFeed(Protocol):
 
     @property
     def position(self) -> FeedPosition:
-        """Position up to which every event was told."""
+        """Position up to which every event was sent."""
         ...
 
     def encode(self, position: FeedPosition) -> str: ...

@@ -78,7 +78,7 @@ async def read_past_records(
 
 
 def _order(reader: _PartitionReader, texts: Mapping[int, Iterable[Record[Any]]]) -> tuple[datetime, int]:
-    """Order by time; what came of a submission is told after its text."""
+    """Order by time; what came of a submission is sent after its text."""
     record = reader.buffered[0]
     moments = [record.timestamp]
     if reader.source is PROCESSED:

@@ -1,4 +1,4 @@
-"""Progress of the stages behind a feed's sources, so that a search finds what the feed tells."""
+"""Progress of the stages behind a feed's sources, so that a search finds what the feed sends."""
 
 import asyncio
 from collections.abc import Callable

@@ -153,7 +153,7 @@ class ForgetArguments(RequestBody):
                 "nothing is forgotten that was not shown before"
             )
         if self.ids is None and self.redact:
-            raise ValueError("redact takes ids: first see with query alone which memories there are, then give theirs")
+            raise ValueError("redact takes ids: call with query alone to list the memories, then pass their ids")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Standing questions: webhooks that tell when something new answers a question.
+"""Standing questions: webhooks that are called when something new answers a question.
 
 Design. A question is a listener of `memories.formed` with a stored place. Its words, its receiver and its progress are
 events of one compacted topic, which every process follows in memory (`pipeline.question_registry`): nothing is in the

@@ -1,4 +1,4 @@
-"""Matches of a question: which new memories of the log answer it, and the notification that tells them."""
+"""Matches of a question: which new memories of the log answer it, and the notification of them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress

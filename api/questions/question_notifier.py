@@ -52,7 +52,7 @@ class SecretCipher(Protocol):
 
 
 class QuestionNotifier:
-    """Finds answers and delivers them. `find_obstacle`: why a question's key may not be told, None if it may."""
+    """Finds answers and delivers them. `find_obstacle`: why a question's key may not be notified, None if it may."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class QuestionNotifier:
         return await self._sender.find_fault(url)
 
     async def start_offsets(self) -> dict[int, int]:
-        """Return the place in the log from which a question asked now is told."""
+        """Return the position in the log from which a new question is answered."""
         return dict(await self._bus.end_offsets(MEMORIES_FORMED.name))
 
     def namespace_of(self, question: QuestionChanged) -> NamespaceRow | None:

@@ -98,7 +98,7 @@ class NamespaceSearch(Protocol):
 async def answer_search(
     run_search: NamespaceSearch, namespace: NamespaceRow, body: SearchBody, *, documents: tuple[str, ...] | None = None
 ) -> SearchResponse:
-    """The results of a search in a namespace that exists, best first."""
+    """Return the results of a search in an existing namespace, best first."""
     started = perf_counter()
     found = await run_search(namespace, body, documents=documents)
     return SearchResponse(results=found.results, search_time=elapsed_milliseconds(started))
@@ -142,7 +142,7 @@ def elapsed_milliseconds(started: float) -> float:
 async def semantic_delete_candidates(
     cache: NamespaceIndexCache, embedder: Embedder, memories: MemoryTable, namespace: NamespaceRow, description: str
 ) -> Sequence[MemoryRow]:
-    """Memories that a description means, best first."""
+    """Return the memories that match a description, best first."""
     index = await cache.open(namespace)
     request = SearchRequest(kinds=("memory",), limit=MAX_FORGET_IDS, threshold=SEMANTIC_DELETE_THRESHOLD)
     question = await analyze_query(index, embedder, description)
@@ -165,7 +165,7 @@ def _to_search_request(body: SearchBody) -> SearchRequest:
 async def _query_variants(
     index: NamespaceIndex, models: SearchModels, body: SearchBody, request: SearchRequest, context: SearchContext
 ) -> list[QueryVariant]:
-    """The query as it is, or the ways in which it is asked where that was asked for."""
+    """Return the query as it is, or its rewritten variants if these were requested."""
     query = body.query[:MAX_QUERY_CHARS]
     if not body.rewrite_query or len(query) > MAX_REWRITTEN_QUERY_CHARS:
         return [QueryVariant(query, await analyze_query(index, models.embedder, query, words_suffice=True))]

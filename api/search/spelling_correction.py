@@ -1,4 +1,4 @@
-"""Names of a question as they are written in the namespace, where nobody there writes them as it does."""
+"""Spelling correction of names in a query that the namespace does not have, by names that it has."""
 
 import re
 from collections import Counter
@@ -16,7 +16,7 @@ _WORD = re.compile(r"\w+")
 
 
 async def correct_spelling(index: NamespaceIndex, text: str, query: AnalyzedQuery, request: SearchRequest) -> str:
-    """The text of a question, with names that are a slip away from one that is there put right."""
+    """Return the query with each unknown name replaced by the likeliest name of the namespace."""
     named = {word: term_hashes(words(word)[0]) for word in _WORD.findall(text) if _is_name(word)}
     counted = await index.collect_statistics({term for terms in named.values() for term in terms})
     unknown = [
@@ -30,7 +30,7 @@ async def correct_spelling(index: NamespaceIndex, text: str, query: AnalyzedQuer
 
 
 def likely_corrections(unknown_names: Iterable[str], texts: Iterable[str]) -> dict[str, str]:
-    """The most frequent name within one edit of each unknown name."""
+    """Return the most frequent name within one edit of each unknown name."""
     names = Counter(word for text in texts for word in _WORD.findall(text) if _is_name(word))
     instead = {}
     for name in unknown_names:
@@ -41,12 +41,12 @@ def likely_corrections(unknown_names: Iterable[str], texts: Iterable[str]) -> di
 
 
 def _is_name(word: str) -> bool:
-    """Tell whether a word looks like a name."""
+    """Return whether a word looks like a name."""
     return len(word) >= _MIN_NAME_CHARS and word.isalpha() and word[0].isupper() and bool(words(word))
 
 
 def _within_one_edit(first: str, other: str) -> bool:
-    """A letter left out, too many, wrong, or in its neighbour's place, but for the first."""
+    """Return whether two words differ by one letter left out, added, replaced or swapped, but for the first."""
     first, other = first.casefold(), other.casefold()
     if first[0] != other[0] or abs(len(first) - len(other)) > 1:
         return False
@@ -54,5 +54,5 @@ def _within_one_edit(first: str, other: str) -> bool:
 
 
 def _deletion_variants(word: str) -> set[str]:
-    """The word, and it without one of its letters: words a slip apart share one of them."""
+    """Return the word and each form without one letter: words one edit apart share one of these."""
     return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}

@@ -1,4 +1,4 @@
-"""Part of a process in replays that other processes started, and succession of a starter that died."""
+"""Participation in replays that other processes started, and takeover from a starter that died."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ POLL_SECONDS = 1.0
 
 
 class ReplayWorker:
-    """Looks for a replay that another process started: fills divisions of it, and goes on with it if that one died."""
+    """Finds a replay that another process started, fills divisions of it, and continues it if that process died."""
 
     def __init__(self, supervisor: PipelineSupervisor, replays: ReplayService) -> None:
         self._supervisor = supervisor
@@ -39,7 +39,7 @@ class ReplayWorker:
                 self._issue = str(error)
 
     async def help_once(self) -> None:
-        """Fill divisions of a running replay, or go on with one whose starter died."""
+        """Fill divisions of a running replay, or continue one whose starter died."""
         value = await self._supervisor.resources.generations.read_replay_work()
         if value is None or self._replays.progress.state == "running":
             return

@@ -109,9 +109,9 @@ class AuthorizationServer:
 
     def _classify_error(self, error: "OAuthError") -> ConnectorError:
         """Map an OAuth error to the party that has to act: user, operator, or nobody (retry)."""
-        code, told = str(error.error), str(error.description or "")
+        code, description = str(error.error), str(error.description or "")
         faults = self._oauth.misconfiguration_codes
-        if code in _MISCONFIGURATION_CODES or code in faults or any(fault in told for fault in faults):
+        if code in _MISCONFIGURATION_CODES or code in faults or any(fault in description for fault in faults):
             return MisconfigurationError(
                 f"{self._provider} does not accept this service ({code}). Its operator has to check the"
                 " client id and secret, and the redirect address registered there."

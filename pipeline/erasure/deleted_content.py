@@ -1,4 +1,4 @@
-"""Rules: which records of the log only deleted documents and namespaces still need."""
+"""Rules that select the records of the log that only deleted documents and namespaces need."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -54,11 +54,11 @@ class DeletedContent:
         object.__setattr__(self, "_incarnations", {key.partition(b"/")[0] for key in self.fresh})
 
     def may_cover(self, key: bytes) -> bool:
-        """Tell by its key whether a record may have to go."""
+        """Return whether, by its key alone, a record may have to be erased."""
         return key in self.fresh or key in self._incarnations or self._is_unowned(key)
 
     def covers(self, topic: Topic[Any], record: RawRecord) -> bool:
-        """Tell whether a record of the topic, or a dead letter of one, has to go. Deletions themselves stay."""
+        """Return whether a record of the topic, or a dead letter of one, must be erased. Deletions themselves stay."""
         if self._is_unowned(record.key):
             return True
         if topic is DOCUMENTS_SUBMITTED:
@@ -97,7 +97,7 @@ def incarnation_of(key: bytes) -> str:
 
 
 def is_deletion(record: RawRecord) -> bool:
-    """Tell whether a submission deletes its document."""
+    """Return whether a submission deletes its document."""
     try:
         event = _decode(DOCUMENTS_SUBMITTED, record)
     except ErasedRecordError:

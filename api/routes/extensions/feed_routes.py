@@ -80,7 +80,7 @@ def _still_opens(request: Request, access: NamespaceAccess) -> bool:
     | {200: {"description": "Server-sent events", "content": {"text/event-stream": {"schema": {"type": "string"}}}}},
 )
 async def feed(listening: Annotated[FeedStream, Depends(_feed)]) -> _EventStreamResponse:
-    """Tell what happens in the namespace as it happens: documents and memories, as server-sent events.
+    """Stream changes of documents and memories of the namespace as server-sent events.
 
     `Last-Event-ID` resumes after an event. The guide to the feed describes events, order and limits.
     """
@@ -89,7 +89,7 @@ async def feed(listening: Annotated[FeedStream, Depends(_feed)]) -> _EventStream
 
 @router.post("/questions", status_code=201, responses=_ERRORS, response_model_exclude_unset=True)
 async def create_question(access: SubscribeAccess, body: QuestionBody) -> QuestionCreated:
-    """Ask to be told when something new answers a question. Only this response contains the secret."""
+    """Ask a standing question: new answers are sent to a webhook. Only this response contains the secret."""
     created = await commands.create_question(access.state, access.namespace, body, access.principal.id)
     access.add_audit_fields(id=created.id, url=created.url)
     return created

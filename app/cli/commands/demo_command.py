@@ -46,7 +46,7 @@ MEMORY_TIMEOUT_SECONDS = 60.0
 
 
 def demo(*, url: Url = None, key: Key = None) -> None:
-    """Tell the running service about a person who moves and changes jobs, and ask where things stand."""
+    """Add messages of a person who moves and changes jobs to the running service, and ask what holds now."""
     settings = load_settings()
     running = LocalService(url, None) if url else find_local_service(settings)
     secret = find_key(key, settings, running.folder) if running else None

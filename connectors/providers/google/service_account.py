@@ -116,24 +116,28 @@ def _sign(key: Mapping[str, str], claims: Mapping[str, Any], now: datetime) -> s
 
 def _token_error(body: Mapping[str, Any], key: Mapping[str, str], subject: str, scope: str) -> ConnectorError:
     """Say what the operator, or the Workspace's administrator, has to do about a refused token."""
-    code, told = str(body.get("error", "")), str(body.get("error_description", ""))
+    code, detail = str(body.get("error", "")), str(body.get("error_description", ""))
     if code in {"unauthorized_client", "access_denied", "invalid_scope"}:
         return MisconfigurationError(
             f"Google does not let the service account act for users ({code}). In the Workspace's Admin console, under"
             " Security > Access and data control > API controls > Domain-wide delegation, an administrator adds the"
             f" client id {key['client_id']} with the scope {scope}; that takes effect within a day, mostly at once."
         )
-    if code == "invalid_grant" and ("email" in told.lower() or "user" in told.lower() or "account" in told.lower()):
+    if code == "invalid_grant" and (
+        "email" in detail.lower() or "user" in detail.lower() or "account" in detail.lower()
+    ):
         return MisconfigurationError(
-            f"Google knows no active user {subject} in this Workspace ({told}). Correct RECOLLECT_GOOGLE_SUBJECTS."
+            f"Google knows no active user {subject} in this Workspace ({detail}). Correct RECOLLECT_GOOGLE_SUBJECTS."
         )
-    if code == "invalid_grant" and "signature" in told.lower():
+    if code == "invalid_grant" and "signature" in detail.lower():
         return MisconfigurationError(
             f"The key of the service account {key['client_email']} was deleted or is of another one. Make a new"
             " key, and set RECOLLECT_GOOGLE_SERVICE_ACCOUNT to it."
         )
     if code == "invalid_grant":
-        return MisconfigurationError(f"Google refuses the service account: {told or code}. Check this machine's clock.")
+        return MisconfigurationError(
+            f"Google refuses the service account: {detail or code}. Check this machine's clock."
+        )
     if code in {"invalid_client", "deleted_client", "disabled_client"}:
         return MisconfigurationError(
             f"The service account {key['client_email']} does not exist any more or is disabled ({code})."

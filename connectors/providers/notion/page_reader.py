@@ -79,7 +79,7 @@ class PageReader:
             if found is None or found.get("in_trash"):
                 return RemovedItem(id_)
             raise ItemError(
-                "Notion lists this page but does not hand out its text. Share the page with the connection again.",
+                "Notion lists this page but does not return its text. Share the page with the connection again.",
                 code="http_404",
                 retryable=True,
             )

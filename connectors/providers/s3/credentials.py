@@ -47,7 +47,7 @@ class ServiceRole:
                 self._found = found = self._found or _credentials_of_the_service()
             keys: SigningKeys | None = found and found.get_frozen_credentials()
         except BotoCoreError as error:
-            raise MisconfigurationError(f"The role of this service gives no keys: {error}") from error
+            raise MisconfigurationError(f"The role of this service provides no keys: {error}") from error
         if keys is None:
             raise MisconfigurationError(
                 "This service has no role of its own. Its operator has to give it one (of the machine, the container"

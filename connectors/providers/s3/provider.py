@@ -341,14 +341,14 @@ def _bucket_url(bucket: str, region: str, endpoint: str) -> str:
 
 def _user_metadata(headers: httpx2.Headers) -> dict[str, str]:
     """Return user metadata; values outside ASCII are encoded words (RFC 2047)."""
-    told: dict[str, str] = {}
+    metadata: dict[str, str] = {}
     for name, value in headers.items():
         if (
             name.startswith(_USER_METADATA_PREFIX)
-            and sum(map(len, told.values())) + len(value) <= _MAX_USER_METADATA_CHARACTERS
+            and sum(map(len, metadata.values())) + len(value) <= _MAX_USER_METADATA_CHARACTERS
         ):
-            told[name.removeprefix(_USER_METADATA_PREFIX)] = _decode_encoded_words(value)
-    return told
+            metadata[name.removeprefix(_USER_METADATA_PREFIX)] = _decode_encoded_words(value)
+    return metadata
 
 
 def _decode_encoded_words(value: str) -> str:
@@ -361,6 +361,6 @@ def _decode_encoded_words(value: str) -> str:
 def _as_fetched(stored: S3Object, answer: httpx2.Response) -> S3Object:
     """Update an object from the response, which may be newer than the listing."""
     etag = answer.headers.get("etag", "").strip('"') or stored.etag
-    told = answer.headers.get("last-modified")
-    changed = parsedate_to_datetime(told) if told else stored.last_modified
+    modified = answer.headers.get("last-modified")
+    changed = parsedate_to_datetime(modified) if modified else stored.last_modified
     return replace(stored, etag=etag, size=len(answer.content), last_modified=changed)

@@ -46,26 +46,28 @@ class SnsTopics:
     async def verify(self, body: bytes) -> SnsMessage:
         """Verify a message; WebhookVerificationError if it is not signed by Amazon or from another topic."""
         try:
-            told = json.loads(body)
-            kind, topic = told["Type"], told["TopicArn"]
-            message = SnsMessage(told["MessageId"], datetime.fromisoformat(told["Timestamp"]), _count_records(told))
+            envelope = json.loads(body)
+            kind, topic = envelope["Type"], envelope["TopicArn"]
+            message = SnsMessage(
+                envelope["MessageId"], datetime.fromisoformat(envelope["Timestamp"]), _count_records(envelope)
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise WebhookVerificationError("A delivery that is none of SNS's.") from error
         if topic not in self.topic_arns:
             raise WebhookVerificationError(f"The topic {topic} is not among those that are set.")
-        await self._verify_signature(told)
+        await self._verify_signature(envelope)
         if kind == "SubscriptionConfirmation":
-            await self.fetch(_require_sns_url(told["SubscribeURL"]))
+            await self.fetch(_require_sns_url(envelope["SubscribeURL"]))
         return message
 
-    async def _verify_signature(self, told: Mapping[str, Any]) -> None:
-        names = _NOTIFICATION_SIGNED_FIELDS if told["Type"] == "Notification" else _CONFIRMATION_SIGNED_FIELDS
-        text = "".join(f"{name}\n{told[name]}\n" for name in names if told.get(name) is not None)
+    async def _verify_signature(self, envelope: Mapping[str, Any]) -> None:
+        names = _NOTIFICATION_SIGNED_FIELDS if envelope["Type"] == "Notification" else _CONFIRMATION_SIGNED_FIELDS
+        text = "".join(f"{name}\n{envelope[name]}\n" for name in names if envelope.get(name) is not None)
         # Version 1 is SHA-1, the default of topics until their owner chooses version 2.
-        digest: HashAlgorithm = SHA256() if told.get("SignatureVersion") == "2" else SHA1()  # noqa: S303 - Amazon's
+        digest: HashAlgorithm = SHA256() if envelope.get("SignatureVersion") == "2" else SHA1()  # noqa: S303 - Amazon's
         try:
-            key = await self._signing_key(_require_sns_url(str(told.get("SigningCertURL", ""))))
-            key.verify(b64decode(str(told.get("Signature", ""))), text.encode(), PKCS1v15(), digest)
+            key = await self._signing_key(_require_sns_url(str(envelope.get("SigningCertURL", ""))))
+            key.verify(b64decode(str(envelope.get("Signature", ""))), text.encode(), PKCS1v15(), digest)
         except (InvalidSignature, ValueError) as error:
             raise WebhookVerificationError("A delivery that Amazon did not sign.") from error
 
@@ -88,10 +90,10 @@ def _require_sns_url(url: str) -> str:
     return url
 
 
-def _count_records(told: Mapping[str, Any]) -> int:
+def _count_records(envelope: Mapping[str, Any]) -> int:
     """Count the events in a message; the test message of a new notification has none."""
-    if told["Type"] != "Notification":
+    if envelope["Type"] != "Notification":
         return 0
-    message = json.loads(told["Message"])
+    message = json.loads(envelope["Message"])
     records = message.get("Records") if isinstance(message, dict) else None
     return len(records) if isinstance(records, list) else 0

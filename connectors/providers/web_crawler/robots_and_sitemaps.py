@@ -51,7 +51,7 @@ async def fetch_robots_rules(http: HttpClient, start: str) -> RobotsRules:
         text = "" if response.status_code >= 400 else response.text[:_MAX_ROBOTS_BYTES]
     except ProviderUnavailableError as error:
         raise ProviderUnavailableError(
-            f"{address} can't be had, so nothing of the site may be read: {error}"
+            f"{address} could not be fetched, so no page of the site may be read: {error}"
         ) from error
     except ResourceFetchError as error:
         if "bytes" not in str(error):

@@ -224,7 +224,7 @@ class CrawlSync:
             following = normalize_url(response.headers["location"], where)
             if following is None or site_of(following) != site_of(self.start_url) or not self.rules.allows(following):
                 if url == self.start_url:
-                    raise UnusableSourceError(f"{url} leads to {following}, which is not to be read. Start there.")
+                    raise UnusableSourceError(f"{url} leads to {following}, which the crawl may not read. Start there.")
                 return FetchOutcome(url, where, depth)
             if url != self.start_url and not self._is_in_scope(following):
                 return FetchOutcome(url, where, depth)

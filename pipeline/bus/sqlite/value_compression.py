@@ -20,7 +20,7 @@ def compress_value(value: bytes) -> tuple[bytes, int | None]:
 
 
 def decompress_value(stored: bytes, is_compressed: int | None) -> bytes:
-    """Return the value; of one that its checksum tells to be damaged the stored bytes: that record is a dead letter."""
+    """Return the value; if its checksum shows damage, the stored bytes, so that the record becomes a dead letter."""
     if not is_compressed:
         return stored
     try:

@@ -60,7 +60,7 @@ NEWER_MAX_COSINE_DIFFERENCE = 0.28
 NEWER_MAX_CHARS = 160
 NEWER_CANDIDATES = 8
 """Of two of the best statements about the same thing the newer comes first, whatever their words: short ones with
-this cosine to each other, of which the newer is an answer, too, and means at most so much less of the question. On
+this cosine to each other, of which the newer is an answer too, its cosine to the question at most that much lower. On
 the open half of `bench.paraphrases` nine of ten statements that replace another have this cosine to it, and one of
 a hundred pairs of other facts."""
 NEWER_MIN_COSINE_SHARE = 0.33
@@ -69,20 +69,20 @@ CHANGE_MIN_COSINE = 0.12
 CHANGE_MAX_COSINE_DIFFERENCE = 0.32
 CHANGE_MIN_SIMILARITY = 0.4
 """For a newer statement that says that something has changed: its least cosine to the older one where rules read both,
-how much less it may mean of the question, and its least similarity where no rule reads it."""
+how much lower its cosine to the question may be, and its least similarity where no rule reads it."""
 NEWER_MIN_COMPARED = 3
 """Number of other documents from which the cosine that statements have anyway is added to the least cosine."""
 NEWER_MIN_SIMILARITY = 0.5
 """Least similarity of the newer of two statements that no rule can read: of those that wrongly came above the right
 fact none of the open half reaches it, of those that replace the other nine of ten do."""
 NEWEST_MAX_DIFFERENCE = 0.15
-"""How much less a statement may be like the replaced one and the question (sum of both cosines) than the one most like
-them, and still be taken for being newer."""
+"""How much lower the sum of a statement's cosines to the replaced one and to the question may be than the largest such
+sum, for it to be raised because it is newest."""
 RELATIVE_MAX_SIMILARITY = 0.35
 """Highest similarity of a short statement about a relative or friend to a question about the asker alone."""
 NEIGHBOR_SHARE = 0.6
 NEIGHBOR_MAX_CHARS = 600
-"""Share of what the passage before or after means more of the question that a passage gains; less the longer the
+"""Share of the cosine lead of the passage before or after that a passage gains; less the longer the
 passage is, and none from NEIGHBOR_MAX_CHARS: a turn of a conversation depends on the turn before it."""
 MEMORY_SUPPORT_FACTOR = 0.2
 """Share of the score of its best memory that a chunk gains."""
@@ -130,7 +130,7 @@ class Calibration:
         return vector if self.common_part is None or not vector.any() else self.common_part.query_direction(vector)
 
     def query_floor(self, vector: Vector, row_count: int) -> float:
-        """The cosine at which meaning says nothing: higher for unusual questions and in large namespaces.
+        """Return the cosine up to which vectors are no evidence: higher for unusual questions and in large namespaces.
 
         The less a question is like others, and the more it is like any everyday statement, the higher its cosines
         with everything; and the more rows there are, the higher the best cosine among those that have nothing to do

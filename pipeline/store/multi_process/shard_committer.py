@@ -217,7 +217,7 @@ class ShardCommitter(Generic[Row]):
             await self._rewrite_files(lambda: self._lance_table.drop_old_versions(older_than))
 
     async def _rewrite_files(self, rewrite: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
-        """Make a new version with the same rows; nobody has to read them again."""
+        """Write a new version with the same rows, which followers need not read again."""
         version = await self._lance_table.version()
         result = await run_to_completion(rewrite())
         if version == self._seen_version:

@@ -73,7 +73,7 @@ class MemoriesForgottenEvent(ResponseBody):
 
 
 class QuestionBody(RequestBody):
-    """Question to be told about. `threshold`: minimum similarity, as in a search."""
+    """Question whose new answers are sent to a webhook. `threshold`: minimum similarity, as in a search."""
 
     query: QuestionText
     url: ReceiverUrl
@@ -81,7 +81,7 @@ class QuestionBody(RequestBody):
 
 
 class QuestionPatch(RequestBody):
-    """Changes of a question. `paused`: nothing is sent; what comes meanwhile is told when it goes on."""
+    """Changes of a question. `paused`: nothing is sent; matches found meanwhile are sent when it resumes."""
 
     query: Omittable[QuestionText] = None
     url: Omittable[ReceiverUrl] = None
@@ -102,7 +102,7 @@ class DeadLettersBody(RequestBody):
 
 
 class UndeliveredNotification(ResponseBody):
-    """Notification that its receiver did not take, and why. `at`: when its memories were found."""
+    """Notification that its receiver did not accept, and why. `at`: when its memories were found."""
 
     id: str
     at: Timestamp
@@ -152,7 +152,7 @@ class QuestionDeleted(ResponseBody):
 
 
 class QuestionTried(ResponseBody):
-    """Result of a test delivery; `error`: why the receiver did not take it."""
+    """Result of a test delivery; `error`: why the receiver did not accept it."""
 
     delivered: bool
     error: str | None

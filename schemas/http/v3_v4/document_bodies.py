@@ -18,7 +18,7 @@ FilePath = Annotated[Text, Field(max_length=MAX_FILEPATH_LENGTH)]
 
 
 class FileFields(TaggedBody):
-    """Fields of an uploaded file that v5 has not."""
+    """Fields of an uploaded file that v5 lacks."""
 
     custom_id: NewDocumentId | None = None
     filepath: FilePath | None = None
@@ -169,7 +169,7 @@ class Document(ListedDocument):
 
 
 class PageNumbers(ResponseBody):
-    """Place of a page in a list."""
+    """Position of a page in a list."""
 
     current_page: int
     limit: int
