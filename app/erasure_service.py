@@ -14,21 +14,20 @@ from time import monotonic
 from app.pipeline_supervisor import PipelineSupervisor
 from app.replay.replay_service import ReplayService
 from pipeline.bus.port import ErasableLog, TopicPartition
-from pipeline.bus.records import RawRecord
+from pipeline.bus.records import SEALED_HEADER, RawRecord
 from pipeline.erasure.deleted_content import (
     DELETION_MARK,
-    ERASABLE_TOPICS,
     DeletedContent,
     blobs_in,
     incarnation_of,
     is_deletion,
 )
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureUnsupportedError, digest_of
-from pipeline.errors import RetryableError
+from pipeline.errors import OutageError, RetryableError
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.store.blobs.blob_store import RECENT_PUT_SECONDS
 from pipeline.store.blobs.waiting_blobs import WaitingBlobs
-from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
+from schemas.topics import ALL_TOPICS, CONTENT_TOPICS, DOCUMENTS_SUBMITTED
 
 log = logging.getLogger(__name__)
 
@@ -54,14 +53,19 @@ class _FoundRecords:
     headers: list[Mapping[str, str]] = field(default_factory=list)
     """Headers of the records, which name the keys of sealed ones."""
     destroyed_keys: int = 0
+    retained: int = 0
+    """Records that this log cannot erase: from before it was sealed."""
 
-    def add(self, record: RawRecord, *, owned: bool) -> None:
-        """Add a record; `owned`: its namespace exists."""
+    def add(self, record: RawRecord, *, owned: bool, erasable: bool) -> None:
+        """Add a record; `owned`: its namespace exists. `erasable` False: it is counted, unless it has no words."""
+        if not owned:
+            self.unowned_incarnations.add(incarnation_of(record.key))
+        if not erasable:
+            self.retained += not is_deletion(record)
+            return
         self.offsets[record.topic, record.partition].append(record.offset)
         self.blobs |= blobs_in(record.content_if_readable)
         self.headers.append(record.headers)
-        if not owned:
-            self.unowned_incarnations.add(incarnation_of(record.key))
 
     def merge(self, other: "_FoundRecords") -> None:
         for place, offsets in other.offsets.items():
@@ -69,6 +73,7 @@ class _FoundRecords:
         self.blobs |= other.blobs
         self.headers += other.headers
         self.destroyed_keys += other.destroyed_keys
+        self.retained = other.retained
         self.unowned_incarnations |= other.unowned_incarnations
 
     @property
@@ -80,7 +85,7 @@ class _FoundRecords:
         events = Counter[str]()
         for (topic, _), offsets in self.offsets.items():
             events[topic] += len(offsets)
-        return ErasedCounts(dict(events), len(self.blobs), self.destroyed_keys)
+        return ErasedCounts(dict(events), len(self.blobs), self.destroyed_keys, retained_events=self.retained)
 
 
 class ErasureService:
@@ -90,7 +95,6 @@ class ErasureService:
         self._supervisor = supervisor
         self._replays = replays
         self._interval_seconds = interval_seconds
-        self._lock = asyncio.Lock()
         self._handled_deletions: dict[bytes, int] = {}
         self._waiting_blobs = WaitingBlobs(supervisor.resources.settings.data_dir / "waiting-blobs")
         self._left_over = asyncio.Event()
@@ -101,7 +105,7 @@ class ErasureService:
     @property
     def is_supported(self) -> bool:
         """True if the log can erase single records."""
-        return isinstance(self._supervisor.resources.bus, ErasableLog)
+        return self._supervisor.resources.bus.erasable is not None
 
     def require_support(self) -> None:
         """ErasureUnsupportedError with a log that cannot erase single records."""
@@ -161,8 +165,8 @@ class ErasureService:
                 await asyncio.wait_for(self._left_over.wait(), self._interval_seconds - soon)
 
     async def _run_round(self, generations: Sequence[int], *, clear_caches: bool) -> ErasureReport:
-        async with self._lock:
-            resources = self._supervisor.resources
+        resources = self._supervisor.resources
+        async with resources.locks.acquire("erasure"):
             started_at = resources.clock.now()
             # Older settings of a namespace hold words too, and are superseded.
             await resources.bus.maintain([topic for topic in ALL_TOPICS if topic.compacted])
@@ -211,6 +215,7 @@ class ErasureService:
 
     async def _erase_consumed(self, found: _FoundRecords) -> int:
         """Erase the records that every stage has read, or will soon; take the others out of `found`, and count them."""
+        await self._ensure_unowned(found)
         # Blobs first, then keys: after a crash in between, what is left in the log is unreadable, and all of it goes in
         # the next round.
         await asyncio.to_thread(self._waiting_blobs.replace, self._waiting_blobs.digests | found.blobs)
@@ -226,6 +231,13 @@ class ErasureService:
             found.offsets[place] = sorted(set(offsets) - unread)
             waiting += len(unread)
         return waiting
+
+    async def _ensure_unowned(self, found: _FoundRecords) -> None:
+        """Look again whose incarnations nobody owns: another process may have made a namespace a moment ago."""
+        await self._supervisor.resources.settings_lock.catch_up()
+        owner = self._supervisor.pipeline.store.catalog.namespace_of
+        if any(owner(incarnation) for incarnation in found.unowned_incarnations):
+            raise OutageError("A namespace was made during the erasure, which begins again later.")
 
     async def _deleted_content(self) -> DeletedContent:
         """Find the deletions that were not handled yet, and the incarnations that no namespace owns."""
@@ -245,12 +257,14 @@ class ErasureService:
 
     async def _find_records(self, content: DeletedContent) -> _FoundRecords:
         found = _FoundRecords()
-        for topic in ERASABLE_TOPICS:
+        removes_plain = self._require_log().removes_plain_records
+        for topic in CONTENT_TOPICS:
             for name in (topic.name, topic.dead_letter_topic):
                 for place, offsets in (await self._candidates(name, content)).items():
                     async for record in self._require_log().read_records(place, offsets):
                         if content.covers(topic, record):
-                            found.add(record, owned=content.is_owned(incarnation_of(record.key)))
+                            owned = content.is_owned(incarnation_of(record.key))
+                            found.add(record, owned=owned, erasable=removes_plain or SEALED_HEADER in record.headers)
         return found
 
     async def _candidates(self, topic: str, content: DeletedContent) -> Mapping[TopicPartition, list[int]]:
@@ -283,7 +297,7 @@ class ErasureService:
         in_use: set[str] = set()
         ends: dict[TopicPartition, int] = {}
         skipped = {place: frozenset(offsets) for place, offsets in without.offsets.items()}
-        for name in (name for topic in ERASABLE_TOPICS for name in (topic.name, topic.dead_letter_topic)):
+        for name in (name for topic in CONTENT_TOPICS for name in (topic.name, topic.dead_letter_topic)):
             for partition, end in (await bus.end_offsets(name)).items():
                 place = name, partition
                 ends[place] = end
@@ -294,8 +308,8 @@ class ErasureService:
 
     def _require_log(self) -> ErasableLog:
         bus = self._supervisor.resources.bus
-        if not isinstance(bus, ErasableLog):
+        if bus.erasable is None:
             raise ErasureUnsupportedError(
-                f"Single records cannot be erased from the {bus.description}: set a retention for its topics."
+                f"Single records cannot be erased from {bus.description}, as it is not sealed: see RECOLLECT_SEALING."
             )
-        return bus
+        return bus.erasable

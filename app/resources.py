@@ -42,6 +42,7 @@ from pipeline.stage import Record
 from pipeline.store import SettingsCatalog, open_locks
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
+from pipeline.store.key_storage import open_key_storage
 from pipeline.tombstones import LocalTombstones
 from schemas.events import SettingsChanged
 from schemas.topics import SETTINGS_CHANGED
@@ -145,6 +146,11 @@ def tables_uri(settings: Settings) -> str:
     return settings.lance_uri or str(settings.data_dir.resolve() / "tables")
 
 
+def sealing_uri(settings: Settings) -> str:
+    """Return the location of the keys of sealed records that processes share."""
+    return settings.sealing_uri or f"{tables_uri(settings)}/sealing-keys"
+
+
 @asynccontextmanager
 async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
     """Open the resources; close them in reverse order, the log last.
@@ -152,8 +158,17 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
     DataDirectoryLockedError and ValueError carry messages for the operator.
     """
     clock, metrics = SystemClock(), Metrics()
+    uri = tables_uri(settings)
     async with AsyncExitStack() as stack:
-        bus = await open_bus(settings, clock, observer=metrics, registry=metrics.registry)
+        bus = await open_bus(
+            settings,
+            clock,
+            observer=metrics,
+            registry=metrics.registry,
+            open_key_storage=partial(
+                open_key_storage, sealing_uri(settings), settings.storage_options(sealing_uri(settings))
+            ),
+        )
         stack.push_async_callback(bus.close)
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
         blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri))
@@ -161,7 +176,6 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         model = _open_language_model(settings, stack)
         vectors = VectorCache(settings.data_dir / "vectors.sqlite")
         stack.push_async_callback(vectors.aclose)
-        uri = tables_uri(settings)
         locks: Locks = LocalLocks()
         catalog, changes = None, SettingsLock()
         if settings.kafka_bootstrap is not None:

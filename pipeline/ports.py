@@ -1,6 +1,6 @@
 """Ports: Protocols of what the core needs from outside; adapters implement them."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -60,6 +60,25 @@ class Locks(Protocol):
 
     def acquire(self, name: str) -> AbstractAsyncContextManager[Lease]:
         """Wait for the lock of this name and hold it inside `async with`."""
+
+
+class KeyStorage(Protocol):
+    """Small values by name, on disk on return, that every process sees. Synchronous: for a thread. OutageError."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return a value; None if there is none."""
+
+    def create(self, name: str, value: bytes) -> bool:
+        """Write a value unless there is one; tell whether it was written."""
+
+    def update(self, name: str, change: Callable[[bytes | None], bytes]) -> None:
+        """Replace a value by what `change` makes of it, with no other change in between."""
+
+    def delete(self, name: str) -> None:
+        """Remove a value, if there is one."""
+
+    def names(self, folder: str) -> Iterator[str]:
+        """List the names in a folder, without it."""
 
 
 class Submissions(Protocol):

@@ -40,6 +40,8 @@ class Settings(BaseSettings):
     """Seal what people wrote in the log, each record under a key of its own."""
     sealing_key_file: Path | None = None
     """File of the keys that wrap those keys; default: `sealing.key` in the data directory."""
+    sealing_uri: str | None = None
+    """Where processes on Kafka keep the keys of records; default: `sealing-keys` beside the tables."""
     sealing_vault_address: str | None = None
     """HashiCorp Vault, whose transit engine encrypts the keys in that file."""
     sealing_vault_token: SecretStr | None = None

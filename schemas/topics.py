@@ -73,3 +73,16 @@ ALL_TOPICS: tuple[Topic[Any], ...] = (
     QUESTIONS_RECORDED,
     FEEDBACK_SUBMITTED,
 )
+CONTENT_TOPICS: tuple[Topic[Any], ...] = (
+    DOCUMENTS_SUBMITTED,
+    DOCUMENTS_EXTRACTED,
+    DOCUMENTS_CHUNKED,
+    MEMORIES_FORMED,
+    MEMORIES_FORGOTTEN,
+    CONNECTORS_TRIGGERED,
+    CONNECTORS_SYNCED,
+    RECALLS_RECORDED,
+    QUESTIONS_RECORDED,
+)
+"""Topics with words of people, or with what was read of them, which are sealed and erased. Their keys begin with the
+incarnation."""

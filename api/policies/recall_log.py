@@ -69,9 +69,9 @@ class RecallLog:
             start = max(stop, end - RECORDS_PER_READ)
             read = self.bus.read(RECALLS_RECORDED.name, partition, start, end)
             found[:0] = [
-                _Found(partition, record.offset, RecallRecorded.model_validate_json(record.value))
+                _Found(partition, record.offset, RecallRecorded.model_validate_json(value))
                 async for record in read
-                if record.key in keys
+                if record.key in keys and (value := record.content_if_readable)
             ]
             end = start
         return found, end

@@ -34,6 +34,7 @@ def _response(scope: ErasureScope, counts: ErasedCounts, key: str) -> ErasureRes
         keys=counts.keys,
         waiting_events=counts.waiting_events,
         waiting_blobs=counts.waiting_blobs,
+        retained_events=counts.retained_events,
         moved_rows=0,
         removed_generations=[],
         cleared_vectors=False,

@@ -15,6 +15,7 @@ from pipeline.settings import Settings
 
 sealing = typer.Typer(no_args_is_help=True, help="Keys that seal the log.")
 
+ELSEWHERE = "This is for the embedded log. On Kafka see docs/guides/sealing-keys.md#on-kafka."
 DataDir = Annotated[Path | None, typer.Option(help="The directory of log and keys.")]
 
 
@@ -27,7 +28,7 @@ def back_up(
     as_json: JsonOption = False,
 ) -> None:
     """Copy the keys of sealed records, wrapped, to a file; the service may run."""
-    from pipeline.bus.key_table import back_up_table
+    from pipeline.bus.sealing.key_table import back_up_table
 
     table = _require_table(load_settings(data_dir=data_dir))
     if file.exists():
@@ -53,6 +54,8 @@ def restore(
     from pipeline.bus.bus_factory import open_key_table
 
     settings = load_settings(data_dir=data_dir)
+    if settings.kafka_bootstrap is not None:
+        raise error_exit(ELSEWHERE)
     with exit_on_startup_error(), closing(open_key_table(settings)) as keys:
         added = keys.restore(file)
     emit({"blocks": added}, f"{pluralize(added, 'block')} of keys added.", as_json=as_json)
@@ -65,7 +68,7 @@ def rotate(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
     Backups of the keys from before can't be opened any more.
     """
     from pipeline.bus.bus_factory import open_key_file, open_key_table
-    from pipeline.bus.key_file import KEY_BYTES
+    from pipeline.bus.sealing.key_file import KEY_BYTES
 
     settings = load_settings(data_dir=data_dir)
     _require_table(settings)
@@ -92,6 +95,8 @@ def _require_table(settings: Settings) -> Path:
     from pipeline.bus.bus_factory import sealing_table
 
     table = sealing_table(settings)
+    if settings.kafka_bootstrap is not None:
+        raise error_exit(ELSEWHERE)
     if not table.exists():
         raise error_exit(f"There are no sealing keys in {settings.data_dir.absolute()}: see RECOLLECT_SEALING.")
     return table

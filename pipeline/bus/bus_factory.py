@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Bus
+from pipeline.bus.sealing.sealed_records import WRAPPING_NAME
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.bus.sqlite.log_database import partition_of_key, read_end_offsets
-from pipeline.ports import Clock
+from pipeline.errors import OutageError
+from pipeline.ports import Clock, KeyStorage
 from pipeline.settings import Settings
 from schemas import topics
 from schemas.ids import partition
@@ -20,17 +22,23 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from pipeline.bus.kafka.cluster import KafkaOptions
-    from pipeline.bus.key_file import KeyFile
-    from pipeline.bus.key_table import KeyTable
-    from pipeline.bus.sealing import Sealer
+    from pipeline.bus.sealing.key_file import KeyFile
+    from pipeline.bus.sealing.key_table import KeyTable
+    from pipeline.bus.sealing.sealer import Sealer
 
 
 async def open_bus(
-    settings: Settings, clock: Clock, *, observer: Observer | None = None, registry: "CollectorRegistry | None" = None
+    settings: Settings,
+    clock: Clock,
+    *,
+    observer: Observer | None = None,
+    registry: "CollectorRegistry | None" = None,
+    open_key_storage: Callable[[], KeyStorage] | None = None,
 ) -> Bus:
     """Open Kafka if RECOLLECT_KAFKA_BOOTSTRAP is set, else the log in the data directory.
 
     DataDirectoryLockedError and ValueError carry messages for the operator. `registry` gets Kafka's metrics.
+    `open_key_storage`: opens what holds the keys of sealed records on Kafka.
     """
     if settings.kafka_bootstrap is None:
         folder = settings.data_dir / "log"
@@ -38,15 +46,16 @@ async def open_bus(
         return await SqliteBus.open(
             folder, partitions=settings.partitions, clock=clock, observer=observer, sealer=sealer
         )
-    if settings.sealing:
-        raise ValueError("RECOLLECT_SEALING seals the embedded log only; unset it with RECOLLECT_KAFKA_BOOTSTRAP.")
+    sealer = None
+    if open_key_storage is not None:
+        sealer = await asyncio.to_thread(_open_shared_sealer, settings, open_key_storage(), clock)
     from pipeline.bus.kafka.bus import KafkaBus
     from pipeline.bus.kafka.span_exporter import open_tracer_provider
 
     options = kafka_options_from(settings, settings.kafka_bootstrap)
     tracer_provider = open_tracer_provider(settings.otlp_endpoint) if settings.otlp_endpoint else None
     return await KafkaBus.open(
-        options, clock=clock, observer=observer, registry=registry, tracer_provider=tracer_provider
+        options, clock=clock, observer=observer, registry=registry, tracer_provider=tracer_provider, sealer=sealer
     )
 
 
@@ -55,9 +64,25 @@ def _open_sealer(settings: Settings) -> "Sealer | None":
     known = sealing_table(settings).exists()
     if not settings.sealing and not known:
         return None
-    from pipeline.bus.sealing import Sealer
+    from pipeline.bus.sealing.sealer import Sealer
 
     return Sealer(open_key_table(settings, create=not known), seals=settings.sealing)
+
+
+def _open_shared_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -> "Sealer | None":
+    """Open the keys that processes share; None without sealing, unless earlier records are sealed."""
+    try:
+        known = storage.read(WRAPPING_NAME) is not None
+        if not settings.sealing and not known:
+            return None
+        from pipeline.bus.sealing.sealer import Sealer
+        from pipeline.bus.sealing.shared_key_table import SharedKeyTable
+
+        with open_key_file(settings) as file:
+            wrapping = file.read(create=not known)
+        return Sealer(SharedKeyTable(storage, wrapping, clock.now), seals=settings.sealing)
+    except OutageError as error:
+        raise ValueError(f"{error} See RECOLLECT_SEALING_URI.") from error
 
 
 def sealing_table(settings: Settings) -> Path:
@@ -68,11 +93,11 @@ def sealing_table(settings: Settings) -> Path:
 @contextmanager
 def open_key_file(settings: Settings) -> "Iterator[KeyFile]":
     """Open the keys that wrap those keys; ValueError for settings of Vault without a token."""
-    from pipeline.bus.key_file import KeyFile
+    from pipeline.bus.sealing.key_file import KeyFile
 
     service = None
     if settings.sealing_vault_address is not None:
-        from pipeline.bus.vault_transit import VaultTransit
+        from pipeline.bus.sealing.vault_transit import VaultTransit
 
         if settings.sealing_vault_token is None:
             raise ValueError("RECOLLECT_SEALING_VAULT_ADDRESS needs RECOLLECT_SEALING_VAULT_TOKEN.")
@@ -88,8 +113,8 @@ def open_key_file(settings: Settings) -> "Iterator[KeyFile]":
 
 def open_key_table(settings: Settings, *, create: bool = False) -> "KeyTable":
     """Open the keys of sealed records; `create` makes a missing wrapping key. SealingKeyError, OutageError."""
-    from pipeline.bus.destroyed_keys import DestroyedKeys
-    from pipeline.bus.key_table import KeyTable
+    from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
+    from pipeline.bus.sealing.key_table import KeyTable
 
     with open_key_file(settings) as file:
         wrapping = file.read(create=create)

@@ -3,7 +3,7 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar
 
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord
 from pipeline.ports import Position
@@ -31,9 +31,12 @@ class Follower(Protocol):
         """Wait until the callback has handled every record before these offsets (by partition)."""
 
 
-@runtime_checkable
 class ErasableLog(Protocol):
-    """A log from which single records can be erased: the embedded one. Kafka only forgets by retention."""
+    """The part of a log that erases single records: the embedded one removes them, sealed ones lose their key."""
+
+    @property
+    def removes_plain_records(self) -> bool:
+        """True if records that are not sealed can be erased too."""
 
     def read_keys(
         self, topic: str, containing: bytes | None = None
@@ -56,7 +59,7 @@ class ErasableLog(Protocol):
         """Destroy the keys of sealed records, given by their headers; return how many. For good on return."""
 
     async def shrink(self) -> None:
-        """Give the space of erased records back and empty SQLite's write-ahead log: their bytes are gone on return."""
+        """Give the space of erased records back, and empty SQLite's write-ahead log: their bytes are gone on return."""
 
 
 class Bus(Protocol):
@@ -69,6 +72,10 @@ class Bus(Protocol):
     @property
     def description(self) -> str:
         """Kind and location of the bus, for the operator."""
+
+    @property
+    def erasable(self) -> ErasableLog | None:
+        """Eraser of single records; None if there is none: on Kafka without sealing."""
 
     @property
     def health_issue(self) -> str | None:

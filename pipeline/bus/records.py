@@ -1,6 +1,6 @@
 """Records in bytes, their encoding, and dead letters."""
 
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -89,6 +89,15 @@ class RawRecord:
             raise
         except DeserializationError:
             return self.value
+
+
+WithOpeners = Callable[[Sequence[RawRecord]], Awaitable[Sequence[RawRecord]]]
+"""Returns records with what opens the sealed ones. OutageError if their keys can't be read."""
+
+
+async def without_openers(records: Sequence[RawRecord]) -> Sequence[RawRecord]:
+    """Return records as they are, where no keys are known."""
+    return records
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,32 +8,16 @@ from typing import Any, TypeVar
 from pipeline.bus.records import ErasedRecordError, MissingKeyError, RawRecord, origin_position
 from schemas.base import Event
 from schemas.topics import (
-    CONNECTORS_SYNCED,
-    CONNECTORS_TRIGGERED,
     DOCUMENTS_CHUNKED,
     DOCUMENTS_EXTRACTED,
     DOCUMENTS_SUBMITTED,
     MEMORIES_FORGOTTEN,
     MEMORIES_FORMED,
-    QUESTIONS_RECORDED,
-    RECALLS_RECORDED,
     Topic,
 )
 
 E = TypeVar("E", bound=Event)
 
-ERASABLE_TOPICS: tuple[Topic[Any], ...] = (
-    DOCUMENTS_SUBMITTED,
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_CHUNKED,
-    MEMORIES_FORMED,
-    MEMORIES_FORGOTTEN,
-    CONNECTORS_TRIGGERED,
-    CONNECTORS_SYNCED,
-    RECALLS_RECORDED,
-    QUESTIONS_RECORDED,
-)
-"""Topics with words of people, or with what was read of them. Their keys begin with the incarnation."""
 DELETION_MARK = b'"operation":"delete"'
 """Bytes in every deletion, and in few other small submissions: a filter, not a proof."""
 _BLOB_PATTERN = re.compile(rb'"sha256":"([0-9a-f]{64})"')

@@ -30,7 +30,8 @@ class ErasedCounts:
     """Numbers of erased records by topic, with dead letters under their own topic, and of blobs.
 
     `waiting_events`: a stage has yet to read them. `waiting_blobs`: stored a moment ago, by a writer that may still
-    refer to them. The next round erases both. `keys`: of sealed records, destroyed at once.
+    refer to them. The next round erases both. `keys`: of sealed records, destroyed at once. `retained_events`: not
+    sealed, on a log that cannot erase those: they stay until its retention ends.
     """
 
     events: Mapping[str, int]
@@ -38,6 +39,7 @@ class ErasedCounts:
     keys: int = 0
     waiting_events: int = 0
     waiting_blobs: int = 0
+    retained_events: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from app.cli.conventions import ExitCode
 from app.cli.main import app
 from pipeline.bus.bus_factory import open_key_table
 from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, ProducerRecord, RawRecord
-from pipeline.bus.sealing import Sealer
+from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.log_reader import LogReader
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key

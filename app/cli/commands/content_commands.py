@@ -316,4 +316,7 @@ def _describe_erasure_report(report: JsonObject) -> list[str]:
     if report["waitingEvents"] or report["waitingBlobs"]:
         waiting = f"{pluralize(report['waitingEvents'], 'event')} and {pluralize(report['waitingBlobs'], 'blob')}"
         lines.append(f"Still in use: {waiting}. Run `recollect erase` again in a minute.")
+    if report["retainedEvents"]:
+        retained = pluralize(report["retainedEvents"], "event")
+        lines.append(f"Not erased: {retained} from before the topics were sealed, until their retention ends.")
     return lines

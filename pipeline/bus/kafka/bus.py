@@ -14,14 +14,16 @@ from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.kafka.cluster import Cluster, KafkaOpenError, KafkaOptions
 from pipeline.bus.kafka.dead_letter_queue import DeadLetterQueue
 from pipeline.bus.kafka.faststream_broker import broker_middlewares, new_broker
+from pipeline.bus.kafka.log_eraser import KafkaLogEraser
 from pipeline.bus.kafka.offsets import Offsets
 from pipeline.bus.kafka.producers import KafkaProducers
 from pipeline.bus.kafka.stage_consumer import StageConsumer
-from pipeline.bus.kafka.topic_admin import TopicAdmin
+from pipeline.bus.kafka.topic_admin import DEAD_LETTER_SUFFIX, TopicAdmin
 from pipeline.bus.kafka.topic_reader import KafkaTopicFeed, read_partition
 from pipeline.bus.observer import Observer
-from pipeline.bus.port import Follower, RecordHandler
-from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode
+from pipeline.bus.port import ErasableLog, Follower, RecordHandler
+from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, without_openers
+from pipeline.bus.sealing.sealed_records import MAX_BLOCK_DAYS, SEALED_TOPICS, stays_plain
 from pipeline.bus.stage_consumers import apply_backlog, cancel_and_wait, reject_duplicate_groups
 from pipeline.bus.topic_follower import follow_topic
 from pipeline.errors import OutageError
@@ -36,9 +38,13 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from prometheus_client import CollectorRegistry
 
+    from pipeline.bus.sealing.sealer import Sealer
+
 E = TypeVar("E", bound=Event)
 log = logging.getLogger(__name__)
 
+SEGMENT_DAYS = 7
+"""Days that a segment of a topic may be written to, by Kafka's default, before retention counts."""
 POSITION_POLL_SECONDS = 0.05
 """Interval at which waiters query the positions of other processes."""
 
@@ -55,8 +61,11 @@ class KafkaBus:
         observer: Observer | None = None,
         *,
         tracer_provider: "TracerProvider | None" = None,
+        sealer: "Sealer | None" = None,
     ) -> None:
         self._cluster = cluster
+        self._sealer = sealer
+        self._with_openers = without_openers if sealer is None else sealer.with_openers
         self._middlewares = middlewares
         self._topic_admin = TopicAdmin(cluster)
         self._offsets = Offsets(cluster, self._topic_admin)
@@ -64,7 +73,12 @@ class KafkaBus:
         self._delivery = Delivery(self, clock, retry_policy, observer=observer)
         self._consumers: dict[str, StageConsumer] = {}
         self._tracer_provider = tracer_provider
-        self._dead_letter_queue = DeadLetterQueue(cluster, self._topic_admin, self._offsets, self._producers)
+        self._eraser = (
+            KafkaLogEraser(self._read_partition, self._offsets, sealer) if sealer is not None and sealer.seals else None
+        )
+        self._dead_letter_queue = DeadLetterQueue(
+            cluster, self._topic_admin, self._offsets, self._producers, self._with_openers
+        )
 
     @classmethod
     async def open(
@@ -77,6 +91,7 @@ class KafkaBus:
         topics: Sequence[Topic[Any]] = all_topics.ALL_TOPICS,
         registry: "CollectorRegistry | None" = None,
         tracer_provider: "TracerProvider | None" = None,
+        sealer: "Sealer | None" = None,
     ) -> "KafkaBus":
         """Connect and create missing topics. KafkaOpenError if the cluster can't be used.
 
@@ -93,6 +108,7 @@ class KafkaBus:
             retry_policy or RetryPolicy(),
             observer,
             tracer_provider=tracer_provider,
+            sealer=sealer,
         )
         try:
             await bus._prepare(topics)
@@ -108,6 +124,10 @@ class KafkaBus:
     @property
     def description(self) -> str:
         return f"Kafka at {self._cluster.options.bootstrap}"
+
+    @property
+    def erasable(self) -> ErasableLog | None:
+        return self._eraser
 
     @property
     def health_issue(self) -> str | None:
@@ -127,9 +147,26 @@ class KafkaBus:
         After that error the events may still be written later; publishing them again has no effect.
         """
         await self._topic_admin.create_missing([topic])
-        return await self._producers.send_events(topic.name, encode(entries))
+        encoded = encode(entries)
+        if self._sealer is not None and self._sealer.seals and topic.name in SEALED_TOPICS:
+            plain = [stays_plain(event) for _, event in entries]
+            # In a thread: it compresses values, and may write a new block of keys.
+            encoded = await asyncio.to_thread(self._sealer.seal, encoded, plain, self._days_of_keys(topic))
+        return await self._producers.send_events(topic.name, encoded)
+
+    def _days_of_keys(self, topic: Topic[Any]) -> int | None:
+        """Return the days after which the broker has dropped a record; None if it keeps it.
+
+        Nobody finds what it dropped, to destroy the keys of copies: so these keys end by themselves.
+        """
+        if topic.retention is None:
+            return None
+        return max(topic.retention.days, self._cluster.options.retention_days) + SEGMENT_DAYS + MAX_BLOCK_DAYS
 
     async def append(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
+        if self._sealer is not None and topic.endswith(DEAD_LETTER_SUFFIX):
+            # Dead letters stay for longer than the topic that they come from.
+            entries = await asyncio.to_thread(self._sealer.seal_lastingly, entries)
         return await self._producers.send_raw(topic, entries)
 
     async def run(self, stages: Sequence[Stage[Any]], *, until_idle: bool = False) -> None:
@@ -221,14 +258,14 @@ class KafkaBus:
         for topic_partition, partition_end in sorted(ends.items()):
             if partition in (None, topic_partition.partition):
                 read_end = partition_end if end is None else min(partition_end, end)
-                async with aclosing(read_partition(self._cluster, topic_partition, start, read_end)) as records:
+                async with aclosing(self._read_partition(topic_partition, start, read_end)) as records:
                     async for record in records:
                         yield record
 
     async def read_record(self, topic: str, key: str, offset: int) -> RawRecord | None:
         partition = await self._partition_of_key(topic, key)
         end = (await self._offsets.end_offsets([topic])).get(partition, 0)
-        async with aclosing(read_partition(self._cluster, partition, offset, min(offset + 1, end))) as records:
+        async with aclosing(self._read_partition(partition, offset, min(offset + 1, end))) as records:
             async for record in records:
                 return record if record.offset == offset else None
         return None
@@ -237,9 +274,12 @@ class KafkaBus:
         partition = await self._partition_of_key(topic, key)
         end = (await self._offsets.end_offsets([topic])).get(partition, 0)
         start = await self._offsets.offset_for_time(partition, moment)
-        async with aclosing(read_partition(self._cluster, partition, end if start is None else start, end)) as records:
+        async with aclosing(self._read_partition(partition, end if start is None else start, end)) as records:
             async for record in records:
                 yield record
+
+    def _read_partition(self, topic_partition: TopicPartition, start: int, end: int) -> AsyncGenerator[RawRecord, None]:
+        return read_partition(self._cluster, topic_partition, start, end, self._with_openers)
 
     async def _partition_of_key(self, topic: str, key: str) -> TopicPartition:
         return TopicPartition(topic, partition_of(key.encode(), await self._topic_admin.partition_count(topic)))
@@ -263,6 +303,8 @@ class KafkaBus:
     async def close(self) -> None:
         await self._producers.close()
         await self._cluster.close()
+        if self._sealer is not None:
+            self._sealer.close()
         if self._tracer_provider is not None:
             await asyncio.to_thread(self._tracer_provider.shutdown)
 
@@ -291,7 +333,13 @@ class KafkaBus:
             await task
 
     def _new_consumer(self, stage: Stage[Any], broker: KafkaBroker) -> StageConsumer:
-        consumer = StageConsumer(stage, broker=broker, delivery=self._delivery, options=self._cluster.options)
+        consumer = StageConsumer(
+            stage,
+            broker=broker,
+            delivery=self._delivery,
+            options=self._cluster.options,
+            with_openers=self._with_openers,
+        )
         self._consumers[stage.group] = consumer
         return consumer
 
@@ -317,14 +365,13 @@ class KafkaBus:
         positions = await self._offsets.committed_offsets(stage.group)
         ends = await self._offsets.end_offsets([stage.source.name])
         for partition, end in sorted(ends.items()):
-            records = read_partition(self._cluster, partition, positions.get(partition, 0), end)
-            await apply_backlog(stage, records)
+            await apply_backlog(stage, self._read_partition(partition, positions.get(partition, 0), end))
 
     @asynccontextmanager
     async def _follow(
         self, topic: Topic[E], handle: RecordHandler[E], start: Mapping[int, int]
     ) -> AsyncIterator[Follower]:
         await self._topic_admin.create_missing([topic])
-        feed = KafkaTopicFeed(self._cluster, self._offsets, topic.name, start)
+        feed = KafkaTopicFeed(self._cluster, self._offsets, topic.name, start, self._with_openers)
         async with follow_topic(feed, topic, handle, start) as follower:
             yield follower

@@ -11,14 +11,22 @@ from pipeline.bus.kafka.offsets import REDRIVE_GROUP, Offsets
 from pipeline.bus.kafka.producers import KafkaProducers
 from pipeline.bus.kafka.topic_admin import DEAD_LETTER_SUFFIX, TopicAdmin
 from pipeline.bus.kafka.topic_reader import read_partition
-from pipeline.bus.records import DeadLetter, ProducerRecord, select_dead_letters
+from pipeline.bus.records import DeadLetter, ProducerRecord, WithOpeners, select_dead_letters
 
 
 class DeadLetterQueue:
     """Letters on `.dlq` topics after the position of `recollect.redrive`; settled ones stay before it."""
 
-    def __init__(self, cluster: Cluster, topics: TopicAdmin, offsets: Offsets, producers: KafkaProducers) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        topics: TopicAdmin,
+        offsets: Offsets,
+        producers: KafkaProducers,
+        with_openers: WithOpeners,
+    ) -> None:
         self._cluster = cluster
+        self._with_openers = with_openers
         self._topic_admin = topics
         self._offsets = offsets
         self._producers = producers
@@ -79,6 +87,7 @@ class DeadLetterQueue:
         for name in topics:
             starts = await self.beginning_offsets(name)
             for partition, end in sorted((await self._offsets.end_offsets([name])).items()):
-                async with aclosing(read_partition(self._cluster, partition, starts[partition], end)) as records:
+                letters = read_partition(self._cluster, partition, starts[partition], end, self._with_openers)
+                async with aclosing(letters) as records:
                     async for record in records:
                         yield DeadLetter.from_record(record)

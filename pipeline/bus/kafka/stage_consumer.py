@@ -15,8 +15,9 @@ from pipeline.bus.delivery import Delivery
 from pipeline.bus.kafka.cluster import KafkaOptions, milliseconds, start_client
 from pipeline.bus.kafka.faststream_subscriber import ConsumerRecords, open_subscriber
 from pipeline.bus.kafka.partition_worker import PartitionWorker
-from pipeline.bus.records import RawRecord
+from pipeline.bus.records import RawRecord, WithOpeners
 from pipeline.bus.stage_consumers import cancel_and_wait, consumer_failure
+from pipeline.errors import OutageError
 from pipeline.stage import Stage
 
 log = logging.getLogger(__name__)
@@ -34,8 +35,17 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
     continues meanwhile, so the member stays in its group however long a batch takes.
     """
 
-    def __init__(self, stage: Stage[Any], *, broker: KafkaBroker, delivery: Delivery, options: KafkaOptions) -> None:
+    def __init__(
+        self,
+        stage: Stage[Any],
+        *,
+        broker: KafkaBroker,
+        delivery: Delivery,
+        options: KafkaOptions,
+        with_openers: WithOpeners,
+    ) -> None:
         self.stage = stage
+        self._with_openers = with_openers
         self._delivery = delivery
         self._leaving = False
         self._workers: dict[TopicPartition, PartitionWorker] = {}
@@ -143,4 +153,13 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
 
     async def _deliver(self, batch: list[RawRecord]) -> None:
         if batch:  # else all are tombstones
-            await self._delivery.deliver(self.stage, batch)
+            await self._delivery.deliver(self.stage, await self._find_openers(batch))
+
+    async def _find_openers(self, batch: list[RawRecord]) -> Sequence[RawRecord]:
+        """Find the keys of sealed records, however long their table is away."""
+        while True:
+            try:
+                return await self._with_openers(batch)
+            except OutageError as error:
+                log.warning("Stage %s is waiting for keys: %s", self.stage.name, error)
+                await asyncio.sleep(RETRY_SECONDS)

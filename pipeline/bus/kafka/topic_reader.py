@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaError
 from pipeline.bus.kafka.cluster import Cluster
 from pipeline.bus.kafka.offsets import Offsets
 from pipeline.bus.kafka.record_conversion import to_raw_records
-from pipeline.bus.records import RawRecord
+from pipeline.bus.records import RawRecord, WithOpeners
 from pipeline.bus.topic_follower import FollowedBatch
 from pipeline.errors import OutageError
 
@@ -23,7 +23,11 @@ RETRY_SECONDS = 1.0
 
 
 async def read_partition(
-    cluster: Cluster, topic_partition: TopicPartition, start: int, end: int
+    cluster: Cluster,
+    topic_partition: TopicPartition,
+    start: int,
+    end: int,
+    with_openers: WithOpeners,
 ) -> AsyncGenerator[RawRecord, None]:
     """Read the records of a partition with offsets in [start, end)."""
     if start >= end:
@@ -31,7 +35,7 @@ async def read_partition(
     with cluster.errors_as_outages(f"return records of {topic_partition.topic}/{topic_partition.partition}"):
         async with cluster.assigned_consumer({topic_partition: start}) as consumer:
             while await consumer.position(topic_partition) < end:
-                for record in (await _poll(consumer)).get(topic_partition, []):
+                for record in (await _poll(consumer, with_openers)).get(topic_partition, []):
                     if record.offset < end:
                         yield record
 
@@ -39,8 +43,16 @@ async def read_partition(
 class KafkaTopicFeed:
     """`TopicFeed` of a Kafka topic. `batches` may be iterated once."""
 
-    def __init__(self, cluster: Cluster, offsets: Offsets, topic: str, start: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        offsets: Offsets,
+        topic: str,
+        start: Mapping[int, int],
+        with_openers: WithOpeners,
+    ) -> None:
         self._cluster = cluster
+        self._with_openers = with_openers
         self._offsets = offsets
         self._topic = topic
         self._start = start
@@ -57,7 +69,7 @@ class KafkaTopicFeed:
                 positions = positions or await self._start_offsets()
                 async with self._cluster.assigned_consumer(positions) as consumer:
                     while True:
-                        records = await _poll(consumer)
+                        records = await _poll(consumer, self._with_openers)
                         for partition in positions:
                             positions[partition] = await consumer.position(partition)
                             yield FollowedBatch(partition.partition, records.get(partition, []), positions[partition])
@@ -73,7 +85,7 @@ class KafkaTopicFeed:
         }
 
 
-async def _poll(consumer: AIOKafkaConsumer) -> dict[TopicPartition, list[RawRecord]]:
+async def _poll(consumer: AIOKafkaConsumer, with_openers: WithOpeners) -> dict[TopicPartition, Sequence[RawRecord]]:
     """Return the next records of each partition that has any."""
     polled = await consumer.getmany(timeout_ms=POLL_TIMEOUT_MS, max_records=MAX_POLL_RECORDS)
-    return {partition: to_raw_records(records) for partition, records in polled.items()}
+    return {partition: await with_openers(to_raw_records(records)) for partition, records in polled.items()}

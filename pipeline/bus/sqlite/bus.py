@@ -14,7 +14,7 @@ from pipeline.bus.delivery import Delivery, RetryPolicy
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import Follower, RecordHandler, TopicPartition
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, select_dead_letters
-from pipeline.bus.sealed_records import SEALED_TOPICS, KeyLabel, key_label, stays_plain
+from pipeline.bus.sealing.sealed_records import SEALED_TOPICS, key_labels, stays_plain
 from pipeline.bus.sqlite.consumers import ConsumerPositions, StageConsumers
 from pipeline.bus.sqlite.directory_lock import DirectoryLock
 from pipeline.bus.sqlite.group_commit import GroupCommitWriter
@@ -31,7 +31,7 @@ from schemas.base import Event
 from schemas.topics import Topic
 
 if TYPE_CHECKING:
-    from pipeline.bus.sealing import Sealer
+    from pipeline.bus.sealing.sealer import Sealer
 
 E = TypeVar("E", bound=Event)
 T = TypeVar("T")
@@ -109,6 +109,14 @@ class SqliteBus:
     @property
     def description(self) -> str:
         return f"embedded log in {self._database.path.parent}"
+
+    @property
+    def erasable(self) -> "SqliteBus":
+        return self
+
+    @property
+    def removes_plain_records(self) -> bool:
+        return True
 
     @property
     def health_issue(self) -> str | None:
@@ -306,11 +314,11 @@ class SqliteBus:
         return await self._eraser.erase(topic_partition, offsets)
 
     async def count_keys(self, records: Sequence[Mapping[str, str]]) -> int:
-        labels = _labels(records)
+        labels = key_labels(records)
         return await self._sealer.count(labels) if self._sealer is not None and labels else 0
 
     async def destroy_keys(self, records: Sequence[Mapping[str, str]]) -> int:
-        labels = _labels(records)
+        labels = key_labels(records)
         return await self._sealer.destroy(labels) if self._sealer is not None and labels else 0
 
     async def _destroy_keys_at(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> None:
@@ -352,10 +360,6 @@ class SqliteBus:
 
     def _now_ms(self) -> int:
         return round(self._clock.now().timestamp() * 1000)
-
-
-def _labels(records: Sequence[Mapping[str, str]]) -> set[KeyLabel]:
-    return {label for headers in records if (label := key_label(headers)) is not None}
 
 
 class LogOpenError(ValueError):

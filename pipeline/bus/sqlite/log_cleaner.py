@@ -60,8 +60,6 @@ class LogCleaner:
             offsets = await self._query(_expired_query(topic.name, partition, before, until))
             if not offsets:
                 return removed
-            if self._destroy_keys is not None:
-                await self._destroy_keys((topic.name, partition), offsets)
             removed += await self._remove(topic.name, partition, offsets)
 
     async def _compact(self, topic: Topic[Any], partition: int) -> int:
@@ -74,6 +72,8 @@ class LogCleaner:
         return removed
 
     async def _remove(self, topic: str, partition: int, offsets: Sequence[int]) -> int:
+        if self._destroy_keys is not None:
+            await self._destroy_keys((topic, partition), offsets)
         await self._writer.submit(lambda log: log.remove(topic, partition, offsets))
         return len(offsets)
 

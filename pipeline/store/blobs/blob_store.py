@@ -201,7 +201,8 @@ class FolderBlobs(ContentAddressedBlobs):
             return False
         with suppress(FileNotFoundError):  # an earlier round was killed half-way
             path.rename(hidden)
-            if digest in self._recent_puts:
+            # Another process sets the time of a file that it finds; one that finds none writes it.
+            if digest in self._recent_puts or not _is_older(hidden, time() - RECENT_PUT_SECONDS):
                 hidden.rename(path)
                 return False
             hidden.unlink()

@@ -11,6 +11,7 @@ from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
 from pipeline.errors import OutageError, RejectedError
+from pipeline.store.blobs import blob_store
 from pipeline.store.blobs.blob_store import PART_BYTES, ContentAddressedBlobs, RecentPuts, blob_path, digest_of_path
 from pipeline.store.blobs.object_store_client import error_summary
 from schemas.events import BlobRef
@@ -43,7 +44,9 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
 
     async def delete(self, digests: Collection[str]) -> set[str]:
         """Delete as `ContentAddressedBlobs.delete`; OutageError if the object store cannot be written."""
-        deleted = {digest for digest in digests if digest not in self._recent_puts}
+        deleted = {
+            digest for digest in digests if digest not in self._recent_puts and not await self._is_recent(digest)
+        }
         ended = asyncio.Event()
         self._deletions.update(dict.fromkeys(deleted, ended))
         try:
@@ -55,6 +58,16 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
                 del self._deletions[digest]
             ended.set()
         return deleted
+
+    async def _is_recent(self, digest: str) -> bool:
+        """Tell whether any process put the blob a moment ago."""
+        try:
+            meta = await obstore.head_async(self._store, blob_path(digest))
+        except FileNotFoundError:
+            return False
+        except BaseError as error:
+            raise OutageError(f"A blob could not be found at {self._uri}: {error_summary(error)}") from error
+        return meta["last_modified"] > datetime.now(UTC) - timedelta(seconds=blob_store.RECENT_PUT_SECONDS)
 
     async def _delete_objects(self, digests: Sequence[str]) -> None:
         try:

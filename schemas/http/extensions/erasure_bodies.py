@@ -31,7 +31,8 @@ class ErasureResponse(ResponseBody):
 
     `events`: records of the log by topic. `keys`: keys of sealed records, destroyed, so that copies of the log are
     unreadable too. `waitingEvents` and `waitingBlobs` go in the next round: a stage has yet to read the events, the
-    blobs were stored a moment ago. `movedRows`: rows written anew, as their files held deleted rows too. `digest`:
+    blobs were stored a moment ago. `retainedEvents` were written to Kafka before it was sealed, and stay until their
+    topics' retention ends. `movedRows`: rows written anew, as their files held deleted rows too. `digest`:
     SHA-256 of the positions of the events and the digests of the blobs.
     """
 
@@ -46,6 +47,7 @@ class ErasureResponse(ResponseBody):
     keys: Count
     waiting_events: Count
     waiting_blobs: Count
+    retained_events: Count
     moved_rows: Count
     removed_generations: list[int]
     cleared_vectors: bool

@@ -14,9 +14,8 @@ from api.policies.api_keys import Principal
 from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
 from api.routes.contract_route import _record_recalls
 from app import erasure_service
-from pipeline.erasure.deleted_content import ERASABLE_TOPICS
 from schemas.events import RecallRecorded
-from schemas.topics import RECALLS_RECORDED
+from schemas.topics import CONTENT_TOPICS, RECALLS_RECORDED
 from tests.support.service_world import RunningService, running_service
 
 pytestmark = pytest.mark.anyio
@@ -79,7 +78,7 @@ async def test_reads_are_recorded_with_key_purpose_digest_and_ids_and_go_with_th
         await service.wait_idle()
         report = await service.client.ok("POST", "/admin/erasures", {})
         assert report["events"][RECALLS_RECORDED.name] == 3
-        assert RECALLS_RECORDED in ERASABLE_TOPICS
+        assert RECALLS_RECORDED in CONTENT_TOPICS
 
 
 def test_answers_in_other_formats_and_odd_bodies_give_no_ids_and_no_digest() -> None:

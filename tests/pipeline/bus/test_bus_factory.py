@@ -6,6 +6,7 @@ import sys
 import threading
 import uuid
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from pipeline.bus.records import ProducerRecord
 from pipeline.bus.sqlite.bus import SqliteBus
 from pipeline.settings import Settings
 from pipeline.stage import Stage
+from pipeline.store.key_storage import open_key_storage
 from schemas.topics import Topic
 from tests.pipeline.bus.bus_contract import NumberedEvent, RecordingHandler, numbered_events
 from tests.pipeline.bus.kafka_harness import KafkaHarness
@@ -184,10 +186,15 @@ async def test_a_wrong_password_is_reported(kafka: LocalBroker | DockerBroker, t
         await open_bus(_sasl_settings(kafka, tmp_path, "wrong"), FixedClock())
 
 
-async def test_sealing_is_refused_with_kafka(tmp_path: Path) -> None:
+async def test_lost_or_unreachable_keys_of_topics_are_reported(tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path, kafka_bootstrap="127.0.0.1:1", sealing=True)
-    with pytest.raises(ValueError, match="RECOLLECT_SEALING seals the embedded log only"):
-        await open_bus(settings, FixedClock())
+    (tmp_path / "file").touch()
+    for folder, reason in (("file/keys", "RECOLLECT_SEALING_URI"), ("keys", "sealing.key can't be read")):
+        storage = open_key_storage(str(tmp_path / folder))
+        if folder == "keys":
+            storage.create("wrapping", b"0" * 16)
+        with pytest.raises(ValueError, match=reason):
+            await open_bus(settings, FixedClock(), open_key_storage=partial(open_key_storage, str(tmp_path / folder)))
 
 
 async def test_keys_are_opened_only_with_sealing_or_after_it(tmp_path: Path) -> None:

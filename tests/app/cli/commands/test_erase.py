@@ -10,7 +10,7 @@ from app.cli.remote_service import RemoteService
 
 REPORT = {
     "documents": 1, "chunks": 1, "memories": 0, "sharedMemories": 0, "events": {"a": 2}, "blobs": 0, "keys": 3,
-    "digest": "d", "endedAt": "now", "waitingEvents": 0, "waitingBlobs": 0,
+    "digest": "d", "endedAt": "now", "waitingEvents": 0, "waitingBlobs": 0, "retainedEvents": 0,
 }  # fmt: skip
 
 

@@ -1,25 +1,18 @@
 """Keys of sealed records: blocks in an SQLite file outside the log, wrapped by a key that the operator holds."""
 
-import hmac
 import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from hashlib import sha256
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
-from pipeline.bus.destroyed_keys import DestroyedKeys
-from pipeline.bus.key_file import KEY_BYTES, SealingKeyError
-from pipeline.bus.sealed_records import BLOCK_RECORDS, KeyLabel
+from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
+from pipeline.bus.sealing.key_block import KeyWrapping, key_in_block, without_keys
+from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
+from pipeline.bus.sealing.sealed_records import KeyLabel
 from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync
-
-_NONCE_BYTES = 12
-_DESTROYED = bytes(KEY_BYTES)
 
 
 class KeyTable:
@@ -32,8 +25,7 @@ class KeyTable:
 
     def __init__(self, path: Path, wrapping_keys: Sequence[bytes], destroyed: DestroyedKeys) -> None:
         self._destroyed = destroyed
-        self._wrapping = {_key_name(key): AESGCM(key) for key in wrapping_keys}
-        self._current = _key_name(wrapping_keys[0])
+        self._wrapping = KeyWrapping(wrapping_keys)
         self._lock = Lock()
         self._opened: dict[str, bytes] = {}
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -51,22 +43,31 @@ class KeyTable:
             self.close()
             raise
 
-    def new_block(self) -> tuple[str, bytes]:
-        """Add a block, on disk on return; its id and seed."""
+    changes = 0
+    """Never more: one process has the table, and its sealer destroys the keys."""
+
+    def new_block(self, days: int | None = None) -> tuple[str, bytes]:
+        """Add a block, on disk on return; its id and seed. The log has the keys destroyed of what it drops."""
+        del days
         block, seed = os.urandom(8).hex(), os.urandom(KEY_BYTES)
         with self._lock:
-            self._db.execute("INSERT INTO blocks VALUES (?, ?, ?)", (block, self._current, self._wrap(block, seed)))
+            self._db.execute(
+                "INSERT INTO blocks VALUES (?, ?, ?)", (block, self._wrapping.current, self._wrapping.wrap(block, seed))
+            )
         return block, seed
 
-    def key(self, label: KeyLabel) -> bytes | None:
-        """Return a record's key; None if it was destroyed. LookupError: the table has no such block."""
-        block, number = label
+    def cached(self, labels: Collection[KeyLabel]) -> dict[KeyLabel, bytes | None]:
+        """Find keys: reading one takes no longer than a look at the log."""
+        return self.find(labels)
+
+    def find(self, labels: Collection[KeyLabel]) -> dict[KeyLabel, bytes | None]:
+        """Return keys, None for those destroyed; labels of blocks that the table does not have are left out."""
+        found: dict[KeyLabel, bytes | None] = {}
         with self._lock:
-            keys = self._keys_of(block)
-        if len(keys) == KEY_BYTES:
-            return derive_key(keys, number)
-        key = keys[number * KEY_BYTES : (number + 1) * KEY_BYTES]
-        return None if key in {b"", _DESTROYED} else key
+            for block, number in labels:
+                with suppress(LookupError):
+                    found[block, number] = key_in_block(self._keys_of(block), number)
+        return found
 
     def destroy(self, labels: Collection[KeyLabel]) -> int:
         """Destroy keys, for good on return; return how many there still were."""
@@ -82,6 +83,10 @@ class KeyTable:
             self._set_version()
         return count
 
+    def remove_expired(self) -> int:
+        """Do nothing: no keys end by themselves here."""
+        return 0
+
     def restore(self, backup: Path) -> int:
         """Add the blocks that this table lacks from a backup; return their number. Destroyed keys stay destroyed.
 
@@ -95,8 +100,8 @@ class KeyTable:
         added = 0
         with self._transaction():
             for block, name, keys in rows:
-                unwrapped = self._unwrap(block, name, keys)
-                row = (block, self._current, self._wrap(block, unwrapped))
+                unwrapped = self._wrapping.unwrap(block, name, keys)
+                row = (block, self._wrapping.current, self._wrapping.wrap(block, unwrapped))
                 added += self._db.execute("INSERT OR IGNORE INTO blocks VALUES (?, ?, ?)", row).rowcount
             self._destroy_listed(always=True)
         return added
@@ -130,21 +135,11 @@ class KeyTable:
         self._db.execute(f"PRAGMA user_version = {self._destroyed.version}")
 
     def _destroy_in_block(self, block: str, numbers: Iterable[int]) -> int:
-        keys = self._keys_of(block)
-        if len(keys) == KEY_BYTES:
-            keys = b"".join(derive_key(keys, number) for number in range(BLOCK_RECORDS))
-        left = bytearray(keys)
-        destroyed = 0
-        for number in numbers:
-            place = slice(number * KEY_BYTES, (number + 1) * KEY_BYTES)
-            if left[place] not in (b"", _DESTROYED):
-                left[place] = _DESTROYED
-                destroyed += 1
+        keys, destroyed = without_keys(self._keys_of(block), numbers)
         if destroyed:
-            keys = bytes(left)
             self._db.execute(
                 "UPDATE blocks SET wrapped_by = ?, keys = ? WHERE id = ?",
-                (self._current, self._wrap(block, keys), block),
+                (self._wrapping.current, self._wrapping.wrap(block, keys), block),
             )
             self._opened[block] = keys
         return destroyed
@@ -154,30 +149,18 @@ class KeyTable:
             row = self._db.execute("SELECT wrapped_by, keys FROM blocks WHERE id = ?", (block,)).fetchone()
             if row is None:
                 raise LookupError(block)
-            self._opened[block] = self._unwrap(block, *row)
+            self._opened[block] = self._wrapping.unwrap(block, *row)
         return self._opened[block]
 
     def _rewrap(self) -> None:
         """Wrap blocks under the first key that another one wrapped."""
         query = "SELECT id, wrapped_by, keys FROM blocks WHERE wrapped_by != ?"
-        rows = self._db.execute(query, (self._current,)).fetchall()
+        rows = self._db.execute(query, (self._wrapping.current,)).fetchall()
         wrapped = [
-            (self._current, self._wrap(block, self._unwrap(block, name, keys)), block) for block, name, keys in rows
+            (self._wrapping.current, self._wrapping.wrap(block, self._wrapping.unwrap(block, name, keys)), block)
+            for block, name, keys in rows
         ]
         self._db.executemany("UPDATE blocks SET wrapped_by = ?, keys = ? WHERE id = ?", wrapped)
-
-    def _wrap(self, block: str, keys: bytes) -> bytes:
-        nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._wrapping[self._current].encrypt(nonce, keys, block.encode())
-
-    def _unwrap(self, block: str, name: str, wrapped: bytes) -> bytes:
-        try:
-            return self._wrapping[name].decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], block.encode())
-        except (KeyError, InvalidTag) as error:
-            raise SealingKeyError(
-                "The keys of the log are wrapped by a key that is not in the sealing key file. Put its line back,"
-                " below the new one: see RECOLLECT_SEALING_KEY_FILE."
-            ) from error
 
 
 def back_up_table(path: Path, target: Path) -> int:
@@ -193,12 +176,3 @@ def back_up_table(path: Path, target: Path) -> int:
     partial.replace(target)
     fsync(target.absolute().parent)
     return int(count)
-
-
-def derive_key(seed: bytes, number: int) -> bytes:
-    """Return the key of a record of a block; 32 bytes."""
-    return hmac.digest(seed, number.to_bytes(4, "big"), "sha256")
-
-
-def _key_name(key: bytes) -> str:
-    return sha256(b"recollect wrapping key" + key).hexdigest()[:16]

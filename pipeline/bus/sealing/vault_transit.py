@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 
-from pipeline.bus.key_file import SealingKeyError
+from pipeline.bus.sealing.key_file import SealingKeyError
 from pipeline.errors import OutageError
 
 TIMEOUT_SECONDS = 5.0

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from pipeline.bus.sealed_records import BLOCK_RECORDS
+from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS
 
 _VERSION_BITS = 31
 

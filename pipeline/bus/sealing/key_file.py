@@ -3,10 +3,11 @@
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from pipeline.runtime.durable_files import write_durably
+from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_durably
 
 KEY_BYTES = 32
 _SERVICE_MARK = ":"
@@ -44,7 +45,7 @@ class KeyFile:
         """Return the keys; `create` makes a missing file. SealingKeyError, OutageError."""
         if create and not self.path.exists():
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.write([os.urandom(KEY_BYTES)])
+            self._create(self._encode(os.urandom(KEY_BYTES)))
         keys = [self._decode(line) for line in self._lines()]
         if not keys or any(len(key) != KEY_BYTES for key in keys):
             raise SealingKeyError(f"{self.path} must hold keys of 32 random bytes in URL-safe base64, one a line.")
@@ -75,6 +76,15 @@ class KeyFile:
 
     def _write(self, lines: Sequence[str]) -> None:
         write_durably(self.path, "".join(f"{line}\n" for line in lines).encode())
+
+    def _create(self, line: str) -> None:
+        """Make the file whole in one step; one that another process makes at the same moment stays."""
+        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}{TEMPORARY_SUFFIX}")
+        write_durably(partial, f"{line}\n".encode())
+        with suppress(FileExistsError):
+            os.link(partial, self.path)
+        partial.unlink()
+        fsync(self.path.absolute().parent)
 
     def _encode(self, key: bytes) -> str:
         return urlsafe_b64encode(key).decode() if self._service is None else self._service.encrypt(key)

@@ -1,33 +1,19 @@
 """Rules: which records are sealed, and which key sealed one. Imports no cryptography."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from pipeline.bus.records import SEALED_HEADER
 from schemas.base import Event
 from schemas.events import DocumentSubmitted
-from schemas.topics import (
-    CONNECTORS_SYNCED,
-    DOCUMENTS_CHUNKED,
-    DOCUMENTS_EXTRACTED,
-    DOCUMENTS_SUBMITTED,
-    MEMORIES_FORGOTTEN,
-    MEMORIES_FORMED,
-)
+from schemas.topics import CONTENT_TOPICS
 
-SEALED_TOPICS = frozenset(
-    topic.name
-    for topic in (
-        DOCUMENTS_SUBMITTED,
-        DOCUMENTS_EXTRACTED,
-        DOCUMENTS_CHUNKED,
-        MEMORIES_FORMED,
-        MEMORIES_FORGOTTEN,
-        CONNECTORS_SYNCED,
-    )
-)
-"""Topics with what people wrote, or what was read of it, except settings of namespaces."""
+SEALED_TOPICS = frozenset(topic.name for topic in CONTENT_TOPICS)
+MAX_BLOCK_DAYS = 1
+"""Days that a block is sealed with whose keys end by themselves."""
 BLOCK_RECORDS = 1024
 """Records that are sealed under keys of one block: one synced write for so many."""
+WRAPPING_NAME = "wrapping"
+"""Where processes that share keys find the name of the key that wraps them; there if there are any keys."""
 _MAX_NUMBER_DIGITS = 6
 KeyLabel = tuple[str, int]
 """Block and number of a record's key."""
@@ -48,3 +34,17 @@ def key_label(headers: Mapping[str, str]) -> KeyLabel | None:
     if not number.isascii() or not number.isdecimal() or len(number) > _MAX_NUMBER_DIGITS:
         return None
     return (block, int(number)) if int(number) < BLOCK_RECORDS else None
+
+
+def ends_by_itself(label: KeyLabel) -> bool:
+    """Tell whether a key ends on the day in the name of its block.
+
+    >>> ends_by_itself(("5f", 12)), ends_by_itself(("5f-20261127", 12))
+    (False, True)
+    """
+    return "-" in label[0]
+
+
+def key_labels(records: Iterable[Mapping[str, str]]) -> set[KeyLabel]:
+    """Return the labels of the keys of sealed records, given by their headers."""
+    return {label for headers in records if (label := key_label(headers)) is not None}

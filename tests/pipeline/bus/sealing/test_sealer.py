@@ -7,9 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bus.destroyed_keys import DestroyedKeys
-from pipeline.bus.key_file import KeyFile, SealingKeyError
-from pipeline.bus.key_table import KeyTable, back_up_table
 from pipeline.bus.records import (
     SEALED_HEADER,
     DeserializationError,
@@ -18,8 +15,11 @@ from pipeline.bus.records import (
     ProducerRecord,
     RawRecord,
 )
-from pipeline.bus.sealed_records import BLOCK_RECORDS, key_label
-from pipeline.bus.sealing import Sealer
+from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
+from pipeline.bus.sealing.key_file import KeyFile, SealingKeyError
+from pipeline.bus.sealing.key_table import KeyTable, back_up_table
+from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, key_label
+from pipeline.bus.sealing.sealer import Sealer
 
 pytestmark = pytest.mark.anyio
 WRAPPING, OTHER = bytes(range(32)), bytes(range(1, 33))
@@ -72,7 +72,7 @@ async def test_a_record_without_its_key_is_erased_and_its_neighbours_stay(keys: 
     assert gone.content_if_readable == b""
     assert kept.content == TEXT
     again = _open(path, [WRAPPING])
-    assert again.key(label) is None
+    assert again.find({label}) == {label: None}
     again.close()
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.bus.key_file import KeyFile, SealingKeyError
-from pipeline.bus.vault_transit import ATTEMPTS, VaultTransit
+from pipeline.bus.sealing.key_file import KeyFile, SealingKeyError
+from pipeline.bus.sealing.vault_transit import ATTEMPTS, VaultTransit
 from pipeline.errors import OutageError
 from tests.support.asgi_server import serve_app_in_thread
 from tests.support.vault_double import TOKEN, VaultDouble

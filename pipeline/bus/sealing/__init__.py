@@ -1,0 +1,1 @@
+"""Sealing of records: keys, their custody, and their destruction."""

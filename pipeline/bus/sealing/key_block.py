@@ -1,0 +1,74 @@
+"""A block of keys: a seed, or, once a key of it was destroyed, the list of its other keys; and its wrapping."""
+
+import hmac
+import os
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
+from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS
+
+_NONCE_BYTES = 12
+_DESTROYED = bytes(KEY_BYTES)
+
+
+def derive_key(seed: bytes, number: int) -> bytes:
+    """Return the key of a record of a block; 32 bytes."""
+    return hmac.digest(seed, number.to_bytes(4, "big"), "sha256")
+
+
+def key_in_block(keys: bytes, number: int) -> bytes | None:
+    """Return a record's key; None if it was destroyed."""
+    if len(keys) == KEY_BYTES:
+        return derive_key(keys, number)
+    key = keys[number * KEY_BYTES : (number + 1) * KEY_BYTES]
+    return None if key in {b"", _DESTROYED} else key
+
+
+def without_keys(keys: bytes, numbers: Iterable[int]) -> tuple[bytes, int]:
+    """Return a block without these keys, and how many of them it still had."""
+    if len(keys) == KEY_BYTES:
+        keys = b"".join(derive_key(keys, number) for number in range(BLOCK_RECORDS))
+    left = bytearray(keys)
+    destroyed = 0
+    for number in numbers:
+        place = slice(number * KEY_BYTES, (number + 1) * KEY_BYTES)
+        if left[place] not in (b"", _DESTROYED):
+            left[place] = _DESTROYED
+            destroyed += 1
+    return bytes(left), destroyed
+
+
+class KeyWrapping:
+    """Wraps blocks under the first of the operator's keys, and unwraps them with any."""
+
+    def __init__(self, wrapping_keys: Sequence[bytes]) -> None:
+        self._wrapping = {_key_name(key): AESGCM(key) for key in wrapping_keys}
+        self.current = _key_name(wrapping_keys[0])
+        """Name of the key that wraps."""
+
+    def knows(self, name: str) -> bool:
+        """Tell whether the key of this name is there."""
+        return name in self._wrapping
+
+    def wrap(self, block: str, keys: bytes) -> bytes:
+        """Wrap a block under the current key."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._wrapping[self.current].encrypt(nonce, keys, block.encode())
+
+    def unwrap(self, block: str, name: str, wrapped: bytes) -> bytes:
+        """Unwrap a block that the key of this name wrapped; SealingKeyError."""
+        try:
+            return self._wrapping[name].decrypt(wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], block.encode())
+        except (KeyError, InvalidTag) as error:
+            raise SealingKeyError(
+                "The keys of the log are wrapped by a key that is not in the sealing key file. Put its line back,"
+                " below the new one: see RECOLLECT_SEALING_KEY_FILE."
+            ) from error
+
+
+def _key_name(key: bytes) -> str:
+    return sha256(b"recollect wrapping key" + key).hexdigest()[:16]

@@ -1,0 +1,196 @@
+"""Keys of sealed records that several processes share: an object for each block, in a folder or an object store."""
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from threading import Lock
+from time import monotonic
+
+from pipeline.bus.sealing.key_block import KeyWrapping, key_in_block, without_keys
+from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
+from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, WRAPPING_NAME, KeyLabel
+from pipeline.ports import KeyStorage
+
+MAX_AGE_SECONDS = 2.0
+"""Time after which a process asks again whether keys were destroyed elsewhere, before it opens a record."""
+MAX_CACHED_BLOCKS = 1024
+"""At most 32 MB, as one without destroyed keys has 32 bytes."""
+_BLOCK_ID = re.compile(r"[0-9a-f]{16}(?:-([0-9]{8}))?")
+_NAME_DIGITS = 16
+BLOCKS, DESTROYED = "blocks", "destroyed"
+_VERSION, _PENDING = "version", "pending"
+
+
+class SharedKeyTable:
+    """`Keys` in a `KeyStorage`. A block is written by the process that seals with it, and by erasures.
+
+    What is destroyed is listed apart from the blocks, first: a block that is restored from a backup loses these keys
+    whenever it is read. Processes keep blocks in memory for as long as `version` stays the same. A block whose name
+    ends with a date is for records that the log drops before it: from then on all its keys count as destroyed.
+    """
+
+    def __init__(self, storage: KeyStorage, wrapping_keys: Sequence[bytes], now: Callable[[], datetime]) -> None:
+        """Open the table, which is made with the first block. SealingKeyError: other keys wrapped it. OutageError."""
+        self._storage = storage
+        self._wrapping = KeyWrapping(wrapping_keys)
+        self._now = now
+        self._lock = Lock()
+        self._opened: dict[str, bytes] = {}
+        self._version: bytes | None = None
+        self._checked_at = -MAX_AGE_SECONDS
+        self.changes = 0
+        """Counts how often keys were found destroyed: what was kept of them elsewhere is to be dropped."""
+        self._wrap_anew()
+
+    def new_block(self, days: int | None = None) -> tuple[str, bytes]:
+        """Add a block, on disk on return; its id and seed. `days`: until all its keys are destroyed."""
+        block, seed = os.urandom(8).hex(), os.urandom(KEY_BYTES)
+        if days is not None:
+            block = f"{block}-{self._now() + timedelta(days=days):%Y%m%d}"
+        self._storage.create(f"{BLOCKS}/{block}", self._packed(block, seed))
+        return block, seed
+
+    def cached(self, labels: Collection[KeyLabel]) -> Mapping[KeyLabel, bytes | None] | None:
+        """Return the keys without waiting; None if that takes a look into the storage."""
+        opened = self._opened
+        if monotonic() - self._checked_at > MAX_AGE_SECONDS or any(block not in opened for block, _ in labels):
+            return None
+        return {label: self._key_in(opened, label) for label in labels}
+
+    def find(self, labels: Collection[KeyLabel]) -> dict[KeyLabel, bytes | None]:
+        """Return the keys, None for those destroyed; labels of blocks that never were are left out. OutageError."""
+        with self._lock:
+            self._check_version()
+            blocks = {block: self._open(block) for block in {block for block, _ in labels}}
+        opened = {block: keys for block, keys in blocks.items() if keys is not None}
+        return {
+            label: self._key_in(opened, label) for label in labels if label[0] in opened or self._is_expired(label[0])
+        }
+
+    def destroy(self, labels: Collection[KeyLabel]) -> int:
+        """Destroy keys, for good on return; return how many there still were. LookupError, OutageError.
+
+        What an interrupted call left is completed, with no labels too. Other processes know after MAX_AGE_SECONDS.
+        """
+        numbers: defaultdict[str, set[int]] = defaultdict(set)
+        for block, number in labels:
+            if not self._is_expired(block):
+                numbers[block].add(number)
+        with self._lock:
+            self._opened = {}
+            for block in numbers:
+                if self._open(block) is None:
+                    raise LookupError(block)
+            pending = {*(self._storage.read(_PENDING) or b"").decode().split(), *numbers}
+            if not pending:
+                return 0
+            self._storage.update(_PENDING, lambda old: "\n".join({*(old or b"").decode().split(), *numbers}).encode())
+            # Listed before they are destroyed: an interrupted erasure reads as if it had ended.
+            for block, gone in numbers.items():
+                self._storage.update(f"{DESTROYED}/{block}", lambda old, gone=gone: _with_bits(old, gone))  # type: ignore[misc]  # mypy knows no default in a lambda
+            count = sum(self._destroy_listed(block) for block in pending)
+            self._storage.update(_VERSION, lambda _: os.urandom(KEY_BYTES))
+            self._storage.delete(_PENDING)
+            self._forget()
+        return count
+
+    def remove_expired(self) -> int:
+        """Remove the blocks whose day has passed; return their number."""
+        expired = [block for block in self._storage.names(BLOCKS) if self._is_expired(block)]
+        for block in expired:
+            self._storage.delete(f"{BLOCKS}/{block}")
+            self._storage.delete(f"{DESTROYED}/{block}")
+        return len(expired)
+
+    def close(self) -> None:
+        """Do nothing: nothing is open."""
+
+    def _check_version(self) -> None:
+        asked_at = monotonic()
+        if asked_at - self._checked_at > MAX_AGE_SECONDS:
+            version = self._storage.read(_VERSION)
+            if version != self._version:
+                self._forget()
+            self._version, self._checked_at = version, asked_at
+
+    def _forget(self) -> None:
+        self._opened = {}
+        self.changes += 1
+
+    def _open(self, block: str) -> bytes | None:
+        """Return the keys of a block, and keep them; None if there never was one, or its day has passed."""
+        if block in self._opened:
+            return self._opened[block]
+        if not _BLOCK_ID.fullmatch(block) or self._is_expired(block):
+            return None  # the name comes from a header that anybody may have written
+        packed = self._storage.read(f"{BLOCKS}/{block}")
+        if packed is None:
+            return None
+        keys, listed = self._unpacked(block, packed), self._storage.read(f"{DESTROYED}/{block}")
+        if listed is not None:
+            keys, _ = without_keys(keys, _numbers_in(listed))
+        if len(self._opened) >= MAX_CACHED_BLOCKS:
+            self._opened = {}
+        self._opened[block] = keys
+        return keys
+
+    def _key_in(self, opened: Mapping[str, bytes], label: KeyLabel) -> bytes | None:
+        block, number = label
+        return None if self._is_expired(block) else key_in_block(opened[block], number)
+
+    def _is_expired(self, block: str) -> bool:
+        match = _BLOCK_ID.fullmatch(block)
+        return match is not None and match[1] is not None and match[1] < f"{self._now():%Y%m%d}"
+
+    def _destroy_listed(self, block: str) -> int:
+        listed = _numbers_in(self._storage.read(f"{DESTROYED}/{block}") or b"")
+        count = 0
+
+        def destroy(packed: bytes | None) -> bytes:
+            nonlocal count
+            if packed is None:
+                raise SealingKeyError(f"The block {block} of keys is gone while its keys are destroyed.")
+            keys, count = without_keys(self._unpacked(block, packed), listed)
+            return self._packed(block, keys)
+
+        self._storage.update(f"{BLOCKS}/{block}", destroy)
+        return count
+
+    def _wrap_anew(self) -> None:
+        """Wrap blocks under the first key that another one wrapped, once for all processes."""
+        current = self._wrapping.current.encode()
+        if self._storage.create(WRAPPING_NAME, current):
+            return
+        used = (self._storage.read(WRAPPING_NAME) or b"").decode()
+        if not self._wrapping.knows(used):
+            raise SealingKeyError(
+                "The shared keys of the log are wrapped by a key that is not in the sealing key file of this process:"
+                " give every process the same RECOLLECT_SEALING_KEY_FILE."
+            )
+        if used != self._wrapping.current:
+            for block in self._storage.names(BLOCKS):
+                self._storage.update(f"{BLOCKS}/{block}", lambda old, block=block: self._wrapped_anew(block, old))  # type: ignore[misc]  # as above
+            self._storage.update(WRAPPING_NAME, lambda _: current)
+
+    def _wrapped_anew(self, block: str, packed: bytes | None) -> bytes:
+        return self._packed(block, self._unpacked(block, packed or b""))
+
+    def _packed(self, block: str, keys: bytes) -> bytes:
+        return self._wrapping.current.encode() + self._wrapping.wrap(block, keys)
+
+    def _unpacked(self, block: str, packed: bytes) -> bytes:
+        return self._wrapping.unwrap(block, packed[:_NAME_DIGITS].decode(errors="replace"), packed[_NAME_DIGITS:])
+
+
+def _with_bits(old: bytes | None, numbers: Collection[int]) -> bytes:
+    bits = int.from_bytes(old or b"", "little")
+    for number in numbers:
+        bits |= 1 << number
+    return bits.to_bytes(BLOCK_RECORDS // 8, "little")
+
+
+def _numbers_in(listed: bytes) -> list[int]:
+    bits = int.from_bytes(listed, "little")
+    return [number for number in range(BLOCK_RECORDS) if bits >> number & 1]

@@ -1,0 +1,127 @@
+"""With sealing, Kafka's topics hold no readable words, and an erasure reaches every copy of them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app import erasure_service
+from pipeline.bus.records import ErasedRecordError, decode
+from pipeline.bus.sealing import shared_key_table
+from pipeline.store.blobs import blob_store
+from schemas.events import BlobRef, Content
+from schemas.topics import CONTENT_TOPICS, DOCUMENTS_EXTRACTED, MEMORIES_FORGOTTEN
+from tests.support.planted_words import found_in
+from tests.support.service_world import RunningService, running_service
+from tools.kafka_broker import DockerBroker, LocalBroker
+
+pytestmark = [pytest.mark.anyio, pytest.mark.kafka, pytest.mark.slow]
+
+WORDS = (
+    "zyxotextq", "zyxometaq", "zyxobigq", "zyxofileq", "zyxomemoryq", "zyxocontextq", "zyxodeadq", "zyxopatchq",
+    "zyxoforgetq",
+)  # fmt: skip
+KEPT = "quvokeptx"
+
+
+@pytest.fixture(autouse=True)
+def _without_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+    monkeypatch.setattr(shared_key_table, "MAX_AGE_SECONDS", 0.0)
+
+
+@asynccontextmanager
+async def _processes(
+    folder: Path, kafka: LocalBroker | DockerBroker, **fields: Any
+) -> AsyncIterator[tuple[RunningService, RunningService]]:
+    """Two processes: the first answers and works, the second only answers."""
+    shared: dict[str, Any] = {"kafka_bootstrap": kafka.bootstrap, "sealing": True, **fields}
+    async with (
+        running_service(folder, **shared) as here,
+        running_service(folder, runs_stages=False, **shared) as there,
+    ):
+        yield here, there
+
+
+async def _plant(service: RunningService, ns: str, document: str) -> list[str]:
+    """Write a word into every kind of content; the ids of the documents."""
+    await service.add_document(ns, f"Ben keeps a {KEPT}. Ben lives in Rome.", id="kept")
+    text = "Ada keeps a zyxotextq in Porto. Ada lives in Porto."
+    await service.add_document(
+        ns, text, id=document, metadata={"note": "zyxometaq"}, supportingContext="About zyxocontextq."
+    )
+    await service.wait_idle()
+    await service.patch_document(ns, document, content="Ada keeps a zyxopatchq in Lisbon. Ada lives in Lisbon.")
+    files = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
+    uploaded = await service.client.ok("POST", f"/ns/{ns}/document/file", files=files)
+    await service.add_document(ns, "zyxobigq " + "mm " * 88_000, id=f"{document}-big", taskType="superrag")
+    await service.add_document(ns, "Ada wants a zyxomemoryq. Ada has a zyxoforgetq allergy.", id=f"{document}-memory")
+    await service.wait_idle()
+    await service.client.ok("DELETE", f"/ns/{ns}/memories/semantic", {"query": "zyxoforgetq allergy", "dryRun": False})
+    await _park(service, document)
+    return [document, f"{document}-big", f"{document}-memory", uploaded["id"]]
+
+
+async def _park(service: RunningService, document: str) -> None:
+    """Let the stages find the newest text of a document missing, which makes dead letters."""
+    read = [record async for record in service.pipeline.bus.read(DOCUMENTS_EXTRACTED.name)]
+    texts = [decode(DOCUMENTS_EXTRACTED, record) for record in read]
+    newest = max((text for text in texts if text.event.id == document), key=lambda text: text.event.seq)
+    missing = Content(blob=BlobRef(sha256="0" * 64, size=5))
+    unreadable = newest.event.model_copy(update={"text": missing, "title": "zyxodeadq"})
+    await service.pipeline.bus.publish(DOCUMENTS_EXTRACTED, [(newest.key, unreadable)])
+    await service.wait_idle()
+
+
+def _segments(kafka: LocalBroker | DockerBroker, words: tuple[str, ...]) -> dict[str, list[str]]:
+    return found_in(kafka.folder / "data", words) if isinstance(kafka, LocalBroker) else {}
+
+
+async def _readable(service: RunningService, words: tuple[str, ...]) -> tuple[set[str], int]:
+    """Words that the keys of today open in the topics and their dead letters; and the number of erased records."""
+    found, erased = set[str](), 0
+    for name in (name for topic in CONTENT_TOPICS for name in (topic.name, topic.dead_letter_topic)):
+        async for record in service.pipeline.bus.read(name):
+            try:
+                found |= {word for word in words if word.encode() in record.content}
+            except ErasedRecordError:
+                erased += 1
+    return found, erased
+
+
+async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
+    tmp_path: Path, own_kafka: LocalBroker | DockerBroker
+) -> None:
+    async with _processes(tmp_path, own_kafka) as (here, there):
+        documents = await _plant(here, "home", "diary")
+        assert (await _readable(here, (*WORDS, KEPT)))[0] == {*WORDS, KEPT}
+        assert found_in(tmp_path, WORDS).keys() >= {"zyxobigq", "zyxofileq", "zyxotextq"}
+        assert _segments(own_kafka, (*WORDS, KEPT)) == {}
+        assert (await here.client.ok("GET", "/admin/dlq"))["deadLetters"]
+
+        wanted = {"namespace": "home", "documents": documents}
+        plan = await there.client.ok("POST", "/admin/erasures", {**wanted, "dryRun": True})
+        report = await there.client.ok("POST", "/admin/erasures", wanted)
+        events, letters = report["events"], report["events"][f"{DOCUMENTS_EXTRACTED.name}.dlq"]
+        assert letters
+        assert report["keys"] == sum(events.values()) - letters >= plan["keys"]
+        assert (report["waitingEvents"], report["waitingBlobs"], report["retainedEvents"]) == (0, 0, 0)
+        assert report["blobs"] == plan["blobs"] > 2
+        assert events[MEMORIES_FORGOTTEN.name] == 1
+        for service in (here, there):
+            found, erased = await _readable(service, (*WORDS, KEPT))
+            assert (found, erased) == ({KEPT}, sum(events.values()))
+            assert (await service.client.ok("POST", "/admin/erasures", {}))["events"] == {}
+        await here.pipeline.index_cache.erase_snapshots()
+        assert found_in(tmp_path, WORDS) == {}
+    assert _segments(own_kafka, (*WORDS, KEPT)) == {}
+    async with _processes(tmp_path, own_kafka) as (here, there):
+        await here.client.ok("POST", "/admin/replay", {})
+        assert (await here.replays.wait_finished()).state == "done"
+        for service in (here, there):
+            assert KEPT in (await service.read_document("home", "kept"))["content"]
+            assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
+        assert found_in(tmp_path, WORDS) == {}
