@@ -39,7 +39,7 @@ def apply_submission(row: DocumentRow | None, event: DocumentSubmitted, seq: int
     if _has_key(row, event):
         return replace(row, seq=seq, recent=_with_repeated(row, seq))
     if _repeats_content(row, event):
-        # What comes with the content may differ, and is applied.
+        # Other fields of the submission may differ, and are applied.
         patched = _patch_row(row, event.model_copy(update={"content": None, "upload": None}), seq)
         return _remember(replace(patched, recent=_with_repeated(row, seq)), event)
     changed = _replace_content(row, event, seq) if event.operation == "replace" else _patch_row(row, event, seq)

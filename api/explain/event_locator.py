@@ -23,7 +23,7 @@ MAX_SCANNED_RECORDS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class EventLocator:
-    """Reads the log. What it does not find is None: it was removed, or lies further on than is looked."""
+    """Reads the log. Events that it does not find are None: they were removed, or lie beyond the records read."""
 
     log: Bus
 

@@ -5,7 +5,7 @@ import re
 from pipeline.text.analyzer import term_hashes, words
 from pipeline.text.english_verbs import word_set
 
-# What is asked for stays; that somebody asks, and how politely, says nothing about where the answer is.
+# Keep the object of the question; words of asking and of politeness do not help to find the answer.
 _COURTESY_PREFIX = re.compile(
     r"""^\s*(?:
         (?:hi|hey|hello|ok|okay|so|well|please|now)\b[\s,!.:-]*

@@ -27,7 +27,7 @@ REPORT_INTERVAL_SECONDS = 1.0
 class DividedFill:
     """Fills free divisions of a replay until every one is filled, here or by another process.
 
-    A division is filled under a lock. Whoever gets the lock of a division that is not filled removes what a dead
+    A division is filled under a lock. A process that gets the lock of a division that is not filled removes what a dead
     process left in its shards and begins it anew.
     """
 

@@ -83,7 +83,7 @@ class ChangeHistory:
             db.executemany("INSERT OR REPLACE INTO history_incarnations VALUES (?, ?)", [(name, first) for name in new])
 
         await self._log.write(write)
-        # What is flushed meanwhile is not recorded, and either unflushed or in LanceDB when a position is taken.
+        # Changes flushed meanwhile are not recorded: when a position is taken they are unflushed or in LanceDB.
         self._firsts |= dict.fromkeys(new, first)
         self.position = max(self.position, first)
 
