@@ -129,7 +129,7 @@ def malformed_records(folder: Path, short: bool) -> TrialOutcome:
         wait_until(lambda: len(reader.dead_letters()) == expected, "every poison message dead-lettered")
         if not all(letter["error"] and letter["stage"] for letter in reader.dead_letters()):
             raise TrialError("a dead letter has no reason")
-        reader.ask("POST", "/admin/dlq/replay")
+        reader.ask("POST", "/admin/dlq/redrive")
         wait_until(lambda: len(reader.dead_letters()) == expected, "every poison message dead-lettered again")
         return assess_outcome("poison messages", reader, written, dead_lettered=expected)
 
@@ -167,7 +167,7 @@ def damaged_blob(damage: str, folder: Path, short: bool) -> TrialOutcome:
                 lambda: ["blob" in letter["error"] for letter in reader.dead_letters()] == [True], "one dead letter"
             )
             blob.write_bytes(kept)
-            command(server, "dlq", "replay", DOCUMENTS_CHUNKED.name)
+            command(server, "dlq", "redrive", DOCUMENTS_CHUNKED.name)
             wait_until(lambda: reader.status("large")[0] == "done", "the document is done")
         remaining = len(reader.dead_letters())
         more = {"dead_lettered": 1, "failed": 1, "redelivered": 1 if not remaining else 0}

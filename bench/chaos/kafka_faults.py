@@ -245,9 +245,9 @@ def malformed_records(service: KafkaDeployment, short: bool) -> TrialOutcome:
         f"/ns/{UNKNOWN_NAMESPACE}/document",
         {"content": "A namespace begins with its first document."},
     )
-    command(service.api[0], "dlq", "replay", lost["id"])
+    command(service.api[0], "dlq", "redrive", lost["id"])
     wait_until(lambda: stray.status("late")[0] == "done", "the document of nobody's incarnation is done")
-    command(service.api[0], "dlq", "replay")
+    command(service.api[0], "dlq", "redrive")
     expected -= 1
     wait_until(dead_lettered, "every other poison message dead-lettered again, for its cause can't go")
     command(service.api[0], "dlq", "drop", "--yes", *(topic.name for topic in READERS))
@@ -294,7 +294,7 @@ def _recover_from_damage(service: KafkaDeployment, reader: ServiceReader, blob: 
     wait_until(lambda: ["blob" in letter["error"] for letter in reader.dead_letters()] == [True], "one dead letter")
     restored = time.monotonic()
     blob.write_bytes(kept)
-    command(service.api[0], "dlq", "replay", topics.DOCUMENTS_CHUNKED.name)
+    command(service.api[0], "dlq", "redrive", topics.DOCUMENTS_CHUNKED.name)
     wait_until(lambda: reader.status("large")[0] == "done", "the large document is done")
     return restored
 

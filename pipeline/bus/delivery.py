@@ -198,7 +198,7 @@ class Delivery:
             raise StageFaultError(
                 f"Stage {stage.name} failed on {CIRCUIT_BREAKER_THRESHOLD} records in a row, so the stage is"
                 " broken rather than the records. They are dead letters and their documents are marked failed;"
-                " once the cause is fixed, `recollect dlq replay` retries them."
+                " once the cause is fixed, `recollect dlq redrive` retries them."
                 f" The last error was {error_with_call_chain(failure.error)}",
                 pair.raw.offset,
             ) from failure.error

@@ -45,7 +45,7 @@ def reason_for_users(error: Exception) -> str:
         return error_message(error)
     return (
         f"An unexpected error of the service ({type(error).__name__}). The operator can find it among the dead"
-        " letters and retry it with `recollect dlq replay`."
+        " letters and retry it with `recollect dlq redrive`."
     )
 
 

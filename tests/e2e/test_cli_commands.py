@@ -114,7 +114,7 @@ def test_status_shows_documents_and_lag(recollect: CliRunner, namespace: str) ->
 
 def test_a_dead_letter_is_listed_shown_and_dropped(recollect: CliRunner, server: Server) -> None:
     assert recollect("dlq", "list") == ""
-    assert "0 records" in recollect("dlq", "replay")
+    assert "0 records" in recollect("dlq", "redrive")
     missing = recollect.run("dlq", "show", "documents.submitted.v1.dlq/0/0")
     assert missing.returncode == ExitCode.NOT_FOUND
     assert "no dead letter" in missing.stderr
@@ -192,7 +192,7 @@ def test_programs_read_json_from_every_command_that_shows_something(
     assert read("buckets", "set", "joys", "What somebody enjoys")["joys"]
     assert "joys" in read("buckets", "list")
     assert "joys" not in read("buckets", "delete", "joys")
-    assert read("dlq", "replay") == {"redriven": 0}
+    assert read("dlq", "redrive") == {"redriven": 0}
     assert read("dlq", "list") == []
     assert read("connectors", "handshakes") == {}
     assert [document for document in read("status", "--failed") if document["namespace"] == namespace] == []

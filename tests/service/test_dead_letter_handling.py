@@ -57,7 +57,7 @@ async def test_a_bad_record_that_is_given_back_is_parked_again_at_its_first_plac
     place = await _publish_raw(service, DOCUMENTS_SUBMITTED.name, b"key", b"\xff")
     await service.wait_idle()
     for _ in range(2):
-        replayed = (await client.ok("POST", f"/admin/dlq/replay?topic={place[0]}"))["redriven"]
+        replayed = (await client.ok("POST", f"/admin/dlq/redrive?topic={place[0]}"))["redriven"]
         assert replayed >= 1
         await service.wait_idle()
         letters = (await client.ok("GET", f"/admin/dlq?topic={place[0]}&limit=1000"))["deadLetters"]

@@ -71,7 +71,7 @@ async def test_a_document_that_a_stage_fails_on_says_so_and_is_done_when_it_is_g
             assert letter["stage"] == name
             assert letter["error"].startswith("KeyError: 'a bug' [handle (test_poison_records.py:")
         async with _running(service.pipeline, service.pipeline.stages):
-            await service.client.ok("POST", "/admin/dlq/replay")
+            await service.client.ok("POST", "/admin/dlq/redrive")
             await service.wait_idle()
             bad = await service.read_document("home", "bad")
             assert (bad["system"]["status"], bad["system"]["dreamingStatus"]) == ("done", "done")
@@ -102,7 +102,7 @@ async def test_a_document_that_dreaming_fails_on_keeps_no_other_from_it(tmp_path
             assert [item["system"]["status"] for item in read] == ["done", "failed", "done"]
             assert [len(item["memories"]) for item in read] == [1, 0, 1]
             former.extract = form  # type: ignore[method-assign]
-            await service.client.ok("POST", "/admin/dlq/replay")
+            await service.client.ok("POST", "/admin/dlq/redrive")
             await service.wait_idle()
             again = await service.read_document("home", "d1")
             assert (again["system"]["status"], len(again["memories"])) == ("done", 1)
@@ -121,7 +121,7 @@ async def test_a_stage_that_fails_on_everything_ends_the_service_and_says_why(tm
             await service.wait_idle()
             failed = (await service.client.ok("GET", "/admin/failed"))["documents"]
             assert len(failed) == 20
-            await service.client.ok("POST", "/admin/dlq/replay")
+            await service.client.ok("POST", "/admin/dlq/redrive")
 
             async def done() -> bool:
                 states = [document["system"]["status"] for document in await service.list_items("home", "documents")]

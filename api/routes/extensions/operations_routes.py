@@ -52,7 +52,7 @@ async def get_dead_letter(caller: ReadingOperatorKey, id: DeadLetterId) -> DeadL
     return await service_status.get_dead_letter(caller.state, id)
 
 
-@router.post("/dlq/replay", responses=error_responses(400, 401, 403, 500, 503))
+@router.post("/dlq/redrive", responses=error_responses(400, 401, 403, 500, 503))
 async def redrive_dead_letters(
     caller: OperatorKey, topic: TopicName = None, id: DeadLetterIds = None, limit: Limit = 1000
 ) -> RedriveResponse:

@@ -58,16 +58,16 @@ def show(
 
 @dlq.command(
     epilog=examples_epilog(
-        "recollect dlq replay",
-        "recollect dlq replay documents.submitted.v1",
-        "recollect dlq replay documents.submitted.v1.dlq/0/12 --json",
+        "recollect dlq redrive",
+        "recollect dlq redrive documents.submitted.v1",
+        "recollect dlq redrive documents.submitted.v1.dlq/0/12 --json",
     )
 )
-def replay(chosen: TopicsOrIds = None, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
+def redrive(chosen: TopicsOrIds = None, *, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
     """Publish dead letters to their topics again, once the cause is fixed. Default: all."""
     service = RemoteService.from_options(url, key)
-    count = _sum_counts(service, "POST", "/admin/dlq/replay", "redriven", chosen)
-    emit({"redriven": count}, f"{count} records replayed", as_json=as_json)
+    count = _sum_counts(service, "POST", "/admin/dlq/redrive", "redriven", chosen)
+    emit({"redriven": count}, f"{count} records redriven", as_json=as_json)
 
 
 @dlq.command(epilog=examples_epilog("recollect dlq drop documents.submitted.v1.dlq/0/12 --yes"))

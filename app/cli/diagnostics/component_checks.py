@@ -66,7 +66,7 @@ def _check_log_blocking(file: Path, partitions: int) -> list[CheckResult]:
         )
         (records,) = db.execute("SELECT count(*) FROM records").fetchone()
     for topic, count in dead_letters.items():
-        remedy = "`recollect dlq list` shows the errors; `recollect dlq replay` tries again after a fix."
+        remedy = "`recollect dlq list` shows the errors; `recollect dlq redrive` tries again after a fix."
         problems.append(("warning", f"{count:,} dead letters in {topic}.", remedy))
     checked = "checked completely" if size <= MAX_FULL_CHECK_BYTES else "too large to be checked completely"
     return problems or [passed(f"{records:,} records, {size / 1024**2:.0f} MiB in {file.parent}, {checked}")]

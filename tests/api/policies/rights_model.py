@@ -76,7 +76,7 @@ NEEDS = {
         DELETE /admin/keys/{id}; GET /admin/usage; GET /ns/{ns}/explain/recall-log;
         PUT /ns/{ns}/explain/recall-log""",
     "admin*": """
-        PATCH /organization; GET /admin/status; GET /admin/dlq; POST /admin/dlq/replay; DELETE /admin/dlq;
+        PATCH /organization; GET /admin/status; GET /admin/dlq; POST /admin/dlq/redrive; DELETE /admin/dlq;
         GET /admin/buckets; PUT /admin/buckets; DELETE /admin/buckets; GET /admin/replay; POST /admin/replay/plan;
         POST /admin/replay; DELETE /admin/replay; POST /admin/replay/rollback; POST /admin/replay/clean-up;
         GET /admin/audit; PATCH /v3/settings; POST /v3/settings/reset""",

@@ -20,7 +20,7 @@ export function deadLetters(view, rows, counts, act) {
     { name: "Set aside", show: (row) => time(row.deadLetteredAt) },
     { name: "Actions", show: (row) => choices(api, row, act) },
   ];
-  const all = () => act(async () => `${plural((await api.post("admin/dlq/replay")).redriven, "record")} retried.`);
+  const all = () => act(async () => `${plural((await api.post("admin/dlq/redrive")).redriven, "record")} retried.`);
   return el(
     "section",
     {},
@@ -33,7 +33,7 @@ export function deadLetters(view, rows, counts, act) {
 
 function choices(api, row, act) {
   const query = { id: row.id };
-  const back = () => act(async () => `${plural((await api.post("admin/dlq/replay", undefined, query)).redriven, "record")} retried.`);
+  const back = () => act(async () => `${plural((await api.post("admin/dlq/redrive", undefined, query)).redriven, "record")} retried.`);
   const drop = async () => {
     const text = "The record will not be processed. This cannot be undone.";
     if (!(await confirmAction(`Drop ${row.id}?`, text, "Drop"))) return;

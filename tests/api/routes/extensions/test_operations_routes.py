@@ -90,7 +90,7 @@ async def test_a_dead_letter_is_shown_counted_and_given_back(service: Service, c
     letter = (await client.ok("GET", "/admin/dlq"))["deadLetters"][0]
     assert letter["topic"] == DOCUMENTS_SUBMITTED.name
     assert (letter["stage"], letter["error"]) == ("picky", "this is a picture of a duck")
-    assert await client.ok("POST", "/admin/dlq/replay") == {"redriven": 1}
+    assert await client.ok("POST", "/admin/dlq/redrive") == {"redriven": 1}
     assert (await client.ok("GET", "/admin/dlq"))["deadLetters"] == []
 
 
@@ -120,7 +120,7 @@ async def test_chosen_dead_letters_are_given_back_or_dropped(service: Service, c
         await client.ok("POST", "/ns/alice/document", {**ADD, "id": f"d{number}"})
     await _dead_letter_everything(service)
     first, second, third = (letter["id"] for letter in (await client.ok("GET", "/admin/dlq"))["deadLetters"])
-    assert await client.ok("POST", "/admin/dlq/replay", params={"id": [first]}) == {"redriven": 1}
+    assert await client.ok("POST", "/admin/dlq/redrive", params={"id": [first]}) == {"redriven": 1}
     assert await client.ok("DELETE", "/admin/dlq", params={"id": [second]}) == {"dropped": 1}
     assert [letter["id"] for letter in (await client.ok("GET", "/admin/dlq"))["deadLetters"]] == [third]
     await client.fails(400, "DELETE", "/admin/dlq")
