@@ -338,6 +338,8 @@ class ApiKeyRow:
     rate_limit: int | None = None
     monthly_documents: int | None = None
     monthly_searches: int | None = None
+    monthly_bytes: int | None = None
+    monthly_tokens: int | None = None
     issuer: str | None = None
     scopes: tuple[str, ...] | None = None
     """None: those of the role."""

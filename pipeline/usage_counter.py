@@ -5,11 +5,13 @@ A grow-only counter (G-counter): a record that is read twice, late or out of ord
 
 import asyncio
 import logging
+import operator
 from collections import defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
+from math import ceil
 from typing import Final
 from uuid import uuid4
 
@@ -27,24 +29,40 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class UsageCounts:
-    """Accepted documents and answered searches."""
+    """Accepted documents and answered searches; bytes of what was added, tokens of what was answered."""
 
     documents: int = 0
     searches: int = 0
+    bytes: int = 0
+    tokens: int = 0
 
     def __add__(self, other: "UsageCounts") -> "UsageCounts":
-        return UsageCounts(self.documents + other.documents, self.searches + other.searches)
+        return self._with(other, operator.add)
 
     def elementwise_max(self, other: "UsageCounts") -> "UsageCounts":
-        return UsageCounts(max(self.documents, other.documents), max(self.searches, other.searches))
+        return self._with(other, max)
 
     def minus(self, other: "UsageCounts") -> "UsageCounts":
-        return UsageCounts(self.documents - other.documents, self.searches - other.searches)
+        return self._with(other, operator.sub)
+
+    def _with(self, other: "UsageCounts", combine: Callable[[int, int], int]) -> "UsageCounts":
+        return UsageCounts(*map(combine, astuple(self), astuple(other)))
 
 
 def month_of(now: datetime) -> str:
     """Return the month in UTC, e.g. `2026-01`."""
     return now.astimezone(UTC).strftime("%Y-%m")
+
+
+def seconds_left_in_month(now: datetime) -> int:
+    """Return the seconds until the next month in UTC, rounded up.
+
+    >>> seconds_left_in_month(datetime(2026, 12, 31, 23, 59, 59, 500_000, tzinfo=UTC))
+    1
+    """
+    at = now.astimezone(UTC)
+    following = datetime(at.year + at.month // 12, at.month % 12 + 1, 1, tzinfo=UTC)
+    return ceil((following - at).total_seconds())
 
 
 class UsageCounter:
@@ -65,7 +83,8 @@ class UsageCounter:
 
     def merge(self, event: ApiUsageCounted) -> None:
         """Merge the published counts of a process, also of this one."""
-        self._merge_counts(event.month, event.instance, event.key, UsageCounts(event.documents, event.searches))
+        counts = UsageCounts(event.documents, event.searches, event.bytes, event.tokens)
+        self._merge_counts(event.month, event.instance, event.key, counts)
 
     def for_key(self, key: str, month: str) -> UsageCounts:
         return self._counts_by_key.get(month, {}).get(key, UsageCounts())
@@ -86,8 +105,7 @@ class UsageCounter:
                     month=month,
                     instance=self._replica_id,
                     key=key,
-                    documents=counts.documents,
-                    searches=counts.searches,
+                    **asdict(counts),
                     at=now,
                 )
             )

@@ -274,6 +274,9 @@ class KeyChanged(Event):
     """Requests per minute; None: the default of the settings, also for the next two limits."""
     monthly_documents: int | None = None
     monthly_searches: int | None = None
+    monthly_bytes: int | None = None
+    monthly_tokens: int | None = None
+    """Budgets of what it adds and of what it is answered; None: unlimited."""
     issuer: str | None = None
     """Id of the key that issued this one; None: a key from before this was recorded, or the first."""
     scopes: tuple[str, ...] | None = None
@@ -430,6 +433,10 @@ class ApiUsageCounted(Event):
     key: str
     documents: int
     searches: int
+    bytes: int = 0
+    """Of the texts and files that it added."""
+    tokens: int = 0
+    """Of the answers to its reads, at four characters each."""
     at: datetime
 
 

@@ -36,6 +36,8 @@ MAX_JSON_VALUES = 250_000
 """Values of one JSON body, of 600 documents with 400 metadata values each."""
 MAX_REQUESTS_PER_MINUTE = 1_000_000
 MAX_MONTHLY_QUOTA = 10**12
+MAX_MONTHLY_BUDGET = 10**15
+"""Bytes or tokens."""
 MAX_FILEPATH_LENGTH = 4096
 """Characters of a document's file path in v3, which becomes metadata."""
 MAX_METADATA_CHARS = 64 * 1024

@@ -26,11 +26,11 @@ from schemas.limits import MAX_METADATA_CHARS
 from schemas.topics import DOCUMENTS_SUBMITTED
 
 SubmissionOperation = Literal["add", "patch", "replace"]
-RequireQuota = Callable[[int], None]
-"""Raises QuotaExceededError unless so many more documents may be added."""
+RequireQuota = Callable[[int, int], None]
+"""Raises QuotaExceededError unless so many more documents, of so many bytes, may be added."""
 
 
-def _allow_any(_: int) -> None:
+def _allow_any(_documents: int, _size: int) -> None:
     return None
 
 
@@ -52,12 +52,18 @@ class DocumentDraft:
         """Return whether no field but the id is given."""
         return replace(self, id=None) == DocumentDraft()
 
+    @property
+    def size(self) -> int:
+        """Bytes of text and file."""
+        text = 0 if self.content is None else len(self.content.encode(errors="replace"))
+        return text + (0 if self.upload is None else self.upload.blob.size)
+
 
 @dataclass(frozen=True, slots=True)
 class SubmissionOutcome:
     """Public id of a document, its row key, and its status after the write; `error`: why it was rejected.
 
-    `has_new_content`: the write submitted content for processing; unchanged content is skipped.
+    `has_new_content`: the write submitted content for processing, of `size` bytes; unchanged content is skipped.
     """
 
     id: str
@@ -65,6 +71,7 @@ class SubmissionOutcome:
     status: DocumentStatus
     error: str | None = None
     has_new_content: bool = False
+    size: int = 0
 
 
 async def add_documents(
@@ -84,8 +91,8 @@ async def add_documents(
         (public, draft) for public, draft, key in zip(ids, drafts, keys, strict=True)
         if not is_known(rows.get(public), key, now)
     ]  # fmt: skip
-    if count := _count_new_content(rows, sent):
-        require_quota(count)
+    if new := _new_content(rows, sent):
+        require_quota(len(new), sum(draft.size for draft in new))
     namespace = await get_or_create_namespace(state, namespace_name)
     events = []
     problems: list[str | None] = []
@@ -109,8 +116,8 @@ async def add_documents(
         # Of two requests with one key at the same time, the first in the log stands.
         require_unused_key(rows.get(public), key, state.clock.now())
     return [
-        SubmissionOutcome(public, rows[public].key, rows[public].status, problem, is_new)
-        for public, problem, is_new in zip(ids, problems, has_new_content, strict=True)
+        SubmissionOutcome(public, rows[public].key, rows[public].status, problem, is_new, draft.size if is_new else 0)
+        for public, draft, problem, is_new in zip(ids, drafts, problems, has_new_content, strict=True)
     ]
 
 
@@ -121,22 +128,22 @@ async def require_quota_for(
     known = state.catalog.namespace(namespace_name)
     public = draft.id or _content_derived_id(namespace_name, draft)
     rows = await state.documents.find_by_public_id(known.incarnations, [public]) if known else {}
-    if count := _count_new_content(rows, [(public, draft)]):
-        require_quota(count)
+    if _new_content(rows, [(public, draft)]):
+        require_quota(1, draft.size)
 
 
-def _count_new_content(rows: Mapping[str, DocumentRow], drafts: Sequence[tuple[str, DocumentDraft]]) -> int:
-    """Count the drafts with content that their documents lack; one that repeats an earlier draft counts once."""
+def _new_content(rows: Mapping[str, DocumentRow], drafts: Sequence[tuple[str, DocumentDraft]]) -> list[DocumentDraft]:
+    """Return the drafts with content that their documents lack; one that repeats an earlier draft is there once."""
     sent: dict[str, tuple[str | None, Upload | None]] = {}
-    count = 0
+    new = []
     for public, draft in drafts:
         content = draft.content, draft.upload
         row = rows.get(public)
         if sent.get(public) == content or (public not in sent and row is not None and _same_content(row, draft)):
             continue
         sent[public] = content
-        count += 1
-    return count
+        new.append(draft)
+    return new
 
 
 async def patch_document(
@@ -237,14 +244,15 @@ async def _change_document(
         if draft.is_empty():
             return SubmissionOutcome(row.id, row.key, row.status)
     if draft.content is not None:
-        require_quota(1)
+        require_quota(1, draft.size)
     packed = None if draft.content is None else await state.blobs.store_text(draft.content)
     event = _submission_event(state, operation, row, draft, packed)
     after = await submit(state, [_with_key(event, key)])
     if not after:
         raise NotFoundError("Document not found", f"{row.id[:100]!r} was deleted at the same time.")
     require_unused_key(after[0], key, state.clock.now())
-    return SubmissionOutcome(row.id, row.key, after[0].status, has_new_content=_has_content(event))
+    is_new = _has_content(event)
+    return SubmissionOutcome(row.id, row.key, after[0].status, None, is_new, draft.size if is_new else 0)
 
 
 def _has_content(event: DocumentSubmitted) -> bool:

@@ -17,6 +17,7 @@ from api.policies.monthly_quotas import QuotaUnit
 from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY
 from api.policies.token_bucket import RATE_LIMIT_SCOPE_KEY
 from pipeline.runtime.fair_event_loop import yield_to_foreground
+from pipeline.usage_counter import UsageCounts
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES, Scope
 from schemas.limits import MAX_NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
@@ -91,13 +92,15 @@ class NamespaceAccess:
         families = self.state.key_tree.families(self.principal.id)
         self.state.policies.quotas.require(self.principal, self.state.clock, unit, requested, families)
 
-    def require_document_quota(self, documents: int) -> None:
-        """Raise UsedUpError (402) unless so many more documents may be added this month."""
+    def require_document_quota(self, documents: int, size: int) -> None:
+        """Raise QuotaExceededError (402) unless so many more documents, of so many bytes, may be added this month."""
         self.require_quota("documents", documents)
+        self.require_quota("bytes", size)
 
-    def count_usage(self, *, documents: int = 0, searches: int = 0) -> None:
-        """Add to the key's usage."""
-        self.state.policies.quotas.count(self.principal, self.state.clock, documents=documents, searches=searches)
+    def count_usage(self, *, documents: int = 0, searches: int = 0, size: int = 0) -> None:
+        """Add to the key's usage; `size` in bytes."""
+        counts = UsageCounts(documents, searches, size)
+        self.state.policies.quotas.count(self.principal, self.state.clock, counts)
 
 
 @dataclass(frozen=True, slots=True)

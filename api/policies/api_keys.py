@@ -36,6 +36,8 @@ class Principal:
     rate_limit: int | None = None
     monthly_documents: int | None = None
     monthly_searches: int | None = None
+    monthly_bytes: int | None = None
+    monthly_tokens: int | None = None
     """Limits of this key; None: the default of the settings."""
     expires_at: datetime | None = None
 
@@ -117,6 +119,8 @@ def principal_from_row(row: ApiKeyRow, issuers: Iterable[ApiKeyRow] = ()) -> Pri
         rate_limit=row.rate_limit,
         monthly_documents=row.monthly_documents,
         monthly_searches=row.monthly_searches,
+        monthly_bytes=row.monthly_bytes,
+        monthly_tokens=row.monthly_tokens,
         expires_at=row.expires_at,
     )
 
@@ -178,6 +182,8 @@ def create_key(
     rate_limit: int | None = None,
     monthly_documents: int | None = None,
     monthly_searches: int | None = None,
+    monthly_bytes: int | None = None,
+    monthly_tokens: int | None = None,
     issuer: str | None = None,
     scopes: tuple[str, ...] | None = None,
 ) -> tuple[KeyChanged, str]:
@@ -195,6 +201,8 @@ def create_key(
         rate_limit=rate_limit,
         monthly_documents=monthly_documents,
         monthly_searches=monthly_searches,
+        monthly_bytes=monthly_bytes,
+        monthly_tokens=monthly_tokens,
         issuer=issuer,
         scopes=scopes,
     )

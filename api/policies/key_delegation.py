@@ -13,6 +13,8 @@ _LIMITS = {
     "rate_limit": "requests a minute",
     "monthly_documents": "documents a month",
     "monthly_searches": "searches a month",
+    "monthly_bytes": "bytes a month",
+    "monthly_tokens": "tokens a month",
 }
 
 
@@ -23,6 +25,8 @@ class Grant:
     rate_limit: int | None = None
     monthly_documents: int | None = None
     monthly_searches: int | None = None
+    monthly_bytes: int | None = None
+    monthly_tokens: int | None = None
     expires_at: datetime | None = None
     scopes: frozenset[str] = ROLE_SCOPES["admin"]
 

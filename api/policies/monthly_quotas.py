@@ -11,7 +11,7 @@ from pipeline.ports import Clock
 from pipeline.rows import ApiKeyRow
 from pipeline.usage_counter import UsageCounter, UsageCounts, month_of
 
-QuotaUnit = Literal["documents", "searches"]
+QuotaUnit = Literal["documents", "searches", "bytes", "tokens"]
 QuotaOwner = Literal["key", "issuer", "organization"]
 _WHOSE: Mapping[QuotaOwner, str] = {
     "key": "This key's",
@@ -28,6 +28,8 @@ class MonthlyQuota:
 
     documents: int | None = None
     searches: int | None = None
+    bytes: int | None = None
+    tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class MonthlyQuotas:
         return MonthlyQuota(
             self.default_key_quota.documents if principal.monthly_documents is None else principal.monthly_documents,
             self.default_key_quota.searches if principal.monthly_searches is None else principal.monthly_searches,
+            principal.monthly_bytes,
+            principal.monthly_tokens,
         )
 
     def require(
@@ -93,10 +97,10 @@ class MonthlyQuotas:
                 return exceeded
         return _exceeded("organization", self.organization_quota, self.usage.total(month), unit, requested)
 
-    def count(self, principal: Principal, clock: Clock, *, documents: int = 0, searches: int = 0) -> None:
+    def count(self, principal: Principal, clock: Clock, counts: UsageCounts) -> None:
         """Add to a key's usage."""
-        if documents or searches:
-            self.usage.count(principal.id, clock.now(), UsageCounts(documents, searches))
+        if counts != UsageCounts():
+            self.usage.count(principal.id, clock.now(), counts)
 
 
 def _exceeded(

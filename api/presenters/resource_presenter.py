@@ -177,6 +177,8 @@ def key_response(row: ApiKeyRow, scopes: Collection[str]) -> KeyResponse:
         rate_limit=row.rate_limit,
         monthly_documents=row.monthly_documents,
         monthly_searches=row.monthly_searches,
+        monthly_bytes=row.monthly_bytes,
+        monthly_tokens=row.monthly_tokens,
         issuer=row.issuer,
     )
 

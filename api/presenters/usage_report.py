@@ -38,5 +38,7 @@ def _key_usage(state: AppState, principal: Principal, name: str, counts: UsageCo
         name=name,
         documents=QuotaUsage(used=counts.documents, limit=quota.documents),
         searches=QuotaUsage(used=counts.searches, limit=quota.searches),
+        bytes=QuotaUsage(used=counts.bytes, limit=quota.bytes),
+        tokens=QuotaUsage(used=counts.tokens, limit=quota.tokens),
         rate_limit=principal.rate_limit or state.policies.rate_limiter.default_limit,
     )

@@ -15,16 +15,18 @@ from starlette.routing import Match
 from starlette.types import Message, Receive, Scope
 
 from api.dependencies.authentication import app_state, authenticate, authenticated_principal, required_scopes
-from api.errors.http_errors import BadRequestError, ForbiddenError
+from api.errors.http_errors import BadRequestError, ForbiddenError, QuotaExceededError, TooManyRequestsError
 from api.policies.audit_log import AUDITED_OPERATIONS, audit_entry
 from api.policies.recall_log import READ_NAMESPACES_SCOPE_KEY, ids_shown, purpose_of, query_digest
 from pipeline.runtime import correlation
+from pipeline.usage_counter import UsageCounts, seconds_left_in_month
 from schemas.events import AuditOutcome, RecallRecorded
 from schemas.http.error_bodies import ErrorResponse, ValidationErrorResponse
 from schemas.limits import MAX_ANONYMOUS_BODY_BYTES, MAX_BODY_BYTES, MAX_INGEST_BODY_BYTES
 from schemas.strict_json import parse_json
 
 COMMON_ERRORS = (400, 401, 403, 500)
+CHARACTERS_PER_TOKEN = 4
 RouteHandler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -72,6 +74,7 @@ class ContractRoute(APIRoute):
         async def handle(plain: Request) -> Response:
             if not allows_anonymous or "authorization" in plain.headers:
                 await authenticate(plain)
+            has_budget = reads and _require_tokens(plain)
             _reject_compressed_body(plain)
             request = StrictJsonRequest(plain.scope, _limit_body(plain, max_body_bytes))
             if rejects_unknown:
@@ -81,6 +84,8 @@ class ContractRoute(APIRoute):
             response = await handle_request(request)
             if reads:
                 await _record_recalls(request, response, operation)
+            if has_budget:
+                _count_tokens(request, response)
             return response
 
         return handle if action is None else _with_audit_entry(handle, action)
@@ -131,6 +136,32 @@ async def _record_audit_entry(request: Request, action: str, outcome: AuditOutco
     state, principal = app_state(request), authenticated_principal(request)
     if state.policies.audit is not None and principal is not None:
         await state.policies.audit.record(audit_entry(request, principal, action, outcome, state.clock))
+
+
+def _require_tokens(request: Request) -> bool:
+    """Tell whether the key, or one above it, has a budget of tokens.
+
+    TooManyRequestsError if it is used up: no operation that only reads declares 402.
+    """
+    state, principal = app_state(request), authenticated_principal(request)
+    if principal is None:
+        return False
+    families = list(state.key_tree.families(principal.id))
+    if principal.monthly_tokens is None and all(family.head.monthly_tokens is None for family in families):
+        return False
+    try:
+        state.policies.quotas.require(principal, state.clock, "tokens", families=families)
+    except QuotaExceededError as error:
+        raise TooManyRequestsError(error.error, seconds_left_in_month(state.clock.now())) from error
+    return True
+
+
+def _count_tokens(request: Request, response: Response) -> None:
+    """Count the tokens of an answer; a stream, which is of any length, counts as none."""
+    state, principal = app_state(request), authenticated_principal(request)
+    if principal is not None and response.media_type == "application/json":
+        tokens = -(-len(bytes(response.body)) // CHARACTERS_PER_TOKEN)
+        state.policies.quotas.count(principal, state.clock, UsageCounts(tokens=tokens))
 
 
 async def _record_recalls(request: Request, response: Response, operation: str) -> None:

@@ -207,7 +207,7 @@ async def update(caller: WriteKey, id: DocumentPath, body: UpdateDocumentBody) -
     outcome = await document_submission.patch_document(
         caller.state, found.access.namespace, found.row.id, draft, found.access.require_document_quota
     )
-    found.access.count_usage(documents=int(outcome.has_new_content))
+    found.access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
     return Accepted(id=encode_document_id(found.row.key), status=outcome.status)
 
 
@@ -245,7 +245,8 @@ async def _add_together(access: NamespaceAccess, drafts: Mapping[int, DocumentDr
     outcomes = await document_submission.add_documents(
         access.state, access.namespace, list(drafts.values()), access.require_document_quota
     )
-    access.count_usage(documents=sum(outcome.has_new_content for outcome in outcomes))
+    added = [outcome.size for outcome in outcomes if outcome.has_new_content]
+    access.count_usage(documents=len(added), size=sum(added))
     results = {}
     for position, outcome in zip(drafts, outcomes, strict=True):
         results[position] = (
@@ -269,7 +270,7 @@ async def _submit(access: NamespaceAccess, draft: DocumentDraft) -> Accepted:
     (outcome,) = await document_submission.add_documents(
         access.state, access.namespace, [draft], access.require_document_quota
     )
-    access.count_usage(documents=int(outcome.has_new_content))
+    access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
     if outcome.error is not None:
         raise BadRequestError("The metadata can't be accepted", outcome.error)
     return Accepted(id=encode_document_id(outcome.key), status=outcome.status)

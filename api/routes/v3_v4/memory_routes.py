@@ -44,12 +44,13 @@ async def create(caller: WriteKey, body: CreateMemoriesBody) -> CreateMemoriesRe
     for memory in body.memories:
         _require_no_expiry(memory)
     access = open_for_change(caller, [body.container_tag])
-    access.require_quota("documents")
+    size = sum(len(memory.content.encode(errors="replace")) for memory in body.memories)
+    access.require_document_quota(1, size)
     stored = await memory_storage.store_memories(
         access.state, access.namespace, [_stated(memory) for memory in body.memories]
     )
     documents = {memory.document for memory in stored}
-    access.count_usage(documents=len(documents))
+    access.count_usage(documents=len(documents), size=size)
     return CreateMemoriesResponse(
         document_id=encode_document_id(documents.pop()) if len(documents) == 1 else None,
         memories=[created_memory(memory) for memory in stored],

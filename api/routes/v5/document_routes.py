@@ -41,7 +41,7 @@ def _multipart_openapi(*, file_required: bool) -> dict[str, object]:
 
 
 def _accepted_response(access: NamespaceAccess, outcome: document_submission.SubmissionOutcome) -> DocumentAccepted:
-    access.count_usage(documents=int(outcome.has_new_content))
+    access.count_usage(documents=int(outcome.has_new_content), size=outcome.size)
     if outcome.error is not None:
         raise BadRequestError("The metadata can't be accepted", outcome.error)
     return DocumentAccepted(id=outcome.id, status=outcome.status)
@@ -85,7 +85,8 @@ async def add_batch(access: WriteAccess, body: BatchBody) -> BatchResponse:
         if drafts
         else []
     )
-    access.count_usage(documents=sum(outcome.has_new_content for outcome in outcomes))
+    added = [outcome.size for outcome in outcomes if outcome.has_new_content]
+    access.count_usage(documents=len(added), size=sum(added))
     results = [BatchResult(id=outcome.id, status=outcome.status) for outcome in outcomes if outcome.error is None]
     failed = [
         _rejected_item(item.id or "", "content", problem)
@@ -125,7 +126,7 @@ async def upload_file(request: Request, access: WriteAccess) -> DocumentAccepted
 async def replace_with_file(request: Request, access: WriteAccess, id: DocumentPath) -> DocumentAccepted:
     """Replace a document, its metadata and all other fields."""
     await document_submission.require_document(access.state, access.namespace, id)
-    access.require_quota("documents")
+    access.require_document_quota(1, 1)
     draft = await multipart_upload.read_document_draft(request, access.state, file_required=True)
     return _accepted_response(
         access, await document_submission.replace_document(access.state, access.namespace, id, draft)
@@ -137,7 +138,7 @@ async def update_file(request: Request, access: WriteAccess, id: DocumentPath) -
     await document_submission.require_document(access.state, access.namespace, id)
     draft = await multipart_upload.read_document_draft(request, access.state, file_required=False)
     if draft.upload is not None:
-        access.require_quota("documents")
+        access.require_document_quota(1, draft.size)
     return _accepted_response(
         access, await document_submission.patch_document(access.state, access.namespace, id, draft)
     )

@@ -20,6 +20,9 @@ ScopeOption = Annotated[
 ]
 RateLimitOption = Annotated[int | None, typer.Option(min=1, help="Requests per minute.")]
 QuotaOption = Annotated[int | None, typer.Option(min=0, help="A quota per month.")]
+BudgetOption = Annotated[
+    int | None, typer.Option(min=0, help="A budget per month: of what it adds, of what it is answered.")
+]
 
 
 @keys.command(
@@ -41,6 +44,8 @@ def create_key(
     rate_limit: RateLimitOption = None,
     monthly_documents: QuotaOption = None,
     monthly_searches: QuotaOption = None,
+    monthly_bytes: BudgetOption = None,
+    monthly_tokens: BudgetOption = None,
     as_json: JsonOption = False,
     url: Url = None,
     key: Key = None,
@@ -55,6 +60,8 @@ def create_key(
         "rateLimit": rate_limit,
         "monthlyDocuments": monthly_documents,
         "monthlySearches": monthly_searches,
+        "monthlyBytes": monthly_bytes,
+        "monthlyTokens": monthly_tokens,
     }
     answer = RemoteService.from_options(url, key).request("POST", "/admin/keys", json=body)
     emit(answer, answer["key"], as_json=as_json)
@@ -85,8 +92,14 @@ def list_keys(*, as_json: JsonOption = False, url: Url = None, key: Key = None) 
 
 def _format_limits(row: JsonObject) -> str:
     """Format the limits of a key, one per line, without those that follow the settings."""
-    units = (("rateLimit", "a minute"), ("monthlyDocuments", "documents"), ("monthlySearches", "searches"))
-    return "\n".join(f"{row[name]:,} {unit}" for name, unit in units if row[name] is not None)
+    units = {
+        "rateLimit": "a minute",
+        "monthlyDocuments": "documents",
+        "monthlySearches": "searches",
+        "monthlyBytes": "bytes",
+        "monthlyTokens": "tokens",
+    }
+    return "\n".join(f"{row[name]:,} {unit}" for name, unit in units.items() if row[name] is not None)
 
 
 @keys.command(
@@ -104,6 +117,8 @@ def change_key(
     rate_limit: RateLimitOption = None,
     monthly_documents: QuotaOption = None,
     monthly_searches: QuotaOption = None,
+    monthly_bytes: BudgetOption = None,
+    monthly_tokens: BudgetOption = None,
     scope: ScopeOption = None,
     reset: Annotated[bool, typer.Option("--reset", help="What is not given follows settings and role.")] = False,
     as_json: JsonOption = False,
@@ -116,6 +131,8 @@ def change_key(
         "rateLimit": rate_limit,
         "monthlyDocuments": monthly_documents,
         "monthlySearches": monthly_searches,
+        "monthlyBytes": monthly_bytes,
+        "monthlyTokens": monthly_tokens,
     }
     values: dict[str, str | int | None] = {"name": name, "expiresInDays": expires_in_days}
     body: dict[str, object] = {option: value for option, value in values.items() if value is not None}

@@ -25,16 +25,22 @@ def usage(
     query = {} if month is None else {"month": month}
     answer = RemoteService.from_options(url, key).request("GET", "/admin/usage", params=query)
     title = f"{answer['month']} (UTC)"
-    table = Table("key", "name", "documents", "searches", "a minute", title=title, box=None, pad_edge=False)
+    # Most keys have no budgets, and the columns make the table wide.
+    budgets = [unit for unit in ("bytes", "tokens") if any(row[unit]["limit"] is not None for row in answer["keys"])]
+    table = Table("key", "name", "documents", "searches", *budgets, "a minute", title=title, box=None, pad_edge=False)
     for column in table.columns[2:]:
         column.justify = "right"
     for row in answer["keys"]:
         rate = "" if row["rateLimit"] is None else f"{row['rateLimit']:,}"
         table.add_row(
-            row["id"], escape(row["name"]), _format_used(row["documents"]), _format_used(row["searches"]), rate
+            row["id"],
+            escape(row["name"]),
+            *(_format_used(row[unit]) for unit in ("documents", "searches", *budgets)),
+            rate,
         )
     if answer["documents"] is not None:
-        table.add_row("", "all together", _format_used(answer["documents"]), _format_used(answer["searches"]), "")
+        together = (_format_used(answer[unit]) for unit in ("documents", "searches"))
+        table.add_row("", "all together", *together, *[""] * len(budgets), "")
     emit(answer, table, as_json=as_json)
 
 

@@ -113,7 +113,9 @@ def api_keys_codec() -> RowCodec[ApiKeyRow]:
         *map(_string_list_column, ("namespaces", "scopes")),
         *map(_timestamp_column, ("created_at", "expires_at", "revoked_at", "changed_at", "previous_until")),
         *map(_text_column, ("previous_sha256", "issuer")),
-        *map(_integer_column, ("rate_limit", "monthly_documents", "monthly_searches")),
+        *map(
+            _integer_column, ("rate_limit", "monthly_documents", "monthly_searches", "monthly_bytes", "monthly_tokens")
+        ),
     ]
     return _build_codec("keys", "id", columns, ApiKeyRow)
 

@@ -7,7 +7,7 @@ from pydantic import Field, StrictInt, model_validator
 
 from schemas.base import RequestBody, ResponseBody
 from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, Text, Timestamp
-from schemas.limits import MAX_MONTHLY_QUOTA, MAX_NAMESPACE_LENGTH, MAX_REQUESTS_PER_MINUTE
+from schemas.limits import MAX_MONTHLY_BUDGET, MAX_MONTHLY_QUOTA, MAX_NAMESPACE_LENGTH, MAX_REQUESTS_PER_MINUTE
 
 Role = Literal["admin", "write", "read"]
 Scope = Literal["read", "write", "forget", "connect", "admin"]
@@ -22,6 +22,7 @@ KeyName = Annotated[Text, Field(min_length=1, max_length=200)]
 ExpiryDays = Annotated[StrictInt, Field(ge=1, le=3650), COERCE_WHOLE_FLOAT]
 RequestsPerMinute = Annotated[StrictInt, Field(ge=1, le=MAX_REQUESTS_PER_MINUTE), COERCE_WHOLE_FLOAT]
 QuotaLimit = Annotated[StrictInt, Field(ge=0, le=MAX_MONTHLY_QUOTA), COERCE_WHOLE_FLOAT]
+BudgetLimit = Annotated[StrictInt, Field(ge=0, le=MAX_MONTHLY_BUDGET), COERCE_WHOLE_FLOAT]
 NamespaceScopePattern = Annotated[
     str, Field(pattern=r"^[a-zA-Z0-9_:-]*\*?$", min_length=1, max_length=MAX_NAMESPACE_LENGTH + 1)
 ]
@@ -41,6 +42,10 @@ class KeyCreateBody(RequestBody):
     """Requests per minute; default: the settings, also for the next two limits."""
     monthly_documents: Omittable[QuotaLimit] = None
     monthly_searches: Omittable[QuotaLimit] = None
+    monthly_bytes: Omittable[BudgetLimit] = None
+    """Bytes of texts and files that it may add; default: unlimited, as the next one."""
+    monthly_tokens: Omittable[BudgetLimit] = None
+    """Tokens of the answers to its reads, at four characters each."""
 
     @model_validator(mode="after")
     def _require_scopes_of_role(self) -> "KeyCreateBody":
@@ -58,18 +63,30 @@ class KeyPatch(RequestBody):
     rate_limit: RequestsPerMinute | None = None
     monthly_documents: QuotaLimit | None = None
     monthly_searches: QuotaLimit | None = None
+    monthly_bytes: BudgetLimit | None = None
+    monthly_tokens: BudgetLimit | None = None
 
     @classmethod
     def nullable_fields(cls) -> frozenset[str]:
         """Return the fields that null resets."""
-        return frozenset({"scopes", "expiresInDays", "rateLimit", "monthlyDocuments", "monthlySearches"})
+        return frozenset(
+            {
+                "scopes",
+                "expiresInDays",
+                "rateLimit",
+                "monthlyDocuments",
+                "monthlySearches",
+                "monthlyBytes",
+                "monthlyTokens",
+            }
+        )
 
     @model_validator(mode="after")
     def _require_a_change(self) -> "KeyPatch":
         if not self.model_fields_set:
             raise ValueError(
-                "give at least one of name, scopes, expiresInDays, rateLimit, monthlyDocuments and monthlySearches: "
-                "there is nothing to change"
+                "give at least one of name, scopes, expiresInDays, rateLimit, monthlyDocuments, monthlySearches,"
+                " monthlyBytes and monthlyTokens: there is nothing to change"
             )
         return self
 
@@ -99,6 +116,8 @@ class KeyResponse(ResponseBody):
     rate_limit: int | None
     monthly_documents: int | None
     monthly_searches: int | None
+    monthly_bytes: int | None
+    monthly_tokens: int | None
     issuer: str | None
     """Id of the key that issued this one; null: not recorded."""
 

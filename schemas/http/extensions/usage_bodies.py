@@ -18,6 +18,10 @@ class KeyUsage(ResponseBody):
     name: str
     documents: QuotaUsage
     searches: QuotaUsage
+    bytes: QuotaUsage
+    """Of the texts and files that it added."""
+    tokens: QuotaUsage
+    """Of the answers to its reads, at four characters each; counted for keys with a budget, or below one."""
     rate_limit: int | None
 
 

@@ -148,12 +148,13 @@ async def test_a_run_that_fails_says_why_and_what_to_do(visitor: ConsoleUser) ->
 
 
 async def test_usage_and_the_audit_log_say_who_did_what(visitor: ConsoleUser) -> None:
-    created = await visitor.ok("POST", "/admin/keys", {"name": "counted", "monthlySearches": 10})
+    created = await visitor.ok("POST", "/admin/keys", {"name": "counted", "monthlySearches": 10, "monthlyBytes": 1000})
     user = visitor.service.client.as_key(created["key"])
     await user.ok("POST", "/ns/counted/document", {"content": "A text."})
     await user.ok("POST", "/ns/counted/search", {"query": "text"})
     await visitor.open_signed_in("#/usage")
     await visitor.wait_for_text("1 of 10")
+    await visitor.wait_for_text("7 of 1,000")
     assert await visitor.accessibility_violations() == []
     assert await visitor.horizontal_overflow() == 0
     await visitor.navigate("#/audit")

@@ -191,8 +191,14 @@ async def test_a_key_can_ask_what_it_is(client: ContractClient) -> None:
     await client.as_key(None).fails(401, "GET", "/admin/whoami")
 
 
-LIMITS = {"rateLimit": 100, "monthlyDocuments": 10, "monthlySearches": 20, "expiresInDays": 5}
-MORE = [{"rateLimit": 101}, {"monthlyDocuments": 11}, {"monthlySearches": 21}, {"expiresInDays": 6}]
+LIMITS = {
+    "rateLimit": 100, "monthlyDocuments": 10, "monthlySearches": 20, "monthlyBytes": 1000, "monthlyTokens": 2000,
+    "expiresInDays": 5,
+}  # fmt: skip
+MORE = [
+    {"rateLimit": 101}, {"monthlyDocuments": 11}, {"monthlySearches": 21}, {"monthlyBytes": 1001},
+    {"monthlyTokens": 2001}, {"expiresInDays": 6},
+]  # fmt: skip
 
 
 async def test_a_namespace_admin_does_not_raise_its_own_limits(client: ContractClient) -> None:

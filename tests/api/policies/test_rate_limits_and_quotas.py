@@ -146,6 +146,42 @@ async def test_searches_have_a_quota_of_their_own(client: ContractClient) -> Non
     await limited.ok("POST", "/ns/alice/document", NOTE)
 
 
+async def test_a_key_adds_no_more_bytes_than_its_budget(client: ContractClient) -> None:
+    key, limited = await issued(client, monthlyBytes=100)
+    await limited.ok("POST", "/ns/alice/document", {"id": "a", "content": "é" * 30})
+    await limited.ok("POST", "/ns/alice/document", {"id": "a", "content": "é" * 30})
+    refused = await limited.fails(402, "POST", "/ns/alice/document", {"id": "b", "content": "x" * 41})
+    assert refused == {
+        "error": "This key's monthly quota of bytes is used up",
+        "details": "60 of 100 were used in 2026-01 (UTC), 41 more were requested.",
+    }
+    batch = {"documents": [{"id": "b", "content": "x" * 20}, {"id": "c", "content": "y" * 21}]}
+    await limited.fails(402, "POST", "/ns/alice/document/batch", batch)
+    await limited.fails(402, "PATCH", "/ns/alice/document/a", {"content": "x" * 41})
+    await limited.fails(402, "POST", "/v3/documents", {"containerTag": "alice", "content": "x" * 41})
+    file = {"file": ("a.txt", b"x" * 41, "text/plain")}
+    await limited.fails(402, "POST", "/ns/alice/document/file", files=file)
+    await limited.ok("PATCH", "/ns/alice/document/a", {"content": "x" * 40})
+    await limited.ok("POST", "/ns/alice/search", {"query": "x"})
+    used = await client.ok("GET", "/admin/usage")
+    assert next(row for row in used["keys"] if row["id"] == key)["bytes"] == {"used": 100, "limit": 100}
+
+
+async def test_a_key_is_answered_no_more_tokens_than_its_budget(client: ContractClient) -> None:
+    await client.ok("POST", "/ns/alice/document", {**NOTE, "id": "a"})
+    key, limited = await issued(client, role="admin", namespaces=["alice"], monthlyTokens=10)
+    _, below = await issued(limited, role="read", namespaces=["alice"])
+    await below.ok("GET", "/ns/alice/document/a")
+    for reader in (below, limited):
+        refused = await reader.fails(429, "GET", "/ns/alice/document/a")
+        assert "quota of tokens is used up" in refused["error"]
+        await reader.fails(429, "POST", "/ns/alice/search", {"query": "cello"})
+    await limited.ok("POST", "/ns/alice/document", {**NOTE, "id": "b"})
+    used = await client.ok("GET", "/admin/usage")
+    assert next(row for row in used["keys"] if row["id"] == key)["tokens"] == {"used": 0, "limit": 10}
+    assert sum(row["tokens"]["used"] for row in used["keys"]) > 10
+
+
 async def test_the_organization_has_quotas_that_all_keys_share(service: Service, client: ContractClient) -> None:
     set_policies(
         service,

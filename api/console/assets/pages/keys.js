@@ -12,7 +12,7 @@ import { table } from "../parts/tables.js";
 import { describeKey } from "../permissions.js";
 
 /** Unit, plural and period of each limit. */
-const LIMITS = { rateLimit: ["request", "requests", "minute"], monthlyDocuments: ["document", "documents", "month"], monthlySearches: ["search", "searches", "month"] };
+const LIMITS = { rateLimit: ["request", "requests", "minute"], monthlyDocuments: ["document", "documents", "month"], monthlySearches: ["search", "searches", "month"], monthlyBytes: ["byte", "bytes", "month"], monthlyTokens: ["token", "tokens", "month"] };
 
 export async function keys(view) {
   const { keys: rows } = await view.api.get("admin/keys", {}, view.signal);

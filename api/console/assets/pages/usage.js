@@ -28,13 +28,19 @@ function nothing(month) {
 
 function byKey({ keys, month }) {
   const columns = [
-    { name: "Key", show: (row) => row.name },
+    { name: "Key", show: (row) => [row.name, ...budgets(row)] },
     { name: "Documents", show: (row) => meter(`Documents of ${row.name}`, row.documents) },
     { name: "Searches", show: (row) => meter(`Searches of ${row.name}`, row.searches) },
     { name: "Requests per minute", align: "number", show: (row) => (row.rateLimit === null ? "no limit" : number(row.rateLimit)) },
     { name: "Id", show: (row) => el("code", {}, row.id) },
   ];
   return table(`In ${month}, by key`, columns, keys);
+}
+
+/** What a key added and was answered, as far as it has a budget of it. */
+function budgets({ bytes, tokens }) {
+  const named = [["bytes", bytes], ["tokens", tokens]].filter(([, { limit }]) => limit !== null);
+  return named.map(([unit, { used, limit }]) => el("div", {}, `${number(used)} of ${number(limit)} ${unit}`));
 }
 
 /** Usage as a number and a share of the quota. */

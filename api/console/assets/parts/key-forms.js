@@ -90,14 +90,22 @@ export async function rotateKeyDialog({ app, api }, { id, name }) {
   await app.show();
 }
 
-function limits({ rateLimit, monthlyDocuments, monthlySearches }) {
-  const control = (min, value) => el("input", { type: "number", min, value });
-  return { rateLimit: control("1", rateLimit), monthlyDocuments: control("0", monthlyDocuments), monthlySearches: control("0", monthlySearches) };
+/** Label and smallest value of each limit. */
+const LIMITS = {
+  rateLimit: ["Requests per minute", "1"],
+  monthlyDocuments: ["Documents per month", "0"],
+  monthlySearches: ["Searches per month", "0"],
+  monthlyBytes: ["Bytes added per month", "0"],
+  monthlyTokens: ["Tokens answered per month", "0"],
+};
+
+function limits(key) {
+  const control = ([name, [, min]]) => [name, el("input", { type: "number", min, value: key[name] })];
+  return Object.fromEntries(Object.entries(LIMITS).map(control));
 }
 
-function limitFields({ rateLimit, monthlyDocuments, monthlySearches }) {
-  const named = [["Requests per minute", rateLimit], ["Documents per month", monthlyDocuments], ["Searches per month", monthlySearches]];
-  return named.map(([label, control]) => field(label, control, "Leave empty for the default."));
+function limitFields(controls) {
+  return Object.entries(LIMITS).map(([name, [label]]) => field(label, controls[name], "Leave empty for the default."));
 }
 
 function days() {
