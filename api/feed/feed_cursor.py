@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     # Imported on first use: a service without listeners does not pay for its memory.
     from cryptography.fernet import Fernet
 
-FeedPosition = Mapping[tuple[str, int], int]
+Place = tuple[str, int]
+"""Name of a source, and partition."""
+FeedPosition = Mapping[Place, int]
 """Next offset of each source and partition."""
 _VERSION = 1
 MAX_CURSOR_CHARACTERS = 64 * 1024

@@ -69,13 +69,15 @@ async def _submitted(record: Record[DocumentSubmitted], _: FeedTables) -> FeedEv
     return FeedEvent("document.queued" if touches_content(event) else "document.updated", data)
 
 
-async def _extracted(record: Record[DocumentExtracted], _: FeedTables) -> FeedEvent | None:
+async def _extracted(record: Record[DocumentExtracted], tables: FeedTables) -> FeedEvent | None:
     event = record.event
     if event.error is not None:
         return None  # sent as `document.failed`
+    is_there = bool((await tables.documents.get({event.document})).get(event.document))
+    title = event.title if is_there else None  # the words of a deleted document are not sent
     at = format_timestamp(event.at)
     return FeedEvent(
-        "document.extracted", DocumentFeedEvent(id=event.id, at=at, type=event.type, **_given(title=event.title))
+        "document.extracted", DocumentFeedEvent(id=event.id, at=at, type=event.type, **_given(title=title))
     )
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -11,15 +11,24 @@ from typing import Any, TypeVar
 from api.errors.http_errors import ApiError, BadRequestError, ServiceUnavailableError, TooManyRequestsError
 from api.feed.feed_cursor import MAX_CURSOR_CHARACTERS, CursorCipher, FeedPosition, decode_cursor, encode_cursor
 from api.feed.feed_events import FeedEvent, FeedTables, to_feed_event
-from api.feed.feed_sources import EXTRACTED, FEED_SOURCES, PROCESSED, SOURCE_NAMES, SUBMITTED, FeedSource
-from api.feed.feed_subscription import FeedSubscription, to_frame
+from api.feed.feed_history import OUTAGES, RETRY_SECONDS, FeedHistory, Part, to_frame
+from api.feed.feed_sources import (
+    EXTRACTED,
+    FEED_SOURCES,
+    FORGOTTEN,
+    FORMED,
+    PROCESSED,
+    SOURCE_NAMES,
+    SUBMITTED,
+    FeedSource,
+)
+from api.feed.feed_subscription import FeedSubscription
 from api.feed.past_events import count_between
 from api.feed.stage_progress import StageProgress
 from pipeline.bus.port import Bus
-from pipeline.errors import RetryableError
 from pipeline.runtime.backoff import exponential_backoff
 from pipeline.runtime.settings_lock import SettingsLock
-from pipeline.stage import Record
+from pipeline.stage import Record, consumer_group
 
 T = TypeVar("T")
 MAX_LISTENERS = 256
@@ -32,14 +41,9 @@ MAX_QUEUED_RECORDS = 256
 REFUSED_RETRY_SECONDS = 30
 REACH_SECONDS = 10.0
 """Wait for this process to come as far as the one where a listener was before."""
-MAX_CATCH_UPS = 8
-"""Listeners for which the log is read at once; others wait for their turn."""
-RETRY_SECONDS = 0.5
 MAX_RETRY_SECONDS = 8.0
 MAX_ATTEMPTS = 5
 """Attempts at a record whose rows cannot be read; then it is left out, so that it holds up no others."""
-OUTAGES = (RetryableError, OSError)
-"""Failures of the log and of the tables that pass."""
 log = logging.getLogger(__name__)
 
 
@@ -59,7 +63,7 @@ class FeedHub:
         self, bus: Bus, settings_lock: SettingsLock, tables: Callable[[], FeedTables], cursor_keys: str | None = None
     ) -> None:
         self.tables = tables
-        self.catch_ups = asyncio.Semaphore(MAX_CATCH_UPS)
+        self.history = FeedHistory(bus, self)
         self._cipher = CursorCipher(cursor_keys)
         self._bus = bus
         self._settings_lock = settings_lock
@@ -82,13 +86,21 @@ class FeedHub:
 
     def encode(self, position: FeedPosition) -> str:
         """Write a position as a cursor."""
-        return self._cipher.encrypt(encode_cursor(position, SOURCE_NAMES, self._bus.partitions))
+        return self._cipher.encrypt(self.to_plain_text(position))
+
+    def to_plain_text(self, position: FeedPosition) -> str:
+        """Write a position for this process only."""
+        return encode_cursor(position, SOURCE_NAMES, self._bus.partitions)
 
     def decode(self, cursor: str) -> FeedPosition:
         """Read a cursor; ValueError if it is none of this log."""
         if len(cursor) > MAX_CURSOR_CHARACTERS:
             raise ValueError("it is too long")
         return decode_cursor(self._cipher.decrypt(cursor), SOURCE_NAMES, self._bus.partitions)
+
+    async def read_after(self, namespace: str, position: FeedPosition) -> Part:
+        """Return what the log has after a position."""
+        return await self.history.read_after(namespace, position)
 
     @asynccontextmanager
     async def listen(
@@ -109,7 +121,7 @@ class FeedHub:
             if start is not None:
                 await self._wait_until_sent(start)
                 self._require_reachable(start)
-            subscription = FeedSubscription(self, self._bus, namespace, start, may_continue)
+            subscription = FeedSubscription(self, namespace, start, may_continue)
             self._listeners[namespace].add(subscription)
             try:
                 yield subscription
@@ -203,13 +215,20 @@ class FeedHub:
         async with AsyncExitStack() as stack:
             # Later sources first: none may begin beyond the source before it.
             for source in reversed(FEED_SOURCES):
-                ends = await self._bus.end_offsets(source.topic.name)
+                starts = await self._start_offsets(source)
                 for partition in range(self._bus.partitions):
-                    self._position[source.name, partition] = ends.get(partition, 0)
+                    self._position[source.name, partition] = starts.get(partition, 0)
                 await stack.enter_async_context(
-                    self._bus.follow(source.topic, partial(self._enqueue, source), dict(ends))
+                    self._bus.follow(source.topic, partial(self._enqueue, source), dict(starts))
                 )
             self._followers = stack.pop_all()
+
+    async def _start_offsets(self, source: FeedSource) -> Mapping[int, int]:
+        """Return the end of a source, or where the texts end that were made of it: each is sent after its text."""
+        if source is not PROCESSED:
+            return await self._bus.end_offsets(source.topic.name)
+        stage, topic = source.stages[0]
+        return await self._bus.positions(consumer_group(stage, self.tables().generation), topic.name)
 
     async def _stop(self) -> None:
         followers, self._followers = self._followers, None
@@ -218,6 +237,7 @@ class FeedHub:
         for worker in self._workers:
             worker.cancel()
         await asyncio.gather(*self._workers, return_exceptions=True)
+        await self.history.close()
         self._workers.clear()
         self._queues.clear()
         self._is_broken = False
@@ -242,22 +262,28 @@ class FeedHub:
             record = await queue.get()
             # Without listeners too: one that resumes reads up to this position, and hears the earlier source live.
             await self.wait_until_handled(source, record)
+            if source is FORGOTTEN or (source is PROCESSED and record.event.operation == "delete"):
+                self.history.withdraw()
             event = await self.build_event(source, record) if self._listeners_of(record) else None
             await self._wait_for_earlier(source, record)
             # No await from here on: a listener that joins has either the event in its position or hears it.
             self._position[source.name, record.partition] = record.log_offset + 1
             self._advanced.set()
             if event is not None and (listeners := self._listeners_of(record)):
-                frame = to_frame(self.encode(self._position), event)
+                place = (source.name, record.partition)
+                frame = to_frame(place, record.log_offset, self.encode(self._position), event)
                 for listener in listeners:
                     listener.offer(frame)
 
     async def _wait_for_earlier(self, source: FeedSource, record: Record[Any]) -> None:
-        """Wait until the source before this one has sent its events of the record's document."""
+        """Wait until the source before this one has sent its events of the record's document or memories."""
         if source is EXTRACTED:
             place, end = (SUBMITTED.name, record.partition), record.event.seq + 1
         elif source is PROCESSED:
             place, end = (EXTRACTED.name, record.partition), self._progress.made_until(source, record.partition)
+        elif source is FORGOTTEN:
+            ends = await self._retried(lambda: self._bus.end_offsets(FORMED.topic.name))
+            place, end = (FORMED.name, record.partition), ends.get(record.partition, 0)
         else:
             return
         while self._position[place] < end:

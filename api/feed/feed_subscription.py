@@ -1,25 +1,19 @@
-"""Subscription of one listener: the live events of a namespace, and from the log those it was too slow for."""
+"""Subscription of a listener: live events from a queue, and from the log what it missed."""
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from api.feed.feed_cursor import FeedPosition
-from api.feed.feed_events import FeedEvent, FeedTables
-from api.feed.feed_sources import FeedSource
-from api.feed.past_events import read_past_records
-from pipeline.bus.port import Bus
-from pipeline.stage import Record
+from api.feed.feed_history import Frame, Part
 
 MAX_QUEUED_EVENTS = 512
 """Events that wait in memory for a listener; a slower one reads the log."""
-PART_EVENTS = 1024
-"""Events that are read from the log for a listener before they are sent."""
-MAX_STAGE_WAIT_SECONDS = 5.0
-"""Wait for the stages after which a listener that reads the log gives its place to another."""
+CHUNK_BYTES = 16 * 1024
+"""Events that are sent at once: one write costs more than an event."""
 HEARTBEAT_SECONDS = 15.0
 RECONNECT_MILLISECONDS = 2000
 
@@ -36,39 +30,9 @@ class LiveFeed(Protocol):
 
     def decode(self, cursor: str) -> FeedPosition: ...
 
-    def tables(self) -> FeedTables: ...
-
-    @property
-    def catch_ups(self) -> asyncio.Semaphore:
-        """Places of listeners for which the log is read."""
+    async def read_after(self, namespace: str, position: FeedPosition) -> Part:
+        """Return what the log has after a position."""
         ...
-
-    async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None:
-        """Wait until the stages of the source have handled the record."""
-        ...
-
-    async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None:
-        """Return what a handled record changed."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Encoded event and the cursor after it."""
-
-    cursor: str
-    data: bytes
-
-
-def to_frame(cursor: str, event: FeedEvent) -> Frame:
-    """Encode an event for `text/event-stream`."""
-    body = event.data.model_dump_json(by_alias=True, exclude_unset=True)
-    return Frame(cursor, f"id: {cursor}\nevent: {event.name}\ndata: {body}\n\n".encode())
-
-
-def _heartbeat(cursor: str) -> bytes:
-    """A comment, and the cursor: an id without data moves the client's cursor and is no event."""
-    return f": heartbeat\nid: {cursor}\n\n".encode()
 
 
 @dataclass(slots=True, eq=False)
@@ -76,7 +40,6 @@ class FeedSubscription:
     """Listener of a namespace. `start` None: from now on."""
 
     feed: LiveFeed
-    bus: Bus
     namespace: str
     start: FeedPosition | None
     may_continue: Callable[[], bool]
@@ -86,14 +49,20 @@ class FeedSubscription:
     _is_closed: bool = False
     _is_behind: bool = field(init=False)
     """Whether live events are left to the log; from the beginning for a feed that resumes."""
-    _begin: FeedPosition = field(init=False)
-    _reading: asyncio.Task[tuple[list[Frame], FeedPosition]] | None = None
-    """Part of the log that is being read for this listener."""
+    _cursor: str = field(init=False)
+    """Cursor after what was sent."""
+    _read_until: FeedPosition = field(init=False)
+    """Position up to which the log was read: queued events before it were sent."""
+    _sent_at: float = 0.0
+    """When something was sent, in the time of the event loop."""
+    _reading: asyncio.Task[Part] | None = None
+    """Part of the log that this listener waits for."""
 
     def __post_init__(self) -> None:
         """Take the position now: what is offered before the stream is read lies after it."""
         self._is_behind = self.start is not None
-        self._begin = dict(self.feed.position) if self.start is None else self.start
+        self._read_until = dict(self.feed.position) if self.start is None else self.start
+        self._cursor = self.feed.encode(self._read_until)
 
     def offer(self, frame: Frame) -> None:
         """Queue a live event; a listener with a full queue reads it from the log later."""
@@ -111,73 +80,84 @@ class FeedSubscription:
             self._reading.cancel()
 
     async def stream(self) -> AsyncGenerator[bytes, None]:
-        """Yield the frames of the stream until the listener may not listen any more, or the feed is closed."""
-        text = self.feed.encode(self._begin)
-        yield f"retry: {RECONNECT_MILLISECONDS}\nid: {text}\n\n".encode()
+        """Yield parts of the stream until the listener may not listen any more, or the feed is closed."""
+        yield self._send([f"retry: {RECONNECT_MILLISECONDS}\nid: {self._cursor}\n\n".encode()])
         while self._is_open():
-            while self._queue:
-                frame = self._queue.popleft()
-                text = frame.cursor
-                yield frame.data
-                if not self._is_open():
-                    return
-            if self._is_behind:
-                async with aclosing(self._catch_up(self.feed.decode(text))) as frames:
-                    async for frame in frames:
-                        text = frame.cursor
-                        yield frame.data
+            if self._queue:
+                for chunk in self._join(self._take_queued()):
+                    yield chunk
+                    if not self._is_open():
+                        return
+            elif self._is_behind:
+                async with aclosing(self._catch_up()) as chunks:
+                    async for chunk in chunks:
+                        yield chunk
                         if not self._is_open():
                             return
-                continue
-            if not await self._wait_for_event():
-                text = self.feed.encode(self.feed.position) if not self._queue else text
-                yield _heartbeat(text)
+            elif not await self._wait_for_event():
+                if not self._queue and not self._is_behind:
+                    self._cursor = self.feed.encode(self.feed.position)
+                yield self._heartbeat()
 
     def _is_open(self) -> bool:
         return not self._is_closed and self.may_continue()
 
-    async def _catch_up(self, start: FeedPosition) -> AsyncGenerator[Frame, None]:
-        """Yield the events between a cursor and now, and heartbeats meanwhile; what comes meanwhile is queued."""
-        end, position = dict(self.feed.position), start
-        text = self.feed.encode(start)
-        self._is_behind = False
-        while position != end:
-            self._reading = asyncio.create_task(self._read_part(position, end))
+    async def _catch_up(self) -> AsyncGenerator[bytes, None]:
+        """Yield the events between the cursor and now, and heartbeats meanwhile."""
+        position, part = self.feed.decode(self._cursor), None
+        before_reading = dict(self.feed.position)
+        while part is None or not part.reaches_now or _is_before(position, before_reading):
+            # What comes from now on is queued; what came before is read from the log.
+            self._queue.clear()
+            self._is_behind = False
+            before_reading = dict(self.feed.position)
+            self._reading = asyncio.create_task(self.feed.read_after(self.namespace, position))
             try:
-                while not (await asyncio.wait([self._reading], timeout=HEARTBEAT_SECONDS))[0]:
-                    yield Frame(text, _heartbeat(text))
+                while not (await asyncio.wait([self._reading], timeout=self._until_heartbeat()))[0]:
+                    yield self._heartbeat()
                 if self._reading.cancelled():
+                    self._is_behind = True
                     return
-                frames, position = self._reading.result()
+                part = self._reading.result()
             finally:
                 self._reading.cancel()
-            for frame in frames:
-                text = frame.cursor
-                yield frame
+            for chunk in self._join(part.frames):
+                yield chunk
+            position = part.end
         # Of other namespaces nothing is left to read before this position.
-        yield Frame(text := self.feed.encode(end), _heartbeat(text))
+        self._read_until, self._cursor = position, self.feed.encode(position)
+        yield self._heartbeat()
 
-    async def _read_part(self, start: FeedPosition, end: FeedPosition) -> tuple[list[Frame], FeedPosition]:
-        """Read the next events, and the position after them. No place is held while they are sent."""
-        frames: list[Frame] = []
-        position = dict(start)
-        row = self.feed.tables().catalog.namespace(self.namespace)
-        if row is None:
-            return frames, end
-        async with self.feed.catch_ups, aclosing(read_past_records(self.bus, row.incarnations, start, end)) as records:
-            async for past in records:
-                try:
-                    async with asyncio.timeout(MAX_STAGE_WAIT_SECONDS):
-                        await self.feed.wait_until_handled(past.source, past.record)
-                except TimeoutError:
-                    return frames, position  # others may have the place while the stages work
-                event = await self.feed.build_event(past.source, past.record)
-                position[past.place] = past.record.log_offset + 1
-                if event is not None:
-                    frames.append(to_frame(self.feed.encode(position), event))
-                if len(frames) == PART_EVENTS:
-                    return frames, position
-        return frames, end
+    def _take_queued(self) -> Iterator[Frame]:
+        while self._queue:
+            frame = self._queue.popleft()
+            if frame.offset >= self._read_until[frame.place]:
+                yield frame
+
+    def _join(self, frames: Iterable[Frame]) -> Iterator[bytes]:
+        """Join events to chunks, and move the cursor to the last one of each."""
+        parts: list[bytes] = []
+        size = 0
+        for frame in frames:
+            parts.append(frame.data)
+            size += len(frame.data)
+            self._cursor = frame.cursor
+            if size >= CHUNK_BYTES:
+                yield self._send(parts)
+                parts, size = [], 0
+        if parts:
+            yield self._send(parts)
+
+    def _send(self, parts: Iterable[bytes]) -> bytes:
+        self._sent_at = asyncio.get_running_loop().time()
+        return b"".join(parts)
+
+    def _until_heartbeat(self) -> float:
+        return max(0.0, self._sent_at + HEARTBEAT_SECONDS - asyncio.get_running_loop().time())
+
+    def _heartbeat(self) -> bytes:
+        """A comment, and the cursor: an id without data moves the client's cursor and is no event."""
+        return self._send([f": heartbeat\nid: {self._cursor}\n\n".encode()])
 
     async def _wait_for_event(self) -> bool:
         """Return False if nothing comes until the next heartbeat is due."""
@@ -190,3 +170,8 @@ class FeedSubscription:
         except TimeoutError:
             return False
         return True
+
+
+def _is_before(position: FeedPosition, other: FeedPosition) -> bool:
+    """Return whether something lies between a position and another one."""
+    return any(position[place] < offset for place, offset in other.items())

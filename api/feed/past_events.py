@@ -1,23 +1,21 @@
 """Past records of a feed, read from the log in the order in which they were written."""
 
-from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Mapping
-from contextlib import aclosing, suppress
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from api.feed.feed_cursor import FeedPosition
-from api.feed.feed_sources import EXTRACTED, FEED_SOURCES, PROCESSED, FeedSource
+from api.feed.feed_cursor import FeedPosition, Place
+from api.feed.feed_sources import EXTRACTED, FEED_SOURCES, PROCESSED, SUBMITTED, FeedSource
 from pipeline.bus.port import Bus
-from pipeline.bus.records import decode
+from pipeline.bus.records import RawRecord, decode
 from pipeline.stage import Record
 
-PAGE_RECORDS = 256
-"""Records of a partition that are read at once; those of other namespaces are not kept."""
 MIN_BUFFERED_RECORDS = 128
 """Records ahead of the next one: more than the stage `extract` handles at once, and may reorder."""
-Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,64 +29,86 @@ class PastRecord:
 
 @dataclass(slots=True)
 class _PartitionReader:
-    """Buffered reader of one source's partition, in [next_offset, end)."""
+    """Buffered reader of one source's partition."""
 
-    bus: Bus
     source: FeedSource
     partition: int
-    next_offset: int
-    end: int
+    records: AsyncGenerator[RawRecord, None]
     incarnations: tuple[str, ...]
     buffered: deque[Record[Any]] = field(default_factory=deque)
+    texts: defaultdict[str, deque[int]] = field(default_factory=lambda: defaultdict(deque))
+    """Submissions of the buffered texts of each document, if the source is that of texts."""
+    _is_at_end: bool = False
 
-    async def fill(self) -> bool:
-        """Read until enough records are buffered; False at the end."""
+    async def fill(self) -> None:
+        """Read until enough records of these incarnations are buffered, or none is left."""
         prefixes = tuple(incarnation.encode() for incarnation in self.incarnations)
-        while len(self.buffered) < MIN_BUFFERED_RECORDS and self.next_offset < self.end:
-            until = min(self.next_offset + PAGE_RECORDS, self.end)
-            records = self.bus.read(self.source.topic.name, self.partition, self.next_offset, until)
-            async with aclosing(records):
-                async for raw in records:
-                    if raw.key.startswith(prefixes):
-                        # Undecodable: the stage that reads the topic sent it to the dead letter queue.
-                        with suppress(ValueError):
-                            self._keep(decode(self.source.topic, raw))
-            self.next_offset = until
-        return bool(self.buffered)
+        while not self._is_at_end and len(self.buffered) < MIN_BUFFERED_RECORDS:
+            raw = await anext(self.records, None)
+            if raw is None:
+                self._is_at_end = True
+            elif raw.key.startswith(prefixes):
+                # Undecodable: the stage that reads the topic sent it to the dead letter queue.
+                with suppress(ValueError):
+                    self._keep(decode(self.source.topic, raw))
+
+    def take(self) -> Record[Any]:
+        """Return the next record."""
+        record = self.buffered.popleft()
+        if self.source is EXTRACTED:
+            seqs = self.texts[record.event.document]
+            seqs.popleft()
+            if not seqs:
+                del self.texts[record.event.document]
+        return record
 
     def _keep(self, record: Record[Any]) -> None:
         if record.event.incarnation in self.incarnations:
             self.buffered.append(record)
+            if self.source is EXTRACTED:
+                self.texts[record.event.document].append(record.event.seq)
 
 
 async def read_past_records(
     bus: Bus, incarnations: tuple[str, ...], start: FeedPosition, end: FeedPosition
 ) -> AsyncGenerator[PastRecord, None]:
-    """Read the records of these incarnations between two positions, oldest first."""
-    readers = [
-        _PartitionReader(bus, source, partition, start[source.name, partition], last, incarnations)
-        for source in FEED_SOURCES
-        for (name, partition), last in end.items()
-        if name == source.name and start[source.name, partition] < last
-    ]
-    while readers := [reader for reader in readers if await reader.fill()]:
-        texts = {reader.partition: reader.buffered for reader in readers if reader.source is EXTRACTED}
-        oldest = min(readers, key=lambda reader: _order(reader, texts))
-        yield PastRecord(oldest.source, oldest.buffered.popleft(), (oldest.source.name, oldest.partition))
+    """Read the records of these incarnations between two positions, oldest first, each after what it follows from."""
+    readers: dict[Place, _PartitionReader] = {}
+    async with AsyncExitStack() as stack:
+        for source in FEED_SOURCES:
+            for partition in range(bus.partitions):
+                place = (source.name, partition)
+                if start[place] < end[place]:
+                    records = bus.read(source.topic.name, partition, start[place], end[place])
+                    stack.push_async_callback(records.aclose)
+                    readers[place] = _PartitionReader(source, partition, records, incarnations)
+        await asyncio.gather(*(reader.fill() for reader in readers.values()))
+        while due := [reader for reader in readers.values() if _is_due(reader, readers)]:
+            oldest = min(due, key=_order)
+            yield PastRecord(oldest.source, oldest.take(), (oldest.source.name, oldest.partition))
+            await oldest.fill()
 
 
-def _order(reader: _PartitionReader, texts: Mapping[int, Iterable[Record[Any]]]) -> tuple[datetime, int]:
-    """Order by time; what came of a submission is sent after its text."""
+def _is_due(reader: _PartitionReader, readers: Mapping[Place, _PartitionReader]) -> bool:
+    """Return whether everything was read that the next record follows from, whatever the clocks of processes say.
+
+    A document has one partition in every topic.
+    """
+    if not reader.buffered:
+        return False
     record = reader.buffered[0]
-    moments = [record.timestamp]
+    if reader.source is EXTRACTED:
+        submitted = readers.get((SUBMITTED.name, reader.partition))
+        return submitted is None or not submitted.buffered or submitted.buffered[0].log_offset > record.event.seq
     if reader.source is PROCESSED:
-        event = record.event
-        moments += [
-            text.timestamp
-            for text in texts.get(reader.partition, ())
-            if text.event.document == event.document and text.event.seq <= record.offset
-        ]
-    return max(moments), FEED_SOURCES.index(reader.source)
+        extracted = readers.get((EXTRACTED.name, reader.partition))
+        seqs = () if extracted is None else extracted.texts.get(record.event.document, ())
+        return all(seq > record.log_offset for seq in seqs)
+    return True
+
+
+def _order(reader: _PartitionReader) -> tuple[datetime, int]:
+    return reader.buffered[0].timestamp, FEED_SOURCES.index(reader.source)
 
 
 def count_between(start: FeedPosition, end: FeedPosition) -> int:

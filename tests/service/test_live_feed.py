@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from api.feed import feed_hub, feed_subscription
+from api.feed import feed_history, feed_hub, feed_subscription
 from api.feed.feed_events import to_feed_event
 from tests.support.asgi_server import serve_app
 from tests.support.feed_listener import FeedListener, HeardEvent, listening
@@ -141,8 +141,9 @@ async def test_a_listener_that_falls_behind_reads_the_log_and_hears_everything_o
         queued: list[str] = []
         while len(queued) < len(documents):
             async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
-                frame = (await anext(stream)).decode()
-            queued += [document for document in documents if "document.queued" in frame and document in frame]
+                events = (await anext(stream)).decode().split("\n\n")
+            told = [event for event in events if "document.queued" in event]
+            queued += [document for event in told for document in documents if document in event]
         await stream.aclose()
     assert queued == [document for document in documents if document in queued]
     assert sorted(queued) == sorted(documents)
@@ -167,6 +168,77 @@ async def test_what_comes_before_a_resumed_stream_is_read_does_not_hide_what_was
                     if told.count("document.done") == 2:
                         break
     assert [told.count(f'"id":"{document}"') for document in ("missed", "live")] == [3, 3]
+
+
+async def test_each_step_is_told_in_its_turn_where_the_feed_begins_while_documents_are_on_their_way(
+    tmp_path: Path,
+) -> None:
+    documents = [f"note-{number}" for number in range(8)]
+    async with running_service(tmp_path, run_stages_here=False) as service, serve_app(service.app) as address:
+        async with listening(address, "alice") as listener:
+            begun = listener.last_id
+        for document in documents:
+            await service.add_document("alice", f"The text of {document}.", id=document)
+        # Nobody listened in the meantime: the process follows the log anew.
+        async with listening(address, "alice", after=begun) as listener, _stages(service):
+            heard = [event for _ in range(3 * len(documents)) if (event := await listener.next())]
+    for document in documents:
+        steps = _names([event for event in heard if event.data["id"] == document])
+        assert steps == ["document.queued", "document.extracted", "document.done"], document
+
+
+@asynccontextmanager
+async def _stages(service: RunningService) -> AsyncIterator[None]:
+    running = asyncio.create_task(service.supervisor.run())
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.wait([running])
+
+
+async def test_listeners_that_resume_together_share_one_reading_of_the_log(
+    world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+    begun = (await _frames(feed, 0))[1]
+    for number in range(4):
+        await service.add_document("alice", f"Number {number}.", id=f"n{number}")
+    await service.wait_idle()
+    built: list[tuple[str, int, int]] = []
+
+    async def counted(source: Any, record: Any, tables: Any) -> Any:
+        built.append((source.name, record.partition, record.log_offset))
+        return await to_feed_event(source, record, tables)
+
+    monkeypatch.setattr("api.feed.feed_hub.to_feed_event", counted)
+    async with feed.listen("alice", "other", None, lambda: True):  # the process follows the log all the time
+        told = await asyncio.gather(*(_frames(feed, 12, begun) for _ in range(10)))
+        halfway = told[0][0].split("\n\n")[6].partition("id: ")[2].split("\n")[0]
+        rest, _ = await _frames(feed, 6, halfway)
+    assert [text.count("data: ") for text, _ in told] == [12] * 10
+    assert rest.count("data: ") == 6
+    assert len(built) == len(set(built))
+
+
+async def test_what_was_deleted_is_not_told_from_what_others_heard_before(world: tuple[RunningService, str]) -> None:
+    service, _ = world
+    feed = service.app.state.recollect.state.feed
+    begun = (await _frames(feed, 0))[1]
+    await service.add_document("alice", "I live in Lisbon.", id="said")
+    await service.wait_idle()
+    async with feed.listen("alice", "other", None, lambda: True) as witness:
+        before, _ = await _frames(feed, 4, begun)
+        await service.delete_documents("alice", "said")
+        stream = witness.stream()
+        while b"document.deleted" not in await anext(stream):
+            pass
+        await service.wait_idle()
+        after, _ = await _frames(feed, 3, begun)
+    assert "Lisbon" in before
+    assert "document.deleted" in after
+    assert "Lisbon" not in after
 
 
 async def test_only_who_may_read_hears_and_only_as_long(world: tuple[RunningService, str]) -> None:
@@ -258,7 +330,7 @@ async def test_after_a_worker_died_new_listeners_hear_everything_though_an_old_o
         await service.add_document("alice", "One.", id="one")
         async with asyncio.timeout(WAIT_TIMEOUT_SECONDS):
             assert [frame async for frame in blocked.stream()]
-        monkeypatch.setattr("api.feed.feed_hub.to_frame", feed_subscription.to_frame)
+        monkeypatch.setattr("api.feed.feed_hub.to_frame", feed_history.to_frame)
         async with feed.listen("alice", "key", None, lambda: True) as fresh:
             stream = fresh.stream()
             await anext(stream)
@@ -272,7 +344,7 @@ async def test_after_a_worker_died_new_listeners_hear_everything_though_an_old_o
 async def test_a_resumed_listener_reads_the_log_in_parts_sends_heartbeats_and_can_be_ended(
     world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feed_subscription, "PART_EVENTS", 2)
+    monkeypatch.setattr(feed_history, "PART_EVENTS", 2)
     service, _ = world
     feed = service.app.state.recollect.state.feed
     begun = (await _frames(feed, 0))[1]
@@ -282,9 +354,9 @@ async def test_a_resumed_listener_reads_the_log_in_parts_sends_heartbeats_and_ca
     told, _ = await _frames(feed, 12, begun)
     assert [told.count(f'"id":"n{number}"') for number in range(4)] == [3, 3, 3, 3]
     monkeypatch.setattr(feed_subscription, "HEARTBEAT_SECONDS", 0.0)
-    await feed.catch_ups.acquire()
-    for _place in range(feed_hub.MAX_CATCH_UPS - 1):
-        await feed.catch_ups.acquire()
+    for _place in range(feed_history.MAX_READS):
+        await feed.history.reads.acquire()
+    feed.history.withdraw()
     async with feed.listen("alice", "key", begun, lambda: True) as waiting, asyncio.timeout(WAIT_TIMEOUT_SECONDS):
         stream = waiting.stream()
         await anext(stream)

@@ -1,0 +1,200 @@
+"""Past of a feed, in parts: a part is read from the log, and its events are written down, once for all listeners."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from api.feed.feed_cursor import FeedPosition, Place
+from api.feed.feed_events import FeedEvent, FeedTables
+from api.feed.feed_sources import FeedSource
+from api.feed.past_events import read_past_records
+from pipeline.bus.port import Bus
+from pipeline.errors import RetryableError
+from pipeline.rows import NamespaceRow
+from pipeline.stage import Record
+
+PART_EVENTS = 1024
+"""Events of a part."""
+MAX_READS = 8
+"""Parts that are read at once; others wait for their turn."""
+MAX_STAGE_WAIT_SECONDS = 5.0
+"""Wait for the stages after which a part ends, so that others may be read."""
+SHARED_SECONDS = 5.0
+"""Time for which a part is given to others than those who waited for it: its rows may change."""
+MAX_SHARED_BYTES = 8 * 1024 * 1024
+RETRY_SECONDS = 0.5
+OUTAGES = (RetryableError, OSError)
+"""Failures of the log and of the tables that pass."""
+_PartKey = tuple[tuple[str, ...], str]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Encoded event, its record in the log, and the cursor after it."""
+
+    place: Place
+    offset: int
+    cursor: str
+    data: bytes
+
+
+def to_frame(place: Place, offset: int, cursor: str, event: FeedEvent) -> Frame:
+    """Encode an event for `text/event-stream`."""
+    body = event.data.model_dump_json(by_alias=True, exclude_unset=True)
+    return Frame(place, offset, cursor, f"id: {cursor}\nevent: {event.name}\ndata: {body}\n\n".encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Events after a position. `reaches_now`: up to everything that was sent live when it was read."""
+
+    frames: Sequence[Frame]
+    end: FeedPosition
+    reaches_now: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _SharedPart:
+    part: Part
+    keys: Sequence[_PartKey]
+    """Key of the position before each frame, and of the end."""
+    read_at: float
+
+
+class EventSource(Protocol):
+    """The hub, as far as a history needs it."""
+
+    @property
+    def position(self) -> FeedPosition:
+        """Position up to which every event was sent."""
+        ...
+
+    def tables(self) -> FeedTables: ...
+
+    def to_plain_text(self, position: FeedPosition) -> str:
+        """Write a position, for this process only."""
+        ...
+
+    def encode(self, position: FeedPosition) -> str: ...
+
+    async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None: ...
+
+    async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None: ...
+
+
+class FeedHistory:
+    """Reads parts. Listeners that come to a position at about the same time get the same one.
+
+    A listener that broke off goes on in the middle of a part, and a part that comes to the position before another's
+    frame ends there, so that few parts serve all.
+    """
+
+    def __init__(self, bus: Bus, source: EventSource) -> None:
+        self.reads = asyncio.Semaphore(MAX_READS)
+        self._bus = bus
+        self._source = source
+        self._shared: deque[_SharedPart] = deque()
+        self._bytes = 0
+        self._found: dict[_PartKey, tuple[Part, int]] = {}
+        self._reading: dict[_PartKey, asyncio.Task[Part]] = {}
+        self._withdrawn = 0
+        """How often something was taken back: parts whose reading began before are not shared."""
+
+    async def read_after(self, namespace: str, position: FeedPosition) -> Part:
+        """Return what follows a position; perhaps nothing yet, if a stage has to work first."""
+        row = self._source.tables().catalog.namespace(namespace)
+        if row is None:
+            return Part((), dict(self._source.position), reaches_now=True)
+        self._drop_old()
+        key = self._key(row, position)
+        if key in self._found:
+            part, index = self._found[key]
+            return Part(part.frames[index:], part.end, part.reaches_now)
+        if key not in self._reading:
+            self._reading[key] = asyncio.create_task(self._read(row, position), name="feed history")
+            self._reading[key].add_done_callback(lambda _: self._reading.pop(key, None))
+        # One listener that leaves does not end what others wait for.
+        return await asyncio.shield(self._reading[key])
+
+    def withdraw(self) -> None:
+        """Share nothing that was read before: something of it was deleted or forgotten."""
+        self._withdrawn += 1
+        self._shared.clear()
+        self._found.clear()
+        self._bytes = 0
+
+    async def close(self) -> None:
+        """End every reading."""
+        reading = list(self._reading.values())
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+        self.withdraw()
+
+    async def _read(self, row: NamespaceRow, start: FeedPosition) -> Part:
+        async with self.reads:
+            frames: list[Frame] = []
+            keys, withdrawn = [self._key(row, start)], self._withdrawn
+            position, end = dict(start), dict(self._source.position)
+            try:
+                reaches_now = await self._read_frames(row, position, end, frames, keys)
+            except OUTAGES as error:
+                # TimeoutError is one: a stage is slow. What was read is sent, and the rest read again.
+                if not isinstance(error, TimeoutError):
+                    log.warning("A feed waits for the log and the tables: %r", error)
+                    await asyncio.sleep(RETRY_SECONDS)
+                reaches_now = False
+            part = Part(tuple(frames), end if reaches_now else position, reaches_now)
+            if frames and withdrawn == self._withdrawn:
+                self._share(part, keys)
+            return part
+
+    async def _read_frames(
+        self,
+        row: NamespaceRow,
+        position: dict[Place, int],
+        end: FeedPosition,
+        frames: list[Frame],
+        keys: list[_PartKey],
+    ) -> bool:
+        """Append frames and the keys of the positions after them; return whether none is left up to the end."""
+        async with aclosing(read_past_records(self._bus, row.incarnations, position, end)) as records:
+            async for past in records:
+                async with asyncio.timeout(MAX_STAGE_WAIT_SECONDS):
+                    await self._source.wait_until_handled(past.source, past.record)
+                event = await self._source.build_event(past.source, past.record)
+                position[past.place] = past.record.log_offset + 1
+                if event is None:
+                    continue
+                cursor = self._source.encode(position)
+                frames.append(to_frame(past.place, past.record.log_offset, cursor, event))
+                keys.append(self._key(row, position))
+                if len(frames) >= PART_EVENTS or keys[-1] in self._found:
+                    return False
+        return True
+
+    def _key(self, row: NamespaceRow, position: FeedPosition) -> _PartKey:
+        return row.incarnations, self._source.to_plain_text(position)
+
+    def _share(self, part: Part, keys: Sequence[_PartKey]) -> None:
+        now = asyncio.get_running_loop().time()
+        self._shared.append(_SharedPart(part, keys[:-1], now))
+        self._bytes += sum(len(frame.data) for frame in part.frames)
+        for index, key in enumerate(keys[:-1]):
+            self._found.setdefault(key, (part, index))
+        self._drop_old()
+        asyncio.get_running_loop().call_later(SHARED_SECONDS, self._drop_old)
+
+    def _drop_old(self) -> None:
+        oldest = asyncio.get_running_loop().time() - SHARED_SECONDS
+        while self._shared and (self._bytes > MAX_SHARED_BYTES or self._shared[0].read_at <= oldest):
+            shared = self._shared.popleft()
+            self._bytes -= sum(len(frame.data) for frame in shared.part.frames)
+            for key in shared.keys:
+                if self._found.get(key, (None,))[0] is shared.part:
+                    del self._found[key]
