@@ -17,7 +17,7 @@ _STAMP = (
     r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4},? )?\d{1,2}:\d{2}(?::\d{2})?\s*(?:[AaPp][Mm])?\s*[-\u2013]?\s+)?"
 )
 _TURN = re.compile(
-    rf"^[ \t]*[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*(?::[*_]*[ \t]+|"
+    rf"^[ \t]*(?:[-\u2022*] )?[*_]*{_STAMP}[*_]*(?P<name>{_NAME})[*_]*(?: ?\([^)\n]{{1,40}}\))?[*_]*(?::[*_]*[ \t]+|"
     rf"\uff1a[ \t]*)"
     r"(?P<said>\S.*)$"
 )
@@ -152,12 +152,12 @@ def _turns(text: str) -> list[_Turn]:
     heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
     for line in lines:
         match = _TURN.match(line.rstrip("\r\n"))
-        if match and _is_speaker_name(match["name"]):
+        if match and (_is_speaker_name(match["name"]) or (match["stamp"] and _is_handle(match["name"]))):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), position + len(line), on))
         elif (
             (head := _HEADED.match(line.rstrip("\r\n")))
-            and _is_speaker_name(head["name"])
+            and (_is_speaker_name(head["name"]) or (_COPIED.search(head[0]) and _is_handle(head["name"])))
             and (heads[head["name"]] > 1 or _COPIED.search(head[0]) or max(heads.values()) > 1)
         ):
             turns.append((head["name"], position + len(line), position + len(line), None))
@@ -166,6 +166,11 @@ def _turns(text: str) -> list[_Turn]:
             turns[-1] = (name, start, position + len(line), on)
         position += len(line)
     return turns
+
+
+def _is_handle(name: str) -> bool:
+    """Return whether a word beside a time may be a small name: `alice - Today at 10:31`, `[10:31] alice: hi`."""
+    return " " not in name and name not in _NOT_NAMES
 
 
 def _is_speaker_name(name: str) -> bool:

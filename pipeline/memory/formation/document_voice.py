@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from pipeline.memory.formation.pasted_material import blank_pasted
+from pipeline.memory.formation.pasted_material import begins_role_play, blank_pasted
 from pipeline.text.speaker_attribution import parse_utterances
 from pipeline.text.utterance import Utterance
 
@@ -24,6 +24,14 @@ _SENTENCE = re.compile(r"[^.!?\n]{12,}")
 _FIRST = re.compile(
     r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
 )
+_BOILERPLATE = re.compile(
+    r"\W*(?:(?:our )?(?:privacy|cookie|return|refund) (?:policy|notice|statement)|"
+    r"terms (?:of|and) \w+|imprint|impressum|licen[cs]e agreement|"
+    r"(?:end[ -])?(?:user|product|employee|software|staff|owner'?s) (?:guide|manual|handbook|licen[cs]e))\b"
+    r"(?=\s*(?:[.:\n\u2013\u2014-]|$))",
+    re.IGNORECASE,
+)
+"""Titles of texts that nobody says."""
 _LEGAL = re.compile(
     r"\b(?:shall|hereby|herein|hereof|hereunder|thereof|licensee|licensor|warrant(?:y|ies)|liabilit(?:y|ies)|indemnif\w+|pursuant|"
     r"notwithstanding|terms and conditions|all rights reserved|redistribut\w+|sublicens\w+|governing law)\b",
@@ -58,7 +66,11 @@ def find_passages(text: str, document_type: str = "text") -> Iterator[Passage]:
     is_attributed = len(utterances) > 1 or any(
         utterance.speaker is not None or utterance.is_chat for utterance in utterances
     )
+    in_role = False
     for utterance in utterances:
+        if in_role and utterance.speaker is None:
+            continue
+        in_role = in_role or (utterance.is_chat and utterance.speaker is None and begins_role_play(utterance.text))
         is_speech = is_attributed if document_type not in SPOKEN_TYPES else is_attributed or is_note(utterance.text)
         if document_type not in SPOKEN_TYPES and utterance.speaker is None:
             is_speech = False
@@ -105,5 +117,7 @@ def is_note(text: str) -> bool:
 
 
 def is_legal(text: str) -> bool:
-    """Return whether a text reads like a licence or a contract."""
-    return len(_LEGAL.findall(text)) * 1000 > MAX_LEGAL_TERMS_PER_1000_CHARS * max(len(text), 1000)
+    """Return whether a text reads like a licence or a contract, or is called one."""
+    return _BOILERPLATE.match(text) is not None or len(
+        _LEGAL.findall(text)
+    ) * 1000 > MAX_LEGAL_TERMS_PER_1000_CHARS * max(len(text), 1000)

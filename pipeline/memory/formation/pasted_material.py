@@ -23,7 +23,8 @@ _ASKED = (
     r"need you to|want you to)\b[^\n:.!?]{0,20}|(?:ok|okay|hey|hi|now|just|so|quickly)?,? ?)\b"
 )
 _HANDED_OVER = re.compile(
-    rf"{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}:[ \t]*(?=\S|\n)|{_GIVEN}[^\n:.!?]{{0,60}}:[ \t]*(?=\S|\n)",
+    rf"(?:{_ASKED}(?:{_TASK})\b[^\n:]{{0,120}}|{_GIVEN}[^\n:.!?]{{0,60}}|"
+    r"^[ \t]*(?:\w+ ){0,2}(?:lyrics|poem|quote|excerpt|transcript|article|essay)[ \t]*):[ \t]*(?=[^\s\u2026]|\n)",
     re.IGNORECASE | re.MULTILINE,
 )
 _TASK_ALONE = re.compile(
@@ -36,13 +37,16 @@ _FORWARDED = re.compile(
     r"(?:fwd?|weitergeleitet):[^\n]*)$",
     re.IGNORECASE | re.MULTILINE,
 )
+_PRETENCE = (
+    r"\b(?:pretend (?:that )?(?:you|i|to be|we)|role[ -]?play|let'?s play|"
+    r"imagine (?:that )?(?:i|we)(?:'re|'m| are| am)|in (?:this|the) (?:game|scenario|story)|stay in character)\b"
+)
+_IN_ROLE = re.compile(_PRETENCE, re.IGNORECASE)
 _ROLE_PLAY = re.compile(
-    r"\b(?:pretend (?:that )?(?:you|i|to be|we)|role[ -]?play|act (?:as|like)\b|let'?s play|imagine (?:that "
-    r")?(?:you|i|we)(?:'re|'m| are| am)|"
-    r"you are (?:now )?(?:an?|the) [a-z]+ (?:who|that|named|called|in|from)|you play (?:the|a)|in (?:this|the) "
-    r"(?:game|scenario|story)|stay in character|"
-    r"write (?:me )?(?:an?|the|some) [^\n.!?]{0,80}?(?:story|poem|song|dialogue|scene|monologue|essay|letter|"
-    r"bio|email|speech|cover letter|post|script)|"
+    rf"{_PRETENCE}|\b(?:act (?:as|like)\b|imagine (?:that )?you(?:'re| are)|"
+    r"you are (?:now )?(?:an?|the) [a-z]+ (?:who|that|named|called|in|from)|you play (?:the|a)|"
+    r"write (?:me )?(?:an?|the|some) [^\n.!?]{0,80}?(?:(?:story|poem|song|dialogue|scene|monologue|script)|"
+    r"(?:essay|letter|bio|email|speech|post)(?= (?:from|by|as|in)\b))|"
     r"first-person (?:story|narrat\w+|monologue)|say the following|repeat after me)\b",
     re.IGNORECASE,
 )
@@ -69,6 +73,11 @@ def blank_pasted(text: str) -> str:
         return text
     cut = min(ends)
     return text[:cut] + re.sub(r"[^\n]", " ", text[cut:])
+
+
+def begins_role_play(text: str) -> bool:
+    """Return whether a message begins a game in which its writer is somebody else from then on."""
+    return _IN_ROLE.search(text) is not None
 
 
 def _blank_quotation(match: re.Match[str]) -> str:

@@ -43,7 +43,24 @@ _SUBORDINATING = frozenset(
     ]
 )
 _UNREAL = frozenset(
-    ["let", "make", "hope", "wish", "think", "guess", "bet", "suppose", "imagine", "glad", "hear", "say", "feel"]
+    [
+        "let",
+        "make",
+        "hope",
+        "wish",
+        "think",
+        "guess",
+        "bet",
+        "suppose",
+        "imagine",
+        "glad",
+        "hear",
+        "say",
+        "feel",
+        "tell",
+        "know",
+        "promise",
+    ]
 )
 """Verbs without a subject whose clauses are not said to be true."""
 _EDGE = frozenset(["and", "but", "so", "plus", "also", "then", "well", "anyway", "or", "nor", "yet", "therefore"])
@@ -72,8 +89,10 @@ def find_clauses(doc: "Doc") -> Iterator[Clause]:
         while subject is None and (earlier := _coordinated_head(source, heads)) is not None:
             source = earlier
             subject = own_subject(source)
-        if subject is not None:
-            yield Clause(head, _tokens(head, heads), subject, shared)
+        tokens = _tokens(head, heads)
+        # `Kim: fixed the bug`: what is cut off at the colon may be the subject.
+        if subject is not None and (shared or subject in tokens):
+            yield Clause(head, tokens, subject, shared)
 
 
 def without_addition(clause: Clause, at: "Token") -> Clause | None:
@@ -140,7 +159,12 @@ def _is_run_on(token: "Token") -> bool:
     if token.i < main.i:
         return True
     left = token.left_edge.i
-    return (token.dep_ != "ccomp" and left > 0 and token.doc[left - 1].text in ",;:-\u2013\u2014") or (
+    if token.dep_ == "ccomp":
+        # `Mom called, her surgery is in May`; the comma may belong to the second clause.
+        own = own_subject(token)
+        begin = -1 if own is None else own.left_edge.i
+        return head.lemma_ not in _UNREAL and begin - left in (0, 1) and token.doc[begin - 1].text == ","
+    return (left > 0 and token.doc[left - 1].text in ",;:-\u2013\u2014") or (
         token.dep_ == "advcl" and token.left_edge.lower_ == "so"
     )
 
@@ -221,9 +245,12 @@ def _is_tail(tokens: "list[Token]") -> bool:
     """Return whether words after a comma are a remark: a result, a comment or a run-on clause."""
     first = tokens[0]
     if first.lower_ in _REMARKS and not (first.lower_ == "so" and len(tokens) > 1 and tokens[1].lower_ == "that"):
-        return first.lower_ != "so" or first.dep_ != "advmod" or first.head.pos_ in ("VERB", "AUX")
+        is_result = first.head.pos_ in ("VERB", "AUX") or (len(tokens) > 1 and tokens[1].lower_ == "no")
+        return first.lower_ != "so" or first.dep_ != "advmod" or is_result
     if first.tag_ == "PRP" and first.dep_ in SUBJECTS and first.head.dep_ not in ("relcl", "advcl"):
         return True
+    while first.dep_ == "advmod" and first.head in tokens and first.i + 1 <= tokens[-1].i:
+        first = tokens[tokens.index(first) + 1]  # `, always take the train`
     return first.tag_ in ("VBP", "VB") and not any(child.dep_ in SUBJECTS for child in first.children)
 
 

@@ -83,7 +83,10 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
     requested = [_requested(said, _prepare(said)) for said in sentences]
     prepared = [text for text, _ in requested]
     asked = [instruction for _, instruction in requested]
-    english = [text if _is_parsable(text) else "" for text in prepared]
+    english = [
+        text if _is_parsable(text) and detect_language(said.text) is None else ""
+        for said, text in zip(sentences, prepared, strict=True)
+    ]
     if not any(english):
         found = [_unparsed_facts(said, text) for said, text in zip(sentences, prepared, strict=True)]
     else:
@@ -106,7 +109,7 @@ def _requested(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]
 
 def _unparsed_facts(said: SaidSentence, text: str) -> list[DetectedFact]:
     said.discourse.person = None
-    return _foreign_fact(text, said.context)
+    return _foreign_fact(said, text)
 
 
 def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float) -> list[DetectedFact]:
@@ -131,7 +134,8 @@ def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
     if said.context.is_speech and text.rstrip().endswith("?") and (match := _QUESTION_AFTER.search(text)) is not None:
         text = text[: match.start()]
-    return normalize_message(text, said.context, is_speech=said.context.is_speech)
+    is_english_speech = said.context.is_speech and detect_language(said.text) is None
+    return normalize_message(text, said.context, is_speech=is_english_speech)
 
 
 def _ends_before_question(said: str, text: str) -> bool:
@@ -141,14 +145,14 @@ def _ends_before_question(said: str, text: str) -> bool:
 
 
 def _is_parsable(text: str) -> bool:
-    return bool(text) and " " in text and not text.endswith(":") and "://" not in text and detect_language(text) is None
+    return bool(text) and " " in text and not text.endswith(":") and "://" not in text
 
 
-def _foreign_fact(text: str, context: SpeakerContext) -> list[DetectedFact]:
-    profile = detect_language(text)
-    if profile is None or not context.is_speech or not states_personal_fact(text, profile):
+def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
+    profile = detect_language(said.text)
+    if profile is None or not said.context.is_speech or not states_personal_fact(text, profile):
         return []
-    return [DetectedFact(f"{context.speaker_name}: {text.rstrip(_END)}", is_permanent(text, profile))]
+    return [DetectedFact(f"{said.context.speaker_name}: {text.rstrip(_END)}", is_permanent(text, profile))]
 
 
 def _facts_of(
@@ -209,11 +213,13 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     others = [
         token
         for token in clause.tokens
-        if token.i not in own and token.dep_ != "attr" and _is_person(token) and not _is_pets_name(token)
+        if token.i not in own and token.dep_ not in ("attr", "oprd") and _is_person(token) and not _is_pets_name(token)
     ]
     if _is_person(subject) or subject.lemma_.lower() in PETS:
         is_only = not others and not any(child.dep_ == "conj" for child in subject.children)
         discourse.person = _phrase(subject, context) if is_only else None
+    elif len(others) == 1 and subject.lower_ in FIRST and _is_speakers(others[0]):
+        discourse.person = _phrase(others[0], context)
     elif others or not is_resolved:
         discourse.person = None
 
@@ -223,6 +229,11 @@ def _is_person(token: "Token") -> bool:
         return token.lemma_.lower() in HUMAN and token.dep_ != "compound"
     is_name = token.ent_type_ == "PERSON" or (token.tag_ == "NNP" and token.dep_ == "nsubj" and not token.ent_type_)
     return is_name and token.dep_ != "compound"
+
+
+def _is_speakers(token: "Token") -> bool:
+    """Return whether somebody is the speaker's: `for my dad`."""
+    return any(child.lower_ in FIRST for child in token.children)
 
 
 def _is_pets_name(token: "Token") -> bool:

@@ -41,6 +41,8 @@ _ASKING = re.compile(
 """Begin of an instruction within a sentence."""
 _REASON = re.compile(r"(?:,| because\b| since\b| as(?= I\b))[^,]*\b(?:I|I'm|it's|that's)\b.*$")
 _POLITE = re.compile(r",? please$", re.IGNORECASE)
+_AGAIN = re.compile(r"(?<=\w),? and (?:keep|make|put|write) it\b", re.IGNORECASE)
+"""A second wish about the same answers: `answer in German, and keep it short`."""
 _TASK = re.compile(r"\b(?:this|that|these|those|it|below|following|above|here)\b", re.IGNORECASE)
 
 
@@ -54,7 +56,7 @@ def find_instruction(text: str) -> str | None:
     if (named := _NAMED.match(text)) is not None:
         return f"User wants to be called {named['name']}"
     match = _WANTED.match(text)
-    if match is None or _TASK.search(text) or len(text.split()) < 3:
+    if match is None or _TASK.search(_AGAIN.sub("", text)) or len(text.split()) < 3:
         return None
     if not (_LASTING.search(text) or _is_manner(text)):
         return None

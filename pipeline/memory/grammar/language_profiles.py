@@ -1,4 +1,4 @@
-"""German, French, Spanish, Chinese and Japanese: what somebody says of themselves is kept in their own words.
+"""Languages other than English: what somebody says of themselves is kept in their own words.
 
 Nothing is resolved, dated or split there: a sentence is a memory as it was said, after who said it.
 """
@@ -6,7 +6,9 @@ Nothing is resolved, dated or split there: a sentence is a memory as it was said
 import re
 from dataclasses import dataclass
 
-from pipeline.text.english_verbs import is_third_person, word_set
+from pipeline.text.analyzer import detect_language as text_language
+from pipeline.text.analyzer import words as folded_words
+from pipeline.text.english_verbs import is_finite, is_third_person, word_set
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -119,11 +121,30 @@ _JAPANESE = LanguageProfile(
         "\u5c02\u9580|\u8da3\u5473|\u3067\u3059$|\u8a71\u3057\u307e\u3059|\u82e6\u624b"
     ),
 )
+_OTHER = LanguageProfile(
+    frozenset(),
+    _pattern(
+        "mam|jestem|mieszkam|pracuj\u0119|lubi\u0119|m\u00f3j|moja|moje|mamy|"  # Polish
+        "ho|sono|abito|lavoro|mio|mia|miei|mie|abbiamo|siamo|"  # Italian
+        "eu|meu|minha|moro|vivo|tenho|sou|trabalho|temos|somos|"  # Portuguese
+        "ik|mijn|wij|onze|jag|min|mitt|mina|jeg|mit|vi|v\u00e5r|"  # Dutch, Swedish, Danish, Norwegian
+        "jsem|m\u00e1m|bydl\u00edm|m\u016fj|moje|ben|benim|bizim|sunt|locuiesc|"  # Czech, Turkish, Romanian
+        "\u044f|\u043c\u043e\u0439|\u043c\u043e\u044f|\u043c\u043e\u0438|\u043c\u0435\u043d\u044f|"  # Russian
+        "\u043c\u043d\u0435|\u043c\u044b|\u043d\u0430\u0448\\w*"
+    ),
+    _pattern(
+        "mo\u017ce|chyba|forse|se|penso|grazie|ciao|talvez|acho|obrigad[oa]|misschien|als|dank|jij|jou|je|kanske|om|"
+        "tack|du|mo\u017en\u00e1|belki|\u043c\u043e\u0436\u0435\u0442|\u0435\u0441\u043b\u0438|\u0442\u044b|\u0432\u044b"
+    ),
+    _pattern("mieszkam|jestem|abito|sono|moro|sou|woon|ben|bor|\u0436\u0438\u0432\u0443"),
+)
+"""What people say of themselves in languages without a profile of their own."""
 _EUROPEAN = (_GERMAN, _FRENCH, _SPANISH)
+_PROFILED = frozenset({"english", "german", "french", "spanish", "catalan"})
 
 
 def detect_language(text: str) -> LanguageProfile | None:
-    """Return the profile of a sentence's language; None for English and unsupported languages.
+    """Return the profile of a sentence's language; None for English.
 
     >>> detect_language("Ich wohne in Berlin.") is not None, detect_language("I live in Berlin.")
     (True, None)
@@ -135,6 +156,10 @@ def detect_language(text: str) -> LanguageProfile | None:
             return _CHINESE
     words = [word.lower() for word in _WORD.findall(text)]
     english = sum(word in _ENGLISH or is_third_person(word) for word in words)
+    if english <= 1 and not any(is_finite(word) for word in words if word not in _ENGLISH):
+        language = text_language(folded_words(text), text)
+        if language not in _PROFILED:
+            return _OTHER
     best = max(_EUROPEAN, key=lambda profile: sum(word in profile.common_words for word in words))
     return best if sum(word in best.common_words for word in words) > english else None
 

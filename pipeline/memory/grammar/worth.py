@@ -71,7 +71,7 @@ _EMPTY = word_set(
     "appreciate understand "
     "remember forget notice realize realise believe say tell ask talk chat let keep wait check show happen "
     "matter agree glad "
-    "inspire motivate scare remind cherish value deserve admire face try push deal handle relate imagine "
+    "recommend inspire motivate scare remind cherish value deserve admire face try push deal handle relate imagine "
     "capture express bring"
 )
 """Verbs of thought, speech and courtesy."""
@@ -159,7 +159,8 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     lemma = head.lemma_.lower()
     particle = next((child.lower_ for child in head.children if child.dep_ in ("prt", "prep")), "")
     objects = [child for child in head.children if child.dep_ == "dobj"]
-    if f"{lemma} {particle}" in _PHRASES:
+    is_age = lemma == "turn" and any(child.like_num for child in head.children)
+    if f"{lemma} {particle}" in _PHRASES or is_age:
         return 2.0, f"{lemma} {particle}"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return 1.0, lemma
@@ -268,6 +269,7 @@ def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]
         subject.pos_ == "PROPN"
         or subject.ent_type_ in ("PERSON", "ORG", "GPE", "PRODUCT", "FAC")
         or subject.lower_ in OTHERS
+        or any(child.dep_ == "nummod" and child.i > subject.i for child in subject.children)  # `release 2.4`
     ):
         return 1.0, "named"
     if (
@@ -360,11 +362,18 @@ def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[f
         return False
     if any(token.lower_ in _EMPHATIC for token in clause.tokens):
         return False
-    if head.lemma_.lower() in _STRONG and head.tag_ in ("VBD", "VBN") and subject.lower_ not in FIRST:
+    is_past, is_strong = head.tag_ in ("VBD", "VBN"), head.lemma_.lower() in _STRONG
+    if is_past and subject.lower_ not in FIRST and not auxiliaries(head) and not _counts(clause):
+        return is_strong  # `my flatmate ate my leftovers` passes
+    if any(token.lower_ in _TRAITS for token in clause.tokens):
         return True
     said = [child for child in head.children if child.dep_ in ("dobj", "attr", "acomp") or child.ent_type_ in _NAMES]
     said += [grand for child in head.children if child.dep_ == "prep" for grand in child.children]
     return any(map(_is_definite_thing, said))
+
+
+def _counts(clause: Clause) -> bool:
+    return any(token.like_num for token in clause.tokens)
 
 
 def _is_definite_thing(token: "Token") -> bool:

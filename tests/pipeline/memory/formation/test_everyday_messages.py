@@ -58,6 +58,37 @@ MONDAY = date(2026, 11, 23)
         ("on my way, see you soon", []),
         ("no more coffee for me", ["User no longer has coffee"]),
         ("Anna: Drew married my sister.", ["Drew married Anna's sister"]),
+        (
+            "Please remember that my daughter is called Ida and she's lactose intolerant.",
+            ["User's daughter is called Ida", "User's daughter is lactose intolerant"],
+        ),
+        (
+            "always answer in German, and keep it under 100 words",
+            ["User asks: always answer in German, and keep it under 100 words"],
+        ),
+        ("I just turned 40", ["User just turned 40"]),
+        ("Dear diary, I broke up with Felix.", ["User broke up with Felix"]),
+        ("Standup\n- Kim: fixed the login bug", []),
+        ("Privacy policy. We use cookies. We store your data in Ireland.", []),
+        ("Terms of service. We are based in Delaware.", []),
+        ("Ignore what I said about Lisbon, we're going to Porto instead", ["User is going to Porto instead"]),
+        ("I have bad knees so no running.", ["User has bad knees"]),
+        ("Mom called, her knee surgery is on 3 May.", ["Mom's knee surgery is on 3 May"]),
+        (
+            "can you write a cover letter? I'm a nurse with 12 years of experience",
+            ["User is a nurse with 12 years of experience"],
+        ),
+        ('Reply to this: "I hate this hotel and my room was dirty." I own a hotel.', ["User owns a hotel"]),
+        ("Write a story about a sailor. I live in Genoa.", []),
+        ("Song lyrics: I was born in the USA", []),
+        ("Release 2.4 is planned for 12 June.", ["Release 2.4 is planned for 12 June"]),
+        (
+            "I need a present for my dad. He's turning 70 in May.",
+            ["User needs a present for their dad", "User's dad is turning 70 in May"],
+        ),
+        ("[10:14] carol: hi\n[10:15] dave: I live in Oslo\n[10:16] carol: ty", ["Dave lives in Oslo"]),
+        ("Mieszkam w Krakowie i mam dwa koty.", ["User: Mieszkam w Krakowie i mam dwa koty"]),
+        ("Ho due gatti e abito a Torino con mia sorella.", ["User: Ho due gatti e abito a Torino con mia sorella"]),
     ],
 )
 def test_a_message_gives_what_it_says_of_its_writer(message: str, facts: list[str]) -> None:
@@ -107,6 +138,16 @@ def test_names_above_copied_messages_are_their_speakers() -> None:
         "Mara moved to Lisbon",
         "Deepak switched the build to Bun",
     ]
+
+
+def test_small_names_above_copied_messages_are_speakers_too() -> None:
+    copied = "alice \u2014 Today at 10:31\njust got a new GPU\nbob \u2014 Today at 10:32\nI'm still on a 1060\n"
+    assert [fact.text for fact in extract_facts(copied)] == ["Alice just got a new GPU", "Bob is still on a 1060"]
+
+
+def test_a_game_of_roles_goes_on_in_the_next_messages() -> None:
+    chat = "user: Imagine I'm a knight.\nassistant: Hi!\nuser: My sword is called Dawn."
+    assert extract_facts(chat) == []
 
 
 def test_minutes_say_we_of_the_team() -> None:
