@@ -276,6 +276,15 @@ class EntityTable(Protocol[Row]):
         over a table of one process it must not suspend.
         """
 
+    async def update_soon(
+        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+    ) -> None:
+        """Like `update`, for changes that are only shown and that a later one makes needless.
+
+        Where several processes share a table, they are written with the next update, or within a second; a process
+        that is killed drops them.
+        """
+
     async def wait_until_durable(self) -> None:
         """Wait until every change made so far is on disk."""
 

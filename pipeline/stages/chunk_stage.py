@@ -73,7 +73,7 @@ class ChunkStage:
                 return None
             return [replace(rows[0], status="embedding")]
 
-        await self.documents.update(list(events), change)
+        await self.documents.update_soon(list(events), change)
 
     def _to_event(self, event: DocumentExtracted, chunks: Content) -> DocumentChunked:
         return DocumentChunked(

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from pipeline.ports import Blobs, Catalog, ChunkTable, DocumentTable, Embedder
 from pipeline.rows import ChunkRow, DocumentRow, DocumentStatus, Terms
 from pipeline.stage import Record, Stage
@@ -57,10 +59,9 @@ class EmbedStage:
         await reset_for_retry(
             self.documents, [(r.event.document, r.event.seq) for r in batch if r.redriven], "embedding"
         )
-        rows = await self._set_status(newest, "indexing")
-        await delete_chunks(
-            self.chunks, {record.event.document for record in batch} - {key for key in rows if rows[key]}
-        )
+        rows = await self.documents.get(newest)
+        await self.documents.update_soon(list(newest), _change_status(newest, "indexing"))
+        await delete_chunks(self.chunks, {record.event.document for record in batch} - rows.keys())
         work = [event for key, event in newest.items() if is_current(rows.get(key), event)]
         for part in _parts(await load_passages(work[::-1], self.blobs)):
             await self._embed(part)
@@ -75,10 +76,12 @@ class EmbedStage:
         chunks = await build_chunk_rows(passages, self.embedder, self.count_terms)
 
         def change(key: str, found: list[ChunkRow]) -> Sequence[ChunkRow] | None:
-            return None if found and found[0].seq > work[key].seq else chunks[key]
+            if found and (found[0].seq > work[key].seq or _are_stored(found, chunks[key])):
+                return None
+            return chunks[key]
 
         await self.chunks.update(list(work), change)
-        rows = await self._set_status(work, "done")
+        rows = await self.documents.update(list(work), _change_status(work, "done"))
         # A document may have been deleted or replaced meanwhile, its chunks erased before these were written.
         await delete_chunks(self.chunks, {key for key in work if not rows.get(key)})
         await self._delete_replaced_chunks(
@@ -92,16 +95,24 @@ class EmbedStage:
         if replaced:
             await self.chunks.update(list(replaced), change)
 
-    async def _set_status(
-        self, events: Mapping[str, DocumentChunked], status: DocumentStatus
-    ) -> dict[str, list[DocumentRow]]:
-        def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
-            if not is_current(rows, events[key]) or rows[0].status in {status, "failed", "done"}:
-                return None
-            at = max(rows[0].updated_at, events[key].at)
-            return [replace(rows[0], status=status, updated_at=at)]
 
-        return await self.documents.update(list(events), change)
+def _change_status(
+    events: Mapping[str, DocumentChunked], status: DocumentStatus
+) -> Callable[[str, list[DocumentRow]], Sequence[DocumentRow] | None]:
+    def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
+        if not is_current(rows, events[key]) or rows[0].status in {status, "failed", "done"}:
+            return None
+        at = max(rows[0].updated_at, events[key].at)
+        return [replace(rows[0], status=status, updated_at=at)]
+
+    return change
+
+
+def _are_stored(found: Sequence[ChunkRow], chunks: Sequence[ChunkRow]) -> bool:
+    """Return whether the index stage wrote these chunks with the same vectors, as it does without an embedder."""
+    return [(row.id, row.seq) for row in found] == [(row.id, row.seq) for row in chunks] and all(
+        np.array_equal(row.vector, chunk.vector) for row, chunk in zip(found, chunks, strict=True)
+    )
 
 
 def _parts(passages: Sequence[ChunkedDocument]) -> Iterator[list[ChunkedDocument]]:

@@ -9,6 +9,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from pipeline.errors import ParsingError, RejectedError, RetryableError
 from pipeline.memory.versioning.memory_repository import MemoryRepository
@@ -94,10 +95,13 @@ class ExtractStage:
         if not histories:
             return
         cooperative_yield = CooperativeYield()
-        rows = await self._apply_projection(histories, begin_processing)
+        resolved = await self._resolve_ahead(histories, cooperative_yield)
+        rows = await self._apply_projection(histories, begin_processing, resolved)
         await self._delete_derived_rows(histories, rows)
         rows |= await self._reset_for_retry(histories)
-        await self._republish_unpublished(histories, rows)
+        stored = {key: ahead.outcomes for key, ahead in resolved.items() if rows.get(key) == ahead.row}
+        await self._publish_outcomes({key: rows[key] for key in stored}, stored)
+        await self._republish_unpublished(histories, {key: row for key, row in rows.items() if key not in stored})
         pending = pending_submissions(histories, rows)
         quick = {key: history for key, history in pending.items() if all(map(_needs_no_io, history))}
         await cooperative_yield.checkpoint()
@@ -141,6 +145,7 @@ class ExtractStage:
         self,
         histories: Mapping[str, SubmissionHistory],
         project: Callable[[DocumentRow | None, SubmissionHistory], DocumentRow | None],
+        resolved: Mapping[str, "_ResolvedAhead"] = MappingProxyType({}),
     ) -> dict[str, DocumentRow]:
         """Rows after these submissions, by key, without deleted documents."""
         buried: dict[str, int] = {}
@@ -152,6 +157,8 @@ class ExtractStage:
         def change(key: str, rows: list[DocumentRow]) -> Sequence[DocumentRow] | None:
             before = rows[0] if rows else None
             after = project(before, [record for record in histories[key] if record.offset >= buried.get(key, -1)])
+            if (ahead := resolved.get(key)) is not None and after == ahead.projected:
+                after = ahead.row
             return None if after == before else [after] if after is not None else []
 
         rows = await self.documents.update(list(histories), change, read_deletions)
@@ -193,6 +200,29 @@ class ExtractStage:
             if record.offset == row.text_seq == row.content_seq
         ]
         await self._publish_texts(again)
+
+    async def _resolve_ahead(
+        self, histories: Mapping[str, SubmissionHistory], cooperative_yield: CooperativeYield
+    ) -> dict[str, "_ResolvedAhead"]:
+        """Resolve documents without I/O before their rows are written, so that they are written once."""
+        quick = {
+            key: history
+            for key, history in histories.items()
+            # Chunks and memories of a deleted document go before it gets a text again.
+            if all(_needs_no_io(record) and _is_plain(record) for record in history)
+        }
+        found = await self.documents.get(quick)
+        projected: dict[str, DocumentRow] = {}
+        for key, history in quick.items():
+            row = begin_processing(found[key][0] if found.get(key) else None, history)
+            if row is not None:
+                projected[key] = row
+        resolved: dict[str, _ResolvedAhead] = {}
+        for key, history in pending_submissions(quick, projected).items():
+            outcomes = await self._resolve_submissions(projected[key], history)
+            resolved[key] = _ResolvedAhead(projected[key], outcomes, apply_outcomes(projected[key], outcomes))
+            await cooperative_yield.checkpoint()
+        return resolved
 
     async def _process_inline(
         self,
@@ -306,10 +336,14 @@ class ExtractStage:
             return [apply_outcomes(rows[0], left)] if rows and left else None
 
         rows = await self.documents.update(list(outcomes), change)
-        settled_rows = {key: found[0] for key, found in rows.items() if found}
-        await self._publish_failures(settled_rows, outcomes)
+        await self._publish_outcomes({key: found[0] for key, found in rows.items() if found}, outcomes)
+
+    async def _publish_outcomes(
+        self, rows: Mapping[str, DocumentRow], outcomes: Mapping[str, Sequence[ResolvedSubmission | FailedSubmission]]
+    ) -> None:
+        await self._publish_failures(rows, outcomes)
         await self._publish_texts(
-            [outcome for key, row in settled_rows.items() for outcome in texts_to_publish(row, outcomes[key])]
+            [outcome for key, row in rows.items() for outcome in texts_to_publish(row, outcomes[key])]
         )
 
     async def _publish_texts(self, entries: Sequence[tuple[Submission, DocumentRow]]) -> None:
@@ -362,6 +396,15 @@ class ExtractStage:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _ResolvedAhead:
+    """Outcomes for a row that the projection is expected to give, and the row after them."""
+
+    projected: DocumentRow
+    outcomes: Sequence[ResolvedSubmission | FailedSubmission]
+    row: DocumentRow
+
+
 def append_text(old: str, new: str) -> str:
     """The text of a document after `new` was added to it.
 
@@ -403,6 +446,10 @@ def _needs_no_io(record: Submission) -> bool:
         return False
     text = event.content.text if event.content is not None else ""
     return text is not None and text.lstrip()[:1] != "<" and (event.url is not None or single_url(text) is None)
+
+
+def _is_plain(record: Submission) -> bool:
+    return not record.redriven and record.event.operation != "delete"
 
 
 def _failure_event(record: Submission, row: DocumentRow) -> DocumentExtracted:

@@ -1,6 +1,6 @@
 """documents.extracted → memories.formed: extract `instant` documents at once and defer `dynamic` ones."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
@@ -46,10 +46,18 @@ class FormMemoriesStage:
         newest = {record.event.document: record.event for record in batch if record.event.error is None}
         again = [(record.event.document, record.event.seq) for record in batch if record.redriven]
         await reset_for_retry(self.documents, again, "done", extraction_pending=True)
-        current = await self._current_events(list(newest.values()))
+        rows = await self.documents.get(newest)
+        current = [event for event in newest.values() if self._is_current(event, rows)]
         await self._publish_formed([event for event in current if event.memories])
         events = [event for event in current if not event.memories_included]
-        await self._clear_memories([event for event in events if event.task_type == "superrag"])
+        await self._clear_memories(
+            [
+                event
+                for event in events
+                # What was submitted once had no memories before: that saves most lookups.
+                if event.task_type == "superrag" and _was_changed(rows[event.document][0])
+            ]
+        )
         with_memories = [event for event in events if event.task_type != "superrag"]
         for event in with_memories:
             if event.dreaming == "dynamic":
@@ -65,15 +73,14 @@ class FormMemoriesStage:
         """Mark the document as failed, without memories, with the reason."""
         await mark_failed(self.documents, record.event.document, record.event.seq, reason, extraction_pending=False)
 
-    async def _current_events(self, events: Sequence[DocumentExtracted]) -> list[DocumentExtracted]:
-        rows = await self.documents.get([event.document for event in events])
-        return [
-            event
-            for event in events
-            if self.catalog.namespace_of(event.incarnation) is not None
-            and (found := rows.get(event.document))
+    def _is_current(self, event: DocumentExtracted, rows: Mapping[str, Sequence[DocumentRow]]) -> bool:
+        found = rows.get(event.document)
+        return (
+            self.catalog.namespace_of(event.incarnation) is not None
+            and bool(found)
+            and found is not None
             and found[0].searchable_seq <= event.seq
-        ]
+        )
 
     async def _to_job(self, event: DocumentExtracted) -> ExtractionJob:
         return ExtractionJob(
@@ -110,6 +117,10 @@ class FormMemoriesStage:
         ]
         if formed:
             await self.publisher.publish(MEMORIES_FORMED, [(event.incarnation, event) for event in formed])
+
+
+def _was_changed(row: DocumentRow) -> bool:
+    return row.updated_at > row.created_at
 
 
 def document_enqueuer(publisher: Publisher, blobs: Blobs) -> EnqueueDocument:

@@ -79,6 +79,11 @@ class FakeEntityTable(Generic[Row]):
             listener(changed)
         return {group: list(self.rows_by_key.get(group, [])) for group in entity_keys}
 
+    async def update_soon(
+        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+    ) -> None:
+        await self.update(entity_keys, change)
+
     async def wait_until_durable(self) -> None:
         self.pending = 0
 

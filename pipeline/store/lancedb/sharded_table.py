@@ -80,6 +80,12 @@ class ShardedTable(ABC, Generic[Row]):
     ) -> dict[str, list[Row]]:
         """Read, modify and write as `ports.EntityTable.update`."""
 
+    async def update_soon(
+        self, entity_keys: Collection[str], change: Callable[[str, list[Row]], Sequence[Row] | None]
+    ) -> None:
+        """Change rows as `ports.EntityTable.update_soon`."""
+        await self.update(entity_keys, change)
+
     @abstractmethod
     async def wait_until_durable(self) -> None:
         """Wait until every change made so far is on disk."""

@@ -30,6 +30,8 @@ Preparation = Callable[[], Awaitable[None]]
 """Awaited under the lock of a shard, before the changes of an update."""
 
 _RETRY_PAUSES = (0.05, 0.2, 1.0)
+_SOON_SECONDS = 1.0
+"""Longest time that a change waits for others to be committed with."""
 _MIN_MERGE_FRAGMENTS = 16
 _BUSY_MERGE_FRAGMENTS = 64
 _BUSY_SECONDS = 2.0
@@ -116,6 +118,8 @@ class ShardCommitter(Generic[Row]):
         self._retention_seconds = _SHORT_LIVED_RETENTION_SECONDS if codec.short_lived else TOMBSTONE_RETENTION_SECONDS
         self._version_history: deque[tuple[float, int]] = deque([(self._seen_at, 0)])
         self._queue: list[_UpdateRequest[Row]] = []
+        self._deadline: asyncio.TimerHandle | None = None
+        """Begins the commit of changes that nobody waits for."""
         self._commit_task: asyncio.Task[None] | None = None
         self._order_lock = asyncio.Lock()
         """Orders commits and refreshes, so that listeners see changes in their order."""
@@ -156,14 +160,38 @@ class ShardCommitter(Generic[Row]):
         self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None = None
     ) -> dict[str, list[Row]]:
         """Read, modify and write keys of this shard; OutageError if it cannot be written."""
-        request = _UpdateRequest(entity_keys, change, prepare, asyncio.get_running_loop().create_future())
-        self._queue.append(request)
-        if self._commit_task is None or self._commit_task.done():
-            self._commit_task = asyncio.create_task(self._commit_loop())
+        request = self._enqueue(entity_keys, change, prepare)
+        self._commit_now()
         return await request.done
 
+    def update_soon(self, entity_keys: Sequence[str], change: RowChange[Row]) -> None:
+        """Update keys of this shard with the next commit, which begins within `_SOON_SECONDS`."""
+        self._enqueue(entity_keys, change, None).done.add_done_callback(self._log_failure)
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().call_later(_SOON_SECONDS, self._commit_now)
+
+    def _enqueue(
+        self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None
+    ) -> _UpdateRequest[Row]:
+        request = _UpdateRequest(entity_keys, change, prepare, asyncio.get_running_loop().create_future())
+        self._queue.append(request)
+        return request
+
+    def _commit_now(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        if self._commit_task is None or self._commit_task.done():
+            self._commit_task = asyncio.create_task(self._commit_loop())
+
+    def _log_failure(self, done: asyncio.Future[dict[str, list[Row]]]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            _log.warning("A change that nobody waits for was not written to shard %s: %s", self.name, error)
+
     async def wait_until_idle(self) -> None:
-        """Wait until no update is in progress."""
+        """Write every update and wait for it."""
+        if self._queue:
+            self._commit_now()
         while self._commit_task is not None and not self._commit_task.done():
             await asyncio.wait([self._commit_task])
 

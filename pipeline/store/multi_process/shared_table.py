@@ -141,15 +141,17 @@ class SharedTable(ShardedTable[Row]):
         written.
         """
         ordered_keys = list(dict.fromkeys(entity_keys))
-        shards = await self._locate_shards(ordered_keys, change)
-        by_shard: dict[int, list[str]] = {}
-        for key, shard in shards.items():
-            by_shard.setdefault(shard, []).append(key)
+        by_shard = await self._group_by_shard(ordered_keys, change)
         done = await asyncio.gather(
             *(self._committers[shard].update(members, change, prepare) for shard, members in by_shard.items())
         )
         after = {key: rows for part in done for key, rows in part.items()}
         return {key: after.get(key, []) for key in ordered_keys}
+
+    async def update_soon(self, entity_keys: Collection[str], change: RowChange[Row]) -> None:
+        """Let the changes join the next commit of their shards, which costs as much for one row as for many."""
+        for shard, members in (await self._group_by_shard(entity_keys, change)).items():
+            self._committers[shard].update_soon(members, change)
 
     async def wait_until_durable(self) -> None:
         """Do nothing: `update` returns when its changes are on disk."""
@@ -213,6 +215,12 @@ class SharedTable(ShardedTable[Row]):
                         await committer.maintain_if_due()
                 except (*STORAGE_ERRORS, RetryableError) as error:
                     _log.warning("Maintenance of table %s failed; it will be retried: %s", committer.name, error)
+
+    async def _group_by_shard(self, entity_keys: Collection[str], change: RowChange[Row]) -> dict[int, list[str]]:
+        by_shard: dict[int, list[str]] = {}
+        for key, shard in (await self._locate_shards(list(dict.fromkeys(entity_keys)), change)).items():
+            by_shard.setdefault(shard, []).append(key)
+        return by_shard
 
     async def _locate_shards(self, entity_keys: Sequence[str], change: RowChange[Row]) -> dict[str, int]:
         """Find the shard of each key; keys that do not exist and are not created are left out.

@@ -222,3 +222,12 @@ async def test_a_text_replaced_while_it_is_embedded_leaves_no_chunk() -> None:
     await world.embed.handle(world.publisher.records(DOCUMENTS_CHUNKED))
     assert not world.chunks.rows
     assert world.row().status == "queued"
+
+
+async def test_chunks_that_have_their_vectors_are_not_written_again() -> None:
+    world = StageHarness()
+    await world.run_stages(await world.add_extracted("d", TEXT, 1))
+    changed: list[str] = []
+    world.chunks.listeners.append(changed.extend)
+    await world.embed.handle(world.publisher.records(DOCUMENTS_CHUNKED))
+    assert changed == []

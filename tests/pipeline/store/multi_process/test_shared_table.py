@@ -501,3 +501,30 @@ async def test_a_table_that_cannot_be_read_is_an_outage(tmp_path: Path, monkeypa
         await store.documents.get([document(NAMES[0]).key])
     with pytest.raises(OutageError, match="connection refused"):
         await store.documents.list_rows(["alice#0"])
+
+
+async def test_changes_that_nobody_waits_for_join_the_next_commit(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    key = document(NAMES[0]).key
+    await store.documents.update([key], count_once_more)
+    base = _home(store, "alice#0")
+    before = await base.version()
+    for _ in range(3):
+        await store.documents.update_soon([key], count_once_more)
+    await store.documents.update([key], count_once_more)
+    assert await _counts(store) == 5
+    assert await base.version() - before == 1
+
+
+async def test_changes_that_nobody_waits_for_are_written_without_a_next_commit(tmp_path: Path) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    key = document(NAMES[0]).key
+    await store.documents.update([key], count_once_more)
+    written = asyncio.Event()
+    store.documents.subscribe(lambda _: written.set())
+    await store.documents.update_soon([key], count_once_more)
+    await written.wait()
+    assert await _counts(store) == 2
+    await store.documents.update_soon([key], count_once_more)
+    await store.documents.flush()
+    assert await _counts(store) == 3
