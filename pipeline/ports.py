@@ -281,7 +281,7 @@ class EntityTable(Protocol[Row]):
     ) -> None:
         """Like `update`, for changes that are only shown and that a later one makes needless.
 
-        Where several processes share a table, they are written with the next update, or within a second; a process
+        Where several processes share a table, they are written with the next update, or within seconds; a process
         that is killed drops them.
         """
 

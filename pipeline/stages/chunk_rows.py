@@ -1,8 +1,11 @@
 """Rows of the chunks table: passages with their vectors and term counts."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
+from itertools import islice
+from types import MappingProxyType
 
 from pipeline.ports import Blobs, Catalog, ChunkTable, Embedder
 from pipeline.rows import ChunkRow, DocumentRow, Terms, Vector
@@ -60,9 +63,28 @@ async def build_chunk_rows(
     embedder: Embedder,
     count_terms: Callable[[str], Terms],
     contextualize: Callable[[str | None, ChunkSpan], str] = with_title_and_heading,
+    *,
+    indexed: Mapping[str, Sequence[ChunkRow]] = MappingProxyType({}),
 ) -> dict[str, list[ChunkRow]]:
+    """Embed passages and build their rows, by document; the terms of `indexed` rows are not counted again."""
     texts = [contextualize(event.title, span) for event, spans in split_documents for span in spans]
-    return await assemble_chunk_rows(split_documents, await embed_in_batches(texts, embedder), count_terms)
+    vectors = iter(await embed_in_batches(texts, embedder))
+    rows: dict[str, list[ChunkRow]] = {}
+    uncounted: list[SplitDocument] = []
+    uncounted_vectors: list[Vector] = []
+    for event, spans in split_documents:
+        own = list(islice(vectors, len(spans)))
+        stored = indexed.get(event.document, ())
+        if _places(stored) == [(event.seq, chunk_id(event.document, at, span.text)) for at, span in enumerate(spans)]:
+            rows[event.document] = [replace(row, vector=vector) for row, vector in zip(stored, own, strict=True)]
+        else:
+            uncounted.append((event, spans))
+            uncounted_vectors += own
+    return rows | await assemble_chunk_rows(uncounted, uncounted_vectors, count_terms)
+
+
+def _places(rows: Sequence[ChunkRow]) -> list[tuple[int, str]]:
+    return [(row.seq, row.id) for row in rows]
 
 
 async def assemble_chunk_rows(

@@ -73,7 +73,8 @@ class EmbedStage:
 
     async def _embed(self, passages: Sequence[ChunkedDocument]) -> None:
         work = {event.document: event for event, _ in passages}
-        chunks = await build_chunk_rows(passages, self.embedder, self.count_terms)
+        indexed = await self.chunks.get(list(work))
+        chunks = await build_chunk_rows(passages, self.embedder, self.count_terms, indexed=indexed)
 
         def change(key: str, found: list[ChunkRow]) -> Sequence[ChunkRow] | None:
             if found and (found[0].seq > work[key].seq or _are_stored(found, chunks[key])):

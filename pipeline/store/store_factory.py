@@ -28,9 +28,9 @@ from pipeline.tombstones import LocalTombstones
 
 _INDEX_CACHE_BYTES = 16 * 1024 * 1024
 _METADATA_CACHE_BYTES = 8 * 1024 * 1024
-_FOLDER_POLL_SECONDS = 0.2
+_FOLDER_POLL_SECONDS = 0.05
 _OBJECT_STORE_POLL_SECONDS = 1.0
-"""Looking for changes of a table costs 0.1 ms in a folder, and a request at an object store."""
+"""Looking for changes of a table takes microseconds in a folder, and a request at an object store."""
 
 
 async def open_store(

@@ -82,7 +82,18 @@ class ExclusiveTableFactory:
         return lance_tables, await _count_rows_by_incarnation(codec, lance_tables)
 
 
-class _SharedDocumentTable(ShardedDocumentTable, SharedTable[DocumentRow]): ...
+class _SharedDocumentTable(ShardedDocumentTable, SharedTable[DocumentRow]):
+    _versions_without_pending: Sequence[int] | None = None
+    """Versions of all shards at which no document waited for its memories."""
+
+    async def pending_extraction(self) -> list[DocumentRow]:
+        """Return them as every document table, without a scan while nothing has changed since there were none."""
+        versions = await asyncio.gather(*(committer.version() for committer in self._committers))
+        if versions == self._versions_without_pending:
+            return []
+        found = await super().pending_extraction()
+        self._versions_without_pending = None if found else versions
+        return found
 
 
 class _SharedChunkTable(ShardedChunkTable, SharedTable[ChunkRow]): ...

@@ -1,6 +1,7 @@
 """Deferred extraction for processes that share tables: one process at a time polls for quiet namespaces."""
 
 import asyncio
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ POLLS_PER_QUIET_PERIOD = 4
 """Polls of the table within one quiet period."""
 MAX_POLL_INTERVAL_SECONDS = 5.0
 MIN_POLL_INTERVAL_SECONDS = 0.25
+_REST_FACTOR = 10
+"""Polling may take one part in this many of the time."""
 REDELIVERY_DELAY = timedelta(minutes=10)
 """Time after which an enqueued document without memories is enqueued again."""
 INITIAL_RETRY_DELAY = timedelta(seconds=5)
@@ -77,8 +80,9 @@ class DeferredExtractionPoller:
         async with self._locks.acquire(_LOCK_NAME) as lease:
             while True:
                 lease.ensure_valid()
+                started = time.monotonic()
                 await self.poll()
-                await self._sleep(self._poll_interval)
+                await self._sleep(max(self._poll_interval, _REST_FACTOR * (time.monotonic() - started)))
 
     async def poll(self) -> int:
         """Enqueue the documents that are due now and return their number."""

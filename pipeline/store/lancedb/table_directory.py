@@ -50,6 +50,10 @@ class TableDirectory:
             synced[folder] = names
         self._synced = synced
 
+    def versions_changed_at(self) -> int:
+        """Time in nanoseconds at which a version was last added or removed; takes microseconds."""
+        return _stat(f"{self._folder}/_versions").st_mtime_ns
+
     def count_versions(self) -> int:
         return len(_file_names(f"{self._folder}/_versions"))
 

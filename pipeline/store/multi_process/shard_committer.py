@@ -7,11 +7,14 @@ import asyncio
 import logging
 import sys
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, Protocol, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from pipeline.errors import OutageError, RetryableError
 from pipeline.ports import Lease, Locks
@@ -21,6 +24,7 @@ from pipeline.store.lancedb.row_cache import RowCache
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.sharded_table import are_same_rows, read_errors_as_outages
 from pipeline.store.multi_process.shared_lance_table import SharedLanceTable
+from pipeline.store.multi_process.version_stamped_table import DELETED
 
 Row = TypeVar("Row")
 Row_contra = TypeVar("Row_contra", contravariant=True)
@@ -30,13 +34,18 @@ Preparation = Callable[[], Awaitable[None]]
 """Awaited under the lock of a shard, before the changes of an update."""
 
 _RETRY_PAUSES = (0.05, 0.2, 1.0)
-_SOON_SECONDS = 1.0
+_REST_FACTOR = 2
+_MAX_REST_SECONDS = 0.3
+"""Longest pause between two commits while there is always something to commit."""
+_SOON_SECONDS = 2.0
 """Longest time that a change waits for others to be committed with."""
 _MIN_MERGE_FRAGMENTS = 16
 _BUSY_MERGE_FRAGMENTS = 64
 _BUSY_SECONDS = 2.0
 _MAINTENANCE_REST_FACTOR = 10
 """Maintenance may take one part in this many of the time."""
+_FOLLOW_REST_FACTOR = 10
+_MAX_FOLLOW_REST_SECONDS = 0.5
 TOMBSTONE_RETENTION_SECONDS = 3600.0
 _SHORT_LIVED_RETENTION_SECONDS = 24 * 3600.0
 _MAX_FOLLOW_GAP_SECONDS = 1800.0
@@ -59,8 +68,10 @@ class ChangeListener(Protocol[Row_contra]):
         """Handle a change by this process."""
         ...
 
-    def on_remote_change(self, counts: Mapping[str, int], changes: Mapping[str, Sequence[Row_contra]]) -> None:
-        """Handle changes by others (and perhaps this process), and new row counts by incarnation."""
+    def on_remote_change(
+        self, counts: Mapping[str, int], added: Mapping[str, int], changes: Mapping[str, Sequence[Row_contra]]
+    ) -> None:
+        """Handle changes by others (and perhaps this process), and by incarnation new row counts, and added rows."""
         ...
 
     def subscribed_incarnations(self, incarnations: Collection[str]) -> list[str]:
@@ -74,6 +85,7 @@ class _UpdateRequest(Generic[Row]):
     change: RowChange[Row]
     prepare: Preparation | None
     done: asyncio.Future[dict[str, list[Row]]]
+    is_awaited: bool
     after: dict[str, list[Row]] = field(default_factory=dict)
 
     def succeed(self) -> None:
@@ -109,8 +121,13 @@ class ShardCommitter(Generic[Row]):
         self._row_cache = RowCache(codec.size_bytes, row_cache_bytes)
         """Rows as of `_seen_version`."""
         self._key_filter: KeyFilter[str] | NoKeyFilter[str] = NoKeyFilter()
-        """Keys with rows at `_seen_version`, once that is known."""
+        """Keys with rows at `_seen_version` or before, deleted ones too, once they are known."""
+        self._uncertain_keys = KeyFilter[str]()
+        """Keys whose change does not tell the count: deleted before, or changed before this process heard of them."""
+        self._in_flight: Mapping[str, Sequence[Row]] = {}
+        """Changes that are being committed on top of `_seen_version`."""
         self._seen_at = time.monotonic()
+        self._follow_at = 0.0
         self._committed_at = 0.0
         self._maintained_at = 0.0
         self._maintenance_seconds = 0.0
@@ -129,12 +146,16 @@ class ShardCommitter(Generic[Row]):
         """Version up to which listeners heard of every change; negative at first."""
         return self._seen_version
 
+    async def version(self) -> int:
+        """Return the newest version."""
+        return await self._lance_table.version()
+
     async def get_rows(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
         """Read the newest rows of these keys; absent keys are left out."""
         if not entity_keys:
             return {}
         version = await self._lance_table.version()
-        if version != self._seen_version:
+        if not self._knows(version, entity_keys):
             return await self._lance_table.get_rows(entity_keys)
         cached = {key: rows for key in entity_keys if (rows := self._row_cache.get(key)) is not None}
         missing = self._key_filter.may_contain(key for key in entity_keys if key not in cached)
@@ -142,6 +163,14 @@ class ShardCommitter(Generic[Row]):
         if version == self._seen_version:
             self._cache_rows({key: read.get(key, []) for key in missing})
         return {key: list(rows) for key, rows in cached.items() if rows} | read
+
+    def _knows(self, version: int, entity_keys: Collection[str]) -> bool:
+        """Return whether the rows in memory are those of this version."""
+        if version == self._seen_version:
+            return True
+        # While this process holds the lock of a folder, the next version is that of its commit.
+        is_own = bool(self._in_flight) and version == self._seen_version + 1
+        return is_own and not any(key in self._in_flight for key in entity_keys)
 
     def _cache_rows(self, rows_by_key: Mapping[str, Sequence[Row]]) -> None:
         """Keep rows as of `_seen_version`."""
@@ -160,20 +189,21 @@ class ShardCommitter(Generic[Row]):
         self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None = None
     ) -> dict[str, list[Row]]:
         """Read, modify and write keys of this shard; OutageError if it cannot be written."""
-        request = self._enqueue(entity_keys, change, prepare)
+        request = self._enqueue(entity_keys, change, prepare, is_awaited=True)
         self._commit_now()
         return await request.done
 
     def update_soon(self, entity_keys: Sequence[str], change: RowChange[Row]) -> None:
         """Update keys of this shard with the next commit, which begins within `_SOON_SECONDS`."""
-        self._enqueue(entity_keys, change, None).done.add_done_callback(self._log_failure)
+        self._enqueue(entity_keys, change, None, is_awaited=False).done.add_done_callback(self._log_failure)
         if self._deadline is None:
             self._deadline = asyncio.get_running_loop().call_later(_SOON_SECONDS, self._commit_now)
 
     def _enqueue(
-        self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None
+        self, entity_keys: Sequence[str], change: RowChange[Row], prepare: Preparation | None, *, is_awaited: bool
     ) -> _UpdateRequest[Row]:
-        request = _UpdateRequest(entity_keys, change, prepare, asyncio.get_running_loop().create_future())
+        done: asyncio.Future[dict[str, list[Row]]] = asyncio.get_running_loop().create_future()
+        request = _UpdateRequest(entity_keys, change, prepare, done, is_awaited)
         self._queue.append(request)
         return request
 
@@ -194,6 +224,24 @@ class ShardCommitter(Generic[Row]):
             self._commit_now()
         while self._commit_task is not None and not self._commit_task.done():
             await asyncio.wait([self._commit_task])
+
+    def is_due_to_follow(self) -> bool:
+        """Return whether there may be changes, and catching up took no more than a tenth of the time so far."""
+        now = time.monotonic()
+        if now < self._follow_at:
+            return False
+        if not self._lance_table.is_known_to_be(self._seen_version):
+            return True
+        self._seen_at = now
+        return False
+
+    async def follow(self) -> None:
+        """Catch up like `refresh`, and rest, half a second at most."""
+        version, started = self._seen_version, time.monotonic()
+        await self.refresh()
+        if version != self._seen_version:
+            now = time.monotonic()
+            self._follow_at = now + min(_FOLLOW_REST_FACTOR * (now - started), _MAX_FOLLOW_REST_SECONDS)
 
     async def refresh(self) -> None:
         """Catch up with changes by other processes."""
@@ -275,10 +323,15 @@ class ShardCommitter(Generic[Row]):
 
     async def _load_counts(self) -> Collection[str]:
         """Tell listeners how many rows there are; return the entity keys of all."""
-        self._listener.on_remote_change(await self._count_rows(None), {})
-        column = self._codec.entity_key_column
-        keys: list[str] = (await self._lance_table.scan(None, [column])).column(0).unique().to_pylist()
+        stored = await self._lance_table.changes_since(-1)
+        counts = await self._count_rows(None) if self._codec.counted_filter else _count_live(stored)
+        self._listener.on_remote_change(counts, {}, {})
         self._key_filter = KeyFilter()
+        self._uncertain_keys.add(self._keys(stored.filter(stored.column(DELETED.name))))
+        return self._keys(stored)
+
+    def _keys(self, rows: pa.Table) -> list[str]:
+        keys: list[str] = rows.column(self._codec.entity_key_column).to_pylist()
         return keys
 
     async def _catch_up(self) -> Collection[str]:
@@ -290,11 +343,33 @@ class ShardCommitter(Generic[Row]):
         subscribed = self._listener.subscribed_incarnations(incarnations)
         live = await self._lance_table.rows_changed_since(self._seen_version, subscribed) if subscribed else {}
         heard = frozenset(subscribed)
-        keys: list[str] = changes.column(self._codec.entity_key_column).to_pylist()
+        keys = self._keys(changes)
         of_key = zip(keys, changes.column("incarnation").to_pylist(), strict=True)
         rows_by_key = {key: live.get(key, []) for key, incarnation in of_key if incarnation in heard}
-        self._listener.on_remote_change(await self._count_rows(incarnations), rows_by_key | live)
+        self._uncertain_keys.add(self._keys(changes.filter(changes.column(DELETED.name))))
+        uncounted, added = self._count_added(changes)
+        counts = await self._count_rows(uncounted) if uncounted else {}
+        self._listener.on_remote_change(counts, added, rows_by_key | live)
         return keys
+
+    def _count_added(self, changes: pa.Table) -> tuple[Sequence[str], Mapping[str, int]]:
+        """Return the incarnations whose rows have to be counted, and the added rows of the others.
+
+        Every row of a new key is added, and a key of one row that was there before adds none.
+        """
+        incarnations: list[str] = changes.column("incarnation").to_pylist()
+        if self._codec.counted_filter is not None:
+            return list(set(incarnations)), {}
+        keys = self._keys(changes)
+        known, uncertain = set(self._key_filter.may_contain(keys)), set(self._uncertain_keys.may_contain(keys))
+        uncounted: set[str] = set()
+        added: Counter[str] = Counter()
+        for key, incarnation in zip(keys, incarnations, strict=True):
+            if key in uncertain or (key in known and not self._codec.has_single_rows):
+                uncounted.add(incarnation)
+            elif key not in known:
+                added[incarnation] += 1
+        return list(uncounted), {name: count for name, count in added.items() if name not in uncounted}
 
     async def _count_rows(self, incarnations: Sequence[str] | None) -> dict[str, int]:
         incarnation_filter = (
@@ -309,15 +384,23 @@ class ShardCommitter(Generic[Row]):
     async def _commit_loop(self) -> None:
         batch: list[_UpdateRequest[Row]] = []
         try:
-            while self._queue:
+            while self._must_commit():
+                started = time.monotonic()
                 await self._commit_batch_with_retry(batch)
                 batch.clear()
+                if self._must_commit():
+                    # Let more join: a commit for several stages costs as much as one for each.
+                    await asyncio.sleep(min(_REST_FACTOR * (time.monotonic() - started), _MAX_REST_SECONDS))
         finally:  # on cancellation or an unexpected error, no request may wait for ever
             ended = sys.exception()
             stopped = OutageError(f"Shard {self.name} was not written: this process is ending.")
             for request in [*batch, *self._queue]:
                 request.fail(ended if isinstance(ended, Exception) else stopped)
             self._queue.clear()
+
+    def _must_commit(self) -> bool:
+        """Return whether somebody waits, or the time of the changes that nobody waits for is over."""
+        return bool(self._queue) and (self._deadline is None or any(request.is_awaited for request in self._queue))
 
     async def _commit_batch_with_retry(self, batch: list[_UpdateRequest[Row]]) -> None:
         for pause in (*_RETRY_PAUSES, None):
@@ -382,10 +465,24 @@ class ShardCommitter(Generic[Row]):
         version: int,
         lease: Lease,
     ) -> None:
-        after = await run_to_completion(self._lance_table.commit(changed, before, version, lease))
+        are_new = version == self._seen_version and not self._key_filter.may_contain(changed)
+        self._in_flight = changed if version == self._seen_version and self._lance_table.is_local else {}
+        try:
+            after = await run_to_completion(self._lance_table.commit(changed, before, version, lease, are_new=are_new))
+        finally:
+            self._in_flight = {}
         if version == self._seen_version:
             self._seen_version = after
             self._key_filter.add(changed)
             self._cache_rows(changed)
+            self._uncertain_keys.add(key for key, rows in changed.items() if not rows)
+        else:
+            self._uncertain_keys.add(changed)
         self._committed_at = time.monotonic()
         self._listener.on_local_change(before, changed)
+
+
+def _count_live(rows: pa.Table) -> dict[str, int]:
+    """Count the rows of each incarnation that are not deleted."""
+    live = rows.filter(pc.invert(rows.column(DELETED.name))).column("incarnation").value_counts()
+    return {entry["values"]: entry["counts"] for entry in live.to_pylist()}

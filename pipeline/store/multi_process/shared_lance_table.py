@@ -4,6 +4,7 @@ Every commit is one merge of rows by id, stamped as `version_stamped_table` desc
 """
 
 import asyncio
+import time
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from lancedb import AsyncConnection
+from lancedb import AsyncConnection, AsyncTable
 
 from pipeline.errors import LockLostError
 from pipeline.ports import Lease
@@ -19,12 +20,19 @@ from pipeline.store.lancedb.lance_table import release_unused_memory
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.table_access import open_or_create
 from pipeline.store.lancedb.table_directory import TableDirectory
-from pipeline.store.multi_process.version_stamped_table import VersionStampedTable, schema, with_version_columns
+from pipeline.store.multi_process.version_stamped_table import (
+    DELETED,
+    VersionStampedTable,
+    schema,
+    with_version_columns,
+)
 
 Row = TypeVar("Row")
 
 _VERSION_RETENTION = timedelta(minutes=10)
 _BUSY_VERSION_RETENTION = timedelta(minutes=2)
+_FILE_TIME_RESOLUTION_NS = 100_000_000
+"""Time after which the next change of a folder has another time; file systems count in up to 10 ms."""
 _BUSY_VERSIONS = 600
 """Above this many versions a folder keeps fewer: looking for the newest lists them all.
 
@@ -34,6 +42,11 @@ No read takes minutes.
 
 class SharedLanceTable(VersionStampedTable[Row]):
     """LanceDB table shared by processes. Callers of methods that change it hold its lock."""
+
+    def __init__(self, table: AsyncTable, codec: RowCodec[Row], directory: TableDirectory | None) -> None:
+        super().__init__(table, codec, directory)
+        self._known_version = (-1, -1)
+        """Time of the newest change of the folder of versions, and the version since then."""
 
     @classmethod
     async def open(
@@ -49,17 +62,38 @@ class SharedLanceTable(VersionStampedTable[Row]):
         return base
 
     @property
+    def is_local(self) -> bool:
+        """True in a folder, whose locks can't be lost while a process lives."""
+        return self._directory is not None
+
+    @property
     def _has_json_column(self) -> bool:
         return any(field.type == pa.json_() for field in self._codec.schema)
 
     async def version(self) -> int:
         """Return the version that the next read sees, or an older one."""
-        return int(await self._table.version())
+        if self._directory is None:
+            return int(await self._table.version())
+        if not self.is_known_to_be(self._known_version[1]):
+            changed_at = self._directory.versions_changed_at()
+            # Another version of the same moment may follow, so a time that is too young says nothing later.
+            is_over = time.time_ns() - changed_at > _FILE_TIME_RESOLUTION_NS
+            version = int(await self._table.version())
+            if not is_over:
+                return version
+            self._known_version = (changed_at, version)
+        return self._known_version[1]
+
+    def is_known_to_be(self, version: int) -> bool:
+        """Return whether this is certainly the newest version, without asking LanceDB."""
+        directory = self._directory
+        return directory is not None and self._known_version == (directory.versions_changed_at(), version)
 
     async def changes_since(self, since: int, incarnations: Collection[str] | None = None) -> pa.Table:
-        """Read key and incarnation of every row (None: of all incarnations) written or deleted after a version."""
+        """Read key, incarnation and `deleted` of every row (None: of all incarnations) written after a version."""
         where = f"row_version > {since}" + _in_any(incarnations)
-        return await self._query_with_deleted(where, [self._codec.entity_key_column, "incarnation"]).to_arrow()
+        columns = [self._codec.entity_key_column, "incarnation", DELETED.name]
+        return await self._query_with_deleted(where, columns).to_arrow()
 
     async def rows_changed_since(self, since: int, incarnations: Collection[str] | None) -> dict[str, list[Row]]:
         """Read the keys with a row written after a version, in these incarnations (None: all)."""
@@ -72,11 +106,13 @@ class SharedLanceTable(VersionStampedTable[Row]):
         before: Mapping[str, Sequence[Row]],
         version: int,
         lease: Lease,
+        *,
+        are_new: bool = False,
     ) -> int:
         """Replace the rows of these keys, each key atomically; returns the new version.
 
         `before`: their rows at `version`, the newest one. LockLostError if another process wrote meanwhile;
-        nothing of theirs was overwritten.
+        nothing of theirs was overwritten. `are_new`: the table never had any of these keys.
         """
         await self._add_to_index(changed, before)
         for part in self._commit_batches(changed):
@@ -85,7 +121,9 @@ class SharedLanceTable(VersionStampedTable[Row]):
             deleted = [row for key in part for row in before.get(key, ()) if self._codec.id_of(row) not in kept]
             data = await asyncio.to_thread(self._encode_changes, rows, deleted, version + 1)
             lease.ensure_valid()
-            version = await self._upsert(data, version + 1)
+            # Appending takes a third of a merge, which finds the rows of a process that took over the lock.
+            write = self._append if are_new and self.is_local else self._upsert
+            version = await write(data, version + 1)
         await self._fsync()
         await self._remove_from_index({key: before.get(key, ()) for key, rows in changed.items() if not rows})
         return version
@@ -133,6 +171,11 @@ class SharedLanceTable(VersionStampedTable[Row]):
         unchanged = merge.when_matched_update_all(where="target.row_version = source.row_version")
         return unchanged.use_index(not self._has_json_column)
 
+    async def _append(self, data: pa.Table, row_version: int) -> int:
+        added = await self._table.add(data)
+        await self._require_version(added.version, data, row_version)
+        return row_version
+
     async def _upsert(self, data: pa.Table, row_version: int) -> int:
         # The condition keeps a holder that lost its lock unknowingly from overwriting newer rows.
         merge = (
@@ -142,18 +185,24 @@ class SharedLanceTable(VersionStampedTable[Row]):
         )
         # LanceDB 0.40 panics when it merges JSON on a condition with the help of an index.
         merged = await merge.use_index(not self._has_json_column).execute(data)
-        if merged.version != row_version:
-            # Followers that saw the version in between would miss these rows.
-            ids = data.column(self._codec.id_column).to_pylist()
-            await self._table.update(
-                {"row_version": merged.version + 1},
-                where=f"row_version = {row_version} AND {in_condition(self._codec.id_column, ids)}",
-            )
-        if merged.version != row_version or merged.num_inserted_rows + merged.num_updated_rows != data.num_rows:
-            raise LockLostError(
-                f"Table {self._codec.table} was changed by another process while this one held its lock."
-            )
+        await self._require_version(merged.version, data, row_version)
+        if merged.num_inserted_rows + merged.num_updated_rows != data.num_rows:
+            raise self._lock_lost()
         return row_version
+
+    async def _require_version(self, version: int, data: pa.Table, row_version: int) -> None:
+        if version == row_version:
+            return
+        # Followers that saw the version in between would miss these rows.
+        ids = data.column(self._codec.id_column).to_pylist()
+        await self._table.update(
+            {"row_version": version + 1},
+            where=f"row_version = {row_version} AND {in_condition(self._codec.id_column, ids)}",
+        )
+        raise self._lock_lost()
+
+    def _lock_lost(self) -> LockLostError:
+        return LockLostError(f"Table {self._codec.table} was changed by another process while this one held its lock.")
 
     def _encode_changes(self, rows: Sequence[Row], deleted: Sequence[Row], row_version: int) -> pa.Table:
         tables = [with_version_columns(self._codec.encode(rows), row_version, deleted=False)] if rows else []

@@ -34,6 +34,8 @@ Row = TypeVar("Row")
 
 _MAX_CACHED_SHARDS = 100_000
 _KEYS_PER_DELETE = 512
+_ROW_CACHE_FACTOR = 4
+"""Caches hold the batches of all partitions between two stages; a miss is a query."""
 _MAINTENANCE_INTERVAL_SECONDS = 2.0
 _MAX_COPY_SECONDS = TOMBSTONE_RETENTION_SECONDS / 2
 """Age of a copy of rows up to which `changed_since` can tell of every deletion."""
@@ -72,7 +74,9 @@ class SharedTable(ShardedTable[Row]):
                 sharing.locks,
                 self,
                 # Rows of a short-lived codec end without a trace that followers could see.
-                row_cache_bytes=0 if codec.short_lived else codec.row_cache_bytes // len(lance_tables),
+                row_cache_bytes=0
+                if codec.short_lived
+                else _ROW_CACHE_FACTOR * codec.row_cache_bytes // len(lance_tables),
             )
             for number, lance_table in enumerate(lance_tables)
         ]
@@ -200,7 +204,8 @@ class SharedTable(ShardedTable[Row]):
     async def _poll_remote_changes(self) -> None:
         while not await is_set_within(self._stopped, self._sharing.poll_seconds):
             try:
-                await self.refresh()
+                due = [committer for committer in self._committers if committer.is_due_to_follow()]
+                await asyncio.gather(*(committer.follow() for committer in due))
             except STORAGE_ERRORS as error:
                 _log.warning(
                     "Changes of table %s could not be followed; this will be retried: %s", self.codec.table, error
@@ -273,10 +278,13 @@ class SharedTable(ShardedTable[Row]):
             self._adjust_counts(rows, 1)
         self._notify_listeners(self._overlay.on_stored_change(after))
 
-    def on_remote_change(self, counts: Mapping[str, int], changes: Mapping[str, Sequence[Row]]) -> None:
+    def on_remote_change(
+        self, counts: Mapping[str, int], added: Mapping[str, int], changes: Mapping[str, Sequence[Row]]
+    ) -> None:
         """Take over counts and publish changes of other processes."""
         for incarnation, count in counts.items():
             self._counts[incarnation] = count
+        self._counts.update(added)
         if changes:
             self._notify_listeners(self._overlay.on_stored_change(changes))
 

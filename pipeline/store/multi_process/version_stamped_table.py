@@ -20,7 +20,7 @@ _PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
 """Makes two concurrent merges that insert the same id conflict, so that the later one sees the earlier row.
 """
 _ROW_VERSION = pa.field("row_version", pa.int64(), nullable=False)
-_DELETED = pa.field("deleted", pa.bool_(), nullable=False)
+DELETED = pa.field("deleted", pa.bool_(), nullable=False)
 
 
 class VersionStampedTable(LanceTable[Row]):
@@ -28,9 +28,9 @@ class VersionStampedTable(LanceTable[Row]):
 
     async def take_rows(self, row_ids: Sequence[int], columns: Sequence[str] | None = None) -> pa.Table:
         """Like `LanceTable.take_rows`, without deleted rows."""
-        found = await super().take_rows(row_ids, columns if columns is None else [*columns, _DELETED.name])
-        live = found.filter(pc.invert(found.column(_DELETED.name)))
-        return live if columns is None else live.drop_columns(_DELETED.name)
+        found = await super().take_rows(row_ids, columns if columns is None else [*columns, DELETED.name])
+        live = found.filter(pc.invert(found.column(DELETED.name)))
+        return live if columns is None else live.drop_columns(DELETED.name)
 
     async def _create_indexes(self) -> None:
         await self._create_missing_indexes([self._codec.entity_key_column, self._codec.id_column])
@@ -46,11 +46,11 @@ class VersionStampedTable(LanceTable[Row]):
 def schema(codec: RowCodec[Any]) -> pa.Schema:
     """The codec's schema with the version columns."""
     fields = [field.with_metadata(_PRIMARY_KEY) if field.name == codec.id_column else field for field in codec.schema]
-    return pa.schema([*fields, _ROW_VERSION, _DELETED])
+    return pa.schema([*fields, _ROW_VERSION, DELETED])
 
 
 def with_version_columns(rows: pa.Table, row_version: int, *, deleted: bool) -> pa.Table:
     """Append the same version and deletion mark to every encoded row."""
     count = rows.num_rows
     stamped = rows.append_column(_ROW_VERSION, pa.array(np.full(count, row_version, np.int64)))
-    return stamped.append_column(_DELETED, pa.array(np.full(count, deleted)))
+    return stamped.append_column(DELETED, pa.array(np.full(count, deleted)))

@@ -6,7 +6,7 @@ import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -202,7 +202,7 @@ async def test_a_table_that_cannot_be_written_says_so_and_is_unchanged(
 ) -> None:
     store = await open_test_store(tmp_path, shared=True)
 
-    async def full(*_: object) -> int:
+    async def full(*_: object, **__: object) -> int:
         raise OSError("No space left on device")
 
     with monkeypatch.context() as patch:
@@ -528,3 +528,71 @@ async def test_changes_that_nobody_waits_for_are_written_without_a_next_commit(t
     await store.documents.update_soon([key], count_once_more)
     await store.documents.flush()
     assert await _counts(store) == 3
+
+
+async def test_a_version_of_the_same_moment_as_the_last_one_is_noticed(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    key = document(NAMES[0]).key
+    for number in range(1, 9):
+        await other.documents.update([key], count_once_more)
+        assert [row.seq for row in (await store.documents.get([key]))[key]] == [number]
+
+
+async def test_a_document_that_was_deleted_and_added_again_is_there_once(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    row = document(NAMES[0])
+    for one in (store, other, store):
+        await one.documents.update([row.key], lambda *_: [row])
+        await one.documents.update([row.key], lambda *_: [])
+    again = await open_test_store(tmp_path, shared=True)
+    await again.documents.update([row.key], lambda *_: [row])
+    assert [found.id for found in await store.documents.list_rows([row.incarnation])] == [row.id]
+
+
+async def test_every_process_counts_what_others_add_change_and_delete(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    rows = {document(name).key: document(name) for name in NAMES}
+
+    async def counted() -> list[int]:
+        await asyncio.gather(store.refresh(), other.refresh())
+        return [
+            table.count_by_incarnation(["alice#0"])["alice#0"]
+            for one in (store, other)
+            for table in (one.documents, one.chunks)
+        ]
+
+    def add(name: str) -> Callable[[str, list[DocumentRow]], list[DocumentRow]]:
+        return lambda key, _: [replace(rows[key], seq=len(name))]
+
+    await other.documents.update(list(rows), add("first"))
+    await store.chunks.update(["a"], lambda key, _: [chunk(key, place) for place in range(3)])
+    assert await counted() == [5, 3, 5, 3]
+    await store.documents.update(list(rows)[:2], add("changed"))
+    await other.chunks.update(["a", "b"], lambda key, _: [chunk(key, place) for place in range(2)])
+    assert await counted() == [5, 4, 5, 4]
+    await store.documents.update(list(rows)[1:3], lambda *_: [])
+    await other.documents.update(list(rows)[2:3], add("again"))
+    await other.chunks.update(["b"], lambda *_: [])
+    assert await counted() == [4, 2, 4, 2]
+
+
+async def test_documents_that_wait_for_memories_are_looked_for_after_a_change_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    scans: list[object] = []
+    scan = SharedLanceTable.scan
+
+    async def noted(self: SharedLanceTable[Any], *arguments: Any) -> Any:
+        scans.append(self)
+        return await scan(self, *arguments)
+
+    monkeypatch.setattr(SharedLanceTable, "scan", noted)
+    assert await store.documents.pending_extraction() == []
+    scans.clear()
+    assert await store.documents.pending_extraction() == []
+    assert scans == []
+    row = replace(document(NAMES[0]), extraction_pending=True)
+    await store.documents.update([row.key], lambda *_: [row])
+    for _ in range(2):
+        assert [found.id for found in await store.documents.pending_extraction()] == [row.id]
