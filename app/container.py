@@ -47,6 +47,17 @@ class ProviderOverrides:
 
 
 @dataclass(frozen=True, slots=True)
+class _Services:
+    """Services that outlive a generation of tables, and that requests use beside its pipeline."""
+
+    replays: ReplayService
+    erasures: ErasureService
+    feed: FeedHub
+    questions: QuestionNotifier
+    connectors: ConnectorService | None
+
+
+@dataclass(frozen=True, slots=True)
 class Container:
     """The opened parts of one process; nothing runs yet."""
 
@@ -87,7 +98,7 @@ async def open_container(
         _open_questions(supervisor) as questions,
     ):
         if public_url is None:
-            yield _wire(supervisor, policies, None, (feed, questions), admin_key)
+            yield _wire(supervisor, policies, None, feed=feed, questions=questions, admin_key=admin_key)
             return
         quota = _build_connector_quota(supervisor, policies)
         async with open_connectors(
@@ -97,7 +108,7 @@ async def open_container(
             providers=None if overrides is None else overrides.providers,
             transport=None if overrides is None else overrides.transport,
         ) as connectors:
-            yield _wire(supervisor, policies, connectors, (feed, questions), admin_key)
+            yield _wire(supervisor, policies, connectors, feed=feed, questions=questions, admin_key=admin_key)
 
 
 @asynccontextmanager
@@ -156,17 +167,17 @@ def _wire(
     supervisor: PipelineSupervisor,
     policies: RequestPolicies,
     connectors: ConnectorRuntime | None,
-    listeners: tuple[FeedHub, QuestionNotifier],
+    *,
+    feed: FeedHub,
+    questions: QuestionNotifier,
     admin_key: str | None,
 ) -> Container:
     """Build the state of requests, now and again whenever another pipeline takes over."""
     replays = ReplayService(supervisor)
     erasures = ErasureService(supervisor, replays, supervisor.resources.settings.erasure_interval_hours * 3600)
     account_linking = None if connectors is None else connectors.account_linking
-
-    def build_state(pipeline: Pipeline) -> AppState:
-        return _build_app_state(pipeline, policies, (replays, erasures, *listeners), account_linking, admin_key)
-
+    services = _Services(replays, erasures, feed, questions, account_linking)
+    build_state = partial(_build_app_state, policies, services, admin_key)
     serving = CurrentAppState(build_state(supervisor.pipeline))
 
     async def prepare(successor: Pipeline) -> Callable[[], None]:
@@ -178,15 +189,12 @@ def _wire(
         return activate
 
     supervisor.add_switch_listener(prepare)
-    return Container(supervisor, replays, ReplayWorker(supervisor, replays), erasures, connectors, *listeners, serving)
+    worker = ReplayWorker(supervisor, replays)
+    return Container(supervisor, replays, worker, erasures, connectors, feed, questions, serving)
 
 
 def _build_app_state(
-    pipeline: Pipeline,
-    policies: RequestPolicies,
-    operations: tuple[ReplayService, ErasureService, FeedHub, QuestionNotifier],
-    connectors: ConnectorService | None,
-    admin_key: str | None,
+    policies: RequestPolicies, services: _Services, admin_key: str | None, pipeline: Pipeline
 ) -> AppState:
     resources, store = pipeline.resources, pipeline.store
     return AppState(
@@ -206,13 +214,13 @@ def _build_app_state(
         metrics=resources.metrics,
         dead_letters=resources.bus,
         settings_lock=resources.settings_lock,
-        connectors=connectors,
-        replays=operations[0],
-        erasures=operations[1],
+        connectors=services.connectors,
+        replays=services.replays,
+        erasures=services.erasures,
         policies=policies,
         submissions=pipeline.submissions,
-        feed=operations[2],
-        questions=operations[3],
+        feed=services.feed,
+        questions=services.questions,
     )
 
 

@@ -106,14 +106,7 @@ class Resources:
 
 
 def index_config_from_settings(settings: Settings) -> IndexConfig:
-    return IndexConfig(
-        embedder=settings.embedder,
-        embedder_model=settings.embedder_model,
-        embedder_dimensions=settings.embedder_dimensions,
-        embedder_base_url=settings.embedder_base_url,
-        chunk_size=settings.chunk_size,
-        shards=settings.shards,
-    )
+    return IndexConfig.model_validate(settings, from_attributes=True)
 
 
 def embedder_from_settings(settings: Settings, index_config: IndexConfig) -> Embedder:

@@ -41,9 +41,14 @@ class RequestBody(BaseModel):
 
 
 class ResponseBody(BaseModel):
-    """Response body. Routes exclude unset fields, so that an optional key is absent instead of null."""
+    """Response body, also of an object with attributes of these names (`model_validate`).
 
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, validate_by_alias=True)
+    Routes exclude unset fields, so that an optional key is absent instead of null.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, from_attributes=True
+    )
 
 
 def format_timestamp(moment: datetime) -> str:

@@ -48,9 +48,7 @@ async def import_lines(state: AppState, lines: Sequence[ExportLine]) -> ImportRe
             batch = []
             counts.settings += await _import_setting(state, line)
     await _import_documents(state, batch, counts)
-    return ImportResponse(
-        documents=counts.documents, memories=counts.memories, settings=counts.settings, unchanged=counts.unchanged
-    )
+    return ImportResponse.model_validate(counts)
 
 
 async def _import_setting(state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged) -> int:

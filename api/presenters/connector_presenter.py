@@ -68,27 +68,19 @@ def connector_response(
 
 
 def sync_run_summary(report: SyncReported) -> SyncRunSummary:
-    return SyncRunSummary(error_code=report.error_code, error=report.error, system=_run_system(report))
+    return SyncRunSummary(error_code=report.error_code, error=report.error, system=SyncRunSystem.model_validate(report))
 
 
 def sync_run(report: SyncReported) -> SyncRun:
     return SyncRun(
         error_code=report.error_code,
         error=report.error,
-        system=_run_system(report),
+        system=SyncRunSystem.model_validate(report),
         id=report.run_id,
         trigger=report.trigger,
         items_processed=report.processed,
         items_failed=report.failed,
         failures=[_item_failure(failure) for failure in report.failures],
-    )
-
-
-def _run_system(report: SyncReported) -> SyncRunSystem:
-    return SyncRunSystem(
-        status=report.status,
-        started_at=format_timestamp(report.started_at),
-        completed_at=format_optional_timestamp(report.completed_at),
     )
 
 

@@ -1,6 +1,7 @@
 """Response bodies of documents, chunks, memories, namespaces and keys."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import get_args
 
 from api.policies.api_keys import Principal
@@ -132,7 +133,7 @@ def memory_response(row: MemoryRow, sources: Mapping[str, DocumentRow]) -> Memor
         is_latest=row.is_active,
         is_forgotten=row.forgotten_at is not None,
         version=row.version,
-        system=MemorySystem(created_at=format_timestamp(row.created_at), updated_at=format_timestamp(row.updated_at)),
+        system=MemorySystem.model_validate(row),
     )
 
 
@@ -143,19 +144,14 @@ def listed_namespace_response(row: NamespaceRow, documents: int, memories: int) 
         document_count=documents,
         memory_count=memories,
         description=row.description,
-        system=_namespace_system(row),
+        system=NamespaceSystem.model_validate(row),
     )
 
 
 def namespace_response(row: NamespaceRow) -> NamespaceDetails:
     """Present a namespace's settings."""
-    return NamespaceDetails(
-        namespace=row.name, supporting_context=row.supporting_context, system=_namespace_system(row)
-    )
-
-
-def _namespace_system(row: NamespaceRow) -> NamespaceSystem:
-    return NamespaceSystem(created_at=format_timestamp(row.created_at), updated_at=format_timestamp(row.updated_at))
+    system = NamespaceSystem.model_validate(row)
+    return NamespaceDetails(namespace=row.name, supporting_context=row.supporting_context, system=system)
 
 
 def _in_order(scopes: Collection[str]) -> list[Scope]:
@@ -164,23 +160,7 @@ def _in_order(scopes: Collection[str]) -> list[Scope]:
 
 def key_response(row: ApiKeyRow, scopes: Collection[str]) -> KeyResponse:
     """Present a key without its secret."""
-    return KeyResponse(
-        id=row.id,
-        name=row.name,
-        role=row.role,
-        scopes=_in_order(scopes),
-        namespaces=None if row.namespaces is None else list(row.namespaces),
-        created_at=format_timestamp(row.created_at),
-        expires_at=format_optional_timestamp(row.expires_at),
-        revoked_at=format_optional_timestamp(row.revoked_at),
-        previous_until=format_optional_timestamp(row.previous_until),
-        rate_limit=row.rate_limit,
-        monthly_documents=row.monthly_documents,
-        monthly_searches=row.monthly_searches,
-        monthly_bytes=row.monthly_bytes,
-        monthly_tokens=row.monthly_tokens,
-        issuer=row.issuer,
-    )
+    return KeyResponse.model_validate(replace(row, scopes=tuple(_in_order(scopes))))
 
 
 def caller_response(principal: Principal, row: ApiKeyRow | None) -> CallerResponse:

@@ -7,7 +7,6 @@ from importlib.metadata import version
 
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, NotFoundError, ServiceUnavailableError
-from api.presenters import replay_presenter
 from api.presenters.search_speed import search_speed
 from pipeline.bus.port import Bus
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
@@ -76,11 +75,7 @@ async def service_status(state: AppState) -> StatusResponse:
 async def _running_replay(state: AppState) -> ReplayProgressResponse | None:
     """Return the progress of a running replay, else None."""
     progress = None if state.replays is None else await state.replays.latest_progress()
-    return (
-        replay_presenter.replay_progress_response(progress)
-        if progress is not None and progress.state == "running"
-        else None
-    )
+    return None if progress is None or progress.state != "running" else ReplayProgressResponse.model_validate(progress)
 
 
 async def _dead_letter_counts(queue: Bus) -> dict[str, int]:

@@ -17,6 +17,7 @@ from app.replay.generation_rebuild import GenerationRebuild, ReportProgress
 from pipeline.errors import OutageError
 from pipeline.ports import Lease, Locks
 from pipeline.store import Store
+from pipeline.store.generations.generation_registry import REPLAY_DIVISION
 from pipeline.store.generations.replay_request import ReplayError
 
 log = logging.getLogger(__name__)
@@ -126,11 +127,11 @@ class DividedFill:
             await asyncio.sleep(REPORT_INTERVAL_SECONDS)
 
     async def _write_report(self, number: int, report: DivisionReport) -> None:
-        generations = self._supervisor.resources.generations
-        await generations.write_division_report(number, report.model_dump_json().encode())
+        notes = self._supervisor.resources.generations.storage
+        await notes.write_note(f"{REPLAY_DIVISION}{number}", report.model_dump_json().encode())
 
     async def _read_report(self, number: int) -> DivisionReport | None:
-        value = await self._supervisor.resources.generations.read_division_report(number)
+        value = await self._supervisor.resources.generations.storage.read_note(f"{REPLAY_DIVISION}{number}")
         report = None if value is None else DivisionReport.model_validate_json(value)
         return report if report is not None and report.replay_id == self._work.replay_id else None
 

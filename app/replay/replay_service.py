@@ -19,7 +19,14 @@ from pipeline.errors import OutageError
 from pipeline.ports import Lease
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.stage import consumer_group
-from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, TopicOffsets
+from pipeline.store.generations.generation_registry import (
+    REPLAY_CANCELLATION,
+    REPLAY_REPORT,
+    REPLAY_WORK,
+    Generation,
+    GenerationRegistry,
+    TopicOffsets,
+)
 from pipeline.store.generations.replay_request import ReplayError, ReplayPlan, ReplayProgress, ReplayRequest
 from schemas.topics import (
     DOCUMENTS_EXTRACTED,
@@ -95,7 +102,7 @@ class ReplayService:
                     await self.stop()
 
     async def _reported_progress(self) -> ReplayProgress:
-        value = await self._generations.read_replay_report()
+        value = await self._generations.storage.read_note(REPLAY_REPORT)
         return ReplayProgress() if value is None else ReplayProgress.from_bytes(value)
 
     async def _is_elsewhere(self) -> bool:
@@ -156,7 +163,7 @@ class ReplayService:
         if self._task is None or self._task.done():
             running = await self.latest_progress()
             if running.state == "running":
-                await self._generations.write_cancellation(running.replay_id)
+                await self._generations.storage.write_note(REPLAY_CANCELLATION, running.replay_id)
             return
         await self.stop()
 
@@ -250,7 +257,7 @@ class ReplayService:
         while True:
             try:
                 await self._report()
-                cancelled = await self._generations.read_cancellation()
+                cancelled = await self._generations.storage.read_note(REPLAY_CANCELLATION)
             except OutageError as error:
                 log.info("Can't report the progress of the replay: %s", error)
             else:
@@ -261,13 +268,13 @@ class ReplayService:
 
     async def _report(self) -> None:
         self._progress.reported_at = self._now()
-        await self._generations.write_replay_report(self._progress.to_bytes())
+        await self._generations.storage.write_note(REPLAY_REPORT, self._progress.to_bytes())
 
     async def _remove_unused_generations(self) -> list[int]:
         """Remove unused tables and the consumer groups that filled them; returns their numbers."""
         if self._supervisor.resources.is_multi_process:
             # No process may go on with a replay whose tables are removed.
-            await self._generations.write_replay_work(b"")
+            await self._generations.storage.write_note(REPLAY_WORK, b"")
         removed = await self._generations.delete_unreferenced()
         if self._supervisor.resources.is_multi_process:
             for number in removed:
@@ -412,16 +419,16 @@ class ReplayService:
 
         The work stays published until the replay ends, so that another process can go on with it.
         """
-        generations = self._generations
+        notes = self._generations.storage
         fill = DividedFill(self._supervisor, work)
         # Made here, so that processes which open the tables at the same time find them all.
         await (await open_pipeline(self._supervisor.resources, work.generation, bulk_load=True)).close()
-        await generations.write_replay_work(work.model_dump_json().encode())
+        await notes.write_note(REPLAY_WORK, work.model_dump_json().encode())
         watching = asyncio.create_task(self._watch_divisions(fill, work.divisions))
         try:
             await fill.run()
         except BaseException:
-            await generations.write_replay_work(b"")
+            await notes.write_note(REPLAY_WORK, b"")
             await fill.wait_until_released(LOCK_TIMEOUT_SECONDS)
             raise
         finally:

@@ -8,6 +8,7 @@ from app.replay.divided_fill import DividedFill
 from app.replay.division import ReplayWork
 from app.replay.replay_service import ReplayService
 from pipeline.errors import LockLostError, OutageError
+from pipeline.store.generations.generation_registry import REPLAY_WORK
 from pipeline.store.generations.replay_request import ReplayError
 
 log = logging.getLogger(__name__)
@@ -40,8 +41,8 @@ class ReplayWorker:
 
     async def help_once(self) -> None:
         """Fill divisions of a running replay, or continue one whose starter died."""
-        value = await self._supervisor.resources.generations.read_replay_work()
-        if value is None or self._replays.progress.state == "running":
+        value = await self._supervisor.resources.generations.storage.read_note(REPLAY_WORK)
+        if not value or self._replays.progress.state == "running":
             return
         work = ReplayWork.model_validate_json(value)
         if await self._replays.is_abandoned(work):
@@ -50,8 +51,8 @@ class ReplayWorker:
             await self._take_part(work)
 
     async def _is_running(self, work: ReplayWork) -> bool:
-        value = await self._supervisor.resources.generations.read_replay_work()
-        if value is None or ReplayWork.model_validate_json(value).replay_id != work.replay_id:
+        value = await self._supervisor.resources.generations.storage.read_note(REPLAY_WORK)
+        if not value or ReplayWork.model_validate_json(value).replay_id != work.replay_id:
             return False
         progress = await self._replays.latest_progress()
         return progress.state == "running" and progress.replay_id.decode() == work.replay_id

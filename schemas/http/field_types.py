@@ -3,13 +3,14 @@
 import math
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, StrictBool, StrictFloat, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from schemas.base import Metadata
+from schemas.base import Metadata, format_timestamp
 from schemas.limits import (
     BUCKET_PATTERN,
     MAX_BUCKET_NAME_LENGTH,
@@ -38,8 +39,13 @@ DATE_TIME_PATTERN = (
     r"1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|(?:02)-(?:0[1-9]|1\d|2[0-8])))"
     r"T(?:(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:Z))$"
 )
-Timestamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time", "pattern": DATE_TIME_PATTERN})]
-DateTime = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
+_TimeText = Annotated[
+    str, BeforeValidator(lambda value: format_timestamp(value) if isinstance(value, datetime) else value)
+]
+Timestamp = Annotated[
+    _TimeText, WithJsonSchema({"type": "string", "format": "date-time", "pattern": DATE_TIME_PATTERN})
+]
+DateTime = Annotated[_TimeText, WithJsonSchema({"type": "string", "format": "date-time"})]
 """Timestamp without the pattern, which the contract omits here."""
 
 Count = Annotated[int, Field(ge=0, le=MAX_SAFE_INTEGER)]

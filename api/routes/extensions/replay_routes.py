@@ -6,9 +6,8 @@ from api.dependencies.app_state import AppState
 from api.dependencies.authentication import OperatorKey
 from api.dependencies.service_interfaces import ReplayService
 from api.errors.http_errors import ConflictError, ServiceUnavailableError
-from api.presenters import replay_presenter
 from api.routes.contract_route import ContractRoute, error_responses
-from pipeline.store.generations.replay_request import ReplayError
+from pipeline.store.generations.replay_request import ReplayError, ReplayRequest
 from schemas.http.extensions.replay_bodies import (
     CleanUpResponse,
     ReplayBody,
@@ -23,7 +22,7 @@ _REPLAY_ERRORS = error_responses(400, 401, 403, 409, 500, 503)
 @router.get("", responses=error_responses(400, 401, 403, 500, 503))
 async def progress(caller: OperatorKey) -> ReplayProgressResponse:
     """Return the progress of the running or latest replay."""
-    return replay_presenter.replay_progress_response(await _require_replay_service(caller.state).latest_progress())
+    return ReplayProgressResponse.model_validate(await _require_replay_service(caller.state).latest_progress())
 
 
 @router.post("", status_code=202, responses=_REPLAY_ERRORS)
@@ -32,18 +31,18 @@ async def start(caller: OperatorKey, body: ReplayBody) -> ReplayProgressResponse
     caller.add_audit_fields(**body.model_dump(exclude_none=True, exclude={"embedder_base_url"}, by_alias=True))
     replays = _require_replay_service(caller.state)
     try:
-        replays.start(replay_presenter.replay_request(body))
+        replays.start(ReplayRequest(**dict(body)))
     except ReplayError as error:
         raise ConflictError("No replay was started", str(error)) from error
-    return replay_presenter.replay_progress_response(replays.progress)
+    return ReplayProgressResponse.model_validate(replays.progress)
 
 
 @router.post("/plan", responses=_REPLAY_ERRORS)
 async def plan(caller: OperatorKey, body: ReplayBody) -> ReplayPlanResponse:
     """Estimate what a replay would read and write, without changes."""
     try:
-        return replay_presenter.replay_plan_response(
-            await _require_replay_service(caller.state).plan(replay_presenter.replay_request(body))
+        return ReplayPlanResponse.model_validate(
+            await _require_replay_service(caller.state).plan(ReplayRequest(**dict(body)))
         )
     except ReplayError as error:
         raise ConflictError("This can't be replayed", str(error)) from error
@@ -54,7 +53,7 @@ async def cancel(caller: OperatorKey) -> ReplayProgressResponse:
     """Cancel the running replay; the active generation is unchanged."""
     replays = _require_replay_service(caller.state)
     await replays.cancel()
-    return replay_presenter.replay_progress_response(await replays.latest_progress())
+    return ReplayProgressResponse.model_validate(await replays.latest_progress())
 
 
 @router.post("/rollback", status_code=202, responses=_REPLAY_ERRORS)
@@ -65,7 +64,7 @@ async def roll_back(caller: OperatorKey) -> ReplayProgressResponse:
         replays.roll_back()
     except ReplayError as error:
         raise ConflictError("Nothing was rolled back", str(error)) from error
-    return replay_presenter.replay_progress_response(replays.progress)
+    return ReplayProgressResponse.model_validate(replays.progress)
 
 
 @router.post("/clean-up", responses=_REPLAY_ERRORS)

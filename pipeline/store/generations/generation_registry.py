@@ -62,15 +62,20 @@ class ActiveGeneration(BaseModel):
 
 
 class GenerationRegistry:
-    """The generations in one place. Only one replay at a time changes them."""
+    """The generations in one place. Only one replay at a time changes them.
+
+    Processes follow, cancel and share a replay by the notes in its storage: the progress that the replaying process
+    reported last, the id of a replay that is to be cancelled, what processes may take part in (empty: nothing), and
+    by its number the progress in each division.
+    """
 
     def __init__(self, storage: GenerationStorage) -> None:
-        self._storage = storage
+        self.storage = storage
         self._pointer_value: bytes | None = None
         self._active = ActiveGeneration()
 
     async def read_active(self) -> ActiveGeneration:
-        value = await self._storage.read_pointer()
+        value = await self.storage.read_pointer()
         if value != self._pointer_value:
             # Called after every record: read each time, and parsed only if it has changed.
             self._active = ActiveGeneration() if value is None else ActiveGeneration.model_validate_json(value)
@@ -78,10 +83,10 @@ class GenerationRegistry:
         return self._active
 
     def uri(self, generation: Generation) -> str:
-        return self._storage.uri(generation.number)
+        return self.storage.uri(generation.number)
 
     async def size(self, generation: Generation) -> int:
-        return await self._storage.size(generation.number)
+        return await self.storage.size(generation.number)
 
     async def allocate(self, index_config: IndexConfig, created_at: datetime) -> Generation:
         """Create an empty generation with an unused number."""
@@ -96,48 +101,17 @@ class GenerationRegistry:
         ValueError if another process has replaced the pointer since it was last read.
         """
         active = ActiveGeneration(current=current, previous=previous)
-        await self._storage.write_pointer(json.dumps(active.model_dump(mode="json"), indent=1).encode())
-
-    async def write_replay_report(self, value: bytes) -> None:
-        """Publish the progress of the replay that runs in this process."""
-        await self._storage.write_note(REPLAY_REPORT, value)
-
-    async def read_replay_report(self) -> bytes | None:
-        """Read the latest progress report of any process."""
-        return await self._storage.read_note(REPLAY_REPORT)
-
-    async def write_cancellation(self, value: bytes) -> None:
-        """Ask the process that replays to cancel."""
-        await self._storage.write_note(REPLAY_CANCELLATION, value)
-
-    async def read_cancellation(self) -> bytes | None:
-        return await self._storage.read_note(REPLAY_CANCELLATION)
-
-    async def write_replay_work(self, value: bytes) -> None:
-        """Publish what processes may take part in; empty: nothing."""
-        await self._storage.write_note(REPLAY_WORK, value)
-
-    async def read_replay_work(self) -> bytes | None:
-        """Read what a replay shares among processes; None: nothing."""
-        return await self._storage.read_note(REPLAY_WORK) or None
-
-    async def write_division_report(self, number: int, value: bytes) -> None:
-        """Publish the progress in a division of the replay that runs."""
-        await self._storage.write_note(f"{REPLAY_DIVISION}{number}", value)
-
-    async def read_division_report(self, number: int) -> bytes | None:
-        """Read the latest progress in a division, of this or an earlier replay."""
-        return await self._storage.read_note(f"{REPLAY_DIVISION}{number}")
+        await self.storage.write_pointer(json.dumps(active.model_dump(mode="json"), indent=1).encode())
 
     async def delete_unreferenced(self) -> list[int]:
         """Delete generations that the pointer does not name; returns their numbers, without 0."""
         active = await self.read_active()
         referenced = {active.current.number, active.previous.number if active.previous else active.current.number}
-        unreferenced = [number for number in await self._storage.list_generations() if number not in referenced]
+        unreferenced = [number for number in await self.storage.list_generations() if number not in referenced]
         if 0 not in referenced:
             unreferenced.insert(0, 0)
         for number in unreferenced:
-            await self._storage.delete_generation(number)
+            await self.storage.delete_generation(number)
         return [number for number in unreferenced if number]
 
 

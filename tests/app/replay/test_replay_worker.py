@@ -11,6 +11,7 @@ import pytest
 from app.replay import replay_worker
 from app.replay.replay_worker import ReplayWorker
 from pipeline.errors import LockLostError, OutageError
+from pipeline.store.generations.generation_registry import REPLAY_WORK
 from pipeline.store.generations.generation_storage import FolderGenerationStorage
 from pipeline.store.generations.replay_request import ReplayProgress
 
@@ -18,13 +19,14 @@ pytestmark = pytest.mark.anyio
 
 
 class NotesOf:
-    """Generations whose note of a replay's work reads as given, once each, and then never again."""
+    """Storage of generations whose note of a replay's work reads as given, once each, and then never again."""
 
     def __init__(self, answers: list[bytes | Exception]) -> None:
         self._answers: Iterator[bytes | Exception] = iter(answers)
         self.all_read = asyncio.Event()
 
-    async def read_replay_work(self) -> bytes | None:
+    async def read_note(self, name: str) -> bytes | None:
+        assert name == REPLAY_WORK
         answer = next(self._answers, None)
         if answer is None:
             self.all_read.set()
@@ -39,7 +41,7 @@ async def test_an_outage_a_lost_lock_or_work_of_another_version_ends_no_process(
     monkeypatch.setattr(replay_worker, "POLL_SECONDS", 0.0)
     unknown = b'{"format": 9}'
     notes = NotesOf([OutageError("away"), LockLostError("lost"), unknown, unknown, b"not even JSON"])
-    supervisor: Any = SimpleNamespace(resources=SimpleNamespace(generations=notes))
+    supervisor: Any = SimpleNamespace(resources=SimpleNamespace(generations=SimpleNamespace(storage=notes)))
     replays: Any = SimpleNamespace(progress=ReplayProgress())
     running = asyncio.create_task(ReplayWorker(supervisor, replays).run())
     await asyncio.wait([running, asyncio.create_task(notes.all_read.wait())], return_when=asyncio.FIRST_COMPLETED)
