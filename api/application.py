@@ -20,20 +20,15 @@ from api.middleware.security_headers import SecurityHeaders
 from api.openapi.document import install_openapi
 from api.routes.extensions import (
     api_key_routes,
-    asyncapi_routes,
     audit_log_routes,
     connector_admin_routes,
     correction_routes,
-    erasure_routes,
     explain_routes,
     export_import_routes,
     feed_routes,
-    growth_routes,
     health_routes,
     operations_routes,
     replay_routes,
-    usage_routes,
-    whoami_routes,
 )
 from api.routes.v3_v4 import connection_routes, container_tag_routes, search_routes, settings_routes
 from api.routes.v3_v4 import document_routes as v3_document_routes
@@ -61,16 +56,12 @@ _API_ROUTERS = (
     connector_routes,
     feedback_routes,
     api_key_routes,
-    whoami_routes,
     operations_routes,
     connector_admin_routes,
     replay_routes,
     export_import_routes,
-    usage_routes,
     audit_log_routes,
-    growth_routes,
     feed_routes,
-    erasure_routes,
     search_routes,
     v3_document_routes,
     v4_memory_routes,
@@ -132,7 +123,7 @@ def create_app(
     app.include_router(health_routes.router)
     app.router.routes.extend(extra_routes)
     if asyncapi is not None:
-        app.include_router(asyncapi_routes.router(asyncapi))
+        app.include_router(health_routes.asyncapi_router(asyncapi))
     app.add_middleware(AdmissionControlMiddleware, limits=limits or RequestLimits())
     https = public_url is not None and public_url.startswith("https://")
     app.add_middleware(exception_handlers.RequestIdMiddleware, hardening=SecurityHeaders(https=https))

@@ -13,7 +13,7 @@ ADMIN_KEY_FILE = "admin.key"
 
 def default_data_dir() -> Path:
     """Return `.recollect` in a checkout or where it exists already, else a folder of this user."""
-    return LOCAL_FOLDER if _runs_from_checkout() or LOCAL_FOLDER.is_dir() else user_data_dir()
+    return LOCAL_FOLDER if (CHECKOUT / "pyproject.toml").is_file() or LOCAL_FOLDER.is_dir() else user_data_dir()
 
 
 def user_data_dir() -> Path:
@@ -55,7 +55,3 @@ def _first_line(path: Path) -> str | None:
         return path.read_text().strip() or None
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
-
-
-def _runs_from_checkout() -> bool:
-    return (CHECKOUT / "pyproject.toml").is_file()

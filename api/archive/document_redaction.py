@@ -19,7 +19,7 @@ from pipeline.parsing.document_titles import document_title
 from pipeline.parsing.extractive_summary import summarize
 from pipeline.rows import DocumentRow, MemoryRow
 from schemas.events import DocumentSubmitted, FormedMemory
-from schemas.http.extensions.redaction_bodies import RedactedDocument, RedactionResponse
+from schemas.http.extensions.correction_bodies import RedactedDocument, RedactionResponse
 from schemas.http.v5.memory_bodies import ForgetError, ForgetMatch
 
 

@@ -15,6 +15,10 @@ from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd
 
 UNKNOWN_UPDATE_TIME = datetime.fromtimestamp(0, UTC)
 """Placeholder: the organization's time of change is not exported, an import sets a new one."""
+_DOCUMENT_FIELDS = (
+    "incarnation", "key", "id", "created_at", "updated_at", "text", "title", "type", "summary", "url", "source",
+    "upload", "metadata", "supporting_context", "date", "task_type",
+)  # fmt: skip
 _MEMORY_FIELDS = ("id", "incarnation", "text", "is_static", "is_inference")
 _STATEMENT_FIELDS = (
     "date", "event_dates", "start", "end", "relations", "forgotten_at", "forget_reason", "worth", "in_profile",
@@ -73,25 +77,10 @@ async def _memories_by_document(state: AppState, keys: Sequence[str]) -> dict[st
 
 def exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> ExportedDocument:
     return ExportedDocument(
-        incarnation=row.incarnation,
-        key=row.key,
-        id=row.id,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        text=row.text,
+        **{name: getattr(row, name) for name in _DOCUMENT_FIELDS},
         source_pending=row.text is not None and row.text_seq < row.content_seq,
         error=row.error if row.status == "failed" else None,
-        title=row.title,
-        type=row.type,
-        summary=row.summary,
-        url=row.url,
-        source=row.source,
-        upload=row.upload,
-        metadata=row.metadata,
         group=row.group_metadata,
-        supporting_context=row.supporting_context,
-        date=row.date,
-        task_type=row.task_type,
         dreaming=row.extraction_mode,
         memories_included=not row.extraction_pending,
         memories=tuple(_exported_memory(memory, row.key) for memory in memories),

@@ -23,6 +23,8 @@ from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd, E
 from schemas.http.extensions.export_import_bodies import ImportResponse
 from schemas.topics import MEMORIES_FORMED, SETTINGS_CHANGED
 
+_SHARED_MEMORY_FIELDS = ExportedMemory.model_fields.keys() & FormedMemory.model_fields.keys() - {"incarnation"}
+
 
 @dataclass(slots=True)
 class _ImportCounts:
@@ -184,25 +186,5 @@ def _memories_formed(line: ExportedDocument, row: DocumentRow) -> MemoriesFormed
 
 
 def imported_memory(memory: ExportedMemory) -> FormedMemory:
-    return FormedMemory(
-        id=memory.id,
-        text=memory.text,
-        is_static=memory.is_static,
-        is_inference=memory.is_inference,
-        date=memory.date,
-        event_dates=memory.event_dates,
-        start=memory.start,
-        end=memory.end,
-        relations=memory.relations,
-        worth=memory.worth,
-        in_profile=memory.in_profile,
-        said_by=memory.said_by,
-        replaced_by=memory.replaced_by,
-        imported=ImportedStatement(
-            incarnation=memory.incarnation,
-            since=memory.since,
-            at=memory.at,
-            forgotten_at=memory.forgotten_at,
-            forget_reason=memory.forget_reason,
-        ),
-    )
+    shared = {name: getattr(memory, name) for name in _SHARED_MEMORY_FIELDS}
+    return FormedMemory(**shared, imported=ImportedStatement.model_validate(memory, from_attributes=True))

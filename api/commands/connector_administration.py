@@ -8,7 +8,7 @@ from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import ConnectorService
 from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError, ServiceUnavailableError
 from pipeline.rows import SyncRunsRow
-from schemas.base import format_optional_timestamp, format_timestamp
+from schemas.base import format_optional_timestamp
 from schemas.events import ConnectorChanged, SyncReported
 from schemas.http.extensions.connector_admin_bodies import (
     ConnectorCheckResponse,
@@ -152,19 +152,8 @@ def _latest_run(runs: SyncRunsRow) -> SyncRunProgress | None:
     report = runs.active_run or (runs.runs[0] if runs.runs else None)
     if report is None:
         return None
-    return SyncRunProgress(
-        id=report.run_id,
-        status=_run_status(report),
-        trigger=report.trigger,
-        full=report.full,
-        processed=report.processed,
-        failed=report.failed,
-        over_limit=report.over_limit,
-        error_code=report.error_code,
-        error=report.error,
-        started_at=format_timestamp(report.started_at),
-        completed_at=format_optional_timestamp(report.completed_at),
-    )
+    same = {name: getattr(report, name) for name in SyncRunProgress.model_fields.keys() - {"id", "status"}}
+    return SyncRunProgress(**same, id=report.run_id, status=_run_status(report))
 
 
 def _run_status(report: SyncReported) -> Literal["queued", "running", "completed", "failed"]:

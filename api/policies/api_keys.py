@@ -97,7 +97,7 @@ class ApiKeyAuthenticator:
         hashed = hash_secret(secret)
         if any(hmac.compare_digest(hashed, own) for own in self._admin):
             return Principal(id=OPERATOR_KEY_ID, role="admin")
-        row = self._keys.key(_key_id_of_secret(secret))
+        row = self._keys.key(secret.removeprefix(SECRET_PREFIX).partition("_")[0])
         # Compare even if the key does not exist, so that response times reveal nothing about ids.
         is_current = hmac.compare_digest(hashed, row.sha256 if row else _UNMATCHABLE_DIGEST)
         is_previous = hmac.compare_digest(hashed, _previous_digest(row, now))
@@ -166,10 +166,6 @@ def hash_secret(secret: str) -> str:
 
 
 _UNMATCHABLE_DIGEST = hash_secret("")
-
-
-def _key_id_of_secret(secret: str) -> str:
-    return secret.removeprefix(SECRET_PREFIX).partition("_")[0]
 
 
 def create_key(

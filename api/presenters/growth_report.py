@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from api.dependencies.app_state import AppState
 from pipeline.rows import NamespaceRow
-from schemas.http.extensions.growth_bodies import GrowthResponse, NamespaceGrowth
+from schemas.http.extensions.operations_bodies import GrowthResponse, NamespaceGrowth
 
 _DAY_MICROSECONDS = 86_400_000_000
 _UNIX_EPOCH_ORDINAL = date(1970, 1, 1).toordinal()

@@ -4,7 +4,7 @@ from api.dependencies.app_state import AppState
 from api.policies.api_keys import OPERATOR_KEY_ID, Principal, principal_from_row
 from api.policies.monthly_quotas import MonthlyQuota
 from pipeline.usage_counter import UsageCounts
-from schemas.http.extensions.usage_bodies import KeyUsage, QuotaUsage, UsageResponse
+from schemas.http.extensions.operations_bodies import KeyUsage, QuotaUsage, UsageResponse
 
 
 def usage_response(state: AppState, principal: Principal, month: str) -> UsageResponse:

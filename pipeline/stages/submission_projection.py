@@ -102,13 +102,9 @@ def texts_to_publish(
     return texts
 
 
-def _last_deletion_offset(history: SubmissionHistory) -> int:
-    return max((record.offset for record in history if record.event.operation == "delete"), default=-1)
-
-
 def is_erased(row: DocumentRow | None, history: SubmissionHistory) -> bool:
     """Return whether the document was deleted and not written again; newer text begins a new document."""
-    deleted = _last_deletion_offset(history)
+    deleted = max((record.offset for record in history if record.event.operation == "delete"), default=-1)
     return deleted >= 0 and (row is None or row.text is None or row.text_seq <= deleted)
 
 

@@ -1,11 +1,11 @@
-"""API key administration (extension of the contract)."""
+"""API key administration, and the caller's own key (extension of the contract)."""
 
 from datetime import datetime, timedelta
 from typing import Any
 
 from fastapi import APIRouter
 
-from api.dependencies.authentication import AdminKey, AuthenticatedCaller
+from api.dependencies.authentication import AdminKey, AnyKey, AuthenticatedCaller
 from api.dependencies.path_and_query_parameters import ResourcePath
 from api.errors.http_errors import BadRequestError, ConflictError, ForbiddenError, NotFoundError
 from api.policies import api_keys, key_delegation
@@ -15,6 +15,7 @@ from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.rows import ApiKeyRow
 from schemas.http.extensions.api_key_bodies import (
     ROLE_SCOPES,
+    CallerResponse,
     KeyCreateBody,
     KeyIssued,
     KeyPatch,
@@ -25,10 +26,10 @@ from schemas.http.extensions.api_key_bodies import (
     Role,
 )
 
-router = APIRouter(route_class=ContractRoute, prefix="/admin/keys", tags=["Administration"])
+router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
 
 
-@router.post("", status_code=201)
+@router.post("/keys", status_code=201)
 async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
     """Issue a key within the caller's scope. Only this response contains its secret."""
     state, now = caller.state, caller.state.clock.now()
@@ -58,14 +59,14 @@ async def create_api_key(caller: AdminKey, body: KeyCreateBody) -> KeyIssued:
     return KeyIssued(**dict(_key_response(caller, api_keys.key_row(change))), key=secret)
 
 
-@router.get("")
+@router.get("/keys")
 async def list_keys(caller: AdminKey) -> KeysResponse:
     """List the keys within the caller's scope, newest first, without their secrets."""
     rows = sorted(caller.state.catalog.keys(), key=lambda row: (row.created_at, row.id), reverse=True)
     return KeysResponse(keys=[_key_response(caller, row) for row in rows if caller.principal.may_issue(row.namespaces)])
 
 
-@router.patch("/{id}", responses=error_responses(400, 401, 403, 404, 409, 500))
+@router.patch("/keys/{id}", responses=error_responses(400, 401, 403, 404, 409, 500))
 async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> KeyResponse:
     """Change a key's name, scopes, limits and expiry; its secret, role and namespaces stay."""
     state = caller.state
@@ -82,7 +83,7 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> 
     return _key_response(caller, api_keys.key_row(changed))
 
 
-@router.post("/{id}/rotate", responses=error_responses(400, 401, 403, 404, 409, 500))
+@router.post("/keys/{id}/rotate", responses=error_responses(400, 401, 403, 404, 409, 500))
 async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBody) -> KeyIssued:
     """Rotate a key's secret; the previous secret stays valid for the overlap."""
     state = caller.state
@@ -99,7 +100,7 @@ async def rotate_api_key(caller: AdminKey, id: ResourcePath, body: KeyRotationBo
     return KeyIssued(**dict(_key_response(caller, api_keys.key_row(change))), key=secret)
 
 
-@router.delete("/{id}", responses=error_responses(400, 401, 403, 404, 500))
+@router.delete("/keys/{id}", responses=error_responses(400, 401, 403, 404, 500))
 async def revoke_api_key(caller: AdminKey, id: ResourcePath) -> KeyRevoked:
     """Revoke a key, and every key that it issued, itself or through others."""
     state = caller.state
@@ -108,6 +109,12 @@ async def revoke_api_key(caller: AdminKey, id: ResourcePath) -> KeyRevoked:
         for revoked in (row, *key_delegation.issued_by(row, state.catalog.keys())):
             await api_keys.publish_key(api_keys.revoke_key(revoked, now), state.publisher, state.catalog)
     return KeyRevoked(id=id, revoked=True)
+
+
+@router.get("/whoami", responses=error_responses(400, 401, 500))
+async def whoami(caller: AnyKey) -> CallerResponse:
+    """Return the caller's key and its permissions."""
+    return resource_presenter.caller_response(caller.principal, caller.state.catalog.key(caller.principal.id))
 
 
 def _require_active_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:

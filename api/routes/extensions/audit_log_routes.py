@@ -10,8 +10,14 @@ from api.errors.http_errors import ServiceUnavailableError
 from api.policies.recall_log import decode_place, encode_place
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.base import format_timestamp
-from schemas.http.extensions.audit_log_bodies import AuditEntry, AuditLogResponse
-from schemas.http.extensions.recall_log_bodies import RecallEntry, RecallLogBody, RecallLogResponse, RecallLogSetting
+from schemas.http.extensions.audit_log_bodies import (
+    AuditEntry,
+    AuditLogResponse,
+    RecallEntry,
+    RecallLogBody,
+    RecallLogResponse,
+    RecallLogSetting,
+)
 
 router = APIRouter(route_class=ContractRoute)
 

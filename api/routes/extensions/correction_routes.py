@@ -9,8 +9,13 @@ from api.commands import memory_correction
 from api.dependencies.authentication import ReadAccess, RedactAccess
 from api.presenters import memory_reviews
 from api.routes.contract_route import ContractRoute, error_responses
-from schemas.http.extensions.correction_bodies import CorrectionBody, CorrectionResponse, ReviewResponse
-from schemas.http.extensions.redaction_bodies import RedactionBody, RedactionResponse
+from schemas.http.extensions.correction_bodies import (
+    CorrectionBody,
+    CorrectionResponse,
+    RedactionBody,
+    RedactionResponse,
+    ReviewResponse,
+)
 
 router = APIRouter(route_class=ContractRoute, prefix="/ns/{namespace}/explain", tags=["Why"])
 

@@ -1,4 +1,4 @@
-"""Liveness, readiness and metrics (extension of the contract, public)."""
+"""Liveness, readiness, metrics and the AsyncAPI document (extension of the contract, public)."""
 
 from collections import Counter
 
@@ -40,3 +40,14 @@ async def ready(state: AppStateDependency) -> Response:
 async def metrics(state: AppStateDependency) -> Response:
     """Return metrics in the Prometheus text format."""
     return Response(await state.health.exposition(), media_type=EXPOSITION_CONTENT_TYPE)
+
+
+def asyncapi_router(asyncapi: bytes) -> APIRouter:
+    """Build the route of /asyncapi.json."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.api_route("/asyncapi.json", methods=["GET", "HEAD"])
+    async def document() -> Response:
+        return Response(asyncapi, media_type="application/json")
+
+    return routes

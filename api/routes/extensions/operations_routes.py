@@ -1,23 +1,30 @@
-"""Status, dead letters and organization buckets for operators (extension of the contract)."""
+"""Status, usage, growth, erasure, dead letters and organization buckets (extension of the contract)."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from api.dependencies.authentication import OperatorKey, ReadingOperatorKey
-from api.errors.http_errors import BadRequestError
-from api.presenters import service_status
+from api.commands import erasure
+from api.dependencies.authentication import AdminKey, ForgettingOperatorKey, OperatorKey, ReadingOperatorKey, ReadKey
+from api.errors.http_errors import BadRequestError, ForbiddenError
+from api.presenters import growth_report, service_status, usage_report
+from api.presenters.erasure_presenter import erasure_response, planned_erasure_response
 from api.routes.contract_route import ContractRoute, error_responses
+from pipeline.usage_counter import month_of
+from schemas.http.extensions.erasure_bodies import ErasureBody, ErasureResponse
 from schemas.http.extensions.operations_bodies import (
     DeadLetterResponse,
     DeadLettersResponse,
     DropResponse,
     FailedDocumentsResponse,
+    GrowthResponse,
     RedriveResponse,
     StatusResponse,
+    UsageResponse,
 )
-from schemas.http.field_types import REJECT_NUL
+from schemas.http.field_types import REJECT_NUL, NamespaceName
 from schemas.http.v5.profile_bodies import BucketsResponse, DeleteBucketsBody, SetBucketsBody
+from schemas.limits import MAX_PAGE_SIZE
 
 router = APIRouter(route_class=ContractRoute, prefix="/admin", tags=["Administration"])
 
@@ -25,6 +32,9 @@ TopicName = Annotated[str | None, Query(max_length=200), REJECT_NUL]
 DeadLetterId = Annotated[str, Query(max_length=300), REJECT_NUL]
 DeadLetterIds = Annotated[list[DeadLetterId] | None, Query(max_length=1000)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
+Month = Annotated[str | None, Query(pattern=r"^\d{4}-(0[1-9]|1[0-2])$")]
+NamespaceNames = Annotated[list[NamespaceName], Query(min_length=1, max_length=MAX_PAGE_SIZE)]
+Days = Annotated[int, Query(ge=1, le=366)]
 
 
 @router.get("/status", responses=error_responses(400, 401, 403, 500, 503))
@@ -92,3 +102,33 @@ async def delete_buckets(caller: OperatorKey, body: DeleteBucketsBody) -> Bucket
     """Remove buckets of the organization."""
     caller.add_audit_fields(buckets=", ".join(body.buckets))
     return BucketsResponse(buckets=await service_status.delete_buckets(caller.state, body.buckets))
+
+
+@router.get("/usage")
+async def monthly_usage(caller: AdminKey, month: Month = None) -> UsageResponse:
+    """Return documents, searches and quotas of a month (default: the current one), by key and in total."""
+    return usage_report.usage_response(caller.state, caller.principal, month or month_of(caller.state.clock.now()))
+
+
+@router.get("/growth")
+async def growth_by_day(caller: ReadKey, namespace: NamespaceNames, days: Days = 30) -> GrowthResponse:
+    """Count new documents and memories per day; unknown namespaces are left out."""
+    unreadable = [name for name in namespace if not caller.principal.may_read(name)]
+    if unreadable:
+        raise ForbiddenError("The key does not open this namespace", f"namespace: {unreadable[0]}")
+    rows = (caller.state.catalog.namespace(name) for name in dict.fromkeys(namespace))
+    return await growth_report.growth_report(caller.state, [row for row in rows if row is not None], days)
+
+
+@router.post("/erasures", responses=error_responses(400, 401, 403, 404, 409, 500, 503))
+async def erase(caller: ForgettingOperatorKey, body: ErasureBody) -> ErasureResponse:
+    """Delete documents or a namespace, and erase everything deleted from log, blobs and table files."""
+    scope = await erasure.find_scope(caller.state, body.namespace, body.documents)
+    caller.add_audit_fields(namespace=body.namespace or "", documentIds=", ".join(body.documents or ()))
+    if body.dry_run:
+        caller.add_audit_fields(dryRun=True)
+        return planned_erasure_response(scope, await erasure.plan_erasure(caller.state, scope), caller.principal.id)
+    report = await erasure.erase(caller.state, scope)
+    response = erasure_response(scope, report, caller.principal.id)
+    caller.add_audit_fields(**response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by"}))
+    return response

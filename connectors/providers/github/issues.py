@@ -271,7 +271,7 @@ class RepositoryIssues:
             "repository": self._repository.full_name,
             "number": issue["number"],
             "state": issue.get("state"),
-            "author": _author_login(issue),
+            "author": str((issue.get("user") or {}).get("login") or "ghost"),
             "createdAt": issue.get("created_at"),
             "updatedAt": updated_at,
             "labels": [
@@ -300,10 +300,6 @@ def issue_markdown(title: str, discussed: Discussed) -> str:
         sections = sorted([*sections, *reviewed], key=lambda section: section[0])
     parts = [f"# {title}", (discussed.issue.get("body") or "").strip(), *(text for _, text in sections)]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _author_login(authored: dict[str, Any]) -> str:
-    return str((authored.get("user") or {}).get("login") or "ghost")
 
 
 def _issue_number(comment: dict[str, Any]) -> int:

@@ -62,7 +62,7 @@ class Granola(Provider):
             )
         if ENDPOINTS_PATH in response.url.path:
             return None  # keys that may read, but have no webhooks, are polled
-        if response.status_code == 402 or (response.status_code == 403 and not _is_of_one_note(response)):
+        if response.status_code == 402 or (response.status_code == 403 and "/notes/" not in response.url.path):
             return PlanRequiredError("Granola's API needs a Business or Enterprise plan, and a key that may read.")
         return None
 
@@ -218,10 +218,6 @@ class _GranolaSync:
         """Return whether a note is directly in a selected folder; notes in subfolders are listed with them."""
         folders = set(self._connection.selected_ids("folders"))
         return not folders or any(folder.get("id") in folders for folder in note.get("folder_membership") or ())
-
-
-def _is_of_one_note(response: httpx2.Response) -> bool:
-    return "/notes/" in response.url.path
 
 
 async def _list_first(api: str, connection: Connection) -> None:

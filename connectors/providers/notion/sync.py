@@ -15,7 +15,7 @@ from connectors.client.http_client import HttpClient
 from connectors.errors import CursorExpiredError
 from connectors.providers.common.disk_buffer import DiskBuffer, open_disk_buffer
 from connectors.providers.common.item_fetcher import ItemFetcher
-from connectors.providers.notion.client import PAGE_SIZE, NotionClient, ResultPage
+from connectors.providers.notion.client import PAGE_SIZE, NotionClient
 from connectors.providers.notion.content import object_title
 from connectors.providers.notion.page_reader import FILES_PREFIX, PageReader, ReadPage
 from connectors.providers.notion.page_tree import PageTree
@@ -196,11 +196,8 @@ class NotionSync:
         for source in sources:
             if _SOURCES_PREFIX + source not in self._queried:
                 async for listing in self._client.data_source_rows(source):
-                    await self._add_rows_page(pages, listing)
+                    await self._add_objects(pages, [row for row in listing.results if not row.get("in_trash")])
                 self._queried.add(_SOURCES_PREFIX + source)
-
-    async def _add_rows_page(self, pages: DiskBuffer, listing: ResultPage) -> None:
-        await self._add_objects(pages, [row for row in listing.results if not row.get("in_trash")])
 
     async def _get_page(self, id_: str) -> tuple[str, dict[str, Any] | FailedItem | None]:
         """Fetch a page; None if it is trashed or no longer shared."""

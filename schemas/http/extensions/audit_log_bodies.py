@@ -1,6 +1,6 @@
-"""Bodies of the audit log (extension of the contract)."""
+"""Bodies of the audit log and of recall logs (extension of the contract)."""
 
-from schemas.base import ResponseBody
+from schemas.base import RequestBody, ResponseBody
 from schemas.events import AuditOutcome
 from schemas.http.field_types import Omittable, Timestamp
 
@@ -27,3 +27,35 @@ class AuditLogResponse(ResponseBody):
 
     entries: list[AuditEntry]
     before: int | None
+
+
+class RecallLogBody(RequestBody):
+    """Setting of a namespace. `recallLog`: whether its reads are recorded."""
+
+    recall_log: bool
+
+
+class RecallLogSetting(ResponseBody):
+    """Setting of a namespace."""
+
+    recall_log: bool
+
+
+class RecallEntry(ResponseBody):
+    """Read of the namespace. `queryDigest`: SHA-256 of the namespace's incarnation and the query, in hex."""
+
+    at: Timestamp
+    operation: str
+    key: str
+    purpose: str | None
+    query_digest: str | None
+    ids: list[str]
+    address: str | None
+    request_id: str | None
+
+
+class RecallLogResponse(RecallLogSetting):
+    """Entries, newest first; `before`: pass it to get older entries, null if there are none. Treat it as opaque."""
+
+    entries: list[RecallEntry]
+    before: str | None

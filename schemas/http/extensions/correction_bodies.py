@@ -1,4 +1,4 @@
-"""Bodies of corrections of memories and of the list of updates to review (extension of the contract)."""
+"""Bodies of corrections of memories, of updates to review, and of redactions (extension of the contract)."""
 
 from typing import Annotated, Literal
 
@@ -6,6 +6,8 @@ from pydantic import Field
 
 from schemas.base import RequestBody, ResponseBody
 from schemas.http.field_types import Count, Omittable, ResourceId, Text
+from schemas.http.v5.memory_bodies import ForgetError, ForgetMatch
+from schemas.limits import MAX_FORGET_IDS
 
 CorrectionAction = Literal["edit", "confirm", "end", "forget", "restore", "accept", "decline", "keep-both", "withdraw"]
 DECISIONS = frozenset({"accept", "decline", "keep-both"})
@@ -71,3 +73,34 @@ class ReviewResponse(ResponseBody):
     reviews: list[Review]
     total: Count
     doubtful: Count
+
+
+class RedactionBody(RequestBody):
+    """Memories to forget, together with the sentences that state them. `dryRun`: only show these."""
+
+    ids: Annotated[list[ResourceId], Field(min_length=1, max_length=MAX_FORGET_IDS)]
+    dry_run: bool = False
+
+
+class RedactedDocument(ResponseBody):
+    """Document with the sentences that are (or in a dry run would be) taken out of it.
+
+    `deleted`: it has nothing else.
+    """
+
+    id: str
+    title: str | None
+    sentences: list[str]
+    deleted: bool
+
+
+class RedactionResponse(ResponseBody):
+    """Result of a redaction. `matches`: memories that go, those that the same sentences state included.
+
+    `errors`: memories whose sentences stay, and why. They are forgotten nevertheless, if they exist.
+    """
+
+    count: Count
+    documents: list[RedactedDocument]
+    matches: list[ForgetMatch]
+    errors: list[ForgetError]

@@ -1,4 +1,4 @@
-"""Bodies of status, failures and dead letters (extension of the contract)."""
+"""Bodies of status, failures, dead letters, usage and growth (extension of the contract)."""
 
 from typing import Literal
 
@@ -132,3 +132,51 @@ class DropResponse(ResponseBody):
     """Number of dropped records."""
 
     dropped: Count
+
+
+class QuotaUsage(ResponseBody):
+    """Usage and limit; `limit` null: unlimited."""
+
+    used: Count
+    limit: Count | None
+
+
+class KeyUsage(ResponseBody):
+    """Monthly usage of a key, and its limit of requests per minute."""
+
+    id: str
+    name: str
+    documents: QuotaUsage
+    searches: QuotaUsage
+    bytes: QuotaUsage
+    """Of the texts and files that it added."""
+    tokens: QuotaUsage
+    """Of the answers to its reads, at four characters each; counted for keys with a budget, or below one."""
+    rate_limit: int | None
+
+
+class UsageResponse(ResponseBody):
+    """Usage of a month (`2026-01`, UTC).
+
+    `documents`, `searches`: totals of all keys; null unless the caller is an operator.
+    """
+
+    month: str
+    documents: QuotaUsage | None
+    searches: QuotaUsage | None
+    keys: list[KeyUsage]
+
+
+class NamespaceGrowth(ResponseBody):
+    """Items added per day that still exist; memories count on the day of their extraction."""
+
+    namespace: str
+    documents: list[Count]
+    memories: list[Count]
+
+
+class GrowthResponse(ResponseBody):
+    """Growth per day; `days`: UTC dates, oldest first, ending today; each list has one number per day."""
+
+    days: list[str]
+    namespaces: list[NamespaceGrowth]
