@@ -87,7 +87,7 @@ async def open_connectors(
     settings, locks = foundation.settings, foundation.locks
     uri = _state_uri(settings)
     states = await ConnectorStateStore.open(uri, settings.storage_options(uri))
-    connections = ConnectorRegistry(lambda: _tables(live), locks, foundation.clock, live.pipeline.settings_lock)
+    connections = ConnectorRegistry(lambda: _tables(live), locks, foundation.clock, foundation.settings_lock)
     clients = HttpClients.open(allow_private=settings.fetch_private_addresses, transport=transport)
     connecting = ConnectionFactory(
         providers=LazyProviders(settings, foundation.clock) if providers is None else providers,

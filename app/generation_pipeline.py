@@ -16,10 +16,9 @@ from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.memory.scheduling.deferred_extraction_worker import DeferredExtraction
 from pipeline.memory.scheduling.expiration_worker import ExpirationWorker
 from pipeline.memory.versioning.memory_repository import MemoryRepository
-from pipeline.ports import Blobs, Clock, Embedder, Position
+from pipeline.ports import Embedder, Position
 from pipeline.profile.profile_cache import ProfileCache
 from pipeline.runtime.outage_retry import run_through_outages
-from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.stage import Stage
 from pipeline.stages.stage_set import StageSet
 from pipeline.store import Store
@@ -79,18 +78,6 @@ class Pipeline:
         return self.resources.bus
 
     @property
-    def blobs(self) -> Blobs:
-        return self.resources.blobs
-
-    @property
-    def clock(self) -> Clock:
-        return self.resources.clock
-
-    @property
-    def settings_lock(self) -> SettingsLock:
-        return self.resources.settings_lock
-
-    @property
     def health(self) -> HealthService:
         """The source of metrics and readiness."""
         folder = self.resources.settings.data_dir
@@ -99,7 +86,7 @@ class Pipeline:
 
     async def apply_optimistically(self) -> None:
         """Apply acknowledged records that have not reached the tables, so that readers see them."""
-        await self.settings_lock.catch_up()
+        await self.resources.settings_lock.catch_up()
         for stage in self.stages:
             if stage.source is DOCUMENTS_SUBMITTED:
                 await self.submissions.catch_up()

@@ -1,4 +1,4 @@
-"""Arguments of the tools. The descriptions are written for language models."""
+"""Arguments of the tools and of the prompt. The descriptions are written for language models."""
 
 from typing import Annotated, Any, Literal
 

@@ -187,7 +187,7 @@ class GenerationRebuild:
         failures = _newest_by_document(event for event in events if event.error is not None)
         texts = _newest_by_document(event for event in events if event.error is None)
         contents = {
-            key: await self._pipeline.blobs.load_text(event.text)
+            key: await self._pipeline.resources.blobs.load_text(event.text)
             for key, event in texts.items()
             if key in rows and not _is_done(rows[key], event)
         }
@@ -225,7 +225,7 @@ class GenerationRebuild:
         await self._store.chunks.update(list(chunks), lambda key, _: chunks[key])
 
     async def _split_and_embed(self, events: Sequence[DocumentExtracted]) -> dict[str, list[ChunkRow]]:
-        texts = [await self._pipeline.blobs.load_text(event.text) for event in events]
+        texts = [await self._pipeline.resources.blobs.load_text(event.text) for event in events]
         kinds = [event.type for event in events]
         spans = await split_texts(self._splitter, texts, kinds)
         cut = list(zip(events, spans, strict=True))

@@ -1,4 +1,4 @@
-"""Cache of namespace indexes, least recently used first out, updated by the tables' change notifications."""
+"""Cache of namespace indexes: loaded on demand, updated by change notifications, evicted, saved as snapshots."""
 
 import asyncio
 import logging

@@ -186,7 +186,7 @@ async def test_a_blob_that_no_record_refers_to_goes_when_it_is_old(
 ) -> None:
     text = "zyxobigq " + "mm " * 88_000
     await service.add_document("home", text, id="kept")
-    await service.pipeline.blobs.put(b"zyxofileq of a submission that was refused", "text/plain")
+    await service.pipeline.resources.blobs.put(b"zyxofileq of a submission that was refused", "text/plain")
     await _erase(service)
     assert found_in(tmp_path, ("zyxofileq",)) != {}
     monkeypatch.setattr(erasure_service, "UNREFERENCED_BLOB_SECONDS", -1.0)
