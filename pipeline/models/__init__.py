@@ -7,7 +7,7 @@ from pipeline.ports import Clock, Embedder, LanguageModel, Publisher, QueryRewri
 
 
 def open_embedder(
-    kind: Literal["e5", "wordllama", "openai", "none"],
+    kind: Literal["e5", "e5-encoder", "wordllama", "openai", "none"],
     *,
     base_url: str | None = None,
     api_key: str | None = None,
@@ -22,6 +22,10 @@ def open_embedder(
         from pipeline.models.e5.e5_embedder import E5Embedder  # noqa: PLC0415 - see above
 
         return E5Embedder.from_package()
+    if kind == "e5-encoder":
+        from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder  # noqa: PLC0415 - see above
+
+        return E5WithEncoderEmbedder.from_package()
     if kind == "wordllama":
         from pipeline.models.wordllama_embedder import WordLlamaEmbedder  # noqa: PLC0415 - see above
 

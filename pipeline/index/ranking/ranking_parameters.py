@@ -7,11 +7,11 @@ has the effect of each part, decision 0043 the steps.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from pipeline.index.ranking.search_request_and_hits import RowKind
-from pipeline.index.segments.common_part import CommonPart, e5_common_part
+from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
 from pipeline.rows import Vector
 from pipeline.text.context_terms import OWN_TERM_WEIGHT
 
@@ -169,7 +169,14 @@ def _e5_calibration() -> Calibration:
         vector_weight=8.0,
         midpoint=0.85,
         cosine_floor=0.05,
-        common_part=e5_common_part(),
+        common_part=read_common_part(E5_FILE),
+    )
+
+
+@cache
+def _e5_with_encoder_calibration() -> Calibration:
+    return replace(
+        _e5_calibration(), vector_weight=9.0, midpoint=0.8, common_part=read_common_part(E5_WITH_ENCODER_FILE)
     )
 
 
@@ -179,8 +186,11 @@ def calibration_for(embedder_name: str) -> Calibration:
         return BM25_ONLY_CALIBRATION
     if embedder_name == E5_NAME:
         return _e5_calibration()
+    if embedder_name == E5_WITH_ENCODER_NAME:
+        return _e5_with_encoder_calibration()
     return WORDLLAMA_CALIBRATION if embedder_name.startswith("wordllama") else SENTENCE_MODEL_CALIBRATION
 
 
 E5_NAME = "multilingual-e5-small"
-"""The name of the default embedder."""
+E5_WITH_ENCODER_NAME = "multilingual-e5-small with sentence encoder"
+"""Names of the embedders whose vectors have a known common part."""

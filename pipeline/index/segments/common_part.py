@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pipeline.rows import Vector
 
 E5_FILE = Path(__file__).parent / "e5_common_part.npy"
+E5_WITH_ENCODER_FILE = Path(__file__).parent / "e5_with_encoder_common_part.npy"
 """Rows: the mean of statements, that of questions, everyday statements, then the directions.
 
 Made by `python -m bench.common_part`."""
@@ -90,6 +91,7 @@ class LengthCache:
 
 
 @cache
-def e5_common_part() -> CommonPart:
-    means: NDArray[np.float32] = np.load(E5_FILE)
+def read_common_part(path: Path) -> CommonPart:
+    """The common part in a file."""
+    means: NDArray[np.float32] = np.load(path)
     return CommonPart(means[0], means[1], means[2], means[3:])

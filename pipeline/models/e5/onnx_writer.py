@@ -11,8 +11,9 @@ MICROSOFT_DOMAIN = "com.microsoft"
 """Domain of onnxruntime's own operators."""
 _IR_VERSION = 8
 _OPSET_VERSION = 17
-_FLOAT = 1
-_DATA_TYPES = {np.dtype(np.float32): _FLOAT, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
+FLOAT = 1
+"""Number of the type float32."""
+_DATA_TYPES = {np.dtype(np.float32): FLOAT, np.dtype(np.uint8): 2, np.dtype(np.int8): 3, np.dtype(np.int64): 7}
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT = 1, 2
 _WIRE_VARINT, _WIRE_BYTES, _WIRE_FLOAT = 0, 2, 5
 
@@ -48,10 +49,21 @@ class OnnxGraph:
         self._nodes.append(_bytes_field(1, b"".join(parts)))
         return names
 
-    def model(self, *, source: str, output: str, shape: Sequence[int | str]) -> bytes:
-        """Serialize a model that turns one float tensor into another of the same shape; names are free dimensions."""
+    def model(
+        self,
+        *,
+        source: str,
+        output: str,
+        shape: Sequence[int | str],
+        output_shape: Sequence[int | str] | None = None,
+    ) -> bytes:
+        """Serialize a model that turns one float tensor into another, of the same shape unless one is given.
+
+        Names are free dimensions.
+        """
         graph = [*self._nodes, _text_field(2, "graph"), *self._constants]
-        graph += [_bytes_field(11, _float_value(source, shape)), _bytes_field(12, _float_value(output, shape))]
+        graph.append(_bytes_field(11, _float_value(source, shape)))
+        graph.append(_bytes_field(12, _float_value(output, output_shape or shape)))
         opsets = [_opset("", _OPSET_VERSION), _opset(MICROSOFT_DOMAIN, 1)]
         return _varint_field(1, _IR_VERSION) + _bytes_field(7, b"".join(graph)) + b"".join(opsets)
 
@@ -65,7 +77,7 @@ def _attribute(name: str, value: float) -> bytes:
 
 def _float_value(name: str, shape: Sequence[int | str]) -> bytes:
     sizes = [_varint_field(1, size) if isinstance(size, int) else _text_field(2, size) for size in shape]
-    tensor = _varint_field(1, _FLOAT) + _bytes_field(2, b"".join(_bytes_field(1, size) for size in sizes))
+    tensor = _varint_field(1, FLOAT) + _bytes_field(2, b"".join(_bytes_field(1, size) for size in sizes))
     return _text_field(1, name) + _bytes_field(2, _bytes_field(1, tensor))
 
 

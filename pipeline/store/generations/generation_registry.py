@@ -28,7 +28,7 @@ class IndexConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    embedder: Literal["e5", "wordllama", "openai", "none"]
+    embedder: Literal["e5", "e5-encoder", "wordllama", "openai", "none"]
     embedder_model: str
     embedder_dimensions: int
     embedder_base_url: str | None = None

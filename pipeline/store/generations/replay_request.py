@@ -25,7 +25,7 @@ class ReplayRequest:
 
     source: Literal["documents", "memories"] = "documents"
     stage: Literal["embed"] | None = None
-    embedder: Literal["e5", "wordllama", "openai", "none"] | None = None
+    embedder: Literal["e5", "e5-encoder", "wordllama", "openai", "none"] | None = None
     embedder_model: str | None = None
     embedder_dimensions: int | None = None
     embedder_base_url: str | None = None

@@ -13,7 +13,7 @@ class ReplayBody(RequestBody):
 
     source: Annotated[Literal["documents", "memories"], Field(alias="from")] = "documents"
     stage: Omittable[Literal["embed"]] = None
-    embedder: Omittable[Literal["e5", "wordllama", "openai", "none"]] = None
+    embedder: Omittable[Literal["e5", "e5-encoder", "wordllama", "openai", "none"]] = None
     embedder_model: Omittable[Annotated[Text, Field(min_length=1, max_length=200)]] = None
     embedder_dimensions: Omittable[Annotated[StrictInt, Field(ge=1, le=8192), COERCE_WHOLE_FLOAT]] = None
     embedder_base_url: Omittable[Annotated[Text, Field(min_length=1, max_length=2000)]] = None

@@ -12,6 +12,7 @@ from pipeline.errors import OutageError
 from pipeline.index.query_analysis import analyze_query
 from pipeline.index.ranking.search_request_and_hits import SearchRequest
 from pipeline.models.e5.e5_embedder import E5Embedder
+from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
 from pipeline.rows import Vector
 from schemas.http.v5.search_bodies import SearchBody
 
@@ -26,9 +27,10 @@ FACTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def model() -> E5Embedder:
-    return E5Embedder.from_package()
+@pytest.fixture(params=[E5Embedder, E5WithEncoderEmbedder])
+def model(request: pytest.FixtureRequest) -> E5Embedder:
+    opened: E5Embedder = request.param.from_package()
+    return opened
 
 
 async def _found(model: E5Embedder, question: str, texts: Sequence[str], dates: Sequence[str] = ()) -> list[str]:

@@ -1,9 +1,11 @@
 """Vectors are compared without what they have in common."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from pipeline.index.segments.common_part import CommonPart, LengthCache, e5_common_part
+from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, LengthCache, read_common_part
 
 MEAN = np.array([0.9, 0.1, 0.0, 0.0], np.float32)
 COMMON = CommonPart(MEAN, MEAN, np.zeros(4, np.float32), np.array([[0.0, 0.0, 0.0, 1.0]], np.float32))
@@ -34,8 +36,9 @@ def test_lengths_are_those_of_the_rest_and_are_kept() -> None:
     assert cache.lengths(COMMON, vectors) is cache.lengths(COMMON, vectors)
 
 
-def test_the_shipped_directions_are_orthonormal() -> None:
-    directions = e5_common_part().directions
+@pytest.mark.parametrize("file", [E5_FILE, E5_WITH_ENCODER_FILE])
+def test_the_shipped_directions_are_orthonormal(file: Path) -> None:
+    directions = read_common_part(file).directions
     assert np.allclose(directions @ directions.T, np.eye(len(directions)), atol=1e-4)
 
 
