@@ -201,7 +201,8 @@ class ErasureService:
         while not waiting and (more := await self._find_records(content)).offsets:
             waiting = await self._erase_consumed(more)
             found.merge(more)
-        if not waiting:
+        # Where processes share the log, one that lags behind may publish more of what is deleted: looked for each time.
+        if not waiting and not self._supervisor.resources.is_multi_process:
             self._handled_deletions.update({key: content.deletions[key] for key in content.fresh})
         return found, waiting
 

@@ -2,20 +2,22 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app import erasure_service
-from pipeline.bus.records import ErasedRecordError, decode
+from pipeline.bus.records import ErasedRecordError, ProducerRecord, decode
 from pipeline.bus.sealing import shared_key_table
 from pipeline.store.blobs import blob_store
 from schemas.events import BlobRef, Content
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_EXTRACTED, MEMORIES_FORGOTTEN
-from tests.support.planted_words import found_in
+from tests.support.planted_words import found_in, found_in_object_store
 from tests.support.service_world import RunningService, running_service
 from tools.kafka_broker import DockerBroker, LocalBroker
+from tools.s3_server import S3Server
 
 pytestmark = [pytest.mark.anyio, pytest.mark.kafka, pytest.mark.slow]
 
@@ -23,7 +25,7 @@ WORDS = (
     "zyxotextq", "zyxometaq", "zyxobigq", "zyxofileq", "zyxomemoryq", "zyxocontextq", "zyxodeadq", "zyxopatchq",
     "zyxoforgetq",
 )  # fmt: skip
-KEPT = "quvokeptx"
+KEPT, CONTROL = "quvokeptx", "quvocontrolx"
 
 
 @pytest.fixture(autouse=True)
@@ -92,14 +94,41 @@ async def _readable(service: RunningService, words: tuple[str, ...]) -> tuple[se
     return found, erased
 
 
+@dataclass(frozen=True)
+class _Places:
+    """Everything outside the topics that holds words: the data directory, perhaps an object store."""
+
+    folder: Path
+    settings: dict[str, Any]
+    options: dict[str, str]
+
+    async def found(self) -> set[str]:
+        """Search the planted words."""
+        words = set(found_in(self.folder, WORDS))
+        for name in ("lance_uri", "blob_uri"):
+            if name in self.settings:
+                words |= set(await found_in_object_store(self.settings[name], self.options, WORDS))
+        return words
+
+
+@pytest.fixture(params=["folder", "object store"])
+def places(request: pytest.FixtureRequest, tmp_path: Path) -> _Places:
+    if request.param == "folder":
+        return _Places(tmp_path, {}, {})
+    s3: S3Server = request.getfixturevalue("s3")
+    return _Places(tmp_path, s3.service_settings(), s3.options)
+
+
 async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
-    tmp_path: Path, own_kafka: LocalBroker | DockerBroker
+    places: _Places, own_kafka: LocalBroker | DockerBroker
 ) -> None:
-    async with _processes(tmp_path, own_kafka) as (here, there):
+    async with _processes(places.folder, own_kafka, **places.settings) as (here, there):
         documents = await _plant(here, "home", "diary")
         assert (await _readable(here, (*WORDS, KEPT)))[0] == {*WORDS, KEPT}
-        assert found_in(tmp_path, WORDS).keys() >= {"zyxobigq", "zyxofileq", "zyxotextq"}
-        assert _segments(own_kafka, (*WORDS, KEPT)) == {}
+        assert await places.found() >= {"zyxobigq", "zyxofileq", "zyxotextq"}
+        await here.pipeline.bus.append("control.v1", [ProducerRecord(b"key", CONTROL.encode(), {})])
+        assert set(_segments(own_kafka, (*WORDS, KEPT, CONTROL))) <= {CONTROL}
+        assert _segments(own_kafka, (CONTROL,)) or not isinstance(own_kafka, LocalBroker)
         assert (await here.client.ok("GET", "/admin/dlq"))["deadLetters"]
 
         wanted = {"namespace": "home", "documents": documents}
@@ -116,12 +145,12 @@ async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
             assert (found, erased) == ({KEPT}, sum(events.values()))
             assert (await service.client.ok("POST", "/admin/erasures", {}))["events"] == {}
         await here.pipeline.index_cache.erase_snapshots()
-        assert found_in(tmp_path, WORDS) == {}
+        assert await places.found() == set()
     assert _segments(own_kafka, (*WORDS, KEPT)) == {}
-    async with _processes(tmp_path, own_kafka) as (here, there):
+    async with _processes(places.folder, own_kafka, **places.settings) as (here, there):
         await here.client.ok("POST", "/admin/replay", {})
         assert (await here.replays.wait_finished()).state == "done"
         for service in (here, there):
             assert KEPT in (await service.read_document("home", "kept"))["content"]
             assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
-        assert found_in(tmp_path, WORDS) == {}
+        assert await places.found() == set()

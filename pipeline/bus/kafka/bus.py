@@ -150,8 +150,11 @@ class KafkaBus:
         encoded = encode(entries)
         if self._sealer is not None and self._sealer.seals and topic.name in SEALED_TOPICS:
             plain = [stays_plain(event) for _, event in entries]
-            # In a thread: it compresses values, and may write a new block of keys.
-            encoded = await asyncio.to_thread(self._sealer.seal, encoded, plain, self._days_of_keys(topic))
+            days = self._days_of_keys(topic)
+            sealed = self._sealer.seal_at_once(encoded, plain, days)
+            if sealed is None:
+                sealed = await asyncio.to_thread(self._sealer.seal, encoded, plain, days)
+            encoded = sealed
         return await self._producers.send_events(topic.name, encoded)
 
     def _days_of_keys(self, topic: Topic[Any]) -> int | None:

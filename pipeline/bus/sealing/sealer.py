@@ -37,6 +37,8 @@ _NONCE = bytes(12)
 _COMPRESSION_LEVEL = 6
 _MIN_COMPRESSED_BYTES = 512
 _DAY_SECONDS = 86_400
+_MAX_BYTES_AT_ONCE = 32 * 1024
+"""Values that are compressed within a millisecond."""
 FoundKeys = Mapping[KeyLabel, bytes | None]
 """Keys by label, None for those destroyed; labels without a block are left out."""
 
@@ -100,6 +102,20 @@ class Sealer:
         `days`: the log drops these records itself before so many have passed.
         """
         return [entry if is_plain else self._seal(entry, days) for entry, is_plain in zip(entries, plain, strict=True)]
+
+    def seal_at_once(
+        self, entries: Sequence[ProducerRecord], plain: Sequence[bool], days: int | None = None
+    ) -> list[ProducerRecord] | None:
+        """Seal like `seal`; None if that is better done in a thread: for large values, or where a block is due."""
+        if sum(len(entry.value) for entry in entries) > _MAX_BYTES_AT_ONCE or not self._lock.acquire(blocking=False):
+            return None
+        try:
+            block = self._current_block(days)
+        finally:
+            self._lock.release()
+        if block is None or block.used + len(entries) > BLOCK_RECORDS:
+            return None
+        return self.seal(entries, plain, days)
 
     def seal_lastingly(self, entries: Sequence[ProducerRecord]) -> list[ProducerRecord]:
         """Seal those anew whose keys end by themselves; others stay as they are. Synchronous: for a thread."""
@@ -174,13 +190,17 @@ class Sealer:
             return entry  # erased, or damaged: whoever reads it will say so
         return self._seal(ProducerRecord(entry.key, value, entry.headers), None)
 
+    def _current_block(self, days: int | None) -> _Block | None:
+        if self._changes != self._keys.changes:
+            self._changes = self._keys.changes
+            self._blocks.clear()
+        block = self._blocks.get(days)
+        return None if block is None or block.is_full(lasts=days is None) else block
+
     def _seal(self, entry: ProducerRecord, days: int | None) -> ProducerRecord:
         with self._lock:
-            if self._changes != self._keys.changes:
-                self._changes = self._keys.changes
-                self._blocks.clear()
-            block = self._blocks.get(days)
-            if block is None or block.is_full(lasts=days is None):
+            block = self._current_block(days)
+            if block is None:
                 block = self._blocks[days] = _Block(*self._keys.new_block(days))
             number = block.used
             block.used += 1

@@ -10,7 +10,7 @@ import pytest
 from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, MissingKeyError, ProducerRecord, RawRecord
 from pipeline.bus.sealing import shared_key_table
 from pipeline.bus.sealing.key_file import SealingKeyError
-from pipeline.bus.sealing.sealed_records import key_label
+from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, key_label
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sealing.shared_key_table import SharedKeyTable
 from pipeline.errors import OutageError
@@ -182,3 +182,15 @@ def test_key_files_are_for_their_owner_only(tmp_path: Path) -> None:
     files = [path for path in (tmp_path / "keys").rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if path.stat().st_mode & 0o077]
+
+
+async def test_small_values_are_sealed_at_once_while_a_block_lasts(tmp_path: Path) -> None:
+    sealer = Sealer(_open(open_key_storage(str(tmp_path / "keys"))), seals=True)
+    small, large = [ProducerRecord(b"k", b"v", {})], [ProducerRecord(b"k", b"v" * 100_000, {})]
+    assert sealer.seal_at_once(small, [False]) is None
+    sealer.seal(small, [False])
+    assert sealer.seal_at_once(large, [False]) is None
+    sealed = [sealer.seal_at_once(small, [False]) for _ in range(BLOCK_RECORDS)]
+    assert sealed.index(None) == BLOCK_RECORDS - 1
+    assert len({part[0].headers[SEALED_HEADER] for part in sealed if part}) == BLOCK_RECORDS - 1
+    assert sealer.seal_at_once(small, [False], days=15) is None
