@@ -34,6 +34,7 @@ NAMESPACE = "feed"
 BATCH = 100
 RECONNECT_SECONDS = 2.0
 LAG_POLL_SECONDS = 0.5
+IDLE_SECONDS = 5
 BREAKS = 4
 """Breaks of a listener in each part, about."""
 ORDER = ("document.queued", "document.extracted", "document.done")
@@ -124,7 +125,7 @@ async def _measure(servers: Sequence[Server], urls: Sequence[str], key: str, siz
         with _spent(servers) as writing:
             await _submit(urls[0], key, range(documents))
             await wait_for_zero_lag(await HttpConnection.open(urls[0], key), LAG_POLL_SECONDS)
-            await wait_for_idle_cpu(servers[-1].pid)
+            await wait_for_idle_cpu(servers[-1].pid, IDLE_SECONDS)
         with _spent(servers) as replaying:
             await _listen_together(http, everyone, documents)
         with _spent(servers) as telling:

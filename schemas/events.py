@@ -114,6 +114,8 @@ class DocumentExtracted(Event):
     """Memories are imported; extraction is skipped."""
     memories: "tuple[FormedMemory, ...]" = ()
     """The imported memories, if the submission had them."""
+    is_repeated: bool = False
+    """The text was published before; this event only asks for its memories, after a quiet time."""
 
 
 class DocumentChunked(Event):

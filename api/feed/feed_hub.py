@@ -24,6 +24,7 @@ from api.feed.feed_sources import (
 )
 from api.feed.feed_subscription import FeedSubscription
 from api.feed.past_events import count_between
+from api.feed.repeated_records import RepeatedRecords, read_lookback
 from api.feed.stage_progress import StageProgress
 from pipeline.bus.port import Bus
 from pipeline.runtime.backoff import exponential_backoff
@@ -258,13 +259,19 @@ class FeedHub:
         return self._queues[place]
 
     async def _work(self, source: FeedSource, queue: asyncio.Queue[Record[Any]]) -> None:
+        repeated: RepeatedRecords | None = None
         while True:
             record = await queue.get()
+            if repeated is None:
+                repeated = await self._retried(
+                    partial(read_lookback, self._bus, source, record.partition, record.log_offset)
+                )
+            is_news = not repeated.is_repeated(record) and bool(self._listeners_of(record))
             # Without listeners too: one that resumes reads up to this position, and hears the earlier source live.
             await self.wait_until_handled(source, record)
             if source is FORGOTTEN or (source is PROCESSED and record.event.operation == "delete"):
                 self.history.withdraw()
-            event = await self.build_event(source, record) if self._listeners_of(record) else None
+            event = await self.build_event(source, record) if is_news else None
             await self._wait_for_earlier(source, record)
             # No await from here on: a listener that joins has either the event in its position or hears it.
             self._position[source.name, record.partition] = record.log_offset + 1

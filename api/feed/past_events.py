@@ -10,6 +10,7 @@ from typing import Any
 
 from api.feed.feed_cursor import FeedPosition, Place
 from api.feed.feed_sources import EXTRACTED, FEED_SOURCES, PROCESSED, SUBMITTED, FeedSource
+from api.feed.repeated_records import RepeatedRecords, lookback_start
 from pipeline.bus.port import Bus
 from pipeline.bus.records import RawRecord, decode
 from pipeline.stage import Record
@@ -33,12 +34,19 @@ class _PartitionReader:
 
     source: FeedSource
     partition: int
+    start: int
     records: AsyncGenerator[RawRecord, None]
+    """Records from `lookback_start` on."""
     incarnations: tuple[str, ...]
     buffered: deque[Record[Any]] = field(default_factory=deque)
     texts: defaultdict[str, deque[int]] = field(default_factory=lambda: defaultdict(deque))
     """Submissions of the buffered texts of each document, if the source is that of texts."""
     _is_at_end: bool = False
+    _repeated: RepeatedRecords = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Recognize repetitions of the source."""
+        self._repeated = RepeatedRecords(self.source)
 
     async def fill(self) -> None:
         """Read until enough records of these incarnations are buffered, or none is left."""
@@ -63,7 +71,9 @@ class _PartitionReader:
         return record
 
     def _keep(self, record: Record[Any]) -> None:
-        if record.event.incarnation in self.incarnations:
+        if record.event.incarnation not in self.incarnations or self._repeated.is_repeated(record):
+            return
+        if record.log_offset >= self.start:
             self.buffered.append(record)
             if self.source is EXTRACTED:
                 self.texts[record.event.document].append(record.event.seq)
@@ -79,9 +89,10 @@ async def read_past_records(
             for partition in range(bus.partitions):
                 place = (source.name, partition)
                 if start[place] < end[place]:
-                    records = bus.read(source.topic.name, partition, start[place], end[place])
+                    first = lookback_start(source, start[place])
+                    records = bus.read(source.topic.name, partition, first, end[place])
                     stack.push_async_callback(records.aclose)
-                    readers[place] = _PartitionReader(source, partition, records, incarnations)
+                    readers[place] = _PartitionReader(source, partition, start[place], records, incarnations)
         await asyncio.gather(*(reader.fill() for reader in readers.values()))
         while due := [reader for reader in readers.values() if _is_due(reader, readers)]:
             oldest = min(due, key=_order)

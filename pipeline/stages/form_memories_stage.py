@@ -141,6 +141,7 @@ def document_enqueuer(publisher: Publisher, blobs: Blobs) -> EnqueueDocument:
             supporting_context=row.supporting_context,
             task_type=row.task_type,
             dreaming="instant",
+            is_repeated=True,
         )
         await publisher.publish(DOCUMENTS_EXTRACTED, [(f"{row.incarnation}/{row.key}", event)])
 
