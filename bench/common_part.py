@@ -117,7 +117,7 @@ def _projection(encoder: EncoderModel, words: Sequence[str], samples: _Samples) 
     """The directions in which words differ most without the common part; in the last columns, both means in them.
 
     Words of its whole vocabulary: directions chosen on our own facts kept four fifths of what differs between these,
-    and less than half of what differs between others.
+    and about half of what differs between others.
     """
     common = samples.common_part()
     vectors = np.array([encoder.encode(word)[0] for word in words])

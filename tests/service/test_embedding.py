@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pipeline.models.e5.e5_embedder import E5Embedder
+from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
 from pipeline.rows import Vector
+from pipeline.store import StoreMismatchError
 from tests.support.generation_rows import read_all_rows, row_differences, run_replay
 from tests.support.service_world import RunningService, running_service, wait_until
 
@@ -64,3 +66,19 @@ async def test_every_passage_gets_a_vector_and_a_replay_runs_no_model(
         assert (await run_replay(service))["state"] == "done"
         assert row_differences(before, await read_all_rows(service.pipeline.store)) == []
         assert embedded == []
+
+
+async def test_tables_of_e5_are_refused_with_another_embedder_until_a_replay_gives_them_its_vectors(
+    tmp_path: Path,
+) -> None:
+    async with running_service(tmp_path, embedder="e5") as service:
+        for text in TEXTS:
+            await service.add_document("home", text)
+        await service.wait_idle()
+    with pytest.raises(StoreMismatchError, match=r"recollect replay --stage embed"):
+        async with running_service(tmp_path, embedder="e5-encoder"):
+            pass
+    async with running_service(tmp_path, embedder="e5") as service:
+        assert (await run_replay(service, embedder="e5-encoder", **{"from": "documents"}))["state"] == "done"
+        assert {len(vector) for vector in (await _vectors(service)).values()} == {E5WithEncoderEmbedder.dimensions}
+        assert (await service.search("home", "Who is a vegetarian?"))[0]["chunk"] == TEXTS[0]

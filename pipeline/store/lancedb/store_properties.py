@@ -94,8 +94,8 @@ def _verify_embedder(actual: StoreProperties, expected: StoreProperties) -> None
         raise StoreMismatchError(
             f"This store holds vectors of {_embedder_description(actual)}, but the settings ask for "
             f"{_embedder_description(expected)}. Set RECOLLECT_EMBEDDER (and its model and dimensions) back "
-            "to what it was (wordllama was the default before e5); once it runs, "
-            "`recollect replay --stage embed --embedder e5` makes tables with another one."
+            "to what it was (wordllama was the default before e5); once it runs, `recollect replay --stage embed "
+            "--embedder NAME` makes tables with another one."
         )
 
 
