@@ -186,7 +186,7 @@ class FormedMemory(Event):
     replaced_by: tuple[str, ...] = ()
     """Ids of existing memories about a later time, which update this one."""
     effective_at: datetime | None = None
-    """Time that decides about versions, if not `date`: a repetition is no new version."""
+    """Time that decides about versions, if not `date`: a repetition is not a new version."""
     imported: ImportedStatement | None = None
     """Properties of an imported statement."""
     incarnation: str | None = None

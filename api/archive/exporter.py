@@ -32,7 +32,7 @@ async def export_settings(state: AppState) -> AsyncIterator[bytes]:
     """Yield the organization, the keys (hashed), and every namespace without its documents."""
     owned = state.catalog.organization()
     yield _json_line(OrganizationChanged(context=owned.context, buckets=owned.buckets, updated_at=UNKNOWN_UPDATE_TIME))
-    for key in state.catalog.keys():  # noqa: SIM118 - a catalog is no dictionary
+    for key in state.catalog.keys():  # noqa: SIM118 - a catalog is not a dictionary
         yield _json_line(KeyChanged.model_validate(asdict(key)))
     for row in sorted(state.catalog.namespaces(), key=lambda row: row.name):
         yield _json_line(_exported_namespace(row))

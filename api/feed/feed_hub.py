@@ -94,7 +94,7 @@ class FeedHub:
         return encode_cursor(position, SOURCE_NAMES, self._bus.partitions)
 
     def decode(self, cursor: str) -> FeedPosition:
-        """Read a cursor; ValueError if it is none of this log."""
+        """Read a cursor; ValueError if it is not of this log."""
         if len(cursor) > MAX_CURSOR_CHARACTERS:
             raise ValueError("it is too long")
         return decode_cursor(self._cipher.decrypt(cursor), SOURCE_NAMES, self._bus.partitions)

@@ -156,7 +156,7 @@ class FeedSubscription:
         return max(0.0, self._sent_at + HEARTBEAT_SECONDS - asyncio.get_running_loop().time())
 
     def _heartbeat(self) -> bytes:
-        """A comment, and the cursor: an id without data moves the client's cursor and is no event."""
+        """A comment, and the cursor: an id without data moves the client's cursor and is not an event."""
         return self._send([f": heartbeat\nid: {self._cursor}\n\n".encode()])
 
     async def _wait_for_event(self) -> bool:

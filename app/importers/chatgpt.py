@@ -28,7 +28,7 @@ def read_chatgpt(source: Path) -> Read:
         chosen = [file for file in files if _CONVERSATIONS.search(file.name)]
         chosen = chosen or [file for file in files if file.name == source.name]
         if not chosen:
-            raise SourceError(f"{source} holds no conversations.json: it is no data export of ChatGPT.")
+            raise SourceError(f"{source} holds no conversations.json: it is not a data export of ChatGPT.")
         yield from each_file(chosen, _conversations)
 
 
@@ -39,7 +39,7 @@ def _conversations(file: SourceFile) -> Read:
 
 def _conversation(record: Any) -> Read:
     if not isinstance(record, dict) or not isinstance(record.get("mapping"), dict):
-        yield LeftOut(_name(record), "it is no conversation: it has no messages")
+        yield LeftOut(_name(record), "it is not a conversation: it has no messages")
         return
     identity = str(record.get("conversation_id") or record.get("id") or "")
     if not identity:

@@ -18,7 +18,7 @@ def read_claude(source: Path) -> Read:
         chosen = [file for file in files if file.name.rpartition("/")[2] == "conversations.json"]
         chosen = chosen or [file for file in files if file.name == source.name]
         if not chosen:
-            raise SourceError(f"{source} holds no conversations.json: it is no data export of Claude.")
+            raise SourceError(f"{source} holds no conversations.json: it is not a data export of Claude.")
         for file in files:
             if file not in chosen and file.name.rpartition("/")[2] in {"projects.json", "memories.json"}:
                 yield LeftOut(file.name, "only conversations are imported; add this file's texts by `recollect add`")
@@ -30,7 +30,7 @@ def read_claude(source: Path) -> Read:
 def _conversation(record: Any) -> Read:
     identity = record.get("uuid") if isinstance(record, dict) else None
     if not identity or not isinstance(record.get("chat_messages"), list):
-        yield LeftOut(str(identity or record)[:100], "it is no conversation: it has no id or no messages")
+        yield LeftOut(str(identity or record)[:100], "it is not a conversation: it has no id or no messages")
         return
     yield from conversation_documents("claude", identity, record.get("name"), _messages(record, identity))
 

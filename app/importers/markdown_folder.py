@@ -35,7 +35,7 @@ def read_markdown(source: Path) -> Read:
             notes += 1
             yield from _note(path, name.as_posix())
         else:
-            yield LeftOut(name.as_posix(), "it is no note; add it by `recollect add --file`")
+            yield LeftOut(name.as_posix(), "it is not a note; add it with `recollect add --file`")
     if not notes:
         raise SourceError(f"{source} holds no Markdown file ({', '.join(_NOTES)}).")
 
@@ -47,7 +47,7 @@ def _note(path: Path, name: str) -> Read:
         return
     text = decode_text(path.read_bytes())
     if "\0" in text:
-        yield LeftOut(name, "it is no text")
+        yield LeftOut(name, "it is not text")
         return
     fields, unread = parse_front_matter(text)
     for line in unread:

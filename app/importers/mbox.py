@@ -19,7 +19,7 @@ def read_mbox(source: Path) -> Read:
     """Yield the mails of a file; attachments are left out. Holds one mail and the places of all others."""
     with source.open("rb") as file:
         if not file.read(5).startswith(b"From "):
-            raise SourceError(f"{source} is no mbox file: its first line does not begin with 'From '.")
+            raise SourceError(f"{source} is not an mbox file: its first line does not begin with 'From '.")
     from pipeline.parsing.mail.mail_file import read_mail  # noqa: PLC0415 - parsers that other commands need not wait for
 
     box = mailbox.mbox(source, create=False)

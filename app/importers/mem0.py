@@ -69,7 +69,7 @@ def _csv_rows(file: SourceFile) -> Iterator[Record]:
 
 def _memory(row: Any) -> ImportedItem | LeftOut:
     if not isinstance(row, dict):
-        return LeftOut(str(row)[:100], "it is no memory")
+        return LeftOut(str(row)[:100], "it is not a memory")
     payload = _object(row.get("payload"))
     fields = {**row, **payload}
     identity = row.get("id") or payload.get("id") or payload.get("hash")

@@ -23,7 +23,7 @@ def read_slack(source: Path) -> Read:
     with source_files(source) as files:
         days = {file.name: found for file in files if (found := _DAY.search(file.name))}
         if not days:
-            raise SourceError(f"{source} holds no CHANNEL/YYYY-MM-DD.json: it is no export of a Slack workspace.")
+            raise SourceError(f"{source} holds no CHANNEL/YYYY-MM-DD.json: it is not an export of a Slack workspace.")
         names = _user_names(files)
         channels = _channel_ids(files)
         seen: Counter[str] = Counter()  # files are of days in the workspace's zone, documents of days in UTC
@@ -63,7 +63,7 @@ def _day(file: SourceFile, channel: str, channel_id: str, names: Mapping[str, st
 def _message(record: Any, names: Mapping[str, str]) -> ChatMessage | str:
     """Return a message, or why it is left out."""
     if not isinstance(record, dict) or record.get("type") != "message":
-        return "it is no message"
+        return "it is not a message"
     if record.get("subtype") not in _SPOKEN:
         return f"a notice of Slack itself ({record['subtype']})"
     text = to_plain_text(text_of(record.get("text")), names).strip()

@@ -63,7 +63,7 @@ def source_files(source: Path) -> Iterator[list[SourceFile]]:
             entries = sorted(archive.infolist(), key=lambda entry: entry.filename)
             yield [_member(archive, entry) for entry in entries if is_content(entry.filename)]
     elif source.suffix.lower() == ".zip":
-        raise SourceError(f"{source} is no zip archive, or a part of it is missing. Download the export again.")
+        raise SourceError(f"{source} is not a zip archive, or a part of it is missing. Download the export again.")
     else:
         yield [_file(source, source.name)]
 

@@ -73,10 +73,10 @@ def _chats(files: Iterable[SourceFile]) -> list[SourceFile]:
 def _chat(file: SourceFile, name: str, *, is_only: bool) -> Read:
     order = date_order(line.parts for line in map(_parse_head, file.lines()) if line)
     if order is None and not is_only:
-        yield LeftOut(file.name, "it holds no line with a date and a time: it is no chat")
+        yield LeftOut(file.name, "it holds no line with a date and a time: it is not a chat")
         return
     if order is None:
-        raise SourceError(f"{file.name} holds no line with a date and a time: it is no chat of WhatsApp.")
+        raise SourceError(f"{file.name} holds no line with a date and a time: it is not a chat of WhatsApp.")
     left_out: list[LeftOut] = []
     messages = _messages(file.lines(), order, name, left_out)
     for item in transcript_documents("whatsapp", name, messages, to_metadata({"source": "whatsapp", "chat": name})):
@@ -89,7 +89,7 @@ def _chat(file: SourceFile, name: str, *, is_only: bool) -> Read:
 def date_order(dates: Iterable[tuple[int, int, int]]) -> Order | None:
     """Tell from all dates of a chat what is written first; None without dates.
 
-    A number above 12 is no month. If that decides nothing, the order in which the chat runs forward is right, and
+    A number above 12 is not a month. If that decides nothing, the order in which the chat runs forward is right, and
     of two such orders the one with the day first, which most of the world writes.
     """
     impossible: Counter[Order] = Counter()

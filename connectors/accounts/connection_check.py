@@ -40,7 +40,7 @@ def _address_fault(name: str, url: str) -> str | None:
         usable = usable and parts.username is None and not any(character.isspace() for character in url)
     except ValueError:
         usable = False
-    return None if usable else f"{name} {url[:100]!r} is no web address. It begins with https:// and names a host."
+    return None if usable else f"{name} {url[:100]!r} is not a web address. It begins with https:// and names a host."
 
 
 def _bucket_fault(bucket: str) -> str | None:
@@ -48,7 +48,7 @@ def _bucket_fault(bucket: str) -> str | None:
     if named and not _is_ip_address(bucket):
         return None
     return (
-        f"{bucket[:100]!r} is no name of a bucket. Give the name alone, without s3:// or a path: 3 to 63 lower-case"
+        f"{bucket[:100]!r} is not a bucket's name. Give the name alone, without s3:// or a path: 3 to 63 lower-case"
         " letters, digits, dots and hyphens."
     )
 

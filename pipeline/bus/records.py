@@ -45,7 +45,7 @@ class DeserializationError(ValueError):
 
 
 class ErasedRecordError(DeserializationError):
-    """A sealed record whose key was destroyed: it counts as absent, and is no fault."""
+    """A sealed record whose key was destroyed: it counts as absent, and is not an error."""
 
 
 class MissingKeyError(DeserializationError):

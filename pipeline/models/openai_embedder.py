@@ -99,11 +99,13 @@ class OpenAIEmbedder:
             data = sorted(response.json()["data"], key=lambda entry: entry["index"])
             vectors = [_to_unit_vector(entry["embedding"]) for entry in data]
         except (ValueError, KeyError, TypeError) as error:
-            raise RetryableError(f"The embedding endpoint {self._url} answered no embeddings: {error!r}") from error
+            raise RetryableError(f"The embedding endpoint {self._url} returned no embeddings: {error!r}") from error
         if len(vectors) != count:
-            raise RetryableError(f"The embedding endpoint answered {len(vectors)} vectors for {count} texts.")
+            raise RetryableError(f"The embedding endpoint returned {len(vectors)} vectors for {count} texts.")
         if not all(vector.ndim == 1 and np.isfinite(vector).all() for vector in vectors):
-            raise RetryableError(f"The embedding endpoint {self._url} answered no vectors of finite numbers.")
+            raise RetryableError(
+                f"The embedding endpoint {self._url} returned vectors with numbers that are not finite."
+            )
         if any(len(vector) != self.dimensions for vector in vectors):
             raise RejectedError(
                 f"The model {self._model} gives vectors of {len(vectors[0])} numbers, but this index holds "

@@ -116,7 +116,7 @@ _LEGACY_OFFICE_STREAMS = {
 def detect_file_kind(data: bytes, upload: Upload) -> str | None:
     """Return the kind by signature, else by the caller's hints; None if only its text can tell.
 
-    `ole` is an old or a password-protected office file, `zip` an archive that is no document.
+    `ole` is an old or a password-protected office file, `zip` an archive that is not a document.
     """
     hint = kind_from_hints(upload)
     signed = _kind_from_signature(data)

@@ -19,7 +19,7 @@ _THREADS = 2
 
 
 class UnreadableImageError(Exception):
-    """Data that is no image or PDF that the libraries open; the message is for people."""
+    """Data that is not an image or PDF that the libraries open; the message is for people."""
 
 
 @dataclass(frozen=True, slots=True)

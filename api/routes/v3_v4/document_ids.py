@@ -69,7 +69,7 @@ def _keys_of_custom_id(caller: AuthenticatedCaller, custom_id: str) -> dict[str,
 
 
 def decode_document_id(text: str) -> str | None:
-    """Return the row key that a v3 id stands for; None if the text is no such id."""
+    """Return the row key that a v3 id stands for; None if the text is not such an id."""
     if len(text) != _ID_LENGTH or not text.isascii():
         return None
     try:

@@ -159,11 +159,13 @@ def _blob_path(folder: Path, digest: str) -> Path:
 
 def _check_manifest(file: Path) -> None:
     if not file.exists():
-        raise error_exit(f"{file} is missing: this is no export, or an interrupted one. --from imports other formats.")
+        raise error_exit(
+            f"{file} is missing: this is not an export, or an interrupted one. --from imports other formats."
+        )
     try:
         manifest = Manifest.model_validate_json(file.read_text())
     except ValidationError as error:
-        raise error_exit(f"{file} is no manifest of an export: {error.errors()[0]['msg']}") from error
+        raise error_exit(f"{file} is not a manifest of an export: {error.errors()[0]['msg']}") from error
     if manifest.version > FORMAT_VERSION:
         raise error_exit(f"This export has format {manifest.version}; this version reads up to {FORMAT_VERSION}.")
 
@@ -206,6 +208,6 @@ def _import_source(source: Path) -> Iterator[Path]:
                 tar.extractall(folder, filter="data")
         except tarfile.TarError as error:
             reason = str(error).splitlines()[0].rstrip(":")
-            hint = "It is no archive of `recollect export`, or damaged. --from FORMAT imports other formats."
+            hint = "It is not an archive of `recollect export`, or damaged. --from FORMAT imports other formats."
             raise error_exit(f"{source} can't be read ({reason}). {hint}") from error
         yield Path(folder)

@@ -40,7 +40,7 @@ class GitHubApp:
             return jwt.encode({"alg": "RS256"}, claims, key, algorithms=["RS256"])
         except (JoseError, ValueError) as error:
             raise MisconfigurationError(
-                "RECOLLECT_GITHUB_APP_PRIVATE_KEY is no private key. Its operator has to set the whole PEM file that"
+                "RECOLLECT_GITHUB_APP_PRIVATE_KEY is not a private key. Its operator has to set the whole PEM file that"
                 " GitHub made for the app."
             ) from error
 

@@ -38,9 +38,9 @@ class ServiceAccount:
         except (OSError, ValueError, KeyError, TypeError) as error:
             reason = type(error).__name__
         else:
-            reason = "a field is no text"
+            reason = "a field is not text"
         raise MisconfigurationError(
-            "RECOLLECT_GOOGLE_SERVICE_ACCOUNT is no key of a service account"
+            "RECOLLECT_GOOGLE_SERVICE_ACCOUNT is not the key of a service account"
             f" ({reason}). Set the JSON file that Google made for it, or its path."
         )
 

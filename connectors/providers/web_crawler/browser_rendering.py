@@ -78,7 +78,7 @@ class ChromiumRenderer:
 def _start(command: Sequence[str], output: IO[bytes], folder: str) -> "Popen[bytes]":
     """Start the browser; not through asyncio, whose uvloop forks instead of using vfork."""
     try:
-        return Popen(  # noqa: S603 - the operator's program; the URL is normalized, so it is no option
+        return Popen(  # noqa: S603 - the operator's program; the URL is normalized, so it is not an option
             command,
             stdin=DEVNULL,
             stdout=output,

@@ -474,5 +474,5 @@ def _response_metadata(url: str, response: httpx2.Response) -> Metadata:
 def start_url_of(config: Mapping[str, str | float | bool]) -> str:
     start = normalize_url(str(config.get("startUrl", "")))
     if start is None:
-        raise UnusableSourceError("The start URL is no http or https address. Give another one.")
+        raise UnusableSourceError("The start URL is not an http or https address. Give another one.")
     return start

@@ -96,7 +96,7 @@ class KeyTable:
             with closing(sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True)) as db:
                 rows = db.execute("SELECT id, wrapped_by, keys FROM blocks").fetchall()
         except sqlite3.Error as error:
-            raise SealingKeyError(f"{backup} is no backup of sealing keys: {error}.") from error
+            raise SealingKeyError(f"{backup} is not a backup of sealing keys: {error}.") from error
         added = 0
         with self._transaction():
             for block, name, keys in rows:

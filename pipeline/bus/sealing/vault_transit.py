@@ -44,7 +44,7 @@ class VaultTransit:
         try:
             return b64decode(self._ask("decrypt", "plaintext", ciphertext=ciphertext), validate=True)
         except ValueError as error:
-            raise SealingKeyError(f"Vault's answer is no key: {error}.") from error
+            raise SealingKeyError(f"Vault's answer is not a key: {error}.") from error
 
     def rewrap(self, ciphertext: str) -> str:
         return self._ask("rewrap", "ciphertext", ciphertext=ciphertext)

@@ -139,7 +139,7 @@ class Candidates:
         return best
 
     def position_of(self, view: AnySegmentView, row: int) -> int | None:
-        """The position of a segment's row; None where it is no candidate."""
+        """The position of a segment's row; None where it is not a candidate."""
         start = 0
         for group in self.scored_rows:
             if group.view is view and len(matches := np.flatnonzero(group.rows == row)):

@@ -130,7 +130,7 @@ class Calibration:
         return vector if self.common_part is None or not vector.any() else self.common_part.query_direction(vector)
 
     def query_floor(self, vector: Vector, row_count: int) -> float:
-        """Return the cosine up to which vectors are no evidence: higher for unusual questions and in large namespaces.
+        """Return the cosine up to which vectors are not evidence: higher for unusual questions and in large namespaces.
 
         The less a question is like others, and the more it is like any everyday statement, the higher its cosines
         with everything; and the more rows there are, the higher the best cosine among those that have nothing to do

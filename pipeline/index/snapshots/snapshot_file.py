@@ -100,7 +100,7 @@ def read_header(file: IO[bytes]) -> SnapshotHeader:
         raise DamagedSnapshotError("it is cut off")
     magic, length, checksum = _PREFIX.unpack(prefix)
     if magic != _MAGIC or length > _MAX_HEADER_BYTES:
-        raise DamagedSnapshotError("it is no snapshot")
+        raise DamagedSnapshotError("it is not a snapshot")
     text = file.read(length)
     if crc32(text) != checksum:
         raise DamagedSnapshotError("its header is damaged")

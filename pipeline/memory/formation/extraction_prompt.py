@@ -198,7 +198,7 @@ def find_quote(text: str, quote: str) -> tuple[int, int] | None:
 
 
 def _fault(item: ExtractedMemory, span: tuple[int, int] | None, known_memories: Mapping[str, MemoryRow]) -> str | None:
-    """Return why an item is no memory; None if it is one."""
+    """Return why an item is not a memory; None if it is one."""
     if item.speaker.casefold() in ("assistant", "ai", "system"):
         return "said by the assistant"
     if not (text := _single_line(item.memory)) or text.endswith("?") or _DANGLING.match(text):

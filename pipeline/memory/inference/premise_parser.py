@@ -1,6 +1,6 @@
 """Premises in memories: roles (whose sister is who), attributes of persons, locations, dated events.
 
-Strict on purpose: a text in any other form is no premise.
+Strict on purpose: a text in any other form is not a premise.
 """
 
 import re

@@ -17,7 +17,7 @@ _PRELOADED: Final = (
 
 
 class RtfError(ValueError):
-    """Bytes that are no compressed RTF."""
+    """Bytes that are not compressed RTF."""
 
 
 def decompress_rtf(data: bytes) -> bytes:

@@ -13,7 +13,7 @@ ContainerTag = Annotated[str, Field(min_length=1, max_length=MAX_NAMESPACE_LENGT
 class LenientBody(BaseModel):
     """Request body: camelCase, null counts as absent, unknown fields are ignored.
 
-    The clients send fields that their published interface does not name, so unknown fields are no error.
+    The clients send fields that their published interface does not name, so unknown fields are not an error.
     """
 
     model_config = ConfigDict(

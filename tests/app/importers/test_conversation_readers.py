@@ -162,7 +162,7 @@ def test_slack_names_people_and_keeps_threads_apart(tmp_path: Path) -> None:
     assert [left.reason for left in left_out] == [
         "a notice of Slack itself (channel_join)",
         "a file that was shared",
-        "it is no message",
+        "it is not a message",
     ]
 
 
