@@ -104,7 +104,7 @@ class OpenAIEmbedder:
             raise RetryableError(f"The embedding endpoint returned {len(vectors)} vectors for {count} texts.")
         if not all(vector.ndim == 1 and np.isfinite(vector).all() for vector in vectors):
             raise RetryableError(
-                f"The embedding endpoint {self._url} returned vectors with numbers that are not finite."
+                f"The embedding endpoint {self._url} returned no vectors of finite numbers."
             )
         if any(len(vector) != self.dimensions for vector in vectors):
             raise RejectedError(
