@@ -103,9 +103,7 @@ class OpenAIEmbedder:
         if len(vectors) != count:
             raise RetryableError(f"The embedding endpoint returned {len(vectors)} vectors for {count} texts.")
         if not all(vector.ndim == 1 and np.isfinite(vector).all() for vector in vectors):
-            raise RetryableError(
-                f"The embedding endpoint {self._url} returned no vectors of finite numbers."
-            )
+            raise RetryableError(f"The embedding endpoint {self._url} returned no vectors of finite numbers.")
         if any(len(vector) != self.dimensions for vector in vectors):
             raise RejectedError(
                 f"The model {self._model} gives vectors of {len(vectors[0])} numbers, but this index holds "
