@@ -154,3 +154,28 @@ async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
             assert KEPT in (await service.read_document("home", "kept"))["content"]
             assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
         assert await places.found() == set()
+
+
+async def test_what_was_written_before_sealing_is_counted_and_stays(
+    tmp_path: Path, own_kafka: LocalBroker | DockerBroker
+) -> None:
+    on_kafka: dict[str, Any] = {"kafka_bootstrap": own_kafka.bootstrap}
+    async with running_service(tmp_path, **on_kafka) as service:
+        await service.add_document("home", "Ada keeps a zyxotextq.", id="old")
+        await service.add_document("home", f"Ben keeps a {KEPT}.", id="kept")
+        await service.wait_idle()
+        refused = await service.client.fails(409, "POST", "/admin/erasures", {})
+        assert "RECOLLECT_SEALING" in refused["details"]
+    async with running_service(tmp_path, sealing=True, **on_kafka) as service:
+        await service.add_document("home", "Ada keeps a zyxomemoryq.", id="new")
+        await service.wait_idle()
+        wanted = {"namespace": "home", "documents": ["old", "new"]}
+        report = await service.client.ok("POST", "/admin/erasures", wanted)
+        assert report["keys"] == sum(report["events"].values()) >= 3
+        assert report["retainedEvents"] >= 3
+        assert (await _readable(service, (*WORDS, KEPT)))[0] == {"zyxotextq", KEPT}
+    async with running_service(tmp_path, **on_kafka) as service:
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
+        assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
