@@ -114,11 +114,15 @@ async def set_options(state: AppState, id: str, body: ConnectorOptionsBody) -> C
 
 
 async def rotate_credentials(state: AppState) -> CredentialRotationResponse:
-    """Re-encrypt every credential with the newest secret key."""
-    if state.connectors is None:
-        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors.")
-    rotated, unreadable = await state.connectors.rotate_credentials()
-    return CredentialRotationResponse(rotated=rotated, unreadable=unreadable)
+    """Re-encrypt every credential, and the secrets of standing questions, with the newest secret key."""
+    if state.connectors is None and state.questions is None:
+        raise ServiceUnavailableError("Not available on this deployment", "It has no connectors and no questions.")
+    results = [] if state.connectors is None else [await state.connectors.rotate_credentials()]
+    if state.questions is not None:
+        results.append(await state.questions.rotate_keys())
+    return CredentialRotationResponse(
+        rotated=sum(count for count, _ in results), unreadable=[place for _, places in results for place in places]
+    )
 
 
 def _require_connector(state: AppState, id: str) -> tuple[ConnectorService, ConnectorChanged]:  # noqa: A002

@@ -110,6 +110,9 @@ class QuestionService(Protocol):
     def obstacle(self, question: QuestionChanged) -> str | None:
         """Return why a question that is not paused is stopped; None if it is not."""
 
+    async def rotate_keys(self) -> tuple[int, list[str]]:
+        """Encrypt secrets anew with the newest key: how many, and the questions that no key decrypts."""
+
 
 class ReplayService(Protocol):
     """Rebuilds the tables from the log, one replay at a time. ReplayError when one runs already."""

@@ -119,7 +119,7 @@ class QuestionNotifier:
         """Work on the questions until cancelled, while no other process does."""
         async with self._locks.acquire("standing-questions") as lease:
             self._positions, self._scanned, self._busy = {}, {}, set()
-            await self._rotate_keys()
+            await self.rotate_keys()
             async with asyncio.TaskGroup() as tasks:
                 while True:
                     await self._start_steps(tasks, lease)
@@ -147,8 +147,9 @@ class QuestionNotifier:
                 tasks.create_task(self._work(partial(self._step, question, namespace, ends, lease), question))
         self._scanned = ends
 
-    async def _rotate_keys(self) -> None:
-        """Encrypt anew the secrets that an older key encrypted, at every start as those of connectors."""
+    async def rotate_keys(self) -> tuple[int, list[str]]:
+        """Encrypt anew the secrets that an older key encrypted: how many, and the questions that no key decrypts."""
+        rotated, unreadable = 0, []
         for question in self.registry.all():
             try:
                 if self._cipher().uses_current_key(question.sealed_secret):
@@ -156,8 +157,11 @@ class QuestionNotifier:
                 sealed = self.seal(question.id, self._cipher().decrypt(question.id, question.sealed_secret)["secret"])
             except ValueError as error:
                 log.warning("The secret of standing question %s stays as it is: %s", question.id, error)
+                unreadable.append(question.id)
             else:
                 await self.registry.save(question.model_copy(update={"sealed_secret": sealed}))
+                rotated += 1
+        return rotated, unreadable
 
     def _obstacle(self, question: QuestionChanged) -> str | None:
         """Return why nothing is done about a question; None if something is."""

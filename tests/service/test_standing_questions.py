@@ -266,3 +266,18 @@ async def test_secrets_follow_a_new_encryption_key(tmp_path: Path, receiver: Web
         await service.add_document("ada", "I live in Porto now.")
         await receiver.until_received(2)
     assert is_signed(asked["secret"], receiver.attempts[1], receiver.raw[1])
+
+
+async def test_rotating_credentials_encrypts_the_secrets_of_questions_too(
+    tmp_path: Path, receiver: WebhookReceiver
+) -> None:
+    old, new = generate_key(), generate_key()
+    options: dict[str, Any] = {"fetch_private_addresses": True, "run_stages_here": False}
+    async with running_service(tmp_path, secret_key=old, **options) as service:
+        asked = await _ask(service.client, receiver, "Where does she live?")
+    rotate = ("POST", "/admin/connectors/rotate-credentials")
+    async with running_service(tmp_path, secret_key=new, **options) as service:
+        assert await service.client.ok(*rotate) == {"rotated": 0, "unreadable": [asked["id"]]}
+    async with running_service(tmp_path, secret_key=f"{new},{old}", **options) as service:
+        assert await service.client.ok(*rotate) == {"rotated": 1, "unreadable": []}
+        assert await service.client.ok(*rotate) == {"rotated": 0, "unreadable": []}

@@ -149,7 +149,7 @@ def handshakes(*, as_json: JsonOption = False, url: Url = None, key: Key = None)
 
 @connectors.command(name="rotate-credentials", epilog=examples_epilog("recollect connectors rotate-credentials"))
 def rotate_credentials(*, as_json: JsonOption = False, url: Url = None, key: Key = None) -> None:
-    """Encrypt every credential with the newest key of RECOLLECT_SECRET_KEY; then older keys can go."""
+    """Encrypt credentials and secrets of standing questions with the newest RECOLLECT_SECRET_KEY; older keys can go."""
     answer = RemoteService.from_options(url, key).request("POST", "/admin/connectors/rotate-credentials")
     emit(answer, f"{answer['rotated']} credentials were encrypted again.", as_json=as_json)
     if answer["unreadable"]:

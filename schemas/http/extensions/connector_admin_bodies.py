@@ -96,7 +96,7 @@ class ReconnectResponse(ResponseBody):
 
 
 class CredentialRotationResponse(ResponseBody):
-    """Number of credentials re-encrypted, and connectors whose credentials no key can decrypt."""
+    """Number of credentials re-encrypted, and connectors and standing questions whose secrets no key can decrypt."""
 
     rotated: Count
     unreadable: list[str]
