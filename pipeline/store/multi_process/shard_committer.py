@@ -246,21 +246,24 @@ class ShardCommitter(Generic[Row]):
     async def refresh(self) -> None:
         """Catch up with changes by other processes."""
         async with self._order_lock:
-            version = await self._lance_table.version()
-            now = time.monotonic()
-            if version != self._seen_version:
-                if now - self._seen_at > _MAX_FOLLOW_GAP_SECONDS:
-                    raise StaleFollowerError(
-                        f"Shard {self.name} could not be followed for {now - self._seen_at:.0f} s, and what "
-                        "was deleted meanwhile may still be in memory. Start this process again."
-                    )
-                changed = await (self._load_counts() if self._seen_version < 0 else self._catch_up())
-                # Now, so that no read of the older version can follow.
-                self._key_filter.add(changed)
-                for key in changed:
-                    self._row_cache.remove(key)
-                self._seen_version = version
-            self._seen_at = now
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        version = await self._lance_table.version()
+        now = time.monotonic()
+        if version != self._seen_version:
+            if now - self._seen_at > _MAX_FOLLOW_GAP_SECONDS:
+                raise StaleFollowerError(
+                    f"Shard {self.name} could not be followed for {now - self._seen_at:.0f} s, and what "
+                    "was deleted meanwhile may still be in memory. Start this process again."
+                )
+            changed = await (self._load_counts() if self._seen_version < 0 else self._catch_up())
+            # Now, so that no read of the older version can follow.
+            self._key_filter.add(changed)
+            for key in changed:
+                self._row_cache.remove(key)
+            self._seen_version = version
+        self._seen_at = now
 
     async def maintain(self) -> None:
         """Merge fragments, update indices, drop old versions and old tombstones now."""
@@ -424,6 +427,9 @@ class ShardCommitter(Generic[Row]):
             batch += self._queue
             self._queue.clear()
             requests = [request for request in batch if not request.done.done()]
+            if self._seen_version >= 0 and time.monotonic() - self._seen_at < _MAX_FOLLOW_GAP_SECONDS:
+                # One look at what others changed, instead of one for the rows to change and one to follow.
+                await self._refresh()
             version = await self._lance_table.version()
             before = await self.get_rows({key for request in requests for key in request.entity_keys})
             after: dict[str, Sequence[Row]] = dict(before)

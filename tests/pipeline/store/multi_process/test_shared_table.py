@@ -596,3 +596,12 @@ async def test_documents_that_wait_for_memories_are_looked_for_after_a_change_on
     await store.documents.update([row.key], lambda *_: [row])
     for _ in range(2):
         assert [found.id for found in await store.documents.pending_extraction()] == [row.id]
+
+
+async def test_an_update_hears_of_what_others_changed_before_it(tmp_path: Path) -> None:
+    store, other = [await open_test_store(tmp_path, shared=True) for _ in range(2)]
+    heard = _mirror(store)
+    await store_documents(other, document("others"))
+    await store_documents(store, document("own"))
+    assert sorted(rows[0].id for rows in heard["documents"].values()) == ["others", "own"]
+    assert store.documents.count_by_incarnation(["alice#0"]) == {"alice#0": 2}
