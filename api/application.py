@@ -40,7 +40,6 @@ from api.routes.v5 import (
     list_routes,
     memory_routes,
     namespace_routes,
-    organization_routes,
     search_and_profile_routes,
 )
 
@@ -52,7 +51,6 @@ _API_ROUTERS = (
     explain_routes,
     correction_routes,
     namespace_routes,
-    organization_routes,
     connector_routes,
     feedback_routes,
     api_key_routes,

@@ -1,7 +1,8 @@
 """Copies rows from the served generation instead of rebuilding them."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 from pipeline.ports import Embedder
@@ -9,10 +10,12 @@ from pipeline.rows import ChunkRow, MemoryRow
 from pipeline.stages.chunk_rows import embed_in_batches, with_title_and_heading
 from pipeline.store import Store
 from pipeline.store.generations.replay_request import ReplayRequest
-from pipeline.store.generations.row_copy import copy_rows
+from pipeline.store.lancedb.row_codec import in_incarnations
+from pipeline.store.lancedb.sharded_table import ShardedTable
 from schemas.events import ChunkSpan
 
 T = TypeVar("T")
+KEYS_PER_BATCH = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +41,13 @@ class GenerationCopy:
         async def with_new_vectors(rows: list[ChunkRow]) -> list[ChunkRow]:
             return await self._with_new_chunk_vectors(rows, target)
 
-        async for count in copy_rows(source.documents, target.documents, incarnations, _unchanged):
+        async for count in _copy_rows(source.documents, target.documents, incarnations, _unchanged):
             yield count
-        async for count in copy_rows(source.chunks, target.chunks, incarnations, with_new_vectors):
+        async for count in _copy_rows(source.chunks, target.chunks, incarnations, with_new_vectors):
             yield count
         if self.include_memories:
             change = self._with_new_memory_vectors
-            async for count in copy_rows(source.memories, target.memories, incarnations, change):
+            async for count in _copy_rows(source.memories, target.memories, incarnations, change):
                 yield count
 
     async def _with_new_chunk_vectors(self, rows: list[ChunkRow], target: Store) -> list[ChunkRow]:
@@ -69,3 +72,29 @@ def _chunk_span(row: ChunkRow) -> ChunkSpan:
 
 async def _unchanged(rows: list[T]) -> list[T]:
     return rows
+
+
+async def _copy_rows(
+    source: ShardedTable[T],
+    target: ShardedTable[T],
+    incarnations: Sequence[str],
+    transform: Callable[[list[T]], Awaitable[list[T]]],
+) -> AsyncIterator[int]:
+    """Copy the rows of these incarnations; yields the number of keys of each batch.
+
+    `transform` makes the new rows of a batch. Keys deleted meanwhile are left out.
+    """
+    key_column = source.codec.entity_key_column
+    snapshot, stored = await source.scan(incarnations, in_incarnations(incarnations), [key_column])
+    fresh = (source.codec.entity_key_of(row) for row in source.unflushed_rows(snapshot, incarnations))
+    keys = sorted({*stored.column(key_column).to_pylist(), *fresh})
+    for begin in range(0, len(keys), KEYS_PER_BATCH):
+        found = await source.get(keys[begin : begin + KEYS_PER_BATCH])
+        rows = await transform([row for members in found.values() for row in members])
+        rows_by_key = target.codec.group_by_entity_key(rows)
+        await target.update(list(rows_by_key), partial(_replacement, rows_by_key))
+        yield len(found)
+
+
+def _replacement(rows_by_key: dict[str, list[T]], key: str, _: list[T]) -> Sequence[T]:
+    return rows_by_key[key]

@@ -15,13 +15,14 @@ from app.generation_pipeline import Pipeline
 from app.replay.division import partitions_of
 from app.replay.generation_copy import GenerationCopy
 from app.replay.log_window_reader import LogWindowReader
-from app.replay.memory_source_filter import MemorySourceFilter
 from pipeline.memory.versioning.truth_maintenance import premises
-from pipeline.rows import ChunkRow, DocumentRow
+from pipeline.ports import MemoryTable
+from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.stage import Record
 from pipeline.stages.chunk_rows import build_chunk_rows
 from pipeline.stages.chunk_stage import split_texts
 from pipeline.store.generations.generation_registry import TopicOffsets
+from pipeline.store.lancedb.key_filter import KeyFilter
 from pipeline.store.tables.document_table import ShardedDocumentTable
 from pipeline.text.analyzer import hash_terms
 from pipeline.tombstones import LocalTombstones
@@ -85,7 +86,7 @@ class GenerationRebuild:
         self._extract_stage = replace(stages.extract, tombstones=self._tombstones)
         self._memories_stage = stages.project_memories
         if fresh:
-            self._memories_stage = replace(stages.project_memories, memories=MemorySourceFilter(self._store.memories))
+            self._memories_stage = replace(stages.project_memories, memories=_MemorySourceFilter(self._store.memories))
         self._forget_stage = stages.forget_memories
 
     async def log_ends(self) -> TopicOffsets:
@@ -352,3 +353,20 @@ def _apply_failure(row: DocumentRow, failure: DocumentExtracted) -> DocumentRow:
     """Mark a row as failed; an earlier text stays, with its memories."""
     row = replace(row, status="failed", error=failure.error)
     return row if row.text is not None else replace(row, extraction_pending=False, type=failure.type, url=failure.url)
+
+
+class _MemorySourceFilter:
+    """`ports.MemoryTable` that skips lookups of unseen documents, which would read the whole table."""
+
+    def __init__(self, memories: MemoryTable) -> None:
+        self._memories = memories
+        self._seen_documents = KeyFilter[str]()
+
+    async def get(self, entity_keys: Collection[str]) -> dict[str, list[MemoryRow]]:
+        return await self._memories.get(entity_keys)
+
+    async def find_by_documents(self, documents: Collection[str]) -> list[MemoryRow]:
+        """Return the memories of documents that were asked for before; first lookups find none."""
+        seen = self._seen_documents.may_contain(documents)
+        self._seen_documents.add(documents)
+        return await self._memories.find_by_documents(seen) if seen else []

@@ -1,4 +1,4 @@
-"""Namespace routes: list, read, describe, delete and move."""
+"""Routes of namespaces (list, read, describe, delete and move) and of the organization."""
 
 from fastapi import APIRouter, Response
 
@@ -6,6 +6,7 @@ from api.commands import namespace_settings
 from api.dependencies.authentication import (
     AuthenticatedCaller,
     ForgetAccess,
+    OperatorKey,
     ReadAccess,
     ReadKey,
     WriteAccess,
@@ -23,15 +24,19 @@ from schemas.http.v5.namespace_bodies import (
     NamespaceMoveQueued,
     NamespacePatch,
     NamespacesResponse,
+    OrganizationPatch,
+    OrganizationResponse,
 )
 
-router = APIRouter(route_class=ContractRoute, tags=["Namespaces"])
+router = APIRouter(route_class=ContractRoute)
+namespaces_router = APIRouter(route_class=ContractRoute, tags=["Namespaces"])
+organization_router = APIRouter(route_class=ContractRoute, prefix="/organization", tags=["Organization"])
 
 _LIST_ERRORS = error_responses(400, 401, 403, 500)
 _ITEM_ERRORS = error_responses(400, 401, 403, 404, 500)
 
 
-@router.get("/ns", responses=_LIST_ERRORS)
+@namespaces_router.get("/ns", responses=_LIST_ERRORS)
 async def list_ns(
     caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> NamespacesResponse:
@@ -39,7 +44,7 @@ async def list_ns(
     return await _namespace_page(caller, page, limit, q)
 
 
-@router.get("/namespaces", responses=_LIST_ERRORS)
+@namespaces_router.get("/namespaces", responses=_LIST_ERRORS)
 async def list_namespaces(
     caller: ReadKey, page: PageNumber = 1, limit: PageLimit = 10, q: Omittable[NameQuery] = None
 ) -> NamespacesResponse:
@@ -71,20 +76,20 @@ async def _namespace_page(caller: AuthenticatedCaller, page: int, limit: int, q:
     )
 
 
-@router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
+@namespaces_router.get("/ns/{namespace}", responses=_ITEM_ERRORS)
 async def get(access: ReadAccess) -> NamespaceDetails:
     """Return a namespace's settings."""
     return resource_presenter.namespace_response(namespace_settings.require_namespace(access.state, access.namespace))
 
 
-@router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
+@namespaces_router.patch("/ns/{namespace}", responses=_ITEM_ERRORS)
 async def update(access: WriteAccess, body: NamespacePatch) -> NamespaceDetails:
     """Set or clear the namespace's supporting context."""
     row = await namespace_settings.set_supporting_context(access.state, access.namespace, body.supporting_context)
     return resource_presenter.namespace_response(row)
 
 
-@router.delete(
+@namespaces_router.delete(
     "/ns/{namespace}",
     response_model=NamespaceDeleted | NamespaceMoveQueued,
     responses={202: {"model": NamespaceMoveQueued, "description": ""}, **error_responses(400, 401, 403, 404, 409, 500)},
@@ -109,3 +114,27 @@ async def delete(
     operation = await namespace_settings.request_move(access.state, access.namespace, moveTo)
     response.status_code = 202
     return NamespaceMoveQueued(status="queued", operation_id=operation, namespace=access.namespace, move_to=moveTo)
+
+
+@organization_router.get("", responses=error_responses(401, 403, 500))
+async def get_organization(caller: ReadKey) -> OrganizationResponse:
+    """Return the organizational context and the number of namespaces that the key may read."""
+    return _organization_response(caller)
+
+
+@organization_router.patch("")
+async def update_organization(caller: OperatorKey, body: OrganizationPatch) -> OrganizationResponse:
+    """Set or clear the organizational context."""
+    await namespace_settings.set_organizational_context(caller.state, body.organizational_context)
+    return _organization_response(caller)
+
+
+def _organization_response(caller: AuthenticatedCaller) -> OrganizationResponse:
+    return OrganizationResponse(
+        organizational_context=caller.state.catalog.organization().context,
+        namespace_count=len(namespace_settings.readable_namespaces(caller.state, caller.principal)),
+    )
+
+
+router.include_router(namespaces_router)
+router.include_router(organization_router)

@@ -1,11 +1,11 @@
-"""Bodies of namespaces."""
+"""Bodies of namespaces and of the organization."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from schemas.base import RequestBody, ResponseBody
-from schemas.http.field_types import Count, DateTime, SupportingContext
+from schemas.http.field_types import Count, DateTime, SupportingContext, Text
 from schemas.http.pagination import Pagination
 
 
@@ -75,3 +75,21 @@ class NamespaceMoveQueued(ResponseBody):
     operation_id: str
     namespace: str
     move_to: str
+
+
+class OrganizationPatch(RequestBody):
+    """Organizational context; null clears it."""
+
+    organizational_context: Annotated[Text, Field(min_length=1)] | None
+
+    @classmethod
+    def nullable_fields(cls) -> frozenset[str]:
+        """Return the field that null clears."""
+        return frozenset({"organizationalContext"})
+
+
+class OrganizationResponse(ResponseBody):
+    """`namespace_count` is the number of namespaces that the key may read."""
+
+    organizational_context: str | None
+    namespace_count: Count
