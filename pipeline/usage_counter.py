@@ -100,15 +100,7 @@ class UsageCounter:
         told = []
         for month, key in sorted(self._unpublished):
             counts = self._counts_by_replica[month, self._replica_id, key]
-            told.append(
-                ApiUsageCounted(
-                    month=month,
-                    instance=self._replica_id,
-                    key=key,
-                    **asdict(counts),
-                    at=now,
-                )
-            )
+            told.append(ApiUsageCounted(month=month, instance=self._replica_id, key=key, **asdict(counts), at=now))
         self._unpublished.clear()
         return told
 

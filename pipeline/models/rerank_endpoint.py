@@ -90,8 +90,5 @@ class RerankEndpoint:
         self._retry_at = self._monotonic_clock() + pause
         reason = str(error) or f"no answer within {self._timeout_seconds} s"
         log.warning(
-            "The rerank endpoint %s failed, results keep their own order for %g s: %s",
-            self._url,
-            pause,
-            reason,
+            "The rerank endpoint %s failed, results keep their own order for %g s: %s", self._url, pause, reason
         )

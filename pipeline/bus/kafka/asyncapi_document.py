@@ -19,10 +19,7 @@ def build_document(topics: Sequence[Topic[Any]], stages: Sequence[Stage[Any]], v
     broker = KafkaBroker(EXAMPLE_SERVER, apply_types=False)
     for topic in topics:
         broker.publisher(
-            topic.name,
-            title=topic.name,
-            schema=topic.event_type,
-            description=_description_of(topic.event_type),
+            topic.name, title=topic.name, schema=topic.event_type, description=_description_of(topic.event_type)
         )
     for stage in stages:
         subscriber = broker.subscriber(

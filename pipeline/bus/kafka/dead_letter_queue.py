@@ -78,8 +78,7 @@ class DeadLetterQueue:
         # Another process may have advanced the position meanwhile.
         committed = await self._offsets.committed_offsets(REDRIVE_GROUP)
         await self._offsets.commit_offsets(
-            REDRIVE_GROUP,
-            {partition: max(end, committed.get(partition, 0)) for partition, end in ends.items()},
+            REDRIVE_GROUP, {partition: max(end, committed.get(partition, 0)) for partition, end in ends.items()}
         )
 
     async def _read_letters(self, topic: str | None) -> AsyncGenerator[DeadLetter, None]:

@@ -40,11 +40,7 @@ class PartitionWorker:
     """Queue and handling loop of a partition, for as long as this member owns it."""
 
     def __init__(
-        self,
-        topic_partition: TopicPartition,
-        consumer: PartitionConsumer,
-        handle: BatchHandler,
-        batch_size: int,
+        self, topic_partition: TopicPartition, consumer: PartitionConsumer, handle: BatchHandler, batch_size: int
     ) -> None:
         self.topic_partition = topic_partition
         self._consumer = consumer

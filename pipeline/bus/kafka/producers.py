@@ -13,12 +13,7 @@ from faststream.kafka import KafkaBroker
 
 from pipeline.bus.kafka.cluster import Cluster, KafkaUnavailableError
 from pipeline.bus.kafka.record_conversion import unique_key
-from pipeline.bus.kafka.topic_admin import (
-    MAX_DEAD_LETTER_BYTES,
-    RECORD_OVERHEAD_BYTES,
-    TopicAdmin,
-    max_record_bytes,
-)
+from pipeline.bus.kafka.topic_admin import MAX_DEAD_LETTER_BYTES, RECORD_OVERHEAD_BYTES, TopicAdmin, max_record_bytes
 from pipeline.bus.records import ProducerRecord
 from pipeline.errors import OutageError, RejectedError
 from pipeline.ports import Position
@@ -188,9 +183,7 @@ class _LazyProducer:
     """Producer that is opened on first use, and again after it was closed."""
 
     def __init__(
-        self,
-        open_producer: Callable[[], Awaitable["_FastStreamProducer | _RawProducer"]],
-        close_timeout: float,
+        self, open_producer: Callable[[], Awaitable["_FastStreamProducer | _RawProducer"]], close_timeout: float
     ) -> None:
         self._open_producer = open_producer
         self._close_timeout = close_timeout

@@ -23,11 +23,7 @@ RETRY_SECONDS = 1.0
 
 
 async def read_partition(
-    cluster: Cluster,
-    topic_partition: TopicPartition,
-    start: int,
-    end: int,
-    with_openers: WithOpeners,
+    cluster: Cluster, topic_partition: TopicPartition, start: int, end: int, with_openers: WithOpeners
 ) -> AsyncGenerator[RawRecord, None]:
     """Read the records of a partition with offsets in [start, end)."""
     if start >= end:
@@ -44,12 +40,7 @@ class KafkaTopicFeed:
     """`TopicFeed` of a Kafka topic. `batches` may be iterated once."""
 
     def __init__(
-        self,
-        cluster: Cluster,
-        offsets: Offsets,
-        topic: str,
-        start: Mapping[int, int],
-        with_openers: WithOpeners,
+        self, cluster: Cluster, offsets: Offsets, topic: str, start: Mapping[int, int], with_openers: WithOpeners
     ) -> None:
         self._cluster = cluster
         self._with_openers = with_openers

@@ -161,12 +161,7 @@ def _score_segment(
         scores += query.document_contribution(documents)
         return [
             _rescore(
-                query,
-                view,
-                preselect(scores, row_set.rows, preselected),
-                bm25_scores,
-                limit,
-                eligible=row_set.eligible,
+                query, view, preselect(scores, row_set.rows, preselected), bm25_scores, limit, eligible=row_set.eligible
             )
             for row_set in row_sets
         ]

@@ -41,9 +41,7 @@ class SharedTermSearch:
         )
 
     def _top_neighbors(
-        self,
-        term_rows: Sequence[tuple[int, int, NDArray[np.uint16]]],
-        document_frequencies: Mapping[int, int],
+        self, term_rows: Sequence[tuple[int, int, NDArray[np.uint16]]], document_frequencies: Mapping[int, int]
     ) -> list[NearestMemory]:
         """The memories of highest shared weight, older ones first among equals.
 

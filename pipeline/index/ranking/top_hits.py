@@ -50,8 +50,7 @@ def newest_memories(views: Iterable[SegmentView[MemoryColumns]], limit: int) -> 
         for view in views
     ]
     return order_by_recency(
-        [*_newest_of_kind(masks, limit, is_static=True), *_newest_of_kind(masks, limit, is_static=False)],
-        limit,
+        [*_newest_of_kind(masks, limit, is_static=True), *_newest_of_kind(masks, limit, is_static=False)], limit
     )
 
 

@@ -263,9 +263,7 @@ _CHANGED_HINTS = (
 )
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
-        rf"{THING} (?:was|has been|is) {NOW}(?:cancelled|canceled|called off)",
-        _cancelled,
-        "cancelled canceled called",
+        rf"{THING} (?:was|has been|is) {NOW}(?:cancelled|canceled|called off)", _cancelled, "cancelled canceled called"
     ),
     attribute_pattern(
         rf"(?:The |Our )?{_ATTRIBUTE} (?:of|for) {THING} (?P<c>{_CHANGED}){FREE}", _possessed, _CHANGED_HINTS
@@ -283,9 +281,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "is takes take happens",
     ),
     attribute_pattern(
-        rf"{THING} {NOW}(?P<b>{'|'.join(_MOMENTS)}) {NOW}(?:on|at|in) {_TIME}",
-        _when,
-        " ".join(_MOMENTS),
+        rf"{THING} {NOW}(?P<b>{'|'.join(_MOMENTS)}) {NOW}(?:on|at|in) {_TIME}", _when, " ".join(_MOMENTS)
     ),
     attribute_pattern(rf"(?P<s>(?:The |Our ).{{2,60}}?) (?:takes|will take) place in {PLACE}", _where, "takes take"),
     attribute_pattern(

@@ -72,11 +72,7 @@ def _assertion(match: re.Match[str], verb: str, value: str, *, is_denied: bool) 
         return None
     if is_denied:
         return Attribute(
-            subject,
-            verb,
-            f"{NEGATION_PREFIX}{value_phrase}",
-            replaced_value=value_phrase,
-            is_single_valued=False,
+            subject, verb, f"{NEGATION_PREFIX}{value_phrase}", replaced_value=value_phrase, is_single_valued=False
         )
     return Attribute(subject, verb, value_phrase, is_single_valued=False)
 
@@ -88,8 +84,7 @@ def _denial(match: re.Match[str], verb: str, value: str) -> Attribute | None:
     if attribute is None or attribute.replaced_value is None:
         return None
     return replace(
-        attribute,
-        denies_whole_kind=_THAT.match(value) is None and is_bare_hypernym(verb, attribute.replaced_value),
+        attribute, denies_whole_kind=_THAT.match(value) is None and is_bare_hypernym(verb, attribute.replaced_value)
     )
 
 
@@ -227,16 +222,10 @@ PATTERNS: tuple[AttributePattern, ...] = (
         allow_circumstances=False,
     ),
     attribute_pattern(
-        rf"{WHO} {NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT}{CALLED})?",
-        _does,
-        " ".join(_THIRD),
-        allow_circumstances=False,
+        rf"{WHO} {NOW}(?P<b>{_any(_THIRD)})(?: {_OBJECT}{CALLED})?", _does, " ".join(_THIRD), allow_circumstances=False
     ),
     attribute_pattern(
-        rf"{WHO} (?:can|is able to) (?P<b>speak|play|drive|swim) {_OBJECT}",
-        _can,
-        "can able",
-        allow_circumstances=False,
+        rf"{WHO} (?:can|is able to) (?P<b>speak|play|drive|swim) {_OBJECT}", _can, "can able", allow_circumstances=False
     ),
     attribute_pattern(
         rf"{WHO} (?:no longer|never) (?P<b>{_any(_THIRD)})(?: {_OBJECT})?",
@@ -251,10 +240,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
         allow_circumstances=False,
     ),
     attribute_pattern(
-        rf"{WHO} is {NOW}(?P<b>{_any(_GERUND)})(?: {_OBJECT})?",
-        _is_doing,
-        " ".join(_GERUND),
-        allow_circumstances=False,
+        rf"{WHO} is {NOW}(?P<b>{_any(_GERUND)})(?: {_OBJECT})?", _is_doing, " ".join(_GERUND), allow_circumstances=False
     ),
     attribute_pattern(
         rf"{WHO} {_NOT_ANY_MORE} (?P<b>{_any(_GERUND)})(?: {_OBJECT})?",
@@ -264,10 +250,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     ),
     attribute_pattern(rf"{WHO} is {NOW}{_IS_A}(?P<v>[a-z][\w -]+?)", _is, "is", allow_circumstances=False),
     attribute_pattern(
-        rf"{WHO} is {NOW}(?P<v>(?:{_ADJECTIVES})\b.*?)",
-        _is,
-        _ADJECTIVES.replace("|", " "),
-        allow_circumstances=False,
+        rf"{WHO} is {NOW}(?P<v>(?:{_ADJECTIVES})\b.*?)", _is, _ADJECTIVES.replace("|", " "), allow_circumstances=False
     ),
     attribute_pattern(
         rf"{WHO} (?:is no longer|isn't|is not) {_IS_A}?(?P<v>[a-z][^,;:]*?)",
@@ -279,9 +262,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(rf"{WHO} is {NOW}on {_LEAVE}", _is_on, "vacation holiday leave sabbatical break trip"),
     attribute_pattern(rf"{WHO} is {NOW}back from {_LEAVE}", _is_back, "back"),
     attribute_pattern(
-        rf"{WHO} (?:had|gave birth to) (?:an? |the |their )?(?:baby|girl|boy|son|daughter)\b.*",
-        _gave_birth,
-        "had gave",
+        rf"{WHO} (?:had|gave birth to) (?:an? |the |their )?(?:baby|girl|boy|son|daughter)\b.*", _gave_birth, "had gave"
     ),
     attribute_pattern(
         rf"{WHO} (?:has )?(?:sold|gave away|got rid of|returned|donated|traded(?: in)?) "

@@ -244,13 +244,7 @@ class DocumentMemoryBuilder:
                 self._put_changed(replace(newer, updates=(*newer.updates, id_)))
 
     def _new_record(
-        self,
-        id_: str,
-        text: str,
-        valid_time: datetime,
-        *,
-        attributes: tuple[Attribute, ...] = (),
-        is_static: bool,
+        self, id_: str, text: str, valid_time: datetime, *, attributes: tuple[Attribute, ...] = (), is_static: bool
     ) -> FactRecord:
         return FactRecord(
             id=id_,

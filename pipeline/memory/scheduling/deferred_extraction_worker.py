@@ -194,9 +194,7 @@ class DeferredExtractionWorker:
         ready = sorted((row for row in rows if row.text_seq == row.searchable_seq), key=lambda row: row.searchable_seq)
         for delayed in await self._memory_extractor.extract([job_from_row(row) for row in ready]):
             log.info(
-                "Extraction of document %s is retried in %.0f s",
-                delayed.job.document,
-                delayed.retry_after_seconds,
+                "Extraction of document %s is retried in %.0f s", delayed.job.document, delayed.retry_after_seconds
             )
             self.retry_later(
                 delayed.job.incarnation, delayed.job.document, delayed.job.seq, delayed.retry_after_seconds

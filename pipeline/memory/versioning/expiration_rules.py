@@ -11,8 +11,7 @@ _PAST = re.compile(
     r"worked|used to|since)\b"
 )
 _RECURRING = re.compile(
-    r"\b(?:every|each|annual(?:ly)?|yearly|weekly|monthly|birthday|anniversary|usually|always)\b",
-    re.IGNORECASE,
+    r"\b(?:every|each|annual(?:ly)?|yearly|weekly|monthly|birthday|anniversary|usually|always)\b", re.IGNORECASE
 )
 _OCCASION = (
     r"(?:exam|test|quiz|interview|appointment|meeting|call|flight|train|presentation|talk|rehearsal|audition|"

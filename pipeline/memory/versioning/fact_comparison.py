@@ -80,11 +80,7 @@ def parse_valid_time(stated: str | None, default: datetime) -> datetime:
 
 
 def compare_fact(
-    attributes: Sequence[Attribute],
-    valid_time: datetime,
-    others: Sequence[FactRecord],
-    *,
-    is_restatement: bool = False,
+    attributes: Sequence[Attribute], valid_time: datetime, others: Sequence[FactRecord], *, is_restatement: bool = False
 ) -> UpdateDecision:
     """Compare a fact with the others that share its attributes.
 

@@ -465,11 +465,7 @@ class ShardCommitter(Generic[Row]):
         return changed
 
     async def _commit(
-        self,
-        changed: Mapping[str, Sequence[Row]],
-        before: Mapping[str, Sequence[Row]],
-        version: int,
-        lease: Lease,
+        self, changed: Mapping[str, Sequence[Row]], before: Mapping[str, Sequence[Row]], version: int, lease: Lease
     ) -> None:
         are_new = version == self._seen_version and not self._key_filter.may_contain(changed)
         self._in_flight = changed if version == self._seen_version and self._lance_table.is_local else {}

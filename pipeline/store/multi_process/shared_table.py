@@ -56,10 +56,7 @@ class SharedTable(ShardedTable[Row]):
     """`pipeline.ports.EntityTable` for several processes. `run` follows the others and does maintenance."""
 
     def __init__(
-        self,
-        codec: RowCodec[Row],
-        lance_tables: Sequence[SharedLanceTable[Row]],
-        sharing: SharingOptions,
+        self, codec: RowCodec[Row], lance_tables: Sequence[SharedLanceTable[Row]], sharing: SharingOptions
     ) -> None:
         super().__init__(codec, lance_tables, {})
         self._sharing = sharing

@@ -154,8 +154,7 @@ class ConnectorStateStore:
         """Open or create in a folder, or at an object store's URI with its options."""
         folder = await asyncio.to_thread(ensure_local_folder, uri, 0o700)
         connection = await lancedb.connect_async(
-            uri if folder is None else str(folder),
-            storage_options=None if storage is None else dict(storage),
+            uri if folder is None else str(folder), storage_options=None if storage is None else dict(storage)
         )
         return cls(connection, folder)
 

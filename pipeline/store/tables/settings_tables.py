@@ -11,13 +11,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from pipeline.rows import ApiKeyRow, NamespaceRow, OperationRow, OrganizationRow, SyncRunsRow
-from pipeline.store.lancedb.row_codec import (
-    TIMESTAMP,
-    RowCodec,
-    string_array,
-    timestamp_array,
-    to_python_values,
-)
+from pipeline.store.lancedb.row_codec import TIMESTAMP, RowCodec, string_array, timestamp_array, to_python_values
 from pipeline.store.tables.tombstones_table import TombstoneRow
 from schemas.events import ConnectorChanged, SyncReported
 
@@ -144,10 +138,7 @@ def sync_runs_codec() -> RowCodec[SyncRunsRow]:
     columns = [
         _text_column("connector"),
         _Column(
-            "runs",
-            pa.string(),
-            lambda row: _RUNS_ADAPTER.dump_json(row.runs).decode(),
-            _RUNS_ADAPTER.validate_json,
+            "runs", pa.string(), lambda row: _RUNS_ADAPTER.dump_json(row.runs).decode(), _RUNS_ADAPTER.validate_json
         ),
         _timestamp_column("succeeded_at"),
     ]
