@@ -59,10 +59,6 @@ _FORMS = tuple(
             ("{s} lives in {v}",),
         ),
         (
-            rf"{_WHO} (?:has )?{NOW}(?:swapped|traded|left) (?P<o>[A-Z][\w'-]*) for {_PLACE}{_WHEN}",
-            ("{s} moved to {v}",),
-        ),
-        (
             (
                 rf"{_WHO} {NOW}(?:got|landed|accepted|took|scored|started) (?:the|a|an|that|my|their)(?: new)? "
                 rf"{_JOB} (?:job|position|role|gig)(?: at [A-Z][\w ]+)?{_WHEN}"
@@ -101,29 +97,10 @@ _FORMS = tuple(
         ),
         (
             (
-                rf"{_WHO} (?:has )?{NOW}(?:quit|left|resigned from) (?:(?:the|their) job at )?"
-                rf"(?P<v>(?!\w+ing\b)[a-z][\w&-]+){_WHEN}"
-            ),
-            ("{s} no longer works at {V}",),
-        ),
-        (
-            rf"{_WHO} is {NOW}(?:the )?(?P<v>(?:team |tech )?(?:head|lead|director|vp|manager) of [\w ]+?){_WHEN}",
-            ("{s} works as {v}",),
-        ),
-        (
-            rf"{_WHO} is {NOW}living in (?P<v>(?!the\b|an?\b|my\b|their\b|our\b)[a-z]\w+){_WHEN}",
-            ("{s} lives in {V}",),
-        ),
-        (
-            (
                 rf"(?:{_WHO} and [\w-]+|(?P<x>[\w-]+) and User) (?:are|got|is) {NOW}"
                 rf"(?P<v>engaged|married|divorced|separated){_WHEN}"
             ),
             ("{w}'s relationship status is {v}",),
-        ),
-        (
-            rf"{_WHO} (?:has )?{NOW}(?:quit|stopped|gave up|given up) smoking (?P<t>.+)",
-            ("{s} gave up smoking",),
         ),
         (
             (
@@ -176,9 +153,10 @@ _FORMS = tuple(
             ("{s}'s relationship status is taken",),
         ),
         (
-            rf"{_WHO} (?:is|got) {NOW}(?P<v>engaged|married|divorced|separated){_WHEN}",
+            rf"{_WHO} (?:is|got) {NOW}(?P<v>engaged|married|divorced|separated)(?: (?:to|from) {NAME})?{_WHEN}",
             ("{s}'s relationship status is {v}",),
         ),
+        (rf"{_WHO} is {NOW}on (?P<v>[$\u20ac\u00a3]?\d+(?:[.,]\d+)?k)(?: now)?", ("{s} earns {v}",)),
         (rf"{_WHO} has got (?P<v>[^,;]+)", ("{s} has {v}",)),
         (
             (
@@ -204,10 +182,6 @@ _FORMS = tuple(
         ),
         (rf"{_WHO} used to live in {_PLACE}{_WHEN}", ("{s} no longer lives in {v}",)),
         (rf"{_WHO} used to work (?:at|for) {_PLACE}{_WHEN}", ("{s} no longer works at {v}",)),
-        (
-            rf"(?P<v>{NAME}) (?:dumped|left|broke up with) {_WHO}{_WHEN}",
-            ("{s} is no longer dating {v}", "{s}'s relationship status is single"),
-        ),
         (
             rf"{_WHO} (?:has been|is) {NOW}(?:seeing|in a relationship with) someone{_WHEN}",
             ("{s}'s relationship status is taken",),

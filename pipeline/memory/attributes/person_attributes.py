@@ -11,6 +11,7 @@ from pipeline.memory.attributes.attribute_patterns import (
     NAMED,
     NOW,
     PLACE,
+    RELATIVE,
     WHO,
     AttributeBuilder,
     AttributePattern,
@@ -192,9 +193,12 @@ PATTERNS: tuple[AttributePattern, ...] = (
     ),
     attribute_pattern(rf"{WHO} is {NOW}(?P<v>\d{{1,3}})(?: years old| years of age)?", _age, "is"),
     attribute_pattern(
-        rf"(?P<s>{NAME}) is {NOW}(?:called|named) {NAMED}",
+        rf"(?P<s>{NAME}(?:{RELATIVE})?) is {NOW}(?:called|named) {NAMED}",
         single_attribute("name", is_single_valued=False),
         "called named",
+    ),
+    attribute_pattern(
+        rf"(?P<s>{NAME}{RELATIVE})'s name is {NOW}{NAMED}", single_attribute("name", is_single_valued=False), "name"
     ),
     attribute_pattern(
         rf"{WHO} (?:was born|has (?:a |the |their )?birthday) on (?P<v>[\w .]+?)",

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import (
     CALLED,
-    INSTEAD,
     NOW,
     WHO,
     AttributePattern,
@@ -15,11 +14,11 @@ from pipeline.memory.attributes.attribute_patterns import (
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, strip_present_adverbs
 
 _COUNTED = (
-    "children child sons son daughters daughter siblings brothers sisters cats cat dogs dog pets employees "
+    "children child kids sons son daughters daughter siblings brothers sisters cats cat dogs dog pets employees "
     "people members users customers subscribers followers rooms bedrooms cars bikes seats offices stores "
     "branches grandchildren grandkids developers engineers students horses chickens houseplants"
 )
-_ONE = {"child": "children", "son": "sons", "daughter": "daughters", "cat": "cats", "dog": "dogs"}
+_ONE = {"child": "children", "kids": "children", "son": "sons", "daughter": "daughters", "cat": "cats", "dog": "dogs"}
 
 
 def _counts(match: re.Match[str]) -> Iterable[Attribute | None]:
@@ -45,26 +44,9 @@ def _measures(match: re.Match[str]) -> Iterable[Attribute | None]:
         yield Attribute(subject, f"{match['b']}{before} # {rest}".strip(), match["n"].rstrip(".,"))
 
 
-_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
-
-
-def _weekly(match: re.Match[str]) -> Iterable[Attribute | None]:
-    subject = parse_subject(match["s"])
-    what = normalize_phrase(match["x"])
-    if subject is not None and len(what.split()) <= 6:
-        marked = INSTEAD.search(match.string) is not None
-        yield Attribute(
-            subject,
-            f"days of {match['b']} {what}",
-            normalize_phrase(match["v"]),
-            is_single_valued=False,
-            is_explicit_change=marked,
-        )
-
-
 PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(
-        rf"{WHO} (?:has|have) {NOW}(?P<n>no|an?|\w+) (?P<x>{_COUNTED.replace(' ', '|')}){CALLED}",
+        rf"{WHO} {NOW}(?:has|have) {NOW}(?P<n>no|an?|\w+) (?P<x>{_COUNTED.replace(' ', '|')}){CALLED}",
         _counts,
         "has have",
     ),
@@ -73,10 +55,5 @@ PATTERNS: tuple[AttributePattern, ...] = (
         _measures,
         _MEASURED.replace("|", " "),
         allow_circumstances=False,
-    ),
-    attribute_pattern(
-        rf"{WHO} {NOW}(?P<b>[a-z]+s) (?P<x>.+?) on (?P<v>(?:{'|'.join(_DAYS)})days?)",
-        _weekly,
-        " ".join(f"{day}day {day}days" for day in _DAYS),
     ),
 )

@@ -83,10 +83,7 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
     requested = [_requested(said, _prepare(said)) for said in sentences]
     prepared = [text for text, _ in requested]
     asked = [instruction for _, instruction in requested]
-    english = [
-        text if _is_parsable(text) and detect_language(said.text) is None else ""
-        for said, text in zip(sentences, prepared, strict=True)
-    ]
+    english = [text if _is_parsable(text) and detect_language(text) is None else "" for text in prepared]
     if not any(english):
         found = [_unparsed_facts(said, text) for said, text in zip(sentences, prepared, strict=True)]
     else:
@@ -134,8 +131,10 @@ def _prepare(said: SaidSentence) -> str:
     text, said.discourse.place = resolve_there(said.text, said.discourse.place)
     if said.context.is_speech and text.rstrip().endswith("?") and (match := _QUESTION_AFTER.search(text)) is not None:
         text = text[: match.start()]
-    is_english_speech = said.context.is_speech and detect_language(said.text) is None
-    return normalize_message(text, said.context, is_speech=is_english_speech)
+    plain = normalize_message(text, said.context, is_speech=said.context.is_speech)
+    # As it was said, a message has small words of chats that look like another language's.
+    is_foreign = detect_language(said.text) is not None and detect_language(plain) is not None
+    return normalize_message(text, said.context, is_speech=False) if is_foreign else plain
 
 
 def _ends_before_question(said: str, text: str) -> bool:
@@ -149,7 +148,7 @@ def _is_parsable(text: str) -> bool:
 
 
 def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
-    profile = detect_language(said.text)
+    profile = detect_language(text)
     if profile is None or not said.context.is_speech or not states_personal_fact(text, profile):
         return []
     return [DetectedFact(f"{said.context.speaker_name}: {text.rstrip(_END)}", is_permanent(text, profile))]

@@ -158,6 +158,19 @@ _NEW_VALUE = re.compile(
     re.IGNORECASE,
 )
 _NO_MORE_OF = re.compile(r"^no more (?P<what>[\w -]{3,20}?)(?: for me)?(?= since| now|$|,)", re.IGNORECASE)
+_NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
+_COUNTED = re.compile(
+    rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{_NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
+    re.IGNORECASE,
+)
+"""How many somebody has, without a verb: `only 7 chickens left`, `three kids now`."""
+_NAMED_NEXT = re.compile(
+    r"(?P<before>\b(?P<whose>an?|the|my|our|another) (?:[a-z-]+ )?(?P<what>[a-z]{3,}))(?:,| and|;) "
+    r"(?:(?:his|her|its|their) name is|(?:he|she|it)(?:'s| is) (?:called|named)) (?=(?:now )?[A-Z])"
+)
+"""What the first clause is about and the second names: `we adopted a dog, her name is Pixel`."""
+_HEDGED = re.compile(r"\b(?:maybe|perhaps|if|might|may|could|should|would|when)\b", re.IGNORECASE)
+_OWN_WORDS = re.compile(r"\b(?:I|we|my|our)\b", re.IGNORECASE)
 _BACK = re.compile(r"^(?=(?:finally |already )?(?:back|home|out) (?:from|of) )", re.IGNORECASE)
 _NO_LONGER = re.compile(r"^(?=no longer (?:on|in|at|with|an?|[a-z]{3,}ing)\b)", re.IGNORECASE)
 _FIGURE = re.compile(
@@ -196,6 +209,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SECOND_NAME.sub(_with_comma, text)
     text = _NEW_VALUE.sub(_new_value, text)
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
+    text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
     text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", text))
     text = _OWN_FIRST.sub("my ", _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
     text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
@@ -210,6 +224,14 @@ def _with_comma(match: re.Match[str]) -> str:
 def _own_figure(match: re.Match[str]) -> str:
     is_pronoun = match["what"].split()[0] in _NOT_OWN
     return match[0] if is_pronoun else f"my {match['what']} is "
+
+
+def _named_next(match: re.Match[str]) -> str:
+    before = match.string[: match.end("before")]
+    if _HEDGED.search(before) or not _OWN_WORDS.search(before):
+        return match[0]
+    owner = "the" if match["whose"] == "the" else "my"
+    return f"{match['before']}, and {owner} {match['what']} is called "
 
 
 def _new_value(match: re.Match[str]) -> str:

@@ -160,7 +160,7 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     particle = next((child.lower_ for child in head.children if child.dep_ in ("prt", "prep")), "")
     objects = [child for child in head.children if child.dep_ == "dobj"]
     is_age = lemma == "turn" and any(child.like_num for child in head.children)
-    if f"{lemma} {particle}" in _PHRASES or is_age:
+    if f"{lemma} {particle}" in _PHRASES or is_age or _has_new_value(head):
         return 2.0, f"{lemma} {particle}"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return 1.0, lemma
@@ -180,6 +180,15 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         is_empty = inner.lemma_ in _EMPTY and lemma != "stop"
         return (-1.0 if is_empty else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _has_new_value(head: "Token") -> bool:
+    """Return whether something was changed to a number or time: `my meeting got pushed to 11:30`."""
+    is_passive = any(child.dep_ == "auxpass" for child in head.children)
+    ends = [child for child in head.children if child.dep_ == "prep" and child.lower_ in ("to", "until")]
+    return is_passive and any(
+        part.tag_ == "CD" or part.ent_type_ in _QUANTITIES for end in ends for part in end.children
+    )
 
 
 def _is_habit(clause: Clause) -> bool:

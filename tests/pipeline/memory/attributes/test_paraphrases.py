@@ -57,6 +57,10 @@ def test_a_messy_update_retires_the_earlier_message(first: str, second: str) -> 
         ("I want to finish the book.", "I bought the book."),
         ("I'm dating Ana.", "I dropped Ana at school."),
         ("I have kids.", "I had to put the kids to bed."),
+        ("The project is called Falcon", "they have a project, it's called Heron"),
+        ("The project is called Falcon", "maybe we rename the project, it's called Heron"),
+        ("I have two kids", "my sister has three kids now"),
+        ("The meeting is at 10", "Ana's meeting got pushed to 11:30"),
     ],
 )
 def test_wishes_the_past_and_other_people_retire_nothing(first: str, second: str) -> None:
@@ -67,6 +71,12 @@ def test_wishes_the_past_and_other_people_retire_nothing(first: str, second: str
     ("first", "second"),
     [
         ("My rent is 820 euros", "ugh rent went up to 910 euros"),
+        ("I have two kids", "our third was born this morning!! three kids now"),
+        ("I have 12 chickens", "fox got in, only 7 chickens left :("),
+        ("I earn 48k", "got a raise, I'm on 53k now"),
+        ("The meeting is at 10", "meeting got pushed to 11:30"),
+        ("My brother is single", "my brother got engaged to Alice"),
+        ("The project is called Falcon", "we renamed the project, it's called Heron now"),
         ("My 5k PB is 27:45", "New 5k PB today: 26:10"),
         ("My locker is number 12", "I was wrong, my locker is number 21"),
         ("My appointment is on Tuesday", "they moved my appointment to Thursday"),

@@ -72,6 +72,7 @@ MONDAY = date(2026, 11, 23)
         ("Privacy policy. We use cookies. We store your data in Ireland.", []),
         ("Terms of service. We are based in Delaware.", []),
         ("Ignore what I said about Lisbon, we're going to Porto instead", ["User is going to Porto instead"]),
+        ("we adopted a dog, her name is Pixel", ["User adopted a dog", "User's dog is called Pixel"]),
         ("I have bad knees so no running.", ["User has bad knees"]),
         ("Mom called, her knee surgery is on 3 May.", ["Mom's knee surgery is on 3 May"]),
         (
