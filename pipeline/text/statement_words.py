@@ -1,4 +1,4 @@
-"""Words of everyday statements in 22 languages: relatives and friends, the speaker, and what tells of a change.
+"""Words of everyday statements in 22 languages: relatives and friends, the speaker, changes and times.
 
 The lists in `word_lists` hold whole words (`_` for a space); `stem-` is the beginning of one, `-end` its end, and
 `*part` is found anywhere, since Chinese, Japanese and Thai have no spaces. The lists of all languages are searched at
@@ -11,6 +11,7 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
+_CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
 _OF = frozenset({"of", "de", "da", "do", "di", "del", "della", "van", "von", "của"})
 _SUBJECT_WORDS = 3
 _OWNED_SUBJECT_WORDS = 6
@@ -63,6 +64,26 @@ def asks_about_asker_alone(question: str) -> bool:
     (True, False)
     """
     return asks_about_asker(question) and _pattern("owned").search(_spaced(question)) is None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def asks_when(question: str) -> bool:
+    """Return whether a question asks for a time in another language than English.
+
+    >>> asks_when("Seit wann wohne ich hier?"), asks_when("Wo wohne ich?")
+    (True, False)
+    """
+    return _pattern("when").search(_spaced(question)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def says_time(text: str) -> bool:
+    """Return whether a text says a time in another language than English, or by a clock.
+
+    >>> says_time("Mi vuelo sale el jueves"), says_time("um 6:40"), says_time("Ich wohne in Graz")
+    (True, True, False)
+    """
+    return _CLOCK_TIME.search(text) is not None or _pattern("times").search(_spaced(text)) is not None
 
 
 def _words(text: str) -> list[str]:

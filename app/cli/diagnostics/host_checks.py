@@ -119,6 +119,9 @@ async def check_port(settings: Settings) -> list[CheckResult]:
                 return [passed(f"recollect answers at {where}"), *_readiness_results(await client.get("/ready"))]
     except (httpx2.ConnectError, httpx2.ConnectTimeout):
         return await asyncio.to_thread(_check_port_free, settings.host, settings.port)
+    except httpx2.TimeoutException:
+        remedy = "Run `recollect doctor` again when the machine is less busy, or look which program listens there."
+        return [("warning", f"Nothing answered at {where} within 2 s.", remedy)]
     except (httpx2.TransportError, ValueError):
         pass
     remedy = "Set RECOLLECT_PORT to another port, or stop that program."

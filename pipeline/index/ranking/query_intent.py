@@ -15,7 +15,7 @@ from pipeline.index.ranking.ranking_parameters import (
 )
 from pipeline.index.ranking.search_request_and_hits import ScoreFactor
 from pipeline.text.analyzer import words
-from pipeline.text.statement_words import asks_about_asker, asks_about_asker_alone
+from pipeline.text.statement_words import asks_about_asker, asks_about_asker_alone, asks_when, says_time
 from pipeline.text.temporal_expressions import DateRange, resolve_dates
 
 _ASKS_WHEN = re.compile(
@@ -65,14 +65,14 @@ class QueryIntent:
 
     @classmethod
     def parse(cls, query_text: str, reference_date: date | None = None) -> "QueryIntent":
-        """Parse an English query; `reference_date`: the day from which "last week" counts.
+        """Parse a query; `reference_date`: the day from which "last week" counts.
 
         >>> QueryIntent.parse("When did Ann move?").asks_when
         True
         """
         return cls(
             query_words=frozenset(words(query_text)),
-            asks_when=bool(_ASKS_WHEN.match(query_text)),
+            asks_when=bool(_ASKS_WHEN.match(query_text)) or asks_when(query_text),
             asks_quantity=bool(_ASKS_QUANTITY.match(query_text)),
             date_ranges=resolve_dates(query_text, reference_date).date_ranges,
             asks_for_several=bool(_ASKS_FOR_SEVERAL.search(query_text)),
@@ -95,7 +95,7 @@ class QueryIntent:
         gains: list[tuple[ScoreFactor, float]] = []
         if share := self._speaker_share(text):
             gains.append(("speaker", SPEAKER_BOOST * share))
-        if self.asks_when and _TIME_EXPRESSION.search(text):
+        if self.asks_when and (_TIME_EXPRESSION.search(text) or says_time(text)):
             gains.append(("time", TIME_BOOST))
         if self.asks_quantity and _NUMBER_WORD.search(text):
             gains.append(("number", NUMBER_BOOST))

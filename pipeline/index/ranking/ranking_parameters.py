@@ -52,9 +52,10 @@ NUMBER_BOOST = 1.0
 DATE_BOOST = 3.0
 DATE_DECAY_DAYS = 10.0
 """Gain of a document of the time that the query names, and the days after which the gain falls to 1/e."""
-FULL_CUE_SIMILARITY = 0.1
-"""Similarity from which a speaker, a time, a number or a date counts in full; below it counts in proportion, so
-that it never lifts what is about something else."""
+FULL_CUE_SIMILARITY = 0.3
+CUE_DECAY_SCORE = 6.0
+"""Similarity from which a speaker, a time, a number or a date counts in full (below it counts in proportion), and the
+distance to the best score at which it counts by 1/e: it orders what answers about as well, and lifts nothing else."""
 NEWER_MIN_COSINE = 0.22
 NEWER_MAX_COSINE_DIFFERENCE = 0.28
 NEWER_MAX_CHARS = 160

@@ -16,6 +16,7 @@ from pipeline.index.ranking.ranking_parameters import (
     CHANGE_MAX_COSINE_DIFFERENCE,
     CHANGE_MIN_COSINE,
     CHANGE_MIN_SIMILARITY,
+    CUE_DECAY_SCORE,
     FULL_CUE_SIMILARITY,
     MEMORY_SUPPORT_FACTOR,
     MIN_ANSWER_SIMILARITY,
@@ -310,11 +311,13 @@ def _add_text_features(query: AnalyzedQuery, candidates: Candidates) -> Candidat
 
 
 def _merits(query: AnalyzedQuery, candidates: Candidates) -> NDArray[np.float64]:
-    """The share of a cue that each candidate is given, by its similarity so far."""
-    calibration = query.calibration
-    exponents = np.minimum((calibration.midpoint - candidates.scores) / calibration.width, 50.0)
-    merits: NDArray[np.float64] = np.minimum(1.0 / (1.0 + np.exp(exponents)) / FULL_CUE_SIMILARITY, 1.0)
-    return merits
+    """The share of a cue that each candidate is given, by its similarity so far and its distance to the best."""
+    calibration, scores = query.calibration, candidates.scores
+    best = scores.max(where=candidates.is_eligible, initial=-np.inf)
+    exponents = np.minimum((calibration.midpoint - scores) / calibration.width, 50.0)
+    merits = np.minimum(1.0 / (1.0 + np.exp(exponents)) / FULL_CUE_SIMILARITY, 1.0)
+    distances: NDArray[np.float64] = np.maximum(best - scores, 0.0)
+    return merits * np.exp(-distances / CUE_DECAY_SCORE)
 
 
 def _feature_candidates(intent: QueryIntent, candidates: Candidates) -> Iterable[tuple[int, str]]:

@@ -63,6 +63,19 @@ async def test_the_only_document_is_silent_about_something_else(model: E5Embedde
     assert await _found(model, "How do I compile a Linux kernel?", FACTS[:1]) == []
 
 
+TIMES = (
+    "I drive a beat-up 2009 Corolla",
+    "Anna and I are getting married in June next year",
+    "I quit smoking 3 years ago",
+    "Mi vuelo a Bogotá sale el jueves a las 6:40",
+)
+
+
+@pytest.mark.parametrize("question", ["When am I flying to Colombia?", "Wann fliege ich nach Kolumbien?"])
+async def test_a_time_lifts_nothing_above_what_answers(model: E5Embedder, question: str) -> None:
+    assert (await _found(model, question, TIMES))[0] == TIMES[3]
+
+
 @pytest.mark.parametrize(
     ("question", "before", "after"),
     [
