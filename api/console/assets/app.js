@@ -34,6 +34,7 @@ export class App {
     listenForShortcuts(this);
     const key = session.read();
     if (key === null) return this.#askForKey();
+    pageAt(here().parts).load().catch(() => {}); // beside the request; shown, or reported, by show()
     try {
       this.#enter(key, await new Api(key).get("admin/whoami"));
     } catch (error) {
@@ -66,7 +67,7 @@ export class App {
     const content = el("div", {}, loading(page.title.toLowerCase()));
     this.#shell.fill(page.title, content);
     try {
-      const made = await page.show(view);
+      const made = await (await page.load())(view);
       if (!signal.aborted) refill(content, made);
     } catch (error) {
       if (!signal.aborted) refill(content, failure(error, () => this.show()));

@@ -1,47 +1,27 @@
-/** Routes: from address to page. */
-
-import { audit } from "./pages/audit.js";
-import { connector } from "./pages/connector.js";
-import { connectors } from "./pages/connectors.js";
-import { document } from "./pages/document.js";
-import { documents } from "./pages/documents.js";
-import { graph } from "./pages/graph.js";
-import { home } from "./pages/home.js";
-import { keys } from "./pages/keys.js";
-import { memories } from "./pages/memories.js";
-import { memory } from "./pages/memory.js";
-import { namespaces } from "./pages/namespaces.js";
-import { organization } from "./pages/organization.js";
-import { pipeline } from "./pages/pipeline.js";
-import { profile } from "./pages/profile.js";
-import { questions } from "./pages/questions.js";
-import { review } from "./pages/review.js";
-import { search } from "./pages/search.js";
-import { settings } from "./pages/settings.js";
-import { usage } from "./pages/usage.js";
+/** Routes: from address to page. The module of a page is loaded when it is first shown. */
 
 /** `at`: parts of the address, with `:name` for those that vary; `tab`: the entry of the navigation it belongs to. */
 const PAGES = [
-  { at: "", tab: "home", title: "Home", show: home },
-  { at: "namespaces", tab: "namespaces", title: "Namespaces", show: namespaces },
-  { at: "ns/:namespace/search", tab: "search", title: "Search", show: search },
-  { at: "ns/:namespace/documents", tab: "documents", title: "Documents", show: documents },
-  { at: "ns/:namespace/documents/:id", tab: "documents", title: "Document", show: document },
-  { at: "ns/:namespace/memories", tab: "memories", title: "Memories", show: memories },
-  { at: "ns/:namespace/review", tab: "review", title: "Review", show: review },
-  { at: "ns/:namespace/graph", tab: "graph", title: "Memory graph", show: graph },
-  { at: "ns/:namespace/memories/:id", tab: "memories", title: "Memory", show: memory },
-  { at: "ns/:namespace/profile", tab: "profile", title: "Profile", show: profile },
-  { at: "ns/:namespace/questions", tab: "questions", title: "Standing questions", show: questions },
-  { at: "ns/:namespace/connectors", tab: "connectors", title: "Connectors", show: connectors },
-  { at: "ns/:namespace/connectors/:id", tab: "connectors", title: "Connector", show: connector },
-  { at: "ns/:namespace/settings", tab: "settings", title: "Settings", show: settings },
-  { at: "connectors", tab: "connectors", title: "Connectors", show: connectors },
-  { at: "organization", tab: "organization", title: "Organization", show: organization },
-  { at: "pipeline", tab: "pipeline", title: "Pipeline", show: pipeline },
-  { at: "usage", tab: "usage", title: "Usage", show: usage },
-  { at: "audit", tab: "audit", title: "Audit", show: audit },
-  { at: "keys", tab: "keys", title: "Keys", show: keys },
+  { at: "", tab: "home", title: "Home", load: async () => (await import("./pages/home.js")).home },
+  { at: "namespaces", tab: "namespaces", title: "Namespaces", load: async () => (await import("./pages/namespaces.js")).namespaces },
+  { at: "ns/:namespace/search", tab: "search", title: "Search", load: async () => (await import("./pages/search.js")).search },
+  { at: "ns/:namespace/documents", tab: "documents", title: "Documents", load: async () => (await import("./pages/documents.js")).documents },
+  { at: "ns/:namespace/documents/:id", tab: "documents", title: "Document", load: async () => (await import("./pages/document.js")).document },
+  { at: "ns/:namespace/memories", tab: "memories", title: "Memories", load: async () => (await import("./pages/memories.js")).memories },
+  { at: "ns/:namespace/review", tab: "review", title: "Review", load: async () => (await import("./pages/review.js")).review },
+  { at: "ns/:namespace/graph", tab: "graph", title: "Memory graph", load: async () => (await import("./pages/graph.js")).graph },
+  { at: "ns/:namespace/memories/:id", tab: "memories", title: "Memory", load: async () => (await import("./pages/memory.js")).memory },
+  { at: "ns/:namespace/profile", tab: "profile", title: "Profile", load: async () => (await import("./pages/profile.js")).profile },
+  { at: "ns/:namespace/questions", tab: "questions", title: "Standing questions", load: async () => (await import("./pages/questions.js")).questions },
+  { at: "ns/:namespace/connectors", tab: "connectors", title: "Connectors", load: async () => (await import("./pages/connectors.js")).connectors },
+  { at: "ns/:namespace/connectors/:id", tab: "connectors", title: "Connector", load: async () => (await import("./pages/connector.js")).connector },
+  { at: "ns/:namespace/settings", tab: "settings", title: "Settings", load: async () => (await import("./pages/settings.js")).settings },
+  { at: "connectors", tab: "connectors", title: "Connectors", load: async () => (await import("./pages/connectors.js")).connectors },
+  { at: "organization", tab: "organization", title: "Organization", load: async () => (await import("./pages/organization.js")).organization },
+  { at: "pipeline", tab: "pipeline", title: "Pipeline", load: async () => (await import("./pages/pipeline.js")).pipeline },
+  { at: "usage", tab: "usage", title: "Usage", load: async () => (await import("./pages/usage.js")).usage },
+  { at: "audit", tab: "audit", title: "Audit", load: async () => (await import("./pages/audit.js")).audit },
+  { at: "keys", tab: "keys", title: "Keys", load: async () => (await import("./pages/keys.js")).keys },
 ];
 
 /** Find the page of an address, with its variables; a not-found page otherwise. */
@@ -50,7 +30,7 @@ export function pageAt(parts) {
     const params = matched(page.at.split("/").filter(Boolean), parts);
     if (params !== null) return { ...page, params };
   }
-  return { at: "", tab: null, title: "No such page", show: missing, params: {} };
+  return { at: "", tab: null, title: "No such page", load: async () => missing, params: {} };
 }
 
 function matched(pattern, parts) {

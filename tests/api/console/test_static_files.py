@@ -2,6 +2,7 @@
 
 import re
 from hashlib import sha256
+from os.path import normpath
 from pathlib import Path
 
 import httpx2
@@ -75,3 +76,15 @@ def test_a_file_of_others_is_the_one_that_the_page_of_dependencies_names(name: s
 def test_what_a_module_imports_is_there(name: str) -> None:
     imported = re.findall(r'(?:from |import\()"(\.[^"]+)"', (ASSETS_DIR / name).read_text())
     assert [path for path in imported if not ((ASSETS_DIR / name).parent / path).is_file()] == []
+
+
+def test_the_page_preloads_every_module_that_its_start_needs() -> None:
+    needed, waiting = set(), ["main.js"]
+    while waiting:
+        name = waiting.pop()
+        if name not in needed:
+            needed.add(name)
+            imported = re.findall(r'from "(\.[^"]+)"', (ASSETS_DIR / name).read_text())
+            waiting += [Path(normpath(Path(name).parent / path)).as_posix() for path in imported]
+    preloaded = re.findall(r'rel="modulepreload" href="([^"]+)"', (ASSETS_DIR / "index.html").read_text())
+    assert sorted([*preloaded, "main.js"]) == sorted(needed)
