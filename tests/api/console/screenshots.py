@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from pipeline.bus.records import ProducerRecord
 from tests.support.console_user import ConsoleUser, console_session
 from tests.support.pdf_writer import write_pdf
+from tests.support.webhook_receiver import webhook_receiver
 
 FOLDER = Path(__file__).parents[3] / "docs" / "images"
 SIZE = (1280, 800)
@@ -67,6 +68,17 @@ async def _take_review_and_document(visitor: ConsoleUser) -> None:
     await _save_screenshot(visitor, "document")
 
 
+async def _take_questions(visitor: ConsoleUser) -> None:
+    async with webhook_receiver() as receiver:
+        for query in ("Where does Alice live?", "What is Alice allergic to?"):
+            await visitor.ok("POST", "/ns/alice/explain/questions", {"query": query, "url": receiver.url})
+        await visitor.navigate("#/ns/alice/questions")
+        await visitor.wait_for_text("2 standing questions")
+        await visitor.press("Test")
+        await visitor.wait_for_text("The receiver took the test.")
+        await _save_screenshot(visitor, "questions")
+
+
 async def _take_screenshots(visitor: ConsoleUser) -> None:
     await fill_namespace(visitor)
     await visitor.browser.set_viewport(*SIZE)
@@ -78,6 +90,7 @@ async def _take_screenshots(visitor: ConsoleUser) -> None:
     await visitor.navigate("#/")
     await visitor.wait_for_text("New memories")
     await _save_screenshot(visitor, "home")
+    await _take_questions(visitor)
     await visitor.navigate("#/ns/alice/graph")
     await visitor.browser.wait_until("return document.querySelector('.canvas canvas')")
     await _save_screenshot(visitor, "graph")

@@ -35,8 +35,12 @@ export async function home(view) {
   return [
     asking(app, names),
     amounts(namespaces, pagination, growth),
-    el("div.two", {}, newest(memories), status ? attention(status) : null),
-    el("div.two", {}, cameIn(growth), status ? speed(status.searches) : null),
+    el(
+      "div.two",
+      {},
+      newest(memories),
+      el("div.stack", {}, status ? attention(status) : null, cameIn(growth), status ? speed(status.searches) : null),
+    ),
     sources.connectors.length > 0 ? connected(sources) : null,
   ];
 }
