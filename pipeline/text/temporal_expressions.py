@@ -20,6 +20,7 @@ _COUNTS = {
 _SEASONS = {"spring": 5, "summer": 8, "autumn": 11, "fall": 11, "winter": 2}
 """The month with which each ends in the north; the south is not told from a text."""
 
+_STEPS = {"last": -1, "this": 0, "next": 1}
 _MONTH = f"(?:{'|'.join(_MONTHS)}|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)"
 _DAY = f"(?:{'|'.join(day.capitalize() for day in _DAYS)}|{'|'.join(_DAYS)})"
 _COUNT = rf"(?:{'|'.join(sorted(_COUNTS, key=len, reverse=True))}|\d{{1,3}})"
@@ -28,13 +29,16 @@ _NAMES = (*_DAYS, "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep",
 """Days and the beginnings of months, wherever they stand in a word."""
 _WORD = re.compile(r"\w+")
 _HINT = re.compile(rf"\d|\b(?:{'|'.join(sorted(_TIME_WORDS))})\b|{'|'.join(_NAMES)}", re.IGNORECASE)
+_NOT_AFTER_BE = "".join(rf"(?<!{word} )" for word in ("is", "are", "am", "be", "was", "were", "not", "'s", "'re", "'m"))
 _RELATIVE = re.compile(
     r"(?<![\w'])(?:(?P<before>on|in|at|since|until|till|by|from|before|after|for|about|around|over|earlier|"
     r"late|later|early) )?(?:"
     r"(?P<eve>the day before yesterday|the day after tomorrow)|"
     r"(?P<day>yesterday|today|tomorrow)(?: (?P<part>morning|afternoon|evening|night))?|"
     r"(?P<tonight>tonight|this morning|this afternoon|this evening|last night)|"
-    rf"(?<!the )(?P<which>last|this|next|this past|this coming|past|coming) "
+    rf"(?P<week_day>{_DAY}) (?P<of_week>last|this|next) week|"
+    rf"(?P<month>(?-i:{_MONTH})) (?P<of_year>last|this|next) year|"
+    rf"(?<!the )(?P<which>last|this|next|this past|this coming|past|{_NOT_AFTER_BE}coming) "
     rf"(?P<unit>week|weekend|month|year|spring|summer|autumn|fall|winter|{_DAY}|{_MONTH})(?![\w-])|"
     r"(?P<over>the weekend)(?! of)|"
     rf"(?P<ago>{_COUNT}) (?P<ago_unit>day|week|month|year)s? ago|"
@@ -43,8 +47,8 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 _BARE_DAY = re.compile(
-    rf"\b(?P<before>on|until|till|by|since) (?P<day>{_DAY})(?P<part> morning| afternoon| evening| "
-    rf"night)?\b(?!s)"
+    rf"\b(?P<before>on|until|till|by|since|coming|arriving|leaving) (?P<day>{_DAY})"
+    r"(?P<part> morning| afternoon| evening| night)?\b(?!s)"
 )
 _ABSOLUTE = re.compile(
     rf"\b(?P<iso>\d{{4}}-\d{{2}}-\d{{2}})\b|"
@@ -52,12 +56,12 @@ _ABSOLUTE = re.compile(
     rf"\b(?P<m2>{_MONTH})\b\.? (?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?!:)(?:,? (?P<y2>\d{{4}}))?|"
     rf"\b(?P<m3>{_MONTH})\b,? (?P<y3>\d{{4}})\b|"
     rf"\b(?:in|since|until|till|by|from|during) (?P<y4>(?:19|20)\d{{2}})\b|"
-    rf"\b(?:in|since|until|till|by|during) (?P<m5>{_MONTH})\b(?!,? \d)"
+    rf"\b(?:in|since|until|till|by|during) (?P<m5>{_MONTH})\b(?!,? \d| (?:last|this|next) year)"
 )
 _AGAIN = re.compile(r"\b(?:every|each|annual|yearly|birthday|anniversary|usually|always)\b", re.IGNORECASE)
 _FUTURE = re.compile(
-    r"\b(?:will|'ll|going to|gonna|plan(?:s|ning)?|hop(?:e|es|ing)|have an?|has an?|is|am|are|'m|'re|"
-    r"coming up|"
+    r"\b(?:will|'ll|going to|gonna|plan(?:s|ning)?|hop(?:e|es|ing)|have an?|has an?|is|am|are|'m|'re|coming up|"
+    r"'s (?:coming|arriving|leaving)|"
     r"upcoming|heading|starts?|begins?|opens?|can't wait|looking forward|aim|due|expect(?:s|ing)?)\b"
 )
 _PAST = re.compile(
@@ -148,7 +152,8 @@ def _resolve_relative(text: str, today: date, found: list[tuple[int, DateRange]]
         wanted = _DAYS.index(match["day"].lower())
         when = _after(today, wanted) if ahead else _before(today, wanted)
         found.append((match.start(), DateRange(when, when)))
-        return f"{match['before']} {_day(when)}"
+        preposition = " on" if match["before"].endswith("ing") else ""
+        return f"{match['before']}{preposition} {_day(when)}"
 
     return _BARE_DAY.sub(bare, _RELATIVE.sub(relative, text))
 
@@ -161,7 +166,7 @@ def _render(match: re.Match[str], words: tuple[str, str]) -> str:
     """Render `on 5 May 2023`, or `5 May 2023` after another preposition; a possessive gets `the`."""
     preposition, name = words
     before = match["before"]
-    upper = match[0][0].isupper()
+    upper = match[0][0].isupper() and (match.start() == 0 or not (match["week_day"] or match["month"]))
     if match["own"]:
         shown = f"{before + ' ' if before else ''}the {name}"
     elif match["ahead"]:
@@ -188,6 +193,10 @@ def _resolve_expression(match: re.Match[str], today: date, *, ahead: bool, behin
         return _single_day(today + timedelta(days=shift), match["part"])
     if match["tonight"]:
         return _tonight(match["tonight"].lower(), today)
+    if match["week_day"]:
+        return _single_day(_weekday_of_week(match["of_week"].lower(), today, _DAYS.index(match["week_day"].lower())))
+    if match["month"]:
+        return _month(today.year + _STEPS[match["of_year"].lower()], _month_number(match["month"]))
     if match["which"]:
         which = match["which"].lower().removeprefix("this ")
         return _named_unit(match["unit"], {"past": "last", "coming": "next"}.get(which, which), today)
@@ -211,7 +220,7 @@ def _tonight(word: str, today: date) -> ResolvedExpression:
 
 def _named_unit(unit: str, which: str, today: date) -> ResolvedExpression | None:
     folded = unit.lower()
-    step = {"last": -1, "this": 0, "next": 1}[which]
+    step = _STEPS[which]
     rules: dict[str, Callable[[], ResolvedExpression]] = {
         "week": lambda: _week(today + timedelta(weeks=step)),
         "weekend": lambda: _weekend(which, today),
@@ -230,8 +239,12 @@ def _named_unit(unit: str, which: str, today: date) -> ResolvedExpression | None
 def _weekday(which: str, today: date, wanted: int) -> date:
     if which == "last":
         return _before(today, wanted)
+    return _weekday_of_week(which, today, wanted)
+
+
+def _weekday_of_week(which: str, today: date, wanted: int) -> date:
     monday = today - timedelta(days=today.weekday())
-    return monday + timedelta(weeks=which == "next", days=wanted)
+    return monday + timedelta(weeks=_STEPS[which], days=wanted)
 
 
 def _before(today: date, wanted: int) -> date:
@@ -239,7 +252,7 @@ def _before(today: date, wanted: int) -> date:
 
 
 def _after(today: date, wanted: int) -> date:
-    return today + timedelta(days=(wanted - today.weekday()) % 7)
+    return today + timedelta(days=(wanted - today.weekday()) % 7 or 7)
 
 
 def _week(day: date) -> ResolvedExpression:
@@ -249,7 +262,7 @@ def _week(day: date) -> ResolvedExpression:
 
 def _weekend(which: str, today: date) -> ResolvedExpression:
     saturday = today - timedelta(days=today.weekday()) + timedelta(days=5)
-    saturday += timedelta(weeks={"last": -1, "this": 0, "next": 1}[which])
+    saturday += timedelta(weeks=_STEPS[which])
     return DateRange(saturday, saturday + timedelta(days=1)), ("on", f"the weekend of {_day(saturday)}")
 
 

@@ -44,8 +44,14 @@ _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
 _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")}
 
 
+_STATES = (
+    "allergic|(?:lactose )?intolerant|vegetarian|vegan|diabetic|asthmatic|autistic|dyslexic|coeliac|celiac|sick|ill|"
+    "blind|deaf|colou?r-?blind|(?:left|right)-handed|single|married|engaged|divorced|separated|retired|unemployed|"
+    "afraid|scared|dead"
+)
 _PREDICATE = (
-    r"(?:an?|the|in|on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|"
+    rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|"
+    r"an?|the|in|on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|"
     r"(?!wedding|meeting|painting|building|evening|morning)"
     r"\w{2,}ing (?:an?|the|my|our|to|in|for|on|up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
 )

@@ -46,6 +46,12 @@ def meant(text: str, today: date | None = MONDAY) -> tuple[str, list[str]]:
         ("I have an exam on Friday.", "I have an exam on 12 May 2023.", "2023-05-12"),
         ("I met Ann on Friday.", "I met Ann on 5 May 2023.", "2023-05-05"),
         ("I will leave in ten days.", "I will leave on 18 May 2023.", "2023-05-18"),
+        ("I start on Monday next week.", "I start on 15 May 2023.", "2023-05-15"),
+        ("I start Monday next week.", "I start on 15 May 2023.", "2023-05-15"),
+        ("I marry in June next year.", "I marry in June 2024.", "2024-06"),
+        ("My parents are coming Sunday.", "My parents are coming on 14 May 2023.", "2023-05-14"),
+        ("The plumber's coming Friday.", "The plumber's coming on 12 May 2023.", "2023-05-12"),
+        ("I have an exam on Monday.", "I have an exam on 15 May 2023.", "2023-05-15"),
         ("Tomorrow's exam is hard.", "The 9 May 2023 exam is hard.", "2023-05-09"),
     ],
 )

@@ -105,6 +105,8 @@ def test_a_message_gives_what_it_says_of_its_writer(message: str, facts: list[st
         ("My mum has diabetes", "Ann's mum has diabetes"),
         ("My flatmate Jonas moved out", "Ann's flatmate Jonas moved out"),
         ("My wife is pregnant", "Ann's wife is pregnant"),
+        ("my kid's allergic to cashews but peanuts are fine", "Ann's kid is allergic to cashews"),
+        ("My daughter's vegetarian", "Ann's daughter is vegetarian"),
         ("I speak Turkish", "Ann speaks Turkish"),
         ("I wear glasses", "Ann wears glasses"),
         ("I never drink alcohol", "Ann never drinks alcohol"),
