@@ -21,6 +21,7 @@ _TURN = re.compile(
     rf"\uff1a[ \t]*)"
     r"(?P<said>\S.*)$"
 )
+_IRC_TURN = re.compile(rf"^[ \t]*{_STAMP}<[@+~&% ]?(?P<name>[^\s<>/]{{1,30}})>[ \t]+(?P<said>\S.*)$")
 _HEADED = re.compile(
     rf"^(?P<name>{_NAME})(?: APP)?(?:[ \t]+(?:[\u2014-] )?)(?:(?:Today|Yesterday|Heute|Gestern|[\d/.]+) (?:at |um )?)?"
     r"\[?\d{1,2}:\d{2}(?: ?[AaPp][Mm])?\]?[ \t]*$"
@@ -150,15 +151,17 @@ def _turns(text: str) -> list[_Turn]:
     position = 0
     lines = text.splitlines(keepends=True)
     heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
+    is_markup = "</" in text
     for line in lines:
-        match = _TURN.match(line.rstrip("\r\n"))
-        if match and (_is_speaker_name(match["name"]) or (match["stamp"] and _is_handle(match["name"]))):
+        spoken = None if is_markup else _IRC_TURN.match(line.rstrip("\r\n"))
+        match = spoken or _TURN.match(line.rstrip("\r\n"))
+        if match and (_is_speaker_name(match["name"]) or ((spoken or match["stamp"]) and _is_handle(match["name"]))):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), position + len(line), on))
         elif (
             (head := _HEADED.match(line.rstrip("\r\n")))
             and (_is_speaker_name(head["name"]) or (_COPIED.search(head[0]) and _is_handle(head["name"])))
-            and (heads[head["name"]] > 1 or _COPIED.search(head[0]) or max(heads.values()) > 1)
+            and (_COPIED.search(head[0]) or max(heads.values()) > 1 or (len(heads) > 1 and " " in head["name"]))
         ):
             turns.append((head["name"], position + len(line), position + len(line), None))
         elif turns:

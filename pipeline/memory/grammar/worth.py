@@ -44,6 +44,7 @@ _INTENDING = word_set(
 )
 _NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LANGUAGE"})
 _QUANTITIES = frozenset({"DATE", "TIME", "CARDINAL", "MONEY", "QUANTITY", "ORDINAL", "PERCENT"})
+_BOUNDS = word_set("begin start end finish open close")
 _POSSIBLE = frozenset({"can", "could", "'ll", "will"})
 _LONG = 25
 """Words from which a clause is long."""
@@ -187,7 +188,7 @@ def _has_new_value(head: "Token") -> bool:
     is_passive = any(child.dep_ == "auxpass" for child in head.children)
     ends = [child for child in head.children if child.dep_ == "prep" and child.lower_ in ("to", "until")]
     return is_passive and any(
-        part.tag_ == "CD" or part.ent_type_ in _QUANTITIES for end in ends for part in end.children
+        part.tag_ == "CD" or part.ent_type_ in _QUANTITIES for end in ends for part in end.subtree
     )
 
 
@@ -300,6 +301,12 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
     modals = {token.lower_ for token in auxiliaries(clause.head)}
     details = (
         (1.0, "names", bool(kinds & _NAMES) or any(token.pos_ == "PROPN" for token in body)),
+        (0.5, "begins or ends then", clause.head.lemma_.lower() in _BOUNDS and bool(kinds & {"DATE", "TIME"})),
+        (
+            0.5,
+            "somebody's act for the speaker",
+            context.is_note and clause.subject.pos_ == "PROPN" and any(token.lower_ in {"me", "us"} for token in body),
+        ),
         (0.5, "a time or number", bool(kinds & _QUANTITIES) or any(token.like_num for token in body)),
         (0.5, "a person or animal of theirs", any(token.lemma_.lower() in KIN for token in body)),
         (1.0, "a thing named", any(_is_concrete(token) for token in body)),

@@ -52,6 +52,9 @@ def test_minutes_are_told_from_their_heading(document: str, facts: list[str]) ->
         ("Gym 8:00\nI lift weights.", [None]),
         ("Ann 9:00\nI like tea.\nBob 9:01\nI like milk.\nAnn 9:02\nI see.", ["Ann", "Bob", "Ann"]),
         ("Ann  9:00 AM\nI like tea.", ["Ann"]),
+        ("Ann Lee  9:00\nI like tea.\nBob Ray  9:01\nI like milk.", ["Ann Lee", "Bob Ray"]),
+        ("<ann> I like tea.\n<@bob> I like milk.", ["ann", "bob"]),
+        ("<p> I like tea.</p>\n<p> I like milk.</p>", [None]),
     ],
 )
 def test_a_diary_is_no_copied_chat(document: str, speakers: list[str | None]) -> None:
