@@ -37,7 +37,7 @@ AUDITED_OPERATIONS: Final[Mapping[str, str]] = {
     "postAdminReplayRollback": "replay rolled back",
     "postAdminReplayCleanUp": "previous generation removed",
     "getAdminDlqRecord": "dead letter read",
-    "postAdminDlqReplay": "dead letters redriven",
+    "postAdminDlqRedrive": "dead letters redriven",
     "deleteAdminDlq": "dead letters dropped",
     "postAdminErasures": "erased",
     "putAdminConnectorsByIdOptions": "connector options changed",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 from types import MappingProxyType
 
@@ -75,7 +76,9 @@ async def build_chunk_rows(
     for event, spans in split_documents:
         own = list(islice(vectors, len(spans)))
         stored = indexed.get(event.document, ())
-        if _places(stored) == [(event.seq, chunk_id(event.document, at, span.text)) for at, span in enumerate(spans)]:
+        if row_origins(stored) == [
+            (event.seq, event.at, chunk_id(event.document, at, span.text)) for at, span in enumerate(spans)
+        ]:
             rows[event.document] = [replace(row, vector=vector) for row, vector in zip(stored, own, strict=True)]
         else:
             uncounted.append((event, spans))
@@ -83,8 +86,9 @@ async def build_chunk_rows(
     return rows | await assemble_chunk_rows(uncounted, uncounted_vectors, count_terms)
 
 
-def _places(rows: Sequence[ChunkRow]) -> list[tuple[int, str]]:
-    return [(row.seq, row.id) for row in rows]
+def row_origins(rows: Sequence[ChunkRow]) -> list[tuple[int, datetime, str]]:
+    """Return what tells which event wrote the rows: a text that is published again has its offset, but another time."""
+    return [(row.seq, row.created_at, row.id) for row in rows]
 
 
 async def assemble_chunk_rows(

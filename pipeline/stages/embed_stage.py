@@ -16,6 +16,7 @@ from pipeline.stages.chunk_rows import (
     is_current,
     load_passages,
     newest_by_document,
+    row_origins,
 )
 from pipeline.stages.document_failure import mark_failed, reset_for_retry
 from schemas.events import DocumentChunked
@@ -111,7 +112,7 @@ def _change_status(
 
 def _are_stored(found: Sequence[ChunkRow], chunks: Sequence[ChunkRow]) -> bool:
     """Return whether the index stage wrote these chunks with the same vectors, as it does without an embedder."""
-    return [(row.id, row.seq) for row in found] == [(row.id, row.seq) for row in chunks] and all(
+    return row_origins(found) == row_origins(chunks) and all(
         np.array_equal(row.vector, chunk.vector) for row, chunk in zip(found, chunks, strict=True)
     )
 
