@@ -11,7 +11,7 @@ from pipeline.runtime.durable_files import fsync
 
 _STRAY_FILE_SECONDS = 24 * 3600
 _UNSYNCED_FILE_SECONDS = 3600
-_MISSING_STAT = os.stat_result((0, 0, 0, 0, 0, 0, 0, 0, 2**62, 0))
+_MISSING_STAT = os.stat_result((0, 0, 0, 0, 0, 0, 0, 0, 2**62, 0), {"st_mtime_ns": 2**62})
 """Stat result of a file that vanished since it was listed: no bytes, and too young to delete."""
 
 
