@@ -6,6 +6,7 @@ once, because a short statement seldom shows its language; what means something 
 """
 
 import re
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -18,6 +19,9 @@ _OWNED_SUBJECT_WORDS = 6
 """Words of a text that may name its subject, and where one of the first is *of*."""
 _SUBJECT_MAX_CHARS = 48
 _CACHED_TEXTS = 4096
+_WHOLE, _STEM = "\t", "\n"
+_ENDS = {_WHOLE: "(?= )", _STEM: ""}
+"""Marks at the end of an entry, which sort before all letters, and what they are in a pattern."""
 
 
 @lru_cache(maxsize=_CACHED_TEXTS)
@@ -99,11 +103,18 @@ def _spaced(text: str) -> str:
 def _pattern(name: str) -> re.Pattern[str]:
     """A pattern that finds the words of a list in a text with one space before and after each word."""
     listed = {entry.replace("_", " ") for entry in (_FOLDER / f"{name}.txt").read_text("utf-8").casefold().split()}
-    entries = sorted(listed, key=lambda entry: (-len(entry), entry))
-    parts = [word[1:] for word in entries if word.startswith("*")]
-    words = [_word_pattern(word) for word in entries if not word.startswith("*")]
-    return re.compile(rf" (?:{'|'.join(words)})|(?=[^\x00-\x7f])(?:{'|'.join(parts)})")
+    parts = [f"{word[1:]}{_STEM}" for word in listed if word.startswith("*")]
+    ends = sorted(rf"[^ ]+{word[1:]}(?= )" for word in listed if word.startswith("-"))
+    words = [
+        f"{word.removesuffix('-')}{_STEM if word.endswith('-') else _WHOLE}" for word in listed if word[0] not in "*-"
+    ]
+    return re.compile(rf" (?:{'|'.join([_branches(words), *ends])})|(?=[^\x00-\x7f]){_branches(parts)}")
 
 
-def _word_pattern(word: str) -> str:
-    return rf"{'[^ ]+' if word.startswith('-') else ''}{word.strip('-')}{'' if word.endswith('-') else '(?= )'}"
+def _branches(entries: Iterable[str]) -> str:
+    """A pattern of all entries, the longer before the shorter, that reads what they begin with in common only once."""
+    rests: dict[str, list[str]] = {}
+    for entry in sorted(entries, reverse=True):
+        rests.setdefault(entry[0], []).append(entry[1:])
+    found = [_ENDS[first] if first in _ENDS else first + _branches(rest) for first, rest in rests.items()]
+    return found[0] if len(found) == 1 else f"(?:{'|'.join(found)})"
