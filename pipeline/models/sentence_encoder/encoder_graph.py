@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.models.e5.onnx_writer import FLOAT, MICROSOFT_DOMAIN, OnnxGraph
+from pipeline.models.e5.onnx_writer import FLOAT, OnnxGraph
 from pipeline.models.sentence_encoder.encoder_weights import WIDTH, EncoderWeights
 
 INPUT = "token_vectors"
@@ -31,7 +31,7 @@ class _Builder:
     def build(self) -> bytes:
         self.graph.constant("parts", np.array([_BRANCH_WIDTH] * len(_BRANCHES), np.int64))
         self.graph.constant("first_axis", np.array([0], np.int64))
-        projected = self._linear(INPUT, "proj", self._of_branches("proj"), self._of_branches("proj_b"))
+        projected = self.graph.int8_linear(INPUT, "proj", self._of_branches("proj"), self._of_branches("proj_b"))
         normed = self._norm(projected, self._of_branches("ln_g"), self._of_branches("ln_b"), "branches")
         parts = self.graph.node_with_outputs("Split", [normed, "parts"], len(_BRANCHES), axis=1)
         features = [self._branch(part, count) for part, count in zip(parts, _BRANCHES, strict=True)]
@@ -49,7 +49,7 @@ class _Builder:
         for layer in (1, 2):
             weights, bias = (self.weights.tensor(f"{part}{layer}_{count}") for part in "wb")
             name = f"w{layer}_{count}"
-            convolved = self._linear(self._neighbors(states, count, name), name, weights, bias)
+            convolved = self.graph.int8_linear(self._neighbors(states, count, name), name, weights, bias)
             states = self.graph.node("Add", [self.graph.node("Relu", [convolved]), states])
         return states
 
@@ -83,21 +83,7 @@ class _Builder:
         return self.graph.node("Add", [left, right])
 
     def _layer(self, states: str, name: str, bias: NDArray[np.float32] | None = None) -> str:
-        return self._linear(states, name, self.weights.tensor(name), bias)
-
-    def _linear(
-        self, states: str, name: str, matrix: NDArray[np.float32], bias: NDArray[np.float32] | None = None
-    ) -> str:
-        """Multiply with 8-bit weights of one scale per output."""
-        scales = np.abs(matrix).max(axis=0) / np.float32(127)
-        constants = [
-            self.graph.constant(f"{name}.levels", np.rint(matrix / scales).astype(np.int8)),
-            self.graph.constant(f"{name}.scales", scales),
-            self.graph.constant(f"{name}.zeros", np.zeros(len(scales), np.int8)),
-        ]
-        if bias is not None:
-            constants.append(self.graph.constant(f"{name}.bias", bias))
-        return self.graph.node("DynamicQuantizeMatMul", [states, *constants], domain=MICROSOFT_DOMAIN)
+        return self.graph.int8_linear(states, name, self.weights.tensor(name), bias)
 
     def _norm(self, states: str, gain: NDArray[np.float32], bias: NDArray[np.float32], name: str) -> str:
         constants = [self.graph.constant(f"{name}.gain", gain), self.graph.constant(f"{name}.bias", bias)]

