@@ -80,7 +80,9 @@ class EventSource(Protocol):
         """Write a position, for this process only."""
         ...
 
-    def encode(self, position: FeedPosition) -> str: ...
+    def to_cursor(self, plain_text: str) -> str:
+        """Write for listeners what `to_plain_text` wrote."""
+        ...
 
     async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None: ...
 
@@ -171,9 +173,9 @@ class FeedHistory:
                 position[past.place] = past.record.log_offset + 1
                 if event is None:
                     continue
-                cursor = self._source.encode(position)
-                frames.append(to_frame(past.place, past.record.log_offset, cursor, event))
-                keys.append(self._key(row, position))
+                key = self._key(row, position)
+                frames.append(to_frame(past.place, past.record.log_offset, self._source.to_cursor(key[1]), event))
+                keys.append(key)
                 if len(frames) >= PART_EVENTS or keys[-1] in self._found:
                     return False
         return True

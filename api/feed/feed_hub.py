@@ -87,7 +87,11 @@ class FeedHub:
 
     def encode(self, position: FeedPosition) -> str:
         """Write a position as a cursor."""
-        return self._cipher.encrypt(self.to_plain_text(position))
+        return self.to_cursor(self.to_plain_text(position))
+
+    def to_cursor(self, plain_text: str) -> str:
+        """Encrypt a position that was written for this process."""
+        return self._cipher.encrypt(plain_text)
 
     def to_plain_text(self, position: FeedPosition) -> str:
         """Write a position for this process only."""

@@ -74,13 +74,9 @@ class FormMemoriesStage:
         await mark_failed(self.documents, record.event.document, record.event.seq, reason, extraction_pending=False)
 
     def _is_current(self, event: DocumentExtracted, rows: Mapping[str, Sequence[DocumentRow]]) -> bool:
-        found = rows.get(event.document)
-        return (
-            self.catalog.namespace_of(event.incarnation) is not None
-            and bool(found)
-            and found is not None
-            and found[0].searchable_seq <= event.seq
-        )
+        if self.catalog.namespace_of(event.incarnation) is None:
+            return False
+        return any(row.searchable_seq <= event.seq for row in rows.get(event.document, ()))
 
     async def _to_job(self, event: DocumentExtracted) -> ExtractionJob:
         return ExtractionJob(

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS
+from pipeline.bus.sealing.key_block import listed_numbers, with_listed
 
 _VERSION_BITS = 31
 
@@ -29,10 +29,7 @@ class DestroyedKeys:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             for block, added in numbers.items():
-                bits = self._bits(block)
-                for number in added:
-                    bits |= 1 << number
-                row = (block, bits.to_bytes(BLOCK_RECORDS // 8, "little"))
+                row = (block, with_listed(self._listed(block), added))
                 self._db.execute("INSERT OR REPLACE INTO destroyed VALUES (?, ?)", row)
             self._db.execute(f"PRAGMA user_version = {secrets.randbits(_VERSION_BITS) or 1}")
         except BaseException:
@@ -42,12 +39,11 @@ class DestroyedKeys:
 
     def __iter__(self) -> Iterator[tuple[str, set[int]]]:
         for (block,) in self._db.execute("SELECT block FROM destroyed").fetchall():
-            bits = self._bits(block)
-            yield block, {number for number in range(BLOCK_RECORDS) if bits >> number & 1}
+            yield block, listed_numbers(self._listed(block))
 
     def close(self) -> None:
         self._db.close()
 
-    def _bits(self, block: str) -> int:
+    def _listed(self, block: str) -> bytes:
         row = self._db.execute("SELECT bits FROM destroyed WHERE block = ?", (block,)).fetchone()
-        return 0 if row is None else int.from_bytes(row[0], "little")
+        return b"" if row is None else bytes(row[0])

@@ -42,6 +42,20 @@ def without_keys(keys: bytes, numbers: Iterable[int]) -> tuple[bytes, int]:
     return bytes(left), destroyed
 
 
+def with_listed(listed: bytes, numbers: Iterable[int]) -> bytes:
+    """Add keys of a block to a list of such, which has a bit for each."""
+    bits = int.from_bytes(listed, "little")
+    for number in numbers:
+        bits |= 1 << number
+    return bits.to_bytes(BLOCK_RECORDS // 8, "little")
+
+
+def listed_numbers(listed: bytes) -> set[int]:
+    """Return the numbers of the keys in such a list."""
+    bits = int.from_bytes(listed, "little")
+    return {number for number in range(BLOCK_RECORDS) if bits >> number & 1}
+
+
 class KeyWrapping:
     """Wraps blocks under the first of the operator's keys, and unwraps them with any."""
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from threading import Lock
 from time import monotonic
 
-from pipeline.bus.sealing.key_block import KeyWrapping, key_in_block, without_keys
+from pipeline.bus.sealing.key_block import KeyWrapping, key_in_block, listed_numbers, with_listed, without_keys
 from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
-from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, WRAPPING_NAME, KeyLabel
+from pipeline.bus.sealing.sealed_records import WRAPPING_NAME, KeyLabel
 from pipeline.ports import KeyStorage
 
 MAX_AGE_SECONDS = 2.0
@@ -89,7 +89,7 @@ class SharedKeyTable:
             self._storage.update(_PENDING, lambda old: "\n".join({*(old or b"").decode().split(), *numbers}).encode())
             # Listed before they are destroyed: an interrupted erasure reads as if it had ended.
             for block, gone in numbers.items():
-                self._storage.update(f"{DESTROYED}/{block}", lambda old, gone=gone: _with_bits(old, gone))  # type: ignore[misc]  # mypy knows no default in a lambda
+                self._storage.update(f"{DESTROYED}/{block}", lambda old, gone=gone: with_listed(old or b"", gone))  # type: ignore[misc]  # mypy knows no default in a lambda
             count = sum(self._destroy_listed(block) for block in pending)
             self._storage.update(_VERSION, lambda _: os.urandom(KEY_BYTES))
             self._storage.delete(_PENDING)
@@ -130,7 +130,7 @@ class SharedKeyTable:
             return None
         keys, listed = self._unpacked(block, packed), self._storage.read(f"{DESTROYED}/{block}")
         if listed is not None:
-            keys, _ = without_keys(keys, _numbers_in(listed))
+            keys, _ = without_keys(keys, listed_numbers(listed))
         if len(self._opened) >= MAX_CACHED_BLOCKS:
             self._opened = {}
         self._opened[block] = keys
@@ -145,7 +145,7 @@ class SharedKeyTable:
         return match is not None and match[1] is not None and match[1] < f"{self._now():%Y%m%d}"
 
     def _destroy_listed(self, block: str) -> int:
-        listed = _numbers_in(self._storage.read(f"{DESTROYED}/{block}") or b"")
+        listed = listed_numbers(self._storage.read(f"{DESTROYED}/{block}") or b"")
         count = 0
 
         def destroy(packed: bytes | None) -> bytes:
@@ -182,15 +182,3 @@ class SharedKeyTable:
 
     def _unpacked(self, block: str, packed: bytes) -> bytes:
         return self._wrapping.unwrap(block, packed[:_NAME_DIGITS].decode(errors="replace"), packed[_NAME_DIGITS:])
-
-
-def _with_bits(old: bytes | None, numbers: Collection[int]) -> bytes:
-    bits = int.from_bytes(old or b"", "little")
-    for number in numbers:
-        bits |= 1 << number
-    return bits.to_bytes(BLOCK_RECORDS // 8, "little")
-
-
-def _numbers_in(listed: bytes) -> list[int]:
-    bits = int.from_bytes(listed, "little")
-    return [number for number in range(BLOCK_RECORDS) if bits >> number & 1]

@@ -74,8 +74,8 @@ class SharedLanceTable(VersionStampedTable[Row]):
         """Return the version that the next read sees, or an older one."""
         if self._directory is None:
             return int(await self._table.version())
-        if not self.is_known_to_be(self._known_version[1]):
-            changed_at = self._directory.versions_changed_at()
+        changed_at = self._directory.versions_changed_at()
+        if changed_at != self._known_version[0]:
             # Another version of the same moment may follow, so a time that is too young says nothing later.
             is_over = time.time_ns() - changed_at > _FILE_TIME_RESOLUTION_NS
             version = int(await self._table.version())
