@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from bench.answers import BUDGETS, EvidenceShares
 from bench.chunking import CURRENT_VARIANT, Corpus, Place, build_chunks, corpora, namespace_of, shares_of
+from bench.datasets.mixed_facts import mixed_facts
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.memory.coverage import extracted
@@ -276,6 +277,26 @@ async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
         *await _everyday(LANGUAGES, "", embedder),
         *await _everyday(MORE_LANGUAGES, " in ten more languages", embedder),
         JudgedCollection("facts among a guide", _RANKS, among),
+        *await _mixed(embedder),
+    ]
+
+
+async def _mixed(embedder: Embedder) -> list[JudgedCollection]:
+    """Facts in several languages in one namespace."""
+    own: list[JudgedQuestion] = []
+    foreign: list[JudgedQuestion] = []
+    for locked in (False, True):
+        facts, others = mixed_facts(locked=locked)
+        index = await _remembered([fact for fact, _ in facts], 0, embedder)
+        own += [
+            JudgedQuestion(index, text, _DEFAULT, _rank_judge(str(at)), locked)
+            for at, (_, questions) in enumerate(facts)
+            for text in questions
+        ]
+        foreign += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in others]
+    return [
+        JudgedCollection("facts in mixed languages", _RANKS, own),
+        JudgedCollection("questions about something else in mixed languages", ("silent",), foreign),
     ]
 
 
