@@ -1,14 +1,12 @@
 """`make jepsen`: histories of many clients on both buses, with and without kills, judged against the log."""
 
 import argparse
-import asyncio
-import itertools
+import os
 import random
 import sys
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -17,18 +15,17 @@ from pathlib import Path
 
 from bench.history_checker.deployment import Deployment, embedded_deployment, kafka_deployment
 from bench.history_checker.history import History
-from bench.history_checker.judge import LoggedSubmission, Verdict, judge
-from bench.history_checker.workload import HistoryRunner, Size
+from bench.history_checker.judge import Verdict, judge
+from bench.history_checker.log_collector import collected_submissions
+from bench.history_checker.workload import HistoryRunner, Size, open_client
 
-CONCURRENT_HISTORIES = 4
-SERVICE_SECONDS = 420.0
-"""Time after which a new service goes on: ten minutes after its start, the embedded one erases what deletions left in
-the log, which the judge has to read."""
+CONCURRENT_HISTORIES = 64
+"""So many share commits and waits: a history costs less processor time, and a kill meets all of them."""
 KILL_INTERVAL_SECONDS = 2.0
 """Mean time from the restart of a process to the next kill; longer where the start takes longer."""
 FIRST_KILL_SECONDS = 0.5
-BATCH_SIZE = 40
-"""Histories between two looks at the log, after which problems are told."""
+BATCHES = 2
+"""Rounds of concurrent histories between two looks at the log, after which problems are told."""
 OPERATIONS_WITH_KILLS = 30
 """Operations of a client while processes are killed: so many that kills meet requests, not only what follows them."""
 
@@ -92,20 +89,22 @@ def check_histories(
     report = Report(deployment.name, with_kills)
     prefix = f"h{time.time_ns() // 1000:x}"
 
-    runners = [
-        HistoryRunner(deployment.urls, deployment.key, f"{prefix}-{seed}", seed, size or Size()) for seed in seeds
-    ]
     with ExitStack() as stack:
-        killed = stack.enter_context(_kills(deployment, kill_interval)) if with_kills else itertools.repeat(0)
-        with ThreadPoolExecutor(concurrent) as threads:
-            list(threads.map(HistoryRunner.run, runners))
-        report.kills = next(iter(killed))
-    with ThreadPoolExecutor(concurrent) as threads:
-        histories = list(threads.map(HistoryRunner.settle, runners))
-        list(threads.map(HistoryRunner.forget, runners))
-    submissions = asyncio.run(_by_namespace(deployment))
-    for history in histories:
-        report.add(history, judge(history, submissions.get(history.namespace, [])))
+        collector = stack.enter_context(collected_submissions(deployment))
+        threads = stack.enter_context(ThreadPoolExecutor(concurrent))
+        clients = [stack.enter_context(open_client(deployment.key)) for _ in range(min(concurrent, len(seeds)))]
+        runners = [
+            HistoryRunner(deployment.urls, clients[number % concurrent], f"{prefix}-{seed}", seed, size or Size())
+            for number, seed in enumerate(seeds)
+        ]
+        if with_kills:
+            with _kills(deployment, kill_interval) as killed:
+                list(threads.map(HistoryRunner.run, runners))
+            report.kills = next(killed)
+        list(threads.map(HistoryRunner.settle if with_kills else HistoryRunner.run_and_settle, runners))
+    # After the block: the collector has read the whole log then.
+    for history in (runner.history for runner in runners):
+        report.add(history, judge(history, collector.by_namespace.get(history.namespace, [])))
     return report
 
 
@@ -140,32 +139,31 @@ def _kills(deployment: Deployment, interval: float) -> Iterator[Iterator[int]]:
         thread.join()
 
 
-async def _by_namespace(deployment: Deployment) -> dict[str, list[LoggedSubmission]]:
-    submissions: dict[str, list[LoggedSubmission]] = {}
-    async for offset, event in deployment.read_log():
-        namespace, _, _ = event.incarnation.rpartition("#")
-        submissions.setdefault(namespace, []).append(LoggedSubmission(offset, event))
-    return submissions
-
-
 def _check_until(
     name: str, seeds: range, deadline: float, *, with_kills: bool, concurrent: int = CONCURRENT_HISTORIES
 ) -> Report:
     """Check batch after batch, tell each one's problems at once, and begin none after the deadline."""
     report = Report(name, with_kills)
     size = Size(operations=OPERATIONS_WITH_KILLS) if with_kills else Size()
-    batches = deque(seeds[start : start + BATCH_SIZE] for start in range(0, len(seeds), BATCH_SIZE))
-    while batches and time.monotonic() < deadline:
-        with (
-            tempfile.TemporaryDirectory(prefix="recollect-histories-") as folder,
-            OPENED[name](Path(folder)) as service,
-        ):
-            until = min(deadline, time.monotonic() + SERVICE_SECONDS)
-            while batches and time.monotonic() < until:
-                batch = batches.popleft()
-                checked = check_histories(service, batch, with_kills=with_kills, size=size, concurrent=concurrent)
-                report.extend(checked)
-                print(report.line(), *checked.verdict.problems, sep="\n", file=sys.stderr, flush=True)
+    batch_size = BATCHES * concurrent
+    with (
+        tempfile.TemporaryDirectory(prefix="recollect-histories-") as folder,
+        OPENED[name](Path(folder)) as service,
+    ):
+        for start in range(0, len(seeds), batch_size):
+            if time.monotonic() > deadline:
+                break
+            batch = seeds[start : start + batch_size]
+            checked = check_histories(service, batch, with_kills=with_kills, size=size, concurrent=concurrent)
+            report.extend(checked)
+            print(
+                f"seeds {batch[0]} to {batch[-1]}, load {os.getloadavg()[0]:.0f}",
+                report.line(),
+                *checked.verdict.problems,
+                sep="\n",
+                file=sys.stderr,
+                flush=True,
+            )
     return report
 
 
@@ -184,7 +182,10 @@ def main() -> None:
     for name in [options.bus] if options.bus else OPENED:
         for count, with_kills in ((options.histories, False), (options.with_kills, True)):
             seeds = range(options.seed, options.seed + count)
-            reports.append(_check_until(name, seeds, deadline, with_kills=with_kills, concurrent=options.concurrent))
+            if count:
+                reports.append(
+                    _check_until(name, seeds, deadline, with_kills=with_kills, concurrent=options.concurrent)
+                )
     print(HEAD, *(report.line() for report in reports), sep="\n")
     problems = [problem for report in reports for problem in report.verdict.problems]
     print(*problems, sep="\n")

@@ -1,9 +1,9 @@
 """Deployments to check: one process with the embedded log, or four processes on Kafka."""
 
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,19 +27,19 @@ SETTINGS = {
     "RECOLLECT_KAFKA_SESSION_TIMEOUT_SECONDS": "6",
 }
 _READ_BATCH = 1000
-Submissions = AsyncIterator[tuple[int, DocumentSubmitted]]
-"""Offsets and events, each partition in order."""
+ReadSubmissions = Callable[[Mapping[int, int]], AsyncIterator[tuple[int, int, DocumentSubmitted]]]
+"""Reads partitions, offsets and events from these offsets on (by partition), each partition in order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """Running servers; those at `urls` answer. `read_log` reads every submission."""
+    """Running servers; those at `urls` answer."""
 
     name: str
     servers: Sequence[Server]
     urls: Sequence[str]
     key: str
-    read_log: Callable[[], Submissions]
+    open_log: Callable[[], AbstractAsyncContextManager[ReadSubmissions]]
 
 
 @contextmanager
@@ -48,20 +48,31 @@ def embedded_deployment(folder: Path) -> Iterator[Deployment]:
     with serve_endpoint() as embedder:
         server = Server(folder / "data", {**SETTINGS, **embedder.settings()})
         with server:
+            yield Deployment(
+                "embedded",
+                [server],
+                [server.url],
+                server.key,
+                lambda: _embedded_log(folder / "data" / "log" / "log.db"),
+            )
 
-            async def read_log() -> Submissions:
-                reader = LogReader(folder / "data" / "log" / "log.db")
-                try:
-                    for partition in range(PARTITIONS):
-                        start = 0
-                        while records := reader.read(DOCUMENTS_SUBMITTED.name, partition, start, _READ_BATCH):
-                            for record in records:
-                                yield record.offset, DocumentSubmitted.model_validate_json(record.value)
-                            start = records[-1].offset + 1
-                finally:
-                    reader.close()
 
-            yield Deployment("embedded", [server], [server.url], server.key, read_log)
+@asynccontextmanager
+async def _embedded_log(file: Path) -> AsyncIterator[ReadSubmissions]:
+    reader = LogReader(file)
+
+    async def read(starts: Mapping[int, int]) -> AsyncIterator[tuple[int, int, DocumentSubmitted]]:
+        for partition in range(PARTITIONS):
+            start = starts.get(partition, 0)
+            while records := reader.read(DOCUMENTS_SUBMITTED.name, partition, start, _READ_BATCH):
+                for record in records:
+                    yield partition, record.offset, DocumentSubmitted.model_validate_json(record.value)
+                start = records[-1].offset + 1
+
+    try:
+        yield read
+    finally:
+        reader.close()
 
 
 class _Clock:
@@ -96,12 +107,20 @@ def running_processes(folder: Path, bootstrap: str) -> Iterator[Deployment]:
                 stack.callback(server.kill)
             list(threads.map(Server.start, servers))
 
-        async def read_log() -> Submissions:
-            bus = await KafkaBus.open(KafkaOptions(bootstrap=bootstrap, partitions=PARTITIONS), clock=_Clock())
-            try:
-                async for record in bus.read(DOCUMENTS_SUBMITTED.name):
-                    yield record.offset, DocumentSubmitted.model_validate_json(record.value)
-            finally:
-                await bus.close()
+        urls = [server.url for server in servers[:2]]
+        yield Deployment("Kafka", servers, urls, key, lambda: _kafka_log(bootstrap))
 
-        yield Deployment("Kafka", servers, [server.url for server in servers[:2]], key, read_log)
+
+@asynccontextmanager
+async def _kafka_log(bootstrap: str) -> AsyncIterator[ReadSubmissions]:
+    bus = await KafkaBus.open(KafkaOptions(bootstrap=bootstrap, partitions=PARTITIONS), clock=_Clock())
+
+    async def read(starts: Mapping[int, int]) -> AsyncIterator[tuple[int, int, DocumentSubmitted]]:
+        for partition in range(PARTITIONS):
+            async for record in bus.read(DOCUMENTS_SUBMITTED.name, partition, starts.get(partition, 0)):
+                yield partition, record.offset, DocumentSubmitted.model_validate_json(record.value)
+
+    try:
+        yield read
+    finally:
+        await bus.close()

@@ -2,7 +2,7 @@
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,8 @@ import httpx2
 from bench.history_checker.history import FinalState, History, Operation, OperationKind, Sight
 
 REQUEST_TIMEOUT_SECONDS = 30.0
+MAX_POLL_SECONDS = 1.0
+"""Longest pause between two looks whether something is done; pauses double."""
 REPEATS = 30
 """Attempts of a request that is refused or gets no answer: the same request each time."""
 REPEAT_PAUSE_SECONDS = 0.5
@@ -24,7 +26,8 @@ KINDS: tuple[OperationKind, ...] = ("add", "patch_content", "patch_metadata", "d
 WEIGHTS = (5, 3, 5, 1, 6, 2)
 MOVE_FOLLOWERS = 2
 """Clients of a history that wait until its content was moved, the one that moves it included."""
-MOVE_POLLS, MOVE_POLL_SECONDS = 50, 0.05
+MOVE_SECONDS = 5.0
+"""Time for which these clients wait."""
 OPERATIONS_GROUP = "recollect.operations"
 INCLUDE_DOCUMENTS = {"include": {"documents": True}}
 SEARCH_DELAY_SECONDS = 20.0
@@ -45,12 +48,17 @@ class Size:
     """Move the content of every second history to another namespace while it runs."""
 
 
+def open_client(key: str) -> httpx2.Client:
+    """Return a client for the histories that run one after the other; opening one loads certificates for 25 ms."""
+    return httpx2.Client(headers={"authorization": f"Bearer {key}"}, timeout=REQUEST_TIMEOUT_SECONDS)
+
+
 class HistoryRunner:
     """Runs one history against the API processes at these addresses; client n speaks to each in turn."""
 
-    def __init__(self, urls: Sequence[str], key: str, namespace: str, seed: int, size: Size) -> None:
+    def __init__(self, urls: Sequence[str], client: httpx2.Client, namespace: str, seed: int, size: Size) -> None:
         self._urls = urls
-        self._headers = {"authorization": f"Bearer {key}"}
+        self._client = client
         self._seed = seed
         self._size = size
         self.history = History(namespace)
@@ -61,31 +69,27 @@ class HistoryRunner:
             for operations in threads.map(self._run_client, range(self._size.clients)):
                 self.history.operations += operations
 
-    def settle(self) -> History:
-        """Wait until every document is processed, and read what is left.
+    def settle(self) -> None:
+        """Wait until every document is processed, read what is left, and have a statement remembered and forgotten.
 
         Apart from `run`: on a busy machine a process that is killed all the time does not come to an end.
         """
-        with httpx2.Client(headers=self._headers, timeout=REQUEST_TIMEOUT_SECONDS) as client:
-            if any(operation.kind == "move" for operation in self.history.operations):
-                self._wait_for_the_move(client)
-            self.history.found = self._read_final_states(client, is_moved=False)
-            if self.history.is_moved:
-                self.history.found_moved = self._read_final_states(client, is_moved=True)
-        return self.history
+        if any(operation.kind == "move" for operation in self.history.operations):
+            self.history.is_moved = self._wait_for_the_move()
+        self.history.found = self._read_final_states(is_moved=False)
+        if self.history.is_moved:
+            self.history.found_moved = self._read_final_states(is_moved=True)
+        self._forget()
 
-    def forget(self) -> None:
-        """Have a statement remembered, forget it through one process, and look for it through every one.
+    def run_and_settle(self) -> None:
+        """Run all clients, then wait for the end."""
+        self.run()
+        self.settle()
 
-        Apart from `run`: a process that is killed every few seconds has no time to form a memory.
-        """
-        with httpx2.Client(headers=self._headers, timeout=REQUEST_TIMEOUT_SECONDS) as client:
-            self._forget(client)
-
-    def _read_final_states(self, client: httpx2.Client, *, is_moved: bool) -> list[str]:
+    def _read_final_states(self, *, is_moved: bool) -> list[str]:
         """Read every document when it is processed; returns the ids of those that a search finds."""
         for number in range(self._size.documents):
-            self.history.final.append(self._settled(client, f"d{number}", is_moved=is_moved))
+            self.history.final.append(self._settled(f"d{number}", is_moved=is_moved))
         query = {
             "query": "journal",
             "searchMode": "chunks",
@@ -93,56 +97,59 @@ class HistoryRunner:
             "limit": 100,
             "include": {"documents": True},
         }
-        return _document_ids(self._send(client, 0, ("POST", "/search", query), namespace=self._name(is_moved=is_moved)))
+        return _document_ids(self._send(0, ("POST", "/search", query), namespace=self._name(is_moved=is_moved)))
 
     def _name(self, *, is_moved: bool) -> str:
         return f"{self.history.namespace}{'-moved' if is_moved else ''}"
 
-    def _wait_for_the_move(self, client: httpx2.Client) -> None:
-        """Wait until the stage of moves has handled every request, and look whether this one was among them."""
-        deadline = time.monotonic() + SETTLE_SECONDS
-        while self._unhandled_operations(client) and time.monotonic() < deadline:
-            time.sleep(REPEAT_PAUSE_SECONDS)
-        answer = None
-        while answer is None or answer.status_code not in {OK, NOT_FOUND}:
+    def _wait_for_the_move(self) -> bool:
+        """Wait until the content was moved, or the stage of moves has handled every request without this one."""
+        deadline, pauses = time.monotonic() + SETTLE_SECONDS, _growing_pauses()
+        has_handled_all = False
+        while True:
             # A process that is started again on a busy machine takes longer than a request is repeated.
-            answer = self._send(client, 0, ("GET", "", None), namespace=self._name(is_moved=True))
-        self.history.is_moved = answer.status_code == OK
+            answer = self._send(0, ("GET", "", None), namespace=self._name(is_moved=True))
+            if answer is not None and answer.status_code == OK:
+                return True
+            if answer is not None and answer.status_code == NOT_FOUND and has_handled_all:
+                return False
+            time.sleep(next(pauses))
+            has_handled_all = time.monotonic() > deadline or not self._has_unhandled_operations()
 
     def _run_client(self, number: int) -> list[Operation]:
         random_choice = random.Random(f"{self._seed}/{number}")
         operations = []
-        with httpx2.Client(headers=self._headers, timeout=REQUEST_TIMEOUT_SECONDS) as client:
-            for step in range(self._size.operations):
-                kind = random_choice.choices(KINDS, WEIGHTS)[0]
-                if self._is_moving and number < MOVE_FOLLOWERS and step == self._size.operations // 2:
-                    if number:
-                        self._wait_until_moved(client)
-                    else:
-                        kind = "move"
-                document = f"d{random_choice.randrange(self._size.documents)}"
-                api = random_choice.randrange(len(self._urls))
-                operation = Operation(number, kind, document, f"t{number}x{step}", time.monotonic())
-                self._perform(client, api, operation)
-                operation.ended = time.monotonic()
-                if kind == "move":
-                    self._wait_until_moved(client)
-                operations.append(operation)
+        for step in range(self._size.operations):
+            kind = random_choice.choices(KINDS, WEIGHTS)[0]
+            if self._is_moving and number < MOVE_FOLLOWERS and step == self._size.operations // 2:
+                if number:
+                    self._wait_until_moved()
+                else:
+                    kind = "move"
+            document = f"d{random_choice.randrange(self._size.documents)}"
+            api = random_choice.randrange(len(self._urls))
+            operation = Operation(number, kind, document, f"t{number}x{step}", time.monotonic())
+            self._perform(api, operation)
+            operation.ended = time.monotonic()
+            if kind == "move":
+                self._wait_until_moved()
+            operations.append(operation)
         return operations
 
     @property
     def _is_moving(self) -> bool:
         return self._size.with_moves and bool(self._seed % 2)
 
-    def _wait_until_moved(self, client: httpx2.Client) -> None:
+    def _wait_until_moved(self) -> None:
         """Wait a while for the move, to write to the namespace that begins anew; the other clients race with it."""
-        for _ in range(MOVE_POLLS):
-            answer = self._send(client, 0, ("GET", "", None), namespace=self._name(is_moved=True))
-            if answer is not None and answer.status_code == OK:
+        deadline, pauses = time.monotonic() + MOVE_SECONDS, _growing_pauses()
+        while True:
+            answer = self._send(0, ("GET", "", None), namespace=self._name(is_moved=True))
+            if (answer is not None and answer.status_code == OK) or time.monotonic() > deadline:
                 return
-            time.sleep(MOVE_POLL_SECONDS)
+            time.sleep(next(pauses))
 
-    def _perform(self, client: httpx2.Client, api: int, operation: Operation) -> None:
+    def _perform(self, api: int, operation: Operation) -> None:
         token, path = operation.token, f"/document/{operation.document}"
         metadata = {token: operation.client}
         requests: dict[OperationKind, _Request] = {
@@ -164,7 +171,7 @@ class HistoryRunner:
         }
         # A move that is repeated would move what was written since.
         attempts = 1 if operation.kind == "move" else REPEATS
-        answer = self._send(client, api, requests[operation.kind], operation, attempts=attempts)
+        answer = self._send(api, requests[operation.kind], operation, attempts=attempts)
         operation.status = None if answer is None else answer.status_code
         if operation.kind == "read" and answer is not None and answer.status_code in {OK, NOT_FOUND}:
             shown = answer.json().get("metadata") or {} if answer.status_code == OK else None
@@ -176,7 +183,6 @@ class HistoryRunner:
 
     def _send(
         self,
-        client: httpx2.Client,
         api: int,
         request: _Request,
         operation: Operation | None = None,
@@ -196,7 +202,7 @@ class HistoryRunner:
                 if method == "GET" or path.startswith("/list"):
                     operation.started = time.monotonic()
             try:
-                answer = client.request(method, url, json=body)
+                answer = self._client.request(method, url, json=body)
             except httpx2.TransportError:
                 answer = None
             if answer is not None and answer.status_code < REFUSED:
@@ -204,11 +210,11 @@ class HistoryRunner:
             time.sleep(REPEAT_PAUSE_SECONDS)
         return None
 
-    def _settled(self, client: httpx2.Client, document: str, *, is_moved: bool) -> FinalState:
-        deadline = time.monotonic() + SETTLE_SECONDS
+    def _settled(self, document: str, *, is_moved: bool) -> FinalState:
+        deadline, pauses = time.monotonic() + SETTLE_SECONDS, _growing_pauses()
         namespace = self._name(is_moved=is_moved)
         while True:
-            answer = self._send(client, 0, ("GET", f"/document/{document}", None), namespace=namespace)
+            answer = self._send(0, ("GET", f"/document/{document}", None), namespace=namespace)
             if answer is not None and answer.status_code == NOT_FOUND:
                 return FinalState(document, None, {}, "", is_moved)
             shown = answer.json() if answer is not None and answer.status_code == OK else {}
@@ -216,48 +222,57 @@ class HistoryRunner:
             if status in {"done", "failed"} or time.monotonic() > deadline:
                 content = shown.get("content") or ""
                 return FinalState(document, status, shown.get("metadata") or {}, content, is_moved)
-            time.sleep(0.1)
+            time.sleep(next(pauses))
 
-    def _unhandled_operations(self, client: httpx2.Client) -> bool:
+    def _has_unhandled_operations(self) -> bool:
         try:
-            answer = client.get(f"{self._urls[0]}/admin/status")
+            answer = self._client.get(f"{self._urls[0]}/admin/status")
         except httpx2.TransportError:
             return True
         lag = answer.json().get("lag") if answer.status_code == OK else None
         return not lag or bool(lag.get(OPERATIONS_GROUP))
 
-    def _forget(self, client: httpx2.Client) -> None:
+    def _forget(self) -> None:
+        """Have a statement remembered, forget it through one process, and look for it through every one."""
         body = {"id": "statement", "content": STATEMENT, "dreaming": "instant"}
-        self._send(client, 0, ("POST", "/document", body))
+        self._send(0, ("POST", "/document", body))
         deadline = time.monotonic() + SETTLE_SECONDS
-        while not (ids := self._live_memories(client, 0)):
+        while not (ids := self._live_memories(0)):
             if time.monotonic() > deadline:
                 self.history.is_unremembered = True
                 return
             time.sleep(REPEAT_PAUSE_SECONDS)
         first = self._seed % len(self._urls)
-        answer = self._send(client, first, ("DELETE", "/memories", {"ids": ids}))
+        answer = self._send(first, ("DELETE", "/memories", {"ids": ids}))
         if answer is None or answer.status_code != OK:
             return
         for api in range(len(self._urls)):
-            still = set(ids) & set(self._live_memories(client, api))
+            still = set(ids) & set(self._live_memories(api))
             self.history.remembered += [f"memory {id_} is still listed by process {api}" for id_ in still]
             # A search of another process follows the tables a moment later.
             deadline = time.monotonic() + (0.0 if api == first else SEARCH_DELAY_SECONDS)
-            while (again := self._recalled(client, api, ids)) and time.monotonic() < deadline:
+            while (again := self._recalled(api, ids)) and time.monotonic() < deadline:
                 time.sleep(REPEAT_PAUSE_SECONDS)
             self.history.remembered += [f"memory {id_} is still found by process {api}" for id_ in again]
 
-    def _recalled(self, client: httpx2.Client, api: int, ids: Sequence[str]) -> list[str]:
+    def _recalled(self, api: int, ids: Sequence[str]) -> list[str]:
         """Return which of these memories a search finds."""
-        found = self._send(client, api, ("POST", "/search", {"query": STATEMENT, "searchMode": "memories"}))
+        found = self._send(api, ("POST", "/search", {"query": STATEMENT, "searchMode": "memories"}))
         results = found.json()["results"] if found is not None and found.status_code == OK else []
         return [result["id"] for result in results if result["id"] in ids]
 
-    def _live_memories(self, client: httpx2.Client, api: int) -> list[str]:
-        answer = self._send(client, api, ("POST", "/list/memories?limit=100", {}))
+    def _live_memories(self, api: int) -> list[str]:
+        answer = self._send(api, ("POST", "/list/memories?limit=100", {}))
         listed = answer.json()["memories"] if answer is not None and answer.status_code == OK else []
         return [memory["id"] for memory in listed if not memory["isForgotten"]]
+
+
+def _growing_pauses() -> Iterator[float]:
+    """Yield pauses between looks for ever: many that wait must not keep the service from what they wait for."""
+    pause = 0.05
+    while True:
+        yield pause
+        pause = min(2 * pause, MAX_POLL_SECONDS)
 
 
 def _document_ids(answer: httpx2.Response | None) -> list[str]:
