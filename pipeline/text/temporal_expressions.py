@@ -153,7 +153,7 @@ def _resolve_relative(text: str, today: date, found: list[tuple[int, DateRange]]
         when = _after(today, wanted) if ahead else _before(today, wanted)
         found.append((match.start(), DateRange(when, when)))
         preposition = " on" if match["before"].endswith("ing") else ""
-        return f"{match['before']}{preposition} {_day(when)}"
+        return f"{match['before']}{preposition} {day_name(when)}"
 
     return _BARE_DAY.sub(bare, _RELATIVE.sub(relative, text))
 
@@ -208,7 +208,7 @@ def _resolve_expression(match: re.Match[str], today: date, *, ahead: bool, behin
 
 
 def _single_day(day: date, part: str | None = None) -> ResolvedExpression:
-    name = _day(day)
+    name = day_name(day)
     return DateRange(day, day), ("on", f"the {part.lower()} of {name}" if part else name)
 
 
@@ -257,13 +257,13 @@ def _after(today: date, wanted: int) -> date:
 
 def _week(day: date) -> ResolvedExpression:
     monday = day - timedelta(days=day.weekday())
-    return DateRange(monday, monday + timedelta(days=6)), ("in", f"the week of {_day(monday)}")
+    return DateRange(monday, monday + timedelta(days=6)), ("in", f"the week of {day_name(monday)}")
 
 
 def _weekend(which: str, today: date) -> ResolvedExpression:
     saturday = today - timedelta(days=today.weekday()) + timedelta(days=5)
     saturday += timedelta(weeks=_STEPS[which])
-    return DateRange(saturday, saturday + timedelta(days=1)), ("on", f"the weekend of {_day(saturday)}")
+    return DateRange(saturday, saturday + timedelta(days=1)), ("on", f"the weekend of {day_name(saturday)}")
 
 
 def _month(year: int, month: int) -> ResolvedExpression:
@@ -303,7 +303,7 @@ def _shifted(today: date, count: int, unit: str) -> ResolvedExpression:
     if unit == "week":
         day = today + timedelta(weeks=count)
         monday = day - timedelta(days=day.weekday())
-        return DateRange(monday, monday + timedelta(days=6)), ("around", _day(day))
+        return DateRange(monday, monday + timedelta(days=6)), ("around", day_name(day))
     if unit == "month":
         return _month(*_moved(today, count))
     if not 0 < today.year + count < 9999:
@@ -322,7 +322,7 @@ def _count(word: str) -> int:
     return int(word) if word.isdecimal() else _COUNTS[word.lower()]
 
 
-def _day(day: date) -> str:
+def day_name(day: date) -> str:
     return f"{day.day} {_MONTHS[day.month - 1]} {day.year}"
 
 

@@ -82,14 +82,20 @@ def find_clauses(doc: "Doc") -> Iterator[Clause]:
     for token in _top_down(doc):
         if _begins_clause(token, heads):
             heads[token.i] = token
+    compounds = {head.i: noun for head in heads.values() if (noun := _misread_noun(head)) is not None}
+    for noun in compounds.values():
+        heads.pop(noun.i, None)
     for head in sorted(heads.values(), key=lambda token: token.i):
+        if (noun := compounds.get(head.i)) is not None:
+            yield Clause(head, _tokens(noun, heads, head), noun)
+            continue
         subject = own_subject(head)
         shared = subject is None
         source = head
         while subject is None and (earlier := _coordinated_head(source, heads)) is not None:
             source = earlier
             subject = own_subject(source)
-        tokens = _tokens(head, heads)
+        tokens = _tokens(head, heads, head)
         # `Kim: fixed the bug`: what is cut off at the colon may be the subject.
         if subject is not None and (shared or subject in tokens):
             yield Clause(head, tokens, subject, shared)
@@ -190,8 +196,8 @@ def _shares_subject(token: "Token", first: "Token") -> bool:
         return True
     if token.pos_ not in _VERBS:
         return (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO) and not auxiliaries(first)
-    if token.tag_ == "VBZ" and (first.tag_ == "VBP" or auxiliaries(first)):
-        return (subject := own_subject(first)) is None or subject.lower_ not in FIRST  # `I like it, tastes good`
+    if token.tag_ == "VBZ" and (subject := own_subject(first)) is not None and subject.lower_ in FIRST:
+        return False  # `I like it, tastes good`
     if token.tag_ in ("VBD", "VBZ"):
         return not any(child.dep_ == "auxpass" for child in first.children)
     if first.tag_ == "VBN" and any(child.lemma_ == "have" for child in auxiliaries(first)):
@@ -206,6 +212,17 @@ _LEADS_TO = frozenset(
 )
 
 
+def _misread_noun(head: "Token") -> "Token | None":
+    """Return a noun that was read as a verb, before the true one: `Postgres upgrade to 17 is postponed`."""
+    noun = head.head
+    if head.dep_ != "conj" or noun.tag_ not in ("VB", "VBP") or own_subject(head) is not None or auxiliaries(noun):
+        return None
+    subject = own_subject(noun)
+    is_compound = subject is not None and subject.i == noun.i - 1 and subject.pos_ in ("NOUN", "PROPN")
+    is_joined = any(part.dep_ == "cc" or part.is_punct for part in head.doc[noun.i : head.i])
+    return noun if is_compound and not is_joined else None
+
+
 def _until_break(tokens: "list[Token]", head: "Token") -> "list[Token]":
     """Return the tokens between the dashes around the verb, without an opening `since we last talked`."""
     begin, end = 0, len(tokens)
@@ -216,13 +233,24 @@ def _until_break(tokens: "list[Token]", head: "Token") -> "list[Token]":
             else:
                 end = at
                 break
-    aside = {
-        part.i
-        for child in head.children
-        if child.dep_ == "advcl" and child.lemma_ in ("speak", "talk", "chat", "see") and child.i < head.i
-        for part in child.subtree
-    }
+    aside = {part.i for child in head.children if _is_aside(child, head) for part in child.subtree}
     return [token for token in tokens[begin:end] if token.i not in aside]
+
+
+def _is_aside(child: "Token", head: "Token") -> bool:
+    """Return whether a part before the subject says something by itself: `make it 100, my hours got cut`."""
+    subject = own_subject(head)
+    if subject is None or child.i >= subject.left_edge.i:
+        return False
+    if child.dep_ == "advcl" and child.lemma_ in ("speak", "talk", "chat", "see"):
+        return True
+    after = child.right_edge.nbor()
+    is_apart = after.text == "," and after.i < subject.left_edge.i
+    is_marked = any(part.dep_ in ("mark", "advmod", "aux") for part in child.children)
+    is_dated = any(part.ent_type_ in ("DATE", "TIME") for part in child.subtree)
+    if child.dep_ == "advcl":
+        return is_apart and not is_marked and child.tag_ in ("VB", "NN", "NNS", "NNP", "CD")
+    return is_apart and not is_dated and (child.dep_ in ("npadvmod", "appos", "dep") or child.tag_ == "CD")
 
 
 def _without_tail(tokens: "list[Token]", head: "Token") -> "list[Token]":
@@ -259,11 +287,12 @@ _REMARKS = frozenset(
 )
 
 
-def _tokens(head: "Token", heads: "dict[int, Token]") -> "tuple[Token, ...]":
+def _tokens(top: "Token", heads: "dict[int, Token]", head: "Token") -> "tuple[Token, ...]":
+    """Return the tokens below the top of a clause, without those of other clauses."""
     others = {
         part.i for other in heads.values() if other is not head and head.is_ancestor(other) for part in other.subtree
     }
-    kept = _without_tail(_until_break([token for token in head.subtree if token.i not in others], head), head)
+    kept = _without_tail(_until_break([token for token in top.subtree if token.i not in others], head), head)
     while kept and (kept[0].is_punct or kept[0].is_space or kept[0].dep_ in ("intj", "cc") or kept[0].lower_ in _EDGE):
         kept.pop(0)
     while kept and (

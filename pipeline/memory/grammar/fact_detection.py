@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, find_clauses, without_addition
@@ -17,7 +18,7 @@ from pipeline.memory.grammar.refusals import dangling, refusal
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, PETS, Worth, worth
-from pipeline.text.temporal_expressions import DateRange, resolve_dates
+from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
@@ -40,6 +41,7 @@ _IDENTITY = re.compile(
     re.IGNORECASE,
 )
 """What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""
+_SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
@@ -58,10 +60,11 @@ class DetectedFact:
 
 @dataclass(slots=True)
 class Discourse:
-    """Referents of the next sentence: the person whom he or she means and the place that is `there`."""
+    """Referents of the next sentence: whom he or she means, the place that is `there`, and the day that is the same."""
 
     person: str | None = None
     place: str | None = None
+    day: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +152,14 @@ def _is_parsable(text: str) -> bool:
 
 def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
     profile = detect_language(text)
-    if profile is None or not said.context.is_speech or not states_personal_fact(text, profile):
+    if (
+        profile is None
+        or not said.context.is_speech
+        or not states_personal_fact(profile.without_opening(text), profile)
+    ):
         return []
-    return [DetectedFact(f"{said.context.speaker_name}: {text.rstrip(_END)}", is_permanent(text, profile))]
+    stated = profile.without_opening(text).rstrip(_END)
+    return [DetectedFact(f"{said.context.speaker_name}: {stated}", is_permanent(text, profile))]
 
 
 def _facts_of(
@@ -170,11 +178,23 @@ def _facts_of(
         if refusal(clause, context, has_antecedent=person is not None) is None:
             value = worth(clause, context)
             if value.score >= min_worth:
-                facts.append(_to_fact(clause, context, Referents(context.speaker_name, person), value))
+                referents = Referents(context.speaker_name, person)
+                facts.append(_to_fact(clause, context, referents, value, discourse.day))
         _remember_person(clause, context, discourse, is_resolved=is_resolved)
     if not clauses or is_question:
         discourse.person = None
+    _remember_day(facts, doc, discourse)
     return facts
+
+
+def _remember_day(facts: Sequence[DetectedFact], doc: "Doc", discourse: Discourse) -> None:
+    """Keep the only day that a sentence names; forget the earlier one if it names a time that no fact has."""
+    ranges = {dated for fact in facts for dated in fact.date_ranges}
+    if len(ranges) == 1:
+        named = ranges.pop()
+        discourse.day = named.first if named.first == named.last else None
+    elif ranges or (not facts and any(token.ent_type_ == "DATE" for token in doc)):
+        discourse.day = None
 
 
 def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:
@@ -184,9 +204,13 @@ def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:
     return clause if shorter is None else shorter
 
 
-def _to_fact(clause: Clause, context: SpeakerContext, referents: Referents, value: Worth) -> DetectedFact:
+def _to_fact(
+    clause: Clause, context: SpeakerContext, referents: Referents, value: Worth, previous_day: date | None
+) -> DetectedFact:
     is_own = any(token.lower_ in FIRST for token in (clause.subject, *clause.tokens))
     rendered = restore_name(render_clause(clause, referents), clause.head.doc)
+    if previous_day is not None:
+        rendered = _SAME_DAY.sub(f"on {day_name(previous_day)}", rendered)
     dates = resolve_dates(rendered, context.reference_date_for(is_first_person=is_own))
     return DetectedFact(dates.text, is_static(dates.text), dates.date_ranges, value)
 

@@ -56,7 +56,7 @@ def find_instruction(text: str) -> str | None:
     if (named := _NAMED.match(text)) is not None:
         return f"User wants to be called {named['name']}"
     match = _WANTED.match(text)
-    if match is None or _TASK.search(_AGAIN.sub("", text)) or len(text.split()) < 3:
+    if match is None or _TASK.search(_AGAIN.sub("", _REASON.sub("", text))) or len(text.split()) < 3:
         return None
     if not (_LASTING.search(text) or _is_manner(text)):
         return None

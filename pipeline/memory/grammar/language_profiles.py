@@ -27,12 +27,21 @@ _ENGLISH = word_set(
 
 @dataclass(frozen=True, slots=True)
 class LanguageProfile:
-    """A language's speaker template and patterns of personal, stating and permanent sentences."""
+    """Patterns of personal, stating and permanent sentences, and the words that join a sentence to others."""
 
     common_words: frozenset[str]
     first_person: re.Pattern[str]
     hedges: re.Pattern[str]
     permanent_verbs: re.Pattern[str]
+    openings: re.Pattern[str] | None = None
+
+    def without_opening(self, text: str) -> str:
+        """Return a sentence without the words that join it to what was said before: `und`, `pero`."""
+        return text if self.openings is None else self.openings.sub("", text)
+
+
+def _openings(words: str) -> re.Pattern[str]:
+    return re.compile(rf"^(?:(?:{words})(?:[,.!:\s\u2026\u2013-]+))+", re.IGNORECASE)
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -45,7 +54,10 @@ _GERMAN = LanguageProfile(
         "wohne habe bin "
         "den dem im am von es war sind auch sehr seit mich mir uns bei aus als nach hat"
     ),
-    _pattern(r"ich|mein\w{0,2}|mich|mir|wir|unser\w{0,2}|uns"),
+    _pattern(
+        r"ich|mein\w{0,2}|mich|mir|wir|unser\w{0,2}|uns|"
+        r"^(?:bin(?! day)|hab|habe|wohne|arbeite|studiere|ziehe|fahre|gehe|esse|trinke)"
+    ),
     _pattern(
         "vielleicht|wahrscheinlich|m\u00f6glicherweise|eventuell|w\u00fcrde|w\u00fcrden|k\u00f6nnte|sollte|"
         "glaube|denke|hoffe|"
@@ -55,6 +67,9 @@ _GERMAN = LanguageProfile(
         r"wohne|lebe|hei\u00dfe|hei\u00dft|arbeite|arbeitet|mag|liebe|hasse|spreche|bin|habe|trinke|esse|"
         r"studiere|spiele|"
         r"bevorzuge|lieblings\w*"
+    ),
+    _openings(
+        "und|aber|also|oder|doch|denn|ja|nein|nee|naja|nun|ach|achso|oh|ok|okay|\u00fcbrigens|haha|hey|sorry|genau"
     ),
 )
 _FRENCH = LanguageProfile(
@@ -73,6 +88,7 @@ _FRENCH = LanguageProfile(
         "habite|vis|appelle|travaille|aime|adore|d\u00e9teste|parle|suis|ai|bois|mange|\u00e9tudie|joue|"
         "pr\u00e9f\u00e8re|pr\u00e9f\u00e9r\u00e9e?"
     ),
+    _openings("et|mais|donc|car|oui|non|bon|ben|bah|alors|ah|oh|ok|du coup|au fait|sinon|d'ailleurs|haha|mdr"),
 )
 _SPANISH = LanguageProfile(
     word_set(
@@ -91,6 +107,7 @@ _SPANISH = LanguageProfile(
         "tu|tus|usted|ustedes|os|vosotr[oa]s"
     ),
     _pattern("vivo|llamo|llama|trabajo|trabaja|gusta|gustan|encanta|prefiero|hablo|soy|tengo|odio|estudio|favorit[oa]"),
+    _openings("y|e|pero|pues|entonces|s\u00ed|bueno|vale|ah|oh|ok|por cierto|adem\u00e1s|as\u00ed que|jaja\\w*"),
 )
 _CHINESE = LanguageProfile(
     frozenset(),
@@ -137,6 +154,10 @@ _OTHER = LanguageProfile(
         "tack|du|mo\u017en\u00e1|belki|\u043c\u043e\u0436\u0435\u0442|\u0435\u0441\u043b\u0438|\u0442\u044b|\u0432\u044b"
     ),
     _pattern("mieszkam|jestem|abito|sono|moro|sou|woon|ben|bor|\u0436\u0438\u0432\u0443"),
+    _openings(
+        "ale|wi\u0119c|tak|ma|per\u00f2|allora|quindi|s\u00ec|mas|ent\u00e3o|sim|maar|dus|ja|nou|men|och|og|ah|oh|ok|haha|"
+        "\u0438|\u0430|\u043d\u043e|\u0434\u0430|\u043d\u0435\u0442|\u043d\u0443"
+    ),
 )
 """What people say of themselves in languages without a profile of their own."""
 _EUROPEAN = (_GERMAN, _FRENCH, _SPANISH)

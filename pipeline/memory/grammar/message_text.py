@@ -25,7 +25,7 @@ _OPENING = re.compile(
     r"just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|"
     r"(?:(?:a|ok|okay|small|quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|"
     r"status) )*"
-    r"(?:update|news|correction|edit|note|fact|reminder|heads up|ps|p\.s\.?)(?= ?[:,-])|good news|bad news)"
+    r"(?:update|news|correction|edit|note|fact|reminder|heads[ -]up|ps|p\.s\.?)(?= ?[:,-])|good news|bad news)"
     r"(?: (?:so much|a lot|a bunch|a ton|again|there|all|guys|everyone|everybody|"
     r"team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,

@@ -24,6 +24,8 @@ _NOBODY = word_set(
     "things none each tons lots loads fingers plenty"
 )
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
+_OTHERS_PLACES = frozenset({"place", "stead"})
+"""Whose one takes is somebody else's: `Ada was elected in her place`."""
 _MODALS = word_set("would could should might may must shall ought 'd")
 _OPINIONS = word_set(
     "think guess believe suppose imagine feel hope wish bet reckon assume say figure pray swear wonder hear "
@@ -171,4 +173,4 @@ def _has_own_antecedent(token: "Token", clause: Clause, *, thing: bool = False) 
             and not part.ent_type_
             for part in before
         )
-    return bool(before)
+    return bool(before) and token.head.lower_ not in _OTHERS_PLACES

@@ -113,7 +113,11 @@ def _own_kin(token: "Token", referents: Referents) -> str | None:
 def _proper(token: "Token") -> str | None:
     """Return a name that was written small with its capital: `riga`."""
     is_name = token.ent_type_ in _NAMED or (token.ent_type_ == "DATE" and token.tag_ == "NNP")
-    return token.text[:1].upper() + token.text[1:] if is_name and token.is_lower and token.tag_ in _NOUNS else None
+    return (
+        token.text[:1].upper() + token.text[1:]
+        if is_name and token.is_lower and token.is_alpha and token.tag_ in _NOUNS
+        else None
+    )
 
 
 _NAMED = frozenset({"GPE", "PERSON", "NORP", "LANGUAGE", "LOC"})

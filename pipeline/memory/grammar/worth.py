@@ -164,7 +164,7 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     if f"{lemma} {particle}" in _PHRASES or is_age or _has_new_value(head):
         return 2.0, f"{lemma} {particle}"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
-        return 1.0, lemma
+        return (2.0, "cannot stand") if _cannot_stand(head) else (1.0, lemma)
     if _is_bare(clause) and not _is_habit(clause):
         return -1.0, f"{lemma} alone"
     if lemma == "be":
@@ -181,6 +181,10 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         is_empty = inner.lemma_ in _EMPTY and lemma != "stop"
         return (-1.0 if is_empty else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _cannot_stand(head: "Token") -> bool:
+    return head.lemma_ == "stand" and any(child.dep_ == "neg" for child in head.children)
 
 
 def _has_new_value(head: "Token") -> bool:
@@ -299,6 +303,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
     body = [token for token in clause.tokens if token.i >= clause.head.i]
     kinds = {token.ent_type_ for token in clause.tokens if token.ent_type_}
     modals = {token.lower_ for token in auxiliaries(clause.head)}
+    hated = _cannot_stand(clause.head)
     details = (
         (1.0, "names", bool(kinds & _NAMES) or any(token.pos_ == "PROPN" for token in body)),
         (0.5, "begins or ends then", clause.head.lemma_.lower() in _BOUNDS and bool(kinds & {"DATE", "TIME"})),
@@ -317,7 +322,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
             context.is_note and any(token.lower_ in _CHANGES and token.dep_ != "det" for token in clause.tokens),
         ),
         (-1.0, "an appeal", clause.subject.lower_ == "we" and "can" in modals),
-        (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"}),
+        (-0.5, "only possible", not modals.isdisjoint(_POSSIBLE) and not kinds & {"DATE", "TIME"} and not hated),
         (-0.5, "one of several acts", clause.is_shared and not kinds),
         (-1.0, "points at something", any(_points(token) for token in body)),
         (-0.5, "long", len(clause.tokens) > _LONG),
@@ -397,6 +402,8 @@ def _is_definite_thing(token: "Token") -> bool:
     if token.pos_ == "PROPN" or token.ent_type_ in _NAMES or token.like_num or token.lower_ in _TRAITS:
         return True
     is_some = any(child.lower_ in _EMPHATIC for child in token.subtree)
+    if token.dep_ == "dobj" and token.pos_ == "ADJ":
+        return not is_some  # a noun that the parser does not know: `cilantro`
     return not is_some and _is_concrete(token) and not _is_abstract(token) and not _is_generic(token)
 
 

@@ -137,3 +137,58 @@ def test_a_score_is_explained_and_the_threshold_decides() -> None:
     ((fact,),) = detect_facts([SaidSentence("I live in Rome.", ANN, Discourse())])
     assert fact.worth.explanation.startswith("5.0: live +2, about the speaker +1, names +1, a plain fact +1")
     assert stated("I live in Rome.", min_worth=5.5) == []
+
+
+@pytest.mark.parametrize(
+    ("sentence", "facts"),
+    [
+        ("Four, the twins are 6.", ["User's twins are 6"]),
+        ("Make it 100, my hours got cut at the bakery.", ["User's hours got cut at the bakery"]),
+        ("Quick heads-up: my daughter has her school play on Tuesday.",
+         ["User's daughter has her school play on Tuesday"]),
+        ("My wife can't stand cilantro.", ["User's wife can't stand cilantro"]),
+        ("Signed up for the pottery course, starts in January.",
+         ["User signed up for the pottery course, starts in January"]),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_clause_is_no_part_of_it(sentence: str, facts: list[str]) -> None:
+    assert stated(sentence, NOTE) == facts
+
+
+def test_a_noun_read_as_a_verb_keeps_what_belongs_to_it() -> None:
+    assert stated("Postgres upgrade to 17 is postponed to January because of the audit.", NOTE) == [
+        "Postgres upgrade to 17 is postponed to January because of the audit"
+    ]
+
+
+def test_whose_place_somebody_takes_is_named_or_nothing_is_kept() -> None:
+    assert stated("M. Duarte was elected in her place.", PAGE) == []
+
+
+def test_the_same_day_is_the_only_one_named_before() -> None:
+    discourse = Discourse()
+    said = [
+        SaidSentence(sentence, NOTE, discourse)
+        for sentence in ("I have an interview at Siemens on Thursday.", "My dog Biscuit has surgery the same day.")
+    ]
+    assert [fact.text for facts in detect_facts(said) for fact in facts] == [
+        "User has an interview at Siemens on 11 May 2023",
+        "User's dog Biscuit has surgery on 11 May 2023",
+    ]
+
+
+def test_a_reason_for_a_wish_about_answers_is_left_off() -> None:
+    assert stated("oh and keep answers short, i'm reading this on my phone", NOTE) == ["User asks: keep answers short"]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "fact"),
+    [
+        ("und ich hab die Wohnung bekommen!!", "Ann: ich hab die Wohnung bekommen"),
+        ("bin jetzt vegan \u00fcbrigens", "Ann: bin jetzt vegan \u00fcbrigens"),
+        ("mais j'habite \u00e0 Lyon maintenant", "Ann: j'habite \u00e0 Lyon maintenant"),
+        ("bueno, vivo en Sevilla desde mayo", "Ann: vivo en Sevilla desde mayo"),
+    ],
+)
+def test_other_languages_lose_the_words_that_join_a_sentence_to_others(sentence: str, fact: str) -> None:
+    assert stated(sentence) == [fact]
