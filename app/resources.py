@@ -1,5 +1,6 @@
 """Resources that outlive a generation of tables: log, blobs, parser, models."""
 
+import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from functools import partial
 from pipeline.bus.bus_factory import open_bus
 from pipeline.bus.port import Bus
 from pipeline.models import (
+    OFFLINE_EMBEDDERS,
     ClosableLanguageModel,
     open_embedder,
     open_language_model,
@@ -43,9 +45,12 @@ from pipeline.store import SettingsCatalog, open_locks
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.generations.generation_registry import Generation, GenerationRegistry, IndexConfig, open_generations
 from pipeline.store.key_storage import open_key_storage
+from pipeline.store.store_factory import recorded_embedder
 from pipeline.tombstones import LocalTombstones
 from schemas.events import SettingsChanged
 from schemas.topics import SETTINGS_CHANGED
+
+_log = logging.getLogger(__name__)
 
 
 class SystemClock:
@@ -103,6 +108,28 @@ class Resources:
         endpoint = self.settings.embedder_base_url or index_config.embedder_base_url
         address = endpoint if index_config.embedder == "openai" else None
         return cache_embedder(embedder, self.vector_cache, f"{embedder.name} {embedder.dimensions} {address}")
+
+
+async def keep_recorded_embedder(settings: Settings) -> Settings:
+    """Settings with the embedder that made the tables, if the operator has named none.
+
+    A new default is for new tables: those that exist are served as before until a replay gives them its vectors.
+    """
+    if "embedder" in settings.model_fields_set:
+        return settings
+    uri = tables_uri(settings)
+    storage = settings.storage_options(uri)
+    generations = open_generations(uri, storage)
+    name = await recorded_embedder(generations.uri((await generations.read_active()).current), storage)
+    kept = settings.embedder if name is None else OFFLINE_EMBEDDERS.get(name, settings.embedder)
+    if kept == settings.embedder:
+        return settings
+    _log.warning(
+        "The tables hold vectors of %s, which stays in use. `recollect replay --stage embed --embedder %s` gives them "
+        "those of the present default; RECOLLECT_EMBEDDER=%s keeps them without this message.",
+        kept, settings.embedder, kept,
+    )  # fmt: skip
+    return settings.model_copy(update={"embedder": kept})
 
 
 def index_config_from_settings(settings: Settings) -> IndexConfig:
@@ -163,6 +190,7 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
             ),
         )
         stack.push_async_callback(bus.close)
+        settings = await keep_recorded_embedder(settings)
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
         blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri))
         extractor, fetcher = _open_parser_and_fetcher(settings, stack)

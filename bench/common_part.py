@@ -8,7 +8,7 @@ languages, and the directions in which the means of 22 languages differ.
 
 import argparse
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -129,7 +129,7 @@ def _projection(encoder: EncoderModel, words: Sequence[str], samples: _Samples) 
     return projection
 
 
-def _sampled_words(pieces: Sequence[str]) -> list[str]:
+def _sampled_words(pieces: Iterable[str]) -> list[str]:
     """Words of a vocabulary, in all its languages."""
     words = [piece[1:] for piece in pieces if piece.startswith(WORD_START) and piece[1:].isalpha()]
     words = [word for word in words if len(word) >= _MIN_WORD_CHARS]

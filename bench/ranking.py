@@ -41,7 +41,6 @@ from pipeline.text.analyzer import hash_terms
 from pipeline.text.context_terms import context_expanded_terms
 
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
-_VECTORS = Path(tempfile.gettempdir()) / "recollect-bench-vectors.npz"
 _SAVED_TEXTS = 256
 """New vectors after which the file is written: an interrupted run goes on from there."""
 _ALL = SearchRequest(limit=100, threshold=0.0)
@@ -130,11 +129,12 @@ def main() -> None:
     """Print a line per collection as Markdown."""
     options = argparse.ArgumentParser(prog="python -m bench.ranking", description=__doc__)
     options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
-    options.add_argument("--vectors", type=Path, default=_VECTORS, help="file that keeps vectors")
+    options.add_argument("--vectors", type=Path, help="file that keeps vectors")
     options.add_argument("--open", action="store_true", help="the open half")
-    options.add_argument("--embedder", choices=["e5", "e5-encoder"], default="e5", help="its vectors")
+    options.add_argument("--embedder", choices=["e5-encoder", "e5"], default="e5-encoder", help="its vectors")
     chosen = options.parse_args()
-    embedder = KeptVectors(open_embedder(chosen.embedder), chosen.vectors)
+    kept = chosen.vectors or Path(tempfile.gettempdir()) / f"recollect-bench-{chosen.embedder}.npz"
+    embedder = KeptVectors(open_embedder(chosen.embedder), kept)
     asyncio.run(_measure(chosen.data, embedder, locked=not chosen.open))
 
 

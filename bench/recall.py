@@ -53,7 +53,7 @@ def main() -> None:
     """Print the tables as Markdown."""
     options = argparse.ArgumentParser(prog="python -m bench.recall", description=__doc__)
     options.add_argument("--data", type=Path, default=DATA, help="folder of the collections")
-    options.add_argument("--embedder", choices=["e5", "wordllama", "none"], default="e5")
+    options.add_argument("--embedder", choices=["e5-encoder", "e5", "wordllama", "none"], default="e5-encoder")
     chosen = options.parse_args()
     groups = collections(chosen.data)
     if groups:

@@ -83,7 +83,7 @@ class Settings(BaseSettings):
     index_snapshot_bytes: int = Field(default=4 * 1024 * 1024 * 1024, ge=0)
     """Size limit of the snapshots of namespace indexes on the disk; 0: none."""
 
-    embedder: Literal["e5", "e5-encoder", "wordllama", "openai", "none"] = "e5"
+    embedder: Literal["e5", "e5-encoder", "wordllama", "openai", "none"] = "e5-encoder"
     embedder_base_url: str | None = None
     embedder_api_key: SecretStr | None = None
     embedder_model: str = "text-embedding-3-small"

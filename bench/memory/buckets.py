@@ -18,7 +18,7 @@ from pipeline.text.analyzer import hash_terms
 async def main() -> None:
     """Print a table with one line per half and wording."""
     data = json.loads((Path(buckets.__file__).parent / "facts.json").read_text("utf-8"))
-    embedder = open_embedder("e5")
+    embedder = open_embedder("e5-encoder")
     topics = await embed_topics(embedder)
     print("| half | wording | right of 50 | precision among them | with 15 facts of no bucket |")
     print("|---|---|---:|---:|---:|")

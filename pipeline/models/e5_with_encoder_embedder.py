@@ -1,4 +1,4 @@
-"""The embedder of two models: e5's vector, and beside it a part from the universal sentence encoder.
+"""The default embedder, of two models: e5's vector, and beside it a part from the universal sentence encoder.
 
 The two are trained differently and err differently. Their cosine is one: of the part, ENCODER_WEIGHT squared stands
 beside the square of what e5's vector keeps without its common part. A text in a language that the encoder does not

@@ -14,4 +14,7 @@ def open_session(model: bytes) -> "InferenceSession":
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    options.enable_mem_pattern = False  # a plan of memory for each length of text, which saves no time
+    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    session._model_bytes = None  # noqa: SLF001 - kept only for a change of providers; the session has its own copy
+    return session

@@ -11,7 +11,12 @@ from lancedb import AsyncConnection
 
 from pipeline.ports import Locks, Tombstones
 from pipeline.store.lancedb.sharded_table import ShardedTable
-from pipeline.store.lancedb.store_properties import StoreProperties, create_or_verify_properties, verify_properties
+from pipeline.store.lancedb.store_properties import (
+    StoreProperties,
+    create_or_verify_properties,
+    read_embedder_name,
+    verify_properties,
+)
 from pipeline.store.lancedb.table_directory import ensure_local_folder
 from pipeline.store.multi_process.bulk_load_table import BulkLoadTable
 from pipeline.store.multi_process.folder_locks import FolderLocks
@@ -89,14 +94,25 @@ async def verify_store(
     storage: Mapping[str, str] | None = None,
 ) -> bool:
     """Return whether a store exists at this URI; StoreMismatchError if its properties differ."""
+    connection = await _connect_to_existing(uri, storage)
+    expected = StoreProperties(dimensions, shards, embedder, shared)
+    return connection is not None and await verify_properties(connection, expected) is not None
+
+
+async def recorded_embedder(uri: str, storage: Mapping[str, str] | None = None) -> str | None:
+    """The name of the embedder that made the store at this URI; None without a store."""
+    connection = await _connect_to_existing(uri, storage)
+    return None if connection is None else await read_embedder_name(connection)
+
+
+async def _connect_to_existing(uri: str, storage: Mapping[str, str] | None) -> AsyncConnection | None:
+    """A connection that creates no folder."""
     folder = None if "://" in uri else Path(uri)
     if folder is not None and not folder.exists():
-        return False
-    connection = await lancedb.connect_async(
+        return None
+    return await lancedb.connect_async(
         uri if folder is None else str(folder.resolve()), storage_options=None if storage is None else dict(storage)
     )
-    expected = StoreProperties(dimensions, shards, embedder, shared)
-    return await verify_properties(connection, expected) is not None
 
 
 def open_locks(uri: str, storage: Mapping[str, str] | None = None) -> Locks:

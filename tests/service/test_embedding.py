@@ -68,7 +68,7 @@ async def test_every_passage_gets_a_vector_and_a_replay_runs_no_model(
         assert embedded == []
 
 
-async def test_tables_of_e5_are_refused_with_another_embedder_until_a_replay_gives_them_its_vectors(
+async def test_tables_of_e5_stay_in_use_until_a_replay_gives_them_the_vectors_of_the_default(
     tmp_path: Path,
 ) -> None:
     async with running_service(tmp_path, embedder="e5") as service:
@@ -78,7 +78,15 @@ async def test_tables_of_e5_are_refused_with_another_embedder_until_a_replay_giv
     with pytest.raises(StoreMismatchError, match=r"recollect replay --stage embed"):
         async with running_service(tmp_path, embedder="e5-encoder"):
             pass
-    async with running_service(tmp_path, embedder="e5") as service:
+    async with running_service(tmp_path, embedder=None) as service:
+        assert service.pipeline.embedder.name == E5Embedder.name
         assert (await run_replay(service, embedder="e5-encoder", **{"from": "documents"}))["state"] == "done"
         assert {len(vector) for vector in (await _vectors(service)).values()} == {E5WithEncoderEmbedder.dimensions}
         assert (await service.search("home", "Who is a vegetarian?"))[0]["chunk"] == TEXTS[0]
+    async with running_service(tmp_path, embedder=None) as service:
+        assert service.pipeline.embedder.name == E5WithEncoderEmbedder.name
+
+
+async def test_the_default_embedder_makes_new_tables(tmp_path: Path) -> None:
+    async with running_service(tmp_path, embedder=None) as service:
+        assert service.pipeline.embedder.name == E5WithEncoderEmbedder.name

@@ -100,7 +100,7 @@ async def wait_until(condition: Callable[[], Awaitable[T]], description: str) ->
 
 
 def service_settings(folder: Path, **fields: Any) -> Settings:
-    """Settings for tests: nothing from the environment, small, no debounce of extraction."""
+    """Settings for tests: nothing from the environment, small, no debounce of extraction; a field of None is unset."""
     values = {
         "data_dir": folder,
         "log_partitions": 2,
@@ -109,7 +109,7 @@ def service_settings(folder: Path, **fields: Any) -> Settings:
         "dreaming_debounce_seconds": 0.0,
         **fields,
     }
-    return Settings(_env_file=None, **values)
+    return Settings(_env_file=None, **{name: value for name, value in values.items() if value is not None})
 
 
 @asynccontextmanager

@@ -26,7 +26,7 @@ def replay(
     *,
     source: Annotated[str, typer.Option("--from", help="documents: rebuild all; memories: only these.")] = "documents",
     stage: Annotated[str | None, typer.Option(help="embed: rebuild only the vectors.")] = None,
-    embedder: Annotated[str | None, typer.Option(help="e5, e5-encoder, wordllama, openai or none.")] = None,
+    embedder: Annotated[str | None, typer.Option(help="e5-encoder, e5, wordllama, openai or none.")] = None,
     embedder_model: Annotated[str | None, typer.Option(help="The model of an openai embedder.")] = None,
     embedder_dimensions: Annotated[int | None, typer.Option(min=1, max=8192, help="The length of its vectors.")] = None,
     embedder_base_url: Annotated[str | None, typer.Option(help="The address of an openai embedder.")] = None,

@@ -11,7 +11,13 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from app.cli.diagnostics.check_runner import CheckResult, passed
-from app.resources import embedder_from_settings, index_config_from_settings, language_model_from_settings, tables_uri
+from app.resources import (
+    embedder_from_settings,
+    index_config_from_settings,
+    keep_recorded_embedder,
+    language_model_from_settings,
+    tables_uri,
+)
 from pipeline.bus.bus_factory import prepare_topics, read_log_ends
 from pipeline.errors import EndpointUnavailableError
 from pipeline.ports import UnusableReplyError
@@ -86,6 +92,7 @@ def _newest_record_at_blocking(file: Path) -> datetime | None:
 
 async def check_tables(settings: Settings) -> list[CheckResult]:
     """Check that the served tables fit the settings."""
+    settings = await keep_recorded_embedder(settings)
     uri = tables_uri(settings)
     generations = open_generations(uri, settings.storage_options(uri))
     active = (await generations.read_active()).current
@@ -113,6 +120,7 @@ async def check_tables(settings: Settings) -> list[CheckResult]:
 
 async def check_embedder(settings: Settings) -> list[CheckResult]:
     """Check that the embedder answers soon, with vectors of the configured length."""
+    settings = await keep_recorded_embedder(settings)
     embedder = embedder_from_settings(settings, index_config_from_settings(settings))
     if settings.embedder == "none":
         return [passed("none: searches use words only")]
@@ -124,7 +132,7 @@ async def check_embedder(settings: Settings) -> list[CheckResult]:
         return [("problem", message, f"Set RECOLLECT_EMBEDDER_DIMENSIONS={len(vector)}.")]
     message = f"{embedder.name} with {embedder.dimensions} dimensions answered in {seconds * 1000:.0f} ms"
     if seconds > SLOW_EMBEDDER_SECONDS:
-        remedy = "Every search waits for it: use a closer endpoint, or RECOLLECT_EMBEDDER=e5."
+        remedy = "Every search waits for it: use a closer endpoint, or RECOLLECT_EMBEDDER=e5-encoder."
         return [("warning", f"Slow: {message}.", remedy)]
     return [passed(message)]
 

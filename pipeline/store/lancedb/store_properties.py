@@ -1,6 +1,7 @@
 """Properties of a store (table format, embedder, layout, shards): recorded at creation, verified when it is opened."""
 
 import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -34,7 +35,7 @@ class StoreProperties:
 async def create_or_verify_properties(connection: AsyncConnection, expected: StoreProperties) -> StoreProperties:
     """Record the properties of a new store, or verify an existing one, whose shards are kept."""
     table = await open_or_create(connection, "meta", _SCHEMA)
-    rows = {row["name"]: row["value"] for row in (await table.query().to_arrow()).to_pylist()}
+    rows = _by_name((await table.query().to_arrow()).to_pylist())
     if not rows:
         values = {
             "format": _FORMAT,
@@ -50,11 +51,22 @@ async def create_or_verify_properties(connection: AsyncConnection, expected: Sto
 
 async def verify_properties(connection: AsyncConnection, expected: StoreProperties) -> StoreProperties | None:
     """Verify an existing store; None if there is none."""
+    rows = await _read_existing(connection)
+    return _verify(rows, expected) if rows else None
+
+
+async def read_embedder_name(connection: AsyncConnection) -> str | None:
+    """The name of the embedder that an existing store records; None without a store or a name."""
+    return (await _read_existing(connection)).get("embedder")
+
+
+async def _read_existing(connection: AsyncConnection) -> dict[str, str | None]:
     table = await open_if_exists(connection, "meta")
-    if table is None:
-        return None
-    rows = (await table.query().to_arrow()).to_pylist()
-    return _verify({row["name"]: row["value"] for row in rows}, expected) if rows else None
+    return {} if table is None else _by_name((await table.query().to_arrow()).to_pylist())
+
+
+def _by_name(rows: Sequence[Mapping[str, str]]) -> dict[str, str | None]:
+    return {row["name"]: row["value"] for row in rows}
 
 
 def _verify(rows: dict[str, str | None], expected: StoreProperties) -> StoreProperties:
@@ -94,7 +106,7 @@ def _verify_embedder(actual: StoreProperties, expected: StoreProperties) -> None
         raise StoreMismatchError(
             f"This store holds vectors of {_embedder_description(actual)}, but the settings ask for "
             f"{_embedder_description(expected)}. Set RECOLLECT_EMBEDDER (and its model and dimensions) back "
-            "to what it was (wordllama was the default before e5); once it runs, `recollect replay --stage embed "
+            "to what it was (e5 was the default before e5-encoder); once it runs, `recollect replay --stage embed "
             "--embedder NAME` makes tables with another one."
         )
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from api.search.search_query import semantic_delete_candidates
-from pipeline.models.e5.e5_embedder import E5Embedder
+from pipeline.models.e5_with_encoder_embedder import E5WithEncoderEmbedder
 from tests.support.index_harness import UNLIMITED_BYTES, IndexHarness, open_harness
 
 pytestmark = pytest.mark.anyio
@@ -23,7 +23,7 @@ LABELED_QUERIES: Mapping[str, Any] = json.loads(
 
 @pytest.fixture
 async def default_world(tmp_path: Path) -> AsyncIterator[IndexHarness]:
-    async with open_harness(tmp_path, E5Embedder.from_package(), UNLIMITED_BYTES) as world:
+    async with open_harness(tmp_path, E5WithEncoderEmbedder.from_package(), UNLIMITED_BYTES) as world:
         yield world
 
 

@@ -86,7 +86,7 @@ async def test_tables_of_another_embedder_are_reported(tmp_path: Path) -> None:
         await component_checks.check_tables(settings(tmp_path))
 
 
-async def test_tables_of_the_settings_pass(tmp_path: Path) -> None:
+async def test_tables_of_an_earlier_default_embedder_pass(tmp_path: Path) -> None:
     store = await open_store(str(tmp_path / "tables"), dimensions=384, shards=4, embedder="multilingual-e5-small")
     await store.close()
     ((status, message, _),) = await component_checks.check_tables(settings(tmp_path))
@@ -96,7 +96,7 @@ async def test_tables_of_the_settings_pass(tmp_path: Path) -> None:
 async def test_the_packaged_embedder_answers() -> None:
     ((status, message, _),) = await component_checks.check_embedder(settings(Path("unused")))
     assert status == "ok" or message.startswith("Slow")
-    assert "384" in message
+    assert "576" in message
 
 
 async def test_unreachable_endpoints_are_problems(tmp_path: Path, unreachable_url: str) -> None:

@@ -35,6 +35,13 @@ def test_pieces_are_those_of_the_tokenizers_package(
         assert tokenizer.token_ids(text) == reference.encode(text, add_special_tokens=False).ids
 
 
+def test_a_character_is_not_taken_for_the_letters_that_have_the_same_bytes_in_memory(
+    tokenizer: UnigramTokenizer, reference: Tokenizer
+) -> None:
+    for text in ("na\u616e", "the\u6572 re", "cacahu\u00e8te ar \u7261"):
+        assert tokenizer.token_ids(text) == reference.encode(text, add_special_tokens=False).ids
+
+
 def test_line_breaks_separate_words_as_spaces_do(tokenizer: UnigramTokenizer) -> None:
     assert tokenizer.token_ids("one\ntwo\u3000three\t") == tokenizer.token_ids("one two three")
 
