@@ -59,21 +59,7 @@ class MemoryHarness:
         self.memories.listeners.clear()
         self.fact_lookup = FactLookup(self.memories)
         self.repository = MemoryRepository(self.memories, self.fact_lookup, self.catalog)
-        self.memory_extractor = MemoryExtractor(
-            documents=self.documents,
-            catalog=self.catalog,
-            publisher=self.publisher,
-            fact_lookup=self.fact_lookup,
-            index=NamespaceIndexCache(
-                self.documents,
-                FakeChunkTable(),
-                self.memories,
-                self.catalog,
-                INDEX_CACHE_BYTES,
-                folder=UNUSED_DIR,
-            ),
-            fact_extractor=self.fact_extractor,
-        )
+        self.memory_extractor = self.another_process(self.fact_lookup)
         self.deferred_extraction = DeferredExtractionWorker(
             memory_extractor=self.memory_extractor,
             documents=self.documents,
@@ -100,6 +86,24 @@ class MemoryHarness:
             count_terms=hash_terms,
         )
         self.forget = ForgetMemoriesStage(catalog=self.catalog, memory_repository=self.repository)
+
+    def another_process(self, fact_lookup: FactLookup | None = None) -> MemoryExtractor:
+        """Return an extractor that knows of other facts only what has reached the table."""
+        return MemoryExtractor(
+            documents=self.documents,
+            catalog=self.catalog,
+            publisher=self.publisher,
+            fact_lookup=fact_lookup or FactLookup(self.memories),
+            index=NamespaceIndexCache(
+                self.documents,
+                FakeChunkTable(),
+                self.memories,
+                self.catalog,
+                INDEX_CACHE_BYTES,
+                folder=UNUSED_DIR,
+            ),
+            fact_extractor=self.fact_extractor,
+        )
 
     def key(self, name: str, incarnation: str = "alice#0") -> str:
         return document_key(incarnation, name)

@@ -60,6 +60,10 @@ def _supersedes_one_way(fact: FactRecord, other: FactRecord) -> bool:
     )
 
 
+def _stated_conflicts(fact: FactRecord | None) -> tuple[str, ...]:
+    return () if fact is None else (*fact.stated_updates, *fact.replaced_by)
+
+
 class _PlannedFacts:
     """The facts after the change: planned ones, else those stored."""
 
@@ -68,7 +72,7 @@ class _PlannedFacts:
         self._planned = planned
         self._conflicts_by_target: dict[str, set[str]] = {}
         for fact in planned.values():
-            for target in (*fact.stated_updates, *fact.replaced_by) if fact is not None else ():
+            for target in _stated_conflicts(fact):
                 self._conflicts_by_target.setdefault(target, set()).add(fact.id if fact is not None else "")
 
     def versioned_ids(self) -> list[str]:
@@ -86,9 +90,8 @@ class _PlannedFacts:
 
     def _superseded_ids(self, fact: FactRecord) -> tuple[str, ...]:
         """Return the conflicting facts that this one replaces, and stated targets that are gone."""
-        existing = {
-            target for target in self._conflicting_ids(fact.id) if self._supersedes(fact, self._planned_fact(target))
-        }
+        rivals = self._conflicting_ids(fact.id) | self._sibling_ids(fact)
+        existing = {rival for rival in rivals if self._supersedes(fact, self._planned_fact(rival))}
         missing = {target for target in fact.stated_updates if self._planned_fact(target) is None}
         return tuple(sorted(existing | missing))
 
@@ -101,6 +104,10 @@ class _PlannedFacts:
         is_stated = other.id in fact.stated_updates or fact.id in other.replaced_by
         reverse_is_stated = fact.id in other.stated_updates or other.id in fact.replaced_by
         if not (is_stated or reverse_is_stated):
+            # Formed at the same time by two processes, neither of which knew the other's.
+            is_stated = find_contradiction(fact.attributes, other.attributes) is not None
+            reverse_is_stated = find_contradiction(other.attributes, fact.attributes) is not None
+        if not (is_stated or reverse_is_stated):
             return False
         if fact.valid_time != other.valid_time:
             return fact.valid_time > other.valid_time and (is_stated or not _supersedes_one_way(other, fact))
@@ -109,8 +116,14 @@ class _PlannedFacts:
     def _conflicting_ids(self, memory_id: str) -> set[str]:
         """Return the facts stated, by either side, to be incompatible with this one."""
         fact = self._planned_fact(memory_id)
-        stated_ids = (*fact.stated_updates, *fact.replaced_by) if fact is not None else ()
-        return {*stated_ids, *self._conflicts_by_target.get(memory_id, ()), *self._current.conflicting_ids(memory_id)}
+        return {*_stated_conflicts(fact), *self._ids_naming(memory_id)}
+
+    def _sibling_ids(self, fact: FactRecord) -> set[str]:
+        """Return the facts that name one of the facts that this one names."""
+        return {sibling for named in _stated_conflicts(fact) for sibling in self._ids_naming(named)}
+
+    def _ids_naming(self, memory_id: str) -> set[str]:
+        return {*self._conflicts_by_target.get(memory_id, ()), *self._current.conflicting_ids(memory_id)}
 
     def _update_relation(self, memory_id: str, target: str) -> Relation:
         new, old = self._planned_fact(memory_id), self._planned_fact(target)
@@ -125,7 +138,7 @@ class _PlannedFacts:
 
     def connected_ids(self, memory_id: str) -> set[str]:
         stored = self._current.get(memory_id)
-        referenced_ids = (*stored.updates, *stored.stated_updates, *stored.replaced_by) if stored is not None else ()
+        referenced_ids = (*stored.updates, *_stated_conflicts(stored)) if stored is not None else ()
         return {*self._conflicting_ids(memory_id), *self._current.superseding_ids(memory_id), *referenced_ids}
 
     def _planned_fact(self, memory_id: str) -> FactRecord | None:
