@@ -123,7 +123,9 @@ class ErasureService:
         found = await self._find_records(content)
         in_use, _ = await self._read_blobs_in_use({}, found)
         found.blobs = (found.blobs | self._waiting_blobs.digests) - in_use
-        return replace(found.counts(), keys=await self._require_log().count_keys(found.headers))
+        of_records = await self._require_log().count_keys(found.headers)
+        of_blobs = await self._supervisor.resources.blobs.count_keys(found.blobs)
+        return replace(found.counts(), keys=of_records + of_blobs)
 
     async def erase_now(self) -> ErasureReport:
         """Erase everything that was deleted before this call, caches and replaced tables too.
@@ -187,12 +189,18 @@ class ErasureService:
         candidates = listed | await blobs.digests_older_than(UNREFERENCED_BLOB_SECONDS)
         unused = candidates - (await self._blobs_in_use() if candidates else set())
         gone = await blobs.delete(unused)
-        left = listed & (unused - gone)
+        left = listed & (unused - set(gone.digests))
         await asyncio.to_thread(self._waiting_blobs.replace, left)
         if waiting or left:
             self._left_over.set()
-        counts = replace(found.counts(), blobs=len(gone), waiting_events=waiting, waiting_blobs=len(left))
-        return counts, digest_of([*found.positions, *gone])
+        counts = replace(
+            found.counts(),
+            blobs=len(gone.digests),
+            keys=found.destroyed_keys + gone.keys,
+            waiting_events=waiting,
+            waiting_blobs=len(left),
+        )
+        return counts, digest_of([*found.positions, *gone.digests])
 
     async def _erase_records(self, content: DeletedContent) -> tuple[_FoundRecords, int]:
         """Erase the records of deleted content, also those that stages publish meanwhile; count those that wait."""

@@ -192,7 +192,7 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         stack.push_async_callback(bus.close)
         settings = await keep_recorded_embedder(settings)
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
-        blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri))
+        blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri), bus.content_keys)
         extractor, fetcher = _open_parser_and_fetcher(settings, stack)
         model = _open_language_model(settings, stack)
         vectors = VectorCache(settings.data_dir / "vectors.sqlite")

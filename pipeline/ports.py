@@ -114,6 +114,31 @@ class Tombstones(Protocol):
         """Return the log position of the latest recent deletion of each of these documents."""
 
 
+class ContentKeys(Protocol):
+    """Keys that seal one content each, kept apart from it. Synchronous; any thread may call. OutageError."""
+
+    @property
+    def seals(self) -> bool:
+        """False: what was sealed earlier is still opened, and nothing new is sealed."""
+
+    def new_key(self) -> tuple[str, bytes]:
+        """Return the name of a key that was never used, and the key; on disk on return."""
+
+    def find_keys(self, names: Collection[str]) -> Mapping[str, bytes | None]:
+        """Return keys by name, None for those destroyed; unknown names are left out."""
+
+    def destroy_keys(self, names: Collection[str]) -> int:
+        """Destroy keys, for good on return; return how many there still were."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedBlobs:
+    """Digests of blobs that are gone, and the number of keys that were destroyed with them."""
+
+    digests: Collection[str]
+    keys: int = 0
+
+
 class Blobs(Protocol):
     """Large values by SHA-256, stored and synced before an event refers to them."""
 
@@ -128,8 +153,11 @@ class Blobs(Protocol):
     async def store_text(self, text: str) -> Content:
         """Return the text inline, or stored as a claim check above INLINE_BYTES."""
 
-    async def delete(self, digests: Collection[str]) -> set[str]:
-        """Delete blobs that no event refers to; return those gone now. One put a moment ago stays."""
+    async def count_keys(self, digests: Collection[str]) -> int:
+        """Count the keys that a deletion of these blobs would destroy."""
+
+    async def delete(self, digests: Collection[str]) -> DeletedBlobs:
+        """Delete blobs that no event refers to, and destroy their keys. One put a moment ago stays."""
 
     async def digests_older_than(self, seconds: float) -> set[str]:
         """Return the blobs that were last put before so many seconds."""

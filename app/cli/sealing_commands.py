@@ -1,10 +1,10 @@
-"""`recollect sealing`: the keys that seal the embedded log, in the data directory of this machine."""
+"""`recollect sealing`: the keys that seal the log, in the data directory of this machine, or shared by processes."""
 
 import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,9 +13,14 @@ from app.cli.conventions import JsonOption, confirm, emit, error_exit, examples_
 from app.cli.local_process import exit_on_startup_error
 from pipeline.settings import Settings
 
+if TYPE_CHECKING:
+    from pipeline.bus.sealing.key_table import KeyTable
+    from pipeline.bus.sealing.shared_key_table import SharedKeyTable
+    from pipeline.ports import KeyStorage
+
 sealing = typer.Typer(no_args_is_help=True, help="Keys that seal the log.")
 
-ELSEWHERE = "This is for the embedded log. On Kafka see docs/guides/sealing-keys.md#on-kafka."
+NO_KEYS = "There are no sealing keys in {}: see RECOLLECT_SEALING."
 DataDir = Annotated[Path | None, typer.Option(help="The directory of log and keys.")]
 
 
@@ -28,16 +33,17 @@ def back_up(
     as_json: JsonOption = False,
 ) -> None:
     """Copy the keys of sealed records, wrapped, to a file; the service may run."""
-    from pipeline.bus.sealing.key_table import back_up_table
+    from pipeline.bus.bus_factory import sealing_table
 
-    table = _require_table(load_settings(data_dir=data_dir))
+    settings = load_settings(data_dir=data_dir)
+    _require_keys(settings)
     if file.exists():
-        if file.samefile(table):
+        if sealing_table(settings).exists() and file.samefile(sealing_table(settings)):
             raise error_exit(f"{file} is the table itself.")
         if not yes:
             confirm(f"{file} is there already. Overwrite it?")
     with exit_on_startup_error():
-        count = back_up_table(table, file)
+        count = _write_backup(settings, file)
     text = f"{pluralize(count, 'block')} of keys written to {file}."
     hint = "They open with the wrapping key only: keep that elsewhere."
     emit({"blocks": count, "file": str(file)}, text, hint, as_json=as_json)
@@ -51,12 +57,8 @@ def restore(
     as_json: JsonOption = False,
 ) -> None:
     """Add the keys that are missing here from a backup. Keys that were destroyed stay destroyed."""
-    from pipeline.bus.bus_factory import open_key_table
-
     settings = load_settings(data_dir=data_dir)
-    if settings.kafka_bootstrap is not None:
-        raise error_exit(ELSEWHERE)
-    with exit_on_startup_error(), closing(open_key_table(settings)) as keys:
+    with exit_on_startup_error(), closing(_open_keys(settings)) as keys:
         added = keys.restore(file)
     emit({"blocks": added}, f"{pluralize(added, 'block')} of keys added.", as_json=as_json)
 
@@ -65,17 +67,17 @@ def restore(
 def rotate(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
     """Make a new wrapping key, wrap all keys with it, and drop the old one, while no service runs.
 
-    Backups of the keys from before can't be opened any more.
+    Backups of the keys from before can't be opened any more. On Kafka, give every process the new key file.
     """
-    from pipeline.bus.bus_factory import open_key_file, open_key_table
+    from pipeline.bus.bus_factory import open_key_file
     from pipeline.bus.sealing.key_file import KEY_BYTES
 
     settings = load_settings(data_dir=data_dir)
-    _require_table(settings)
+    _require_keys(settings)
     with exit_on_startup_error(), _locked(settings), open_key_file(settings) as file:
         key = os.urandom(KEY_BYTES)
         file.write([key, *file.read()])
-        open_key_table(settings).close()
+        _open_keys(settings).close()
         file.write([key])
     text = "All keys are wrapped with a new key. Back up both: `recollect sealing backup`, and a copy of"
     emit({"keyFile": str(file.path)}, f"{text} {file.path}.", as_json=as_json)
@@ -91,22 +93,55 @@ def rewrap(*, data_dir: DataDir = None, as_json: JsonOption = False) -> None:
     emit({"keys": changed}, f"{pluralize(changed, 'wrapping key')} encrypted anew in {file.path}.", as_json=as_json)
 
 
-def _require_table(settings: Settings) -> Path:
+def _require_keys(settings: Settings) -> None:
+    from app.resources import sealing_uri
     from pipeline.bus.bus_factory import sealing_table
+    from pipeline.bus.sealing.sealed_records import WRAPPING_NAME
 
-    table = sealing_table(settings)
-    if settings.kafka_bootstrap is not None:
-        raise error_exit(ELSEWHERE)
-    if not table.exists():
-        raise error_exit(f"There are no sealing keys in {settings.data_dir.absolute()}: see RECOLLECT_SEALING.")
-    return table
+    with exit_on_startup_error():
+        if settings.kafka_bootstrap is None and not sealing_table(settings).exists():
+            raise error_exit(NO_KEYS.format(settings.data_dir.absolute()))
+        if settings.kafka_bootstrap is not None and _open_storage(settings).read(WRAPPING_NAME) is None:
+            raise error_exit(NO_KEYS.format(sealing_uri(settings)))
+
+
+def _open_keys(settings: Settings) -> "KeyTable | SharedKeyTable":
+    from app.resources import SystemClock
+    from pipeline.bus.bus_factory import open_key_table, open_shared_key_table
+
+    if settings.kafka_bootstrap is None:
+        return open_key_table(settings)
+    return open_shared_key_table(settings, _open_storage(settings), SystemClock())
+
+
+def _open_storage(settings: Settings) -> "KeyStorage":
+    from app.resources import sealing_uri
+    from pipeline.store.key_storage import open_key_storage
+
+    return open_key_storage(sealing_uri(settings), settings.storage_options(sealing_uri(settings)))
+
+
+def _write_backup(settings: Settings, file: Path) -> int:
+    from pipeline.bus.bus_factory import sealing_table
+    from pipeline.bus.sealing.key_table import back_up_table
+    from pipeline.bus.sealing.shared_key_table import back_up_shared_keys
+
+    if settings.kafka_bootstrap is None:
+        return back_up_table(sealing_table(settings), file)
+    return back_up_shared_keys(_open_storage(settings), file)
 
 
 @contextmanager
 def _locked(settings: Settings) -> Iterator[None]:
-    """Keep a service from starting on the log; DataDirectoryLockedError while one runs."""
+    """Keep a service from starting on the embedded log; DataDirectoryLockedError while one runs.
+
+    On Kafka, a process that runs seals nothing more with keys that it can't wrap, until it is restarted.
+    """
     from pipeline.bus.sqlite.directory_lock import DirectoryLock
 
+    if settings.kafka_bootstrap is not None:
+        yield
+        return
     folder = settings.data_dir / "log"
     folder.mkdir(parents=True, exist_ok=True)
     lock = DirectoryLock(folder)

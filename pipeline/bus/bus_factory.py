@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pipeline.bus.sealing.key_file import KeyFile
     from pipeline.bus.sealing.key_table import KeyTable
     from pipeline.bus.sealing.sealer import Sealer
+    from pipeline.bus.sealing.shared_key_table import SharedKeyTable
 
 
 async def open_bus(
@@ -76,11 +77,8 @@ def _open_shared_sealer(settings: Settings, storage: KeyStorage, clock: Clock) -
         if not settings.sealing and not known:
             return None
         from pipeline.bus.sealing.sealer import Sealer
-        from pipeline.bus.sealing.shared_key_table import SharedKeyTable
 
-        with open_key_file(settings) as file:
-            wrapping = file.read(create=not known)
-        return Sealer(SharedKeyTable(storage, wrapping, clock.now), seals=settings.sealing)
+        return Sealer(open_shared_key_table(settings, storage, clock, create=not known), seals=settings.sealing)
     except OutageError as error:
         raise ValueError(f"{error} See RECOLLECT_SEALING_URI.") from error
 
@@ -121,6 +119,17 @@ def open_key_table(settings: Settings, *, create: bool = False) -> "KeyTable":
     # Beside the log and the keys, so that an older copy of neither brings an older list.
     settings.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     return KeyTable(sealing_table(settings), wrapping, DestroyedKeys(settings.data_dir / "destroyed-keys.db"))
+
+
+def open_shared_key_table(
+    settings: Settings, storage: KeyStorage, clock: Clock, *, create: bool = False
+) -> "SharedKeyTable":
+    """Open the keys that processes share; `create` makes a missing wrapping key. SealingKeyError, OutageError."""
+    from pipeline.bus.sealing.shared_key_table import SharedKeyTable
+
+    with open_key_file(settings) as file:
+        wrapping = file.read(create=create)
+    return SharedKeyTable(storage, wrapping, clock.now)
 
 
 async def prepare_topics(settings: Settings, bootstrap: str, *, create: bool) -> list[str]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord
-from pipeline.ports import Position
+from pipeline.ports import ContentKeys, Position
 from pipeline.stage import Record, Stage
 from schemas.base import Event
 from schemas.topics import Topic
@@ -76,6 +76,10 @@ class Bus(Protocol):
     @property
     def erasable(self) -> ErasableLog | None:
         """Eraser of single records; None if there is none: on Kafka without sealing."""
+
+    @property
+    def content_keys(self) -> ContentKeys | None:
+        """Keys for contents that are stored elsewhere, as blobs; None if nothing was ever sealed."""
 
     @property
     def health_issue(self) -> str | None:

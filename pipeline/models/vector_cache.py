@@ -2,11 +2,12 @@
 
 import asyncio
 import logging
+import os
 import sqlite3
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
+from hashlib import sha512
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +21,18 @@ MAX_BYTES = 512 * 1024 * 1024
 """Vectors kept on disk; the oldest go first."""
 MAX_QUERIES = 4096
 """Vectors of questions kept in memory; those not asked for longest go first."""
-_SCHEMA = "CREATE TABLE IF NOT EXISTS vectors(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
+_SCHEMA = "CREATE TABLE IF NOT EXISTS sealed(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
+_NAME_BYTES, _NONCE_BYTES = 16, 12
 
 _log = logging.getLogger(__name__)
 
 
 class VectorCache:
-    """Vectors by key in a SQLite file. A cache: it may be deleted at any time, and its faults cost only time."""
+    """Vectors by key in a SQLite file. A cache: it may be deleted at any time, and its faults cost only time.
+
+    A key has 48 bytes: 16 name the vector, 32 seal it and are stored nowhere. They are a digest of the text, so whoever
+    has the file, or a copy, and no longer the text, can't read the vector.
+    """
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
         self._path = path
@@ -126,7 +132,7 @@ class CachingEmbedder:
         return vector
 
     def _key(self, text: str) -> bytes:
-        return sha256(self._model + b"\0" + text.encode("utf-8", "surrogatepass")).digest()[:16]
+        return sha512(self._model + b"\0" + text.encode("utf-8", "surrogatepass")).digest()[: _NAME_BYTES + 32]
 
 
 class _CachingWordEmbedder(CachingEmbedder):
@@ -143,23 +149,45 @@ def _connect(path: Path) -> sqlite3.Connection:
     # Losing the last vectors in a power cut costs less than waiting for the disk.
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute(_SCHEMA)
+    if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vectors'").fetchone():
+        db.execute("DROP TABLE vectors")  # of an earlier version, which did not seal them
+        db.execute("VACUUM")
     return db
 
 
 def _select(db: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, Vector]:
-    rows = (db.execute("SELECT key, vector FROM vectors WHERE key = ?", (key,)).fetchone() for key in keys)
-    return {row[0]: np.frombuffer(row[1], np.float32) for row in rows if row is not None}
+    query = "SELECT vector FROM sealed WHERE key = ?"
+    rows = ((key, db.execute(query, (key[:_NAME_BYTES],)).fetchone()) for key in keys)
+    opened = ((key, _open_vector(key, row[0])) for key, row in rows if row is not None)
+    return {key: np.frombuffer(vector, np.float32) for key, vector in opened if vector is not None}
 
 
 def _clear(db: sqlite3.Connection) -> None:
-    db.execute("DELETE FROM vectors")
+    db.execute("DELETE FROM sealed")
     db.execute("VACUUM")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
 def _insert(db: sqlite3.Connection, vectors: Mapping[bytes, Vector], max_bytes: int) -> None:
-    rows = [(key, vector.tobytes()) for key, vector in vectors.items()]
+    rows = [(key[:_NAME_BYTES], _seal_vector(key, vector.tobytes())) for key, vector in vectors.items()]
     with transaction(db):
-        db.executemany("INSERT OR IGNORE INTO vectors(key, vector) VALUES (?, ?)", rows)
+        db.executemany("INSERT OR IGNORE INTO sealed(key, vector) VALUES (?, ?)", rows)
         most = max(1, max_bytes // len(rows[0][1]))
-        db.execute("DELETE FROM vectors WHERE id <= (SELECT max(id) FROM vectors) - ?", (most,))
+        db.execute("DELETE FROM sealed WHERE id <= (SELECT max(id) FROM sealed) - ?", (most,))
+
+
+def _seal_vector(key: bytes, vector: bytes) -> bytes:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - only embedders with a cache need it
+
+    nonce = os.urandom(_NONCE_BYTES)  # a model may compute another vector for the same text one day
+    return nonce + AESGCM(key[_NAME_BYTES:]).encrypt(nonce, vector, None)
+
+
+def _open_vector(key: bytes, sealed: bytes) -> bytes | None:
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - as above
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - as above
+
+    try:
+        return AESGCM(key[_NAME_BYTES:]).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], None)
+    except InvalidTag:
+        return None  # damaged: it is computed again

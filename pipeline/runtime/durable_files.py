@@ -1,16 +1,17 @@
 """Durable writes to local folders: atomic replacement and fsync."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 TEMPORARY_SUFFIX = ".part"
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
     """Replace a file in one step. A killed writer leaves at most a file with `TEMPORARY_SUFFIX`."""
     with NamedTemporaryFile(dir=path.parent, prefix=f"{path.name}.", suffix=TEMPORARY_SUFFIX, delete=False) as file:
-        file.write(data)
+        file.writelines(parts)
         file.flush()
         os.fsync(file.fileno())
     Path(file.name).replace(path)
@@ -18,7 +19,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 def write_durably(path: Path, data: bytes) -> None:
     """Replace a file in one step, with its name on disk on return."""
-    write_atomically(path, data)
+    write_atomically(path, (data,))
     fsync(path.absolute().parent)
 
 

@@ -20,14 +20,15 @@ from pipeline.bus.sqlite.log_eraser import LogEraser
 from pipeline.store.blobs import blob_store
 from schemas.ids import document_key
 from schemas.topics import DOCUMENTS_SUBMITTED, MEMORIES_FORMED
+from tests.support.planted_documents import FILE_WORDS, plant_files
 from tests.support.planted_words import found_in
 from tests.support.service_world import RunningService, running_service, wait_until
 
 pytestmark = pytest.mark.anyio
 
 SECRETS = (
-    "zyxotextq", "zyxometaq", "zyxobigq", "zyxofileq", "zyxomemoryq", "zyxocontextq", "zyxotalkq", "zyxodeadq",
-    "zyxopatchq", "zyxoforgetq", "zyxonsq",
+    "zyxotextq", "zyxometaq", "zyxobigq", "zyxomemoryq", "zyxocontextq", "zyxotalkq", "zyxodeadq",
+    "zyxopatchq", "zyxoforgetq", "zyxonsq", *FILE_WORDS,
 )  # fmt: skip
 KEPT = "quvokeptx"
 LONG_TALK = "Ada: It was in the same shop again, on the other side of the river.\n" * 30
@@ -64,8 +65,7 @@ async def _plant(service: RunningService, ns: str, document: str) -> list[str]:
         "Ada: I bought a zyxotalkq yesterday.\nBen: Where did you buy the zyxotalkq?\n" + LONG_TALK,
         id=f"{document}-talk",
     )
-    files = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
-    uploaded = await client.ok("POST", f"/ns/{ns}/document/file", files=files)
+    files = await plant_files(service, ns)
     await service.add_document(ns, "Ada wants a zyxomemoryq. Ada has a zyxoforgetq allergy.", id=f"{document}-memory")
     await service.wait_idle()
     await client.ok("DELETE", f"/ns/{ns}/memories/semantic", {"query": "zyxoforgetq allergy", "dryRun": False})
@@ -73,8 +73,8 @@ async def _plant(service: RunningService, ns: str, document: str) -> list[str]:
     broken = json.dumps({"operation": "explode", "text": "zyxodeadq"}).encode()
     await service.pipeline.bus.append(DOCUMENTS_SUBMITTED.name, [ProducerRecord(key.encode(), broken, {})])
     await service.wait_idle()
-    await service.supervisor.resources.vector_cache.put({b"k" * 16: np.ones(4, np.float32)})
-    return [document, *(f"{document}-{kind}" for kind in ("memory", "talk")), uploaded["id"]]
+    await service.supervisor.resources.vector_cache.put({b"k" * 48: np.ones(4, np.float32)})
+    return [document, *(f"{document}-{kind}" for kind in ("memory", "talk")), *files]
 
 
 async def _erase(service: RunningService, **body: Any) -> Any:
@@ -91,15 +91,15 @@ async def test_erased_documents_are_in_no_file_and_others_stay(
     assert found_in(tmp_path, words).keys() == set(words)
 
     plan = await _erase(service, namespace="home", documents=planted, dryRun=True)
-    assert plan["documents"] == 4
+    assert plan["documents"] == 7
     assert plan["memories"]
     assert plan["chunks"]
-    assert plan["blobs"] == 1
+    assert plan["blobs"] >= 4
     assert found_in(tmp_path, words).keys() == set(words)
 
     report = await _erase(service, namespace="home", documents=planted)
     assert (report["waitingEvents"], report["waitingBlobs"]) == (0, 0)
-    assert report["documents"] == 4
+    assert report["documents"] == 7
     assert report["events"][f"{DOCUMENTS_SUBMITTED.name}.dlq"] == 1
     assert found_in(tmp_path, words) == {}
     assert not [word for word in words if word in caplog.text]
@@ -110,6 +110,9 @@ async def test_erased_documents_are_in_no_file_and_others_stay(
     assert (newest["action"], newest["details"]["digest"]) == ("erased", report["digest"])
     assert newest["details"]["namespace"] == "home"
     assert planned["details"]["dryRun"] == "True"
+    exported = (await service.client("GET", "/admin/export?namespace=home")).text
+    assert KEPT in exported
+    assert not [word for word in words if word in exported]
 
 
 async def test_an_erased_namespace_stays_away_after_a_restart_and_a_replay(tmp_path: Path) -> None:
@@ -124,7 +127,7 @@ async def test_an_erased_namespace_stays_away_after_a_restart_and_a_replay(tmp_p
         assert found_in(data, SECRETS).keys() == set(SECRETS)
         report = await _erase(service, namespace="away")
         assert report["namespace"] == "away"
-        assert report["documents"] == 6
+        assert report["documents"] == 9
         assert found_in(data, SECRETS) == {}
     assert found_in(data, SECRETS) == {}
     async with running_service(data) as service:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,10 @@ from pipeline.bus.bus_factory import open_key_table
 from pipeline.bus.records import SEALED_HEADER, ErasedRecordError, ProducerRecord, RawRecord
 from pipeline.bus.sealing.sealer import Sealer
 from pipeline.bus.sqlite.log_reader import LogReader
+from pipeline.errors import RejectedError
+from pipeline.ports import Blobs
 from pipeline.store.blobs import blob_store
+from schemas.events import BlobRef
 from schemas.ids import document_key
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
 from tests.support.asgi_server import serve_app_in_thread
@@ -85,6 +89,58 @@ async def test_a_copy_of_the_log_is_unreadable_where_it_was_erased(tmp_path: Pat
     found, erased = _readable_words(copy, data, (GONE, KEPT))
     assert found == {KEPT}
     assert erased >= 3
+
+
+async def _upload(service: RunningService, text: str) -> str:
+    files = {"file": ("notes.txt", text.encode(), "text/plain")}
+    return str((await service.client.ok("POST", "/ns/home/document/file", files=files))["id"])
+
+
+async def _download(service: RunningService, document: str) -> str:
+    return str((await service.client("GET", f"/ns/home/explain/originals/{document}")).text)
+
+
+async def test_a_copy_of_files_and_long_texts_is_unreadable_where_it_was_erased(tmp_path: Path) -> None:
+    data, copy = tmp_path / "data", tmp_path / "copy"
+    long = "mm " * 90_000
+    async with running_service(data, sealing=True) as service:
+        gone = [await _upload(service, f"The plan of {GONE}."), await service.add_document("home", GONE + long)]
+        kept = [await _upload(service, f"The plan of {KEPT}."), await service.add_document("home", KEPT + long)]
+        await service.wait_idle()
+        assert found_in(data / "blobs", (GONE, KEPT)) == {}
+        shutil.copytree(data / "blobs", copy)
+        wanted = {"namespace": "home", "documents": gone}
+        plan = await service.client.ok("POST", "/admin/erasures", {**wanted, "dryRun": True})
+        report = await service.client.ok("POST", "/admin/erasures", wanted)
+        assert plan["blobs"] == report["blobs"] >= 3
+        assert plan["keys"] == report["keys"] == sum(report["events"].values()) + report["blobs"]
+        assert await _download(service, kept[0]) == f"The plan of {KEPT}."
+    stored = _digests(data / "blobs")
+    shutil.copytree(copy, data / "blobs", dirs_exist_ok=True)
+    async with running_service(data, sealing=True) as service:
+        assert await _readable(service.pipeline.resources.blobs, _digests(copy)) == stored
+        assert len(_digests(copy)) == len(stored) + report["blobs"]
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert await _download(service, kept[0]) == f"The plan of {KEPT}."
+        assert KEPT in (await service.read_document("home", kept[1]))["content"]
+        assert {row["id"] for row in await service.list_items("home", "documents")} == set(kept)
+        assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+    async with running_service(data) as service:
+        assert await _download(service, kept[0]) == f"The plan of {KEPT}."
+
+
+def _digests(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix().replace("/", "") for path in folder.glob("??/*")}
+
+
+async def _readable(blobs: Blobs, digests: set[str]) -> set[str]:
+    readable = set[str]()
+    for digest in digests:
+        with suppress(RejectedError):
+            await blobs.get(BlobRef(sha256=digest, size=0))
+            readable.add(digest)
+    return readable
 
 
 def _run(*words: str, data: Path, said: str | None = None) -> Result:

@@ -1,20 +1,32 @@
 """With sealing, Kafka's topics hold no readable words, and an erasure reaches every copy of them."""
 
-from collections.abc import AsyncIterator
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
+from anyio import to_thread
+from typer.testing import CliRunner
 
 from app import erasure_service
+from app.cli.conventions import ExitCode
+from app.cli.main import app
+from app.resources import sealing_uri
+from bench.service_process import Server
 from pipeline.bus.records import ErasedRecordError, ProducerRecord, decode
 from pipeline.bus.sealing import shared_key_table
 from pipeline.store.blobs import blob_store
+from pipeline.store.key_storage import open_key_storage
 from schemas.events import BlobRef, Content
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_EXTRACTED, MEMORIES_FORGOTTEN
+from tests.support.planted_documents import FILE_WORDS, plant_files
 from tests.support.planted_words import found_in, found_in_object_store
+from tests.support.process_memory import words_in_memory
 from tests.support.service_world import RunningService, running_service
 from tools.kafka_broker import DockerBroker, LocalBroker
 from tools.s3_server import S3Server
@@ -22,8 +34,8 @@ from tools.s3_server import S3Server
 pytestmark = [pytest.mark.anyio, pytest.mark.kafka, pytest.mark.slow]
 
 WORDS = (
-    "zyxotextq", "zyxometaq", "zyxobigq", "zyxofileq", "zyxomemoryq", "zyxocontextq", "zyxodeadq", "zyxopatchq",
-    "zyxoforgetq",
+    "zyxotextq", "zyxometaq", "zyxobigq", "zyxomemoryq", "zyxocontextq", "zyxodeadq", "zyxopatchq", "zyxoforgetq",
+    *FILE_WORDS,
 )  # fmt: skip
 KEPT, CONTROL = "quvokeptx", "quvocontrolx"
 
@@ -57,14 +69,13 @@ async def _plant(service: RunningService, ns: str, document: str) -> list[str]:
     )
     await service.wait_idle()
     await service.patch_document(ns, document, content="Ada keeps a zyxopatchq in Lisbon. Ada lives in Lisbon.")
-    files = {"file": ("notes.txt", b"The plan of zyxofileq.", "text/plain")}
-    uploaded = await service.client.ok("POST", f"/ns/{ns}/document/file", files=files)
+    files = await plant_files(service, ns)
     await service.add_document(ns, "zyxobigq " + "mm " * 88_000, id=f"{document}-big", taskType="superrag")
     await service.add_document(ns, "Ada wants a zyxomemoryq. Ada has a zyxoforgetq allergy.", id=f"{document}-memory")
     await service.wait_idle()
     await service.client.ok("DELETE", f"/ns/{ns}/memories/semantic", {"query": "zyxoforgetq allergy", "dryRun": False})
     await _park(service, document)
-    return [document, f"{document}-big", f"{document}-memory", uploaded["id"]]
+    return [document, f"{document}-big", f"{document}-memory", *files]
 
 
 async def _park(service: RunningService, document: str) -> None:
@@ -120,12 +131,13 @@ def places(request: pytest.FixtureRequest, tmp_path: Path) -> _Places:
 
 
 async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
-    places: _Places, own_kafka: LocalBroker | DockerBroker
+    places: _Places, own_kafka: LocalBroker | DockerBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with _processes(places.folder, own_kafka, **places.settings) as (here, there):
         documents = await _plant(here, "home", "diary")
         assert (await _readable(here, (*WORDS, KEPT)))[0] == {*WORDS, KEPT}
-        assert await places.found() >= {"zyxobigq", "zyxofileq", "zyxotextq"}
+        assert await places.found() >= {"zyxotextq"}
+        assert not found_in(places.folder / "blobs", WORDS)
         await here.pipeline.bus.append("control.v1", [ProducerRecord(b"key", CONTROL.encode(), {})])
         assert set(_segments(own_kafka, (*WORDS, KEPT, CONTROL))) <= {CONTROL}
         assert _segments(own_kafka, (CONTROL,)) or not isinstance(own_kafka, LocalBroker)
@@ -136,7 +148,8 @@ async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
         report = await there.client.ok("POST", "/admin/erasures", wanted)
         events, letters = report["events"], report["events"][f"{DOCUMENTS_EXTRACTED.name}.dlq"]
         assert letters
-        assert report["keys"] == sum(events.values()) - letters >= plan["keys"]
+        missing = 1  # the blob that `_park` names
+        assert report["keys"] == sum(events.values()) - letters + report["blobs"] - missing >= plan["keys"]
         assert (report["waitingEvents"], report["waitingBlobs"], report["retainedEvents"]) == (0, 0, 0)
         assert report["blobs"] == plan["blobs"] > 2
         assert events[MEMORIES_FORGOTTEN.name] == 1
@@ -153,7 +166,26 @@ async def test_erased_words_are_unreadable_in_topics_and_gone_elsewhere(
         for service in (here, there):
             assert KEPT in (await service.read_document("home", "kept"))["content"]
             assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
+            exported = (await service.client("GET", "/admin/export?namespace=home")).text
+            assert [word for word in (*WORDS, KEPT) if word in exported] == [KEPT]
         assert await places.found() == set()
+    assert not [word for word in WORDS if word in caplog.text]
+    if sys.platform == "linux":
+        settings = {"kafka_bootstrap": own_kafka.bootstrap, "embedder": "wordllama", "log_partitions": 2, "shards": 1}
+        assert _words_in_a_new_process(places.folder, {**settings, **places.settings}) == {KEPT}
+
+
+def _words_in_a_new_process(folder: Path, settings: Mapping[str, Any]) -> set[str]:
+    """Words in the memory of a process that starts, reads and answers."""
+    environment = {f"RECOLLECT_{name}".upper(): str(value) for name, value in settings.items()}
+    with (
+        Server(folder, environment) as server,
+        httpx2.Client(base_url=server.url, headers={"authorization": f"Bearer {server.key}"}, timeout=60) as client,
+    ):
+        client.post("/ns/home/search", json={"query": "Who keeps something in Rome?"}).raise_for_status()
+        for path in ("list/documents", "list/memories", "profile"):
+            client.post(f"/ns/home/{path}", json={}).raise_for_status()
+        return words_in_memory(server.pid, (*WORDS, KEPT))
 
 
 async def test_what_was_written_before_sealing_is_counted_and_stays(
@@ -179,3 +211,47 @@ async def test_what_was_written_before_sealing_is_counted_and_stays(
         assert (await service.replays.wait_finished()).state == "done"
         assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
         assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+
+
+def _run(*words: str) -> str:
+    result = CliRunner().invoke(app, ["sealing", *words])
+    assert result.exit_code == ExitCode.OK, result.output
+    return result.output
+
+
+async def test_shared_keys_are_backed_up_restored_and_rotated_by_commands(
+    places: _Places, own_kafka: LocalBroker | DockerBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    here: dict[str, Any] = {"data_dir": places.folder, "kafka_bootstrap": own_kafka.bootstrap, **places.settings}
+    for name, value in here.items():
+        monkeypatch.setenv(f"RECOLLECT_{name}".upper(), json.dumps(value) if isinstance(value, dict) else str(value))
+    backup, settings = tmp_path / "backup.db", {name: here[name] for name in here if name != "data_dir"}
+    assert CliRunner().invoke(app, ["sealing", "backup", str(backup)]).exit_code == ExitCode.FAILED
+    async with running_service(places.folder, sealing=True, **settings) as service:
+        await service.add_document("home", f"Ben keeps a {KEPT}.", id="kept")
+        await service.add_document("home", "Ada keeps a zyxotextq. " * 20_000, id="gone")
+        await service.wait_idle()
+        assert "keys written" in await to_thread.run_sync(_run, "backup", str(backup))
+        await service.client.ok("POST", "/admin/erasures", {"namespace": "home", "documents": ["gone"]})
+        storage = open_key_storage(*_sealing_place(service))
+        for block in storage.names("blocks"):
+            storage.delete(f"blocks/{block}")
+    assert "added" in await to_thread.run_sync(_run, "restore", str(backup))
+    old = (places.folder / "sealing.key").read_text()
+    assert "wrapped with a new key" in await to_thread.run_sync(_run, "rotate")
+    assert old not in (places.folder / "sealing.key").read_text()
+    refused = await to_thread.run_sync(lambda: CliRunner().invoke(app, ["sealing", "restore", str(backup)]))
+    assert "not in the sealing key file" in refused.stderr
+    async with running_service(places.folder, sealing=True, **settings) as service:
+        found, erased = await _readable(service, ("zyxotextq", KEPT))
+        assert found == {KEPT}
+        assert erased >= 3
+        await service.client.ok("POST", "/admin/replay", {})
+        assert (await service.replays.wait_finished()).state == "done"
+        assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
+        assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+
+
+def _sealing_place(service: RunningService) -> tuple[str, dict[str, str]]:
+    settings = service.pipeline.resources.settings
+    return sealing_uri(settings), dict(settings.storage_options(sealing_uri(settings)) or {})

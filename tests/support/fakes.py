@@ -11,7 +11,7 @@ import numpy as np
 
 from pipeline.columns import chunk_columns, document_columns, memory_columns
 from pipeline.errors import RejectedError
-from pipeline.ports import Position
+from pipeline.ports import DeletedBlobs, Position
 from pipeline.rows import (
     ChunkColumns,
     ChunkRow,
@@ -230,10 +230,14 @@ class FakeBlobs:
         del seconds
         return set()
 
-    async def delete(self, digests: Collection[str]) -> set[str]:
+    async def count_keys(self, digests: Collection[str]) -> int:
+        del digests
+        return 0
+
+    async def delete(self, digests: Collection[str]) -> DeletedBlobs:
         for digest in digests:
             self.data.pop(digest, None)
-        return set(digests)
+        return DeletedBlobs(digests)
 
     async def get(self, ref: BlobRef) -> bytes:
         if ref.sha256 not in self.data:

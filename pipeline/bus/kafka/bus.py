@@ -130,6 +130,10 @@ class KafkaBus:
         return self._eraser
 
     @property
+    def content_keys(self) -> "Sealer | None":
+        return self._sealer
+
+    @property
     def health_issue(self) -> str | None:
         return self._producers.health_issue
 

@@ -64,9 +64,14 @@ class KeyWrapping:
         self.current = _key_name(wrapping_keys[0])
         """Name of the key that wraps."""
 
-    def knows(self, name: str) -> bool:
-        """Tell whether the key of this name is there."""
-        return name in self._wrapping
+    def use(self, name: str) -> None:
+        """Wrap with the key of this name from now on. SealingKeyError if it is not there."""
+        if name not in self._wrapping:
+            raise SealingKeyError(
+                "The shared keys of the log are wrapped by a key that is not in the sealing key file of this process:"
+                " give every process the same RECOLLECT_SEALING_KEY_FILE."
+            )
+        self.current = name
 
     def wrap(self, block: str, keys: bytes) -> bytes:
         """Wrap a block under the current key."""

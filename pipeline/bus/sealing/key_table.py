@@ -9,10 +9,10 @@ from pathlib import Path
 from threading import Lock
 
 from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
+from pipeline.bus.sealing.key_backup import read_backup, write_backup
 from pipeline.bus.sealing.key_block import KeyWrapping, key_in_block, without_keys
 from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
 from pipeline.bus.sealing.sealed_records import KeyLabel
-from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync
 
 
 class KeyTable:
@@ -92,11 +92,7 @@ class KeyTable:
 
         SealingKeyError, with nothing added, if the file is no backup or a wrapping key is missing.
         """
-        try:
-            with closing(sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True)) as db:
-                rows = db.execute("SELECT id, wrapped_by, keys FROM blocks").fetchall()
-        except sqlite3.Error as error:
-            raise SealingKeyError(f"{backup} is not a backup of sealing keys: {error}.") from error
+        rows = read_backup(backup)
         added = 0
         with self._transaction():
             for block, name, keys in rows:
@@ -165,14 +161,8 @@ class KeyTable:
 
 def back_up_table(path: Path, target: Path) -> int:
     """Copy a table, which may be in use, to a file that is there whole or not at all; return the number of blocks."""
-    partial = target.with_name(f"{target.name}{TEMPORARY_SUFFIX}")
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
-        partial.unlink(missing_ok=True)
-        partial.touch(mode=0o600)
-        with closing(sqlite3.connect(partial)) as copy:
+        with write_backup(target) as copy:
             source.backup(copy)
             (count,) = copy.execute("SELECT count(*) FROM blocks").fetchone()
-    fsync(partial)
-    partial.replace(target)
-    fsync(target.absolute().parent)
     return int(count)

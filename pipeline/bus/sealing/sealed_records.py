@@ -30,7 +30,12 @@ def key_label(headers: Mapping[str, str]) -> KeyLabel | None:
     >>> key_label({"sealed": "5f/12"}), key_label({}), key_label({"sealed": "5f/-1"})
     (('5f', 12), None, None)
     """
-    block, _, number = headers.get(SEALED_HEADER, "").partition("/")
+    return parse_key_label(headers.get(SEALED_HEADER, ""))
+
+
+def parse_key_label(name: str) -> KeyLabel | None:
+    """Return the label that a header spells; None if it is none."""
+    block, _, number = name.partition("/")
     if not number.isascii() or not number.isdecimal() or len(number) > _MAX_NUMBER_DIGITS:
         return None
     return (block, int(number)) if int(number) < BLOCK_RECORDS else None

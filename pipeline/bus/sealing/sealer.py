@@ -29,6 +29,7 @@ from pipeline.bus.sealing.sealed_records import (
     ends_by_itself,
     key_label,
     key_labels,
+    parse_key_label,
 )
 from pipeline.errors import OutageError
 
@@ -158,6 +159,23 @@ class Sealer:
         """Destroy keys; their records read as erased from then on. Return the number of keys. MissingKeyError."""
         return await asyncio.to_thread(self._destroy, labels)
 
+    def new_key(self) -> tuple[str, bytes]:
+        """Implement `ports.ContentKeys`."""
+        return self._next_key(None)
+
+    def find_keys(self, names: Collection[str]) -> dict[str, bytes | None]:
+        """Implement `ports.ContentKeys`."""
+        labels = {name: label for name in names if (label := parse_key_label(name)) is not None}
+        try:
+            found = self._keys.find(set(labels.values()))
+        except SealingKeyError as error:
+            raise OutageError(str(error)) from error
+        return {name: found[label] for name, label in labels.items() if label in found}
+
+    def destroy_keys(self, names: Collection[str]) -> int:
+        """Implement `ports.ContentKeys`; MissingKeyError if one is not in the table."""
+        return self._destroy({label for name in names if (label := parse_key_label(name)) is not None})
+
     def close(self) -> None:
         self._keys.close()
 
@@ -198,14 +216,18 @@ class Sealer:
         return None if block is None or block.is_full(lasts=days is None) else block
 
     def _seal(self, entry: ProducerRecord, days: int | None) -> ProducerRecord:
+        name, key = self._next_key(days)
+        sealed = AESGCM(key).encrypt(_NONCE, _pack(entry.value), entry.key)
+        return ProducerRecord(entry.key, sealed, {**entry.headers, SEALED_HEADER: name})
+
+    def _next_key(self, days: int | None) -> tuple[str, bytes]:
         with self._lock:
             block = self._current_block(days)
             if block is None:
                 block = self._blocks[days] = _Block(*self._keys.new_block(days))
             number = block.used
             block.used += 1
-        sealed = AESGCM(derive_key(block.seed, number)).encrypt(_NONCE, _pack(entry.value), entry.key)
-        return ProducerRecord(entry.key, sealed, {**entry.headers, SEALED_HEADER: f"{block.id}/{number}"})
+        return f"{block.id}/{number}", derive_key(block.seed, number)
 
 
 def _open(keys: FoundKeys, record: RawRecord | ProducerRecord) -> bytes:

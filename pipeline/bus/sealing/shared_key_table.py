@@ -3,14 +3,18 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from threading import Lock
 from time import monotonic
 
+from pipeline.bus.sealing.key_backup import read_backup, write_backup
 from pipeline.bus.sealing.key_block import KeyWrapping, key_in_block, listed_numbers, with_listed, without_keys
 from pipeline.bus.sealing.key_file import KEY_BYTES, SealingKeyError
 from pipeline.bus.sealing.sealed_records import WRAPPING_NAME, KeyLabel
+from pipeline.errors import OutageError
 from pipeline.ports import KeyStorage
 
 MAX_AGE_SECONDS = 2.0
@@ -29,6 +33,9 @@ class SharedKeyTable:
     What is destroyed is listed apart from the blocks, first: a block that is restored from a backup loses these keys
     whenever it is read. Processes keep blocks in memory for as long as `version` stays the same. A block whose name
     ends with a date is for records that the log drops before it: from then on all its keys count as destroyed.
+
+    What wraps the blocks is named beside them: a process that wrote one looks there afterwards, and a process that
+    wraps all anew does so once more after it has changed the name. So no block stays wrapped by an older key.
     """
 
     def __init__(self, storage: KeyStorage, wrapping_keys: Sequence[bytes], now: Callable[[], datetime]) -> None:
@@ -45,11 +52,16 @@ class SharedKeyTable:
         self._wrap_anew()
 
     def new_block(self, days: int | None = None) -> tuple[str, bytes]:
-        """Add a block, on disk on return; its id and seed. `days`: until all its keys are destroyed."""
+        """Add a block, on disk on return; its id and seed. `days`: until all its keys are destroyed. OutageError."""
         block, seed = os.urandom(8).hex(), os.urandom(KEY_BYTES)
         if days is not None:
             block = f"{block}-{self._now() + timedelta(days=days):%Y%m%d}"
         self._storage.create(f"{BLOCKS}/{block}", self._packed(block, seed))
+        try:
+            self._follow_wrapping((block,))
+        except SealingKeyError as error:
+            self._storage.delete(f"{BLOCKS}/{block}")
+            raise OutageError(f"{error} This one has keys from before they were rotated: restart it.") from error
         return block, seed
 
     def cached(self, labels: Collection[KeyLabel]) -> Mapping[KeyLabel, bytes | None] | None:
@@ -91,10 +103,28 @@ class SharedKeyTable:
             for block, gone in numbers.items():
                 self._storage.update(f"{DESTROYED}/{block}", lambda old, gone=gone: with_listed(old or b"", gone))  # type: ignore[misc]  # mypy knows no default in a lambda
             count = sum(self._destroy_listed(block) for block in pending)
+            self._follow_wrapping(pending)
             self._storage.update(_VERSION, lambda _: os.urandom(KEY_BYTES))
             self._storage.delete(_PENDING)
             self._forget()
         return count
+
+    def restore(self, backup: Path) -> int:
+        """Add the blocks that are missing from a backup; return their number. Destroyed keys stay destroyed.
+
+        SealingKeyError, with nothing added, if the file is no backup or a wrapping key is missing. OutageError.
+        """
+        blocks = {
+            block: self._wrapping.unwrap(block, name, keys)
+            for block, name, keys in read_backup(backup)
+            if not self._is_expired(block)
+        }
+        missing = blocks.keys() - set(self._storage.names(BLOCKS))
+        for block in missing:
+            self._storage.create(f"{BLOCKS}/{block}", self._packed(block, blocks[block]))
+            self._destroy_listed(block)
+        self._follow_wrapping(missing)
+        return len(missing)
 
     def remove_expired(self) -> int:
         """Remove the blocks whose day has passed; return their number."""
@@ -160,25 +190,52 @@ class SharedKeyTable:
 
     def _wrap_anew(self) -> None:
         """Wrap blocks under the first key that another one wrapped, once for all processes."""
-        current = self._wrapping.current.encode()
-        if self._storage.create(WRAPPING_NAME, current):
+        current = self._wrapping.current
+        if self._storage.create(WRAPPING_NAME, current.encode()):
             return
-        used = (self._storage.read(WRAPPING_NAME) or b"").decode()
-        if not self._wrapping.knows(used):
-            raise SealingKeyError(
-                "The shared keys of the log are wrapped by a key that is not in the sealing key file of this process:"
-                " give every process the same RECOLLECT_SEALING_KEY_FILE."
-            )
+        used = self._used_wrapping()
+        self._wrapping.use(used)  # it must be there
+        if used == current:
+            return
+        self._wrapping.use(current)
+        for _ in range(2):  # again for blocks that others added before they could see the new name
+            self._wrap_blocks(self._storage.names(BLOCKS))
+            self._storage.update(WRAPPING_NAME, lambda _: current.encode())
+
+    def _follow_wrapping(self, written: Iterable[str]) -> None:
+        """Wrap blocks that were just written with what wraps the others now. SealingKeyError if it is unknown here."""
+        used = self._used_wrapping()
         if used != self._wrapping.current:
-            for block in self._storage.names(BLOCKS):
+            self._wrapping.use(used)
+            self._wrap_blocks(written)
+
+    def _used_wrapping(self) -> str:
+        return (self._storage.read(WRAPPING_NAME) or b"").decode()
+
+    def _wrap_blocks(self, blocks: Iterable[str]) -> None:
+        for block in blocks:
+            with suppress(LookupError):  # it expired meanwhile
                 self._storage.update(f"{BLOCKS}/{block}", lambda old, block=block: self._wrapped_anew(block, old))  # type: ignore[misc]  # as above
-            self._storage.update(WRAPPING_NAME, lambda _: current)
 
     def _wrapped_anew(self, block: str, packed: bytes | None) -> bytes:
-        return self._packed(block, self._unpacked(block, packed or b""))
+        if packed is None:
+            raise LookupError(block)
+        return self._packed(block, self._unpacked(block, packed))
 
     def _packed(self, block: str, keys: bytes) -> bytes:
         return self._wrapping.current.encode() + self._wrapping.wrap(block, keys)
 
     def _unpacked(self, block: str, packed: bytes) -> bytes:
         return self._wrapping.unwrap(block, packed[:_NAME_DIGITS].decode(errors="replace"), packed[_NAME_DIGITS:])
+
+
+def back_up_shared_keys(storage: KeyStorage, target: Path) -> int:
+    """Copy the blocks, wrapped and without destroyed keys, to a file that is there whole or not at all."""
+    blocks = sorted(storage.names(BLOCKS))
+    packed = {block: keys for block in blocks if (keys := storage.read(f"{BLOCKS}/{block}")) is not None}
+    rows = [(block, keys[:_NAME_DIGITS].decode(), keys[_NAME_DIGITS:]) for block, keys in packed.items()]
+    with write_backup(target) as copy:
+        copy.execute("CREATE TABLE blocks (id TEXT PRIMARY KEY, wrapped_by TEXT, keys BLOB)")
+        copy.executemany("INSERT INTO blocks VALUES (?, ?, ?)", rows)
+        copy.commit()
+    return len(rows)

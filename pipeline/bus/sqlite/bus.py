@@ -119,6 +119,10 @@ class SqliteBus:
         return True
 
     @property
+    def content_keys(self) -> "Sealer | None":
+        return self._sealer
+
+    @property
     def health_issue(self) -> str | None:
         return "the log is closed" if self._closed else self._writer.health_issue
 

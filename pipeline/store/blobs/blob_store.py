@@ -5,7 +5,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, Collection, Iterator
+from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -13,13 +13,14 @@ from threading import Lock
 from time import monotonic, time
 
 from pipeline.errors import RejectedError
+from pipeline.ports import ContentKeys, DeletedBlobs
 from pipeline.runtime.durable_files import TEMPORARY_SUFFIX, fsync, write_atomically
+from pipeline.runtime.local_locks import LocalLocks
+from pipeline.store.blobs.blob_sealing import MAX_HEADER_BYTES, PART_BYTES, BlobSealing
 from schemas.events import BlobRef, Content
 from schemas.limits import MAX_INLINE_BYTES
 
 _SHA256_PATTERN = re.compile(r"[0-9a-f]{64}")
-PART_BYTES = 256 * 1024
-"""Bytes of a blob that are in memory at once while it is streamed."""
 _STRAY_FILE_SECONDS = 3600
 RECENT_PUT_SECONDS = 60.0
 """Time in which an event that refers to a stored blob is published, at the latest."""
@@ -60,15 +61,29 @@ class RecentPuts:
 
 
 class ContentAddressedBlobs(ABC):
-    """`ports.Blobs`, except for where the bytes are kept."""
+    """`ports.Blobs`, except for where the bytes are kept. With keys, each blob is sealed under one of its own."""
 
-    @abstractmethod
+    def __init__(self, keys: ContentKeys | None) -> None:
+        self._sealing = BlobSealing(keys)
+        self._recent_puts = RecentPuts()
+        self._locks = LocalLocks()
+
     async def put(self, data: bytes, media_type: str) -> BlobRef:
-        """Store the bytes; durable on return."""
+        """Store the bytes; durable on return. OSError or OutageError if they can't be written."""
+        digest = await asyncio.to_thread(_digest_of, data)
+        # One at a time: equal bytes are sealed under one key.
+        async with self._locks.acquire(digest):
+            with self._recent_puts.storing(digest):
+                await self._write(digest, data)
+        return BlobRef(sha256=digest, size=len(data), media_type=media_type)
 
     @abstractmethod
+    async def _write(self, digest: str, data: bytes) -> None:
+        """Store bytes under their digest; durable on return."""
+
     async def get(self, ref: BlobRef) -> bytes:
         """Read the bytes; RejectedError if they are missing or their hash differs."""
+        return b"".join([part async for part in self.stream(ref)])
 
     async def stream(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
         """Read the bytes in parts, in little memory. RejectedError if they are missing, or if their hash differs.
@@ -76,7 +91,7 @@ class ContentAddressedBlobs(ABC):
         The last part comes only once the hash is known, so changed bytes are never read to their end.
         """
         digest, held = sha256(), b""
-        async with aclosing(self._read_parts(ref)) as parts:
+        async with aclosing(self._read_opened(ref)) as parts:
             async for part in parts:
                 if held:
                     yield held
@@ -86,13 +101,43 @@ class ContentAddressedBlobs(ABC):
             raise RejectedError(f"blob {ref.sha256} has changed: its SHA-256 is no longer its name")
         yield held
 
-    @abstractmethod
-    def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
-        """Read the bytes in parts; RejectedError if they are missing."""
+    async def _read_opened(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        async with aclosing(self._read_parts(ref)) as parts:
+            first = await anext(parts, b"")
+            opener = await asyncio.to_thread(self._sealing.opener, ref.sha256, first[:MAX_HEADER_BYTES])
+            if opener is None:
+                yield first
+                async for part in parts:
+                    yield part
+                return
+            for opened in opener.feed(first):
+                yield opened
+            async for part in parts:
+                for opened in opener.feed(part):
+                    yield opened
+            yield opener.end()
 
     @abstractmethod
-    async def delete(self, digests: Collection[str]) -> set[str]:
-        """Delete blobs that no event refers to; return those gone now.
+    def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
+        """Read what is stored in parts, the first with all of a header; RejectedError if it is missing."""
+
+    async def count_keys(self, digests: Collection[str]) -> int:
+        """Count the keys that a deletion of these blobs would destroy."""
+        if not self._sealing.is_used:
+            return 0
+        heads = [await self._read_head(digest) for digest in digests]
+        return await asyncio.to_thread(self._sealing.count_keys, heads)
+
+    async def _read_head(self, digest: str) -> bytes:
+        """Read the first bytes, in which a header would be; none if the blob is missing."""
+        with suppress(RejectedError):
+            async with aclosing(self._read_parts(BlobRef(sha256=digest, size=0))) as parts:
+                return (await anext(parts, b""))[:MAX_HEADER_BYTES]
+        return b""
+
+    @abstractmethod
+    async def delete(self, digests: Collection[str]) -> DeletedBlobs:
+        """Delete blobs that no event refers to, and destroy their keys.
 
         One that was put a moment ago stays: an event that refers to it may be on its way.
         """
@@ -122,18 +167,14 @@ class ContentAddressedBlobs(ABC):
 
 
 class FolderBlobs(ContentAddressedBlobs):
-    """Files named `ab/cdef…` after their SHA-256; equal bytes are stored once."""
+    """Files named `ab/cdef…` after the SHA-256 of what they hold; equal bytes are stored once."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, keys: ContentKeys | None = None) -> None:
+        super().__init__(keys)
         self._folder = folder
-        self._recent_puts = RecentPuts()
 
-    async def put(self, data: bytes, media_type: str) -> BlobRef:
-        """Store the bytes; durable on return. OSError if the folder cannot be written."""
-        return await asyncio.to_thread(self._put, data, media_type)
-
-    async def get(self, ref: BlobRef) -> bytes:
-        return await asyncio.to_thread(self._get, ref)
+    async def _write(self, digest: str, data: bytes) -> None:
+        await asyncio.to_thread(self._store_file, digest, data)
 
     async def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
         try:
@@ -144,69 +185,53 @@ class FolderBlobs(ContentAddressedBlobs):
             while part := await asyncio.to_thread(file.read, PART_BYTES):
                 yield part
 
-    async def delete(self, digests: Collection[str]) -> set[str]:
+    async def delete(self, digests: Collection[str]) -> DeletedBlobs:
         return await asyncio.to_thread(self._delete, digests)
 
     async def digests_older_than(self, seconds: float) -> set[str]:
         return await asyncio.to_thread(self._digests_older_than, seconds)
 
     async def delete_stray_files(self) -> int:
-        """Delete unfinished files of dead writers, older than an hour; returns their number."""
+        """Delete unfinished files of dead writers and deletions, older than an hour; returns their number."""
         return await asyncio.to_thread(self._delete_stray_files)
 
-    def _put(self, data: bytes, media_type: str) -> BlobRef:
-        digest = sha256(data).hexdigest()
+    def _store_file(self, digest: str, data: bytes) -> None:
         path = self._folder / blob_path(digest)
-        with self._recent_puts.storing(digest):
-            try:
-                is_stored = path.read_bytes() == data
-                os.utime(path)  # `digests_older_than` counts from here
-            except FileNotFoundError:
-                is_stored = False
-            if not is_stored:
-                self._write(path, data)
-            # Needed even if the file existed: its writer may have died before this step.
-            fsync(path.parent)
-        return BlobRef(sha256=digest, size=len(data), media_type=media_type)
+        parts = self._sealing.stored_parts(digest, data, _head_of(path))
+        if _holds(path, parts()):
+            os.utime(path)  # `digests_older_than` counts from here
+        else:
+            if not path.parent.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                fsync(self._folder)
+                fsync(self._folder.parent)
+            write_atomically(path, parts())
+        # Needed even if the file existed: its writer may have died before this step.
+        fsync(path.parent)
 
-    def _write(self, path: Path, data: bytes) -> None:
-        if not path.parent.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            fsync(self._folder)
-            fsync(self._folder.parent)
-        write_atomically(path, data)
-
-    def _get(self, ref: BlobRef) -> bytes:
-        path = self._folder / blob_path(ref.sha256)
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError as error:
-            raise RejectedError(f"blob {ref.sha256} is missing from {self._folder}") from error
-        if sha256(data).hexdigest() != ref.sha256:
-            raise RejectedError(f"blob {path} has changed on disk: its SHA-256 is no longer its name")
-        return data
-
-    def _delete(self, digests: Collection[str]) -> set[str]:
-        deleted = {digest for digest in digests if self._delete_file(digest)}
-        for folder in {(self._folder / blob_path(digest)).parent for digest in deleted}:
+    def _delete(self, digests: Collection[str]) -> DeletedBlobs:
+        hidden = {digest: path for digest in digests if (path := self._hide(digest)) is not None}
+        keys = self._sealing.destroy_keys(_head_of(path) for path in hidden.values())
+        for path in hidden.values():
+            path.unlink(missing_ok=True)
+        for folder in {path.parent for path in hidden.values()}:
             if folder.exists():
                 fsync(folder)
-        return deleted
+        return DeletedBlobs(hidden.keys(), keys)
 
-    def _delete_file(self, digest: str) -> bool:
-        """Delete a blob unless it is being stored; hidden first, as its next writer may have seen it there."""
+    def _hide(self, digest: str) -> Path | None:
+        """Hide a blob before its deletion, as its next writer may have seen it there; None if it is being stored."""
         path = self._folder / blob_path(digest)
         hidden = path.with_name(path.name + TEMPORARY_SUFFIX)
         if digest in self._recent_puts:
-            return False
-        with suppress(FileNotFoundError):  # an earlier round was killed half-way
+            return None
+        with suppress(FileNotFoundError):  # an earlier round was killed half-way, and may have hidden it
             path.rename(hidden)
             # Another process sets the time of a file that it finds; one that finds none writes it.
             if digest in self._recent_puts or not _is_older(hidden, time() - RECENT_PUT_SECONDS):
                 hidden.rename(path)
-                return False
-            hidden.unlink()
-        return True
+                return None
+        return hidden
 
     def _digests_older_than(self, seconds: float) -> set[str]:
         before = time() - seconds
@@ -216,6 +241,7 @@ class FolderBlobs(ContentAddressedBlobs):
     def _delete_stray_files(self) -> int:
         before = time() - _STRAY_FILE_SECONDS
         stray = [path for path in self._folder.glob(f"*/*{TEMPORARY_SUFFIX}") if _is_older(path, before)]
+        self._sealing.destroy_keys(_head_of(path) for path in stray)
         for path in stray:
             path.unlink(missing_ok=True)
         return len(stray)
@@ -247,6 +273,28 @@ def blob_path(digest: str) -> str:
     if not _SHA256_PATTERN.fullmatch(digest):
         raise RejectedError(f"{digest!r} is not a SHA-256 in lower-case hex, so it cannot name a blob.")
     return f"{digest[:2]}/{digest[2:]}"
+
+
+def _digest_of(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+def _head_of(path: Path) -> bytes:
+    """Read the first bytes of a file, in which a header would be; none if it is missing."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_HEADER_BYTES)
+    except FileNotFoundError:
+        return b""
+
+
+def _holds(path: Path, parts: Iterable[bytes]) -> bool:
+    """Tell whether a file holds these bytes."""
+    try:
+        with path.open("rb") as file:
+            return all(file.read(len(part)) == part for part in parts) and not file.read(1)
+    except FileNotFoundError:
+        return False
 
 
 def _is_older(path: Path, limit: float) -> bool:

@@ -4,15 +4,16 @@ import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from hashlib import sha256
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import ObjectStore
 
 from pipeline.errors import OutageError, RejectedError
+from pipeline.ports import ContentKeys, DeletedBlobs
 from pipeline.store.blobs import blob_store
-from pipeline.store.blobs.blob_store import PART_BYTES, ContentAddressedBlobs, RecentPuts, blob_path, digest_of_path
+from pipeline.store.blobs.blob_sealing import PART_BYTES
+from pipeline.store.blobs.blob_store import ContentAddressedBlobs, blob_path, digest_of_path
 from pipeline.store.blobs.object_store_client import error_summary
 from schemas.events import BlobRef
 
@@ -23,33 +24,32 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
     Equal bytes are written again each time: that repairs damaged objects, and checking first costs as much.
     """
 
-    def __init__(self, store: ObjectStore, uri: str) -> None:
+    def __init__(self, store: ObjectStore, uri: str, keys: ContentKeys | None = None) -> None:
+        super().__init__(keys)
         self._store = store
         self._uri = uri
-        self._recent_puts = RecentPuts()
         self._deletions: dict[str, asyncio.Event] = {}
         """Set when the deletion of the blob has ended, by digest. Only one process deletes."""
 
-    async def put(self, data: bytes, media_type: str) -> BlobRef:
-        """Store the bytes; durable on return. OutageError if the object store cannot be written."""
-        ref = BlobRef(sha256=sha256(data).hexdigest(), size=len(data), media_type=media_type)
-        with self._recent_puts.storing(ref.sha256):
-            while (deletion := self._deletions.get(ref.sha256)) is not None:
-                await deletion.wait()  # a request to delete the object may arrive after one to write it
-            try:
-                await obstore.put_async(self._store, blob_path(ref.sha256), data)
-            except BaseError as error:
-                raise OutageError(f"A blob could not be written to {self._uri}: {error_summary(error)}") from error
-        return ref
+    async def _write(self, digest: str, data: bytes) -> None:
+        while (deletion := self._deletions.get(digest)) is not None:
+            await deletion.wait()  # a request to delete the object may arrive after one to write it
+        head = await self._read_head(digest) if self._sealing.is_used else b""
+        parts = await asyncio.to_thread(self._sealing.stored_parts, digest, data, head)
+        try:
+            await obstore.put_async(self._store, blob_path(digest), parts())
+        except BaseError as error:
+            raise OutageError(f"A blob could not be written to {self._uri}: {error_summary(error)}") from error
 
-    async def delete(self, digests: Collection[str]) -> set[str]:
+    async def delete(self, digests: Collection[str]) -> DeletedBlobs:
         """Delete as `ContentAddressedBlobs.delete`; OutageError if the object store cannot be written."""
-        deleted = {
-            digest for digest in digests if digest not in self._recent_puts and not await self._is_recent(digest)
-        }
+        old = [digest for digest in digests if not await self._is_recent(digest)]
+        deleted = {digest for digest in old if digest not in self._recent_puts}  # also those put meanwhile
         ended = asyncio.Event()
         self._deletions.update(dict.fromkeys(deleted, ended))
         try:
+            heads = [await self._read_head(digest) for digest in deleted] if self._sealing.is_used else []
+            keys = await asyncio.to_thread(self._sealing.destroy_keys, heads)
             await self._delete_objects(sorted(deleted))
         except BaseError as error:
             raise OutageError(f"Blobs could not be deleted from {self._uri}: {error_summary(error)}") from error
@@ -57,7 +57,7 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
             for digest in deleted:
                 del self._deletions[digest]
             ended.set()
-        return deleted
+        return DeletedBlobs(deleted, keys)
 
     async def _is_recent(self, digest: str) -> bool:
         """Tell whether any process put the blob a moment ago."""
@@ -88,19 +88,6 @@ class ObjectStoreBlobs(ContentAddressedBlobs):
         return {
             digest for meta in stored if meta["last_modified"] < before and (digest := digest_of_path(meta["path"]))
         }
-
-    async def get(self, ref: BlobRef) -> bytes:
-        """Read the bytes; RejectedError if missing or changed, OutageError if the store is unreachable."""
-        name = blob_path(ref.sha256)
-        try:
-            data = bytes(await (await obstore.get_async(self._store, name)).bytes_async())
-        except FileNotFoundError as error:
-            raise RejectedError(f"blob {ref.sha256} is missing from {self._uri}") from error
-        except BaseError as error:
-            raise OutageError(f"A blob could not be read from {self._uri}: {error_summary(error)}") from error
-        if sha256(data).hexdigest() != ref.sha256:
-            raise RejectedError(f"blob {self._uri}/{name} has changed: its SHA-256 is no longer its name")
-        return data
 
     async def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
         try:

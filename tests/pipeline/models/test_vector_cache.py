@@ -1,6 +1,8 @@
 """Vector cache: a text that was embedded is not embedded again."""
 
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -50,13 +52,32 @@ async def test_another_model_has_vectors_of_its_own(cache: VectorCache) -> None:
 
 async def test_the_oldest_vectors_go_when_there_is_no_room(tmp_path: Path) -> None:
     model = HashingEmbedder(4)
-    cache = VectorCache(tmp_path / "vectors.sqlite", max_bytes=3 * 4 * 4)
+    cache = VectorCache(tmp_path / "vectors.sqlite", max_bytes=3 * (4 * 4 + 28))
     embedder = CachingEmbedder(model, cache, "hashing")
     for text in ("one", "two", "three", "four"):
         await embedder.embed_documents([text])
     model.calls.clear()
     await embedder.embed_documents(["four", "three", "two", "one"])
     assert model.calls == [["one"]]
+    await cache.aclose()
+
+
+async def test_a_stored_vector_is_opened_by_its_text_only(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE vectors(vector)")
+        db.execute("INSERT INTO vectors VALUES (?)", (b"of an earlier version",))
+        db.commit()
+    cache, model = VectorCache(path), HashingEmbedder()
+    (vector,) = await CachingEmbedder(model, cache, "hashing").embed_documents(["a cat"])
+    await cache.aclose()
+    assert not [part for part in (vector.tobytes(), b"of an earlier version") if part in path.read_bytes()]
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("UPDATE sealed SET vector = zeroblob(length(vector))")
+        db.commit()
+    cache = VectorCache(path)
+    np.testing.assert_array_equal(await CachingEmbedder(model, cache, "hashing").embed_documents(["a cat"]), [vector])
+    assert model.calls == [["a cat"], ["a cat"]]
     await cache.aclose()
 
 

@@ -12,7 +12,7 @@ from pipeline.bus.sealing import shared_key_table
 from pipeline.bus.sealing.key_file import SealingKeyError
 from pipeline.bus.sealing.sealed_records import BLOCK_RECORDS, key_label
 from pipeline.bus.sealing.sealer import Sealer
-from pipeline.bus.sealing.shared_key_table import SharedKeyTable
+from pipeline.bus.sealing.shared_key_table import SharedKeyTable, back_up_shared_keys
 from pipeline.errors import OutageError
 from pipeline.ports import KeyStorage
 from pipeline.store.key_storage import open_key_storage
@@ -145,6 +145,51 @@ async def test_a_process_with_another_wrapping_key_does_not_start(storage: KeySt
     assert await _content(Sealer(_open(storage, OTHER), seals=True), record)
     with pytest.raises(SealingKeyError):
         _open(storage, WRAPPING)
+
+
+async def test_a_process_that_runs_while_the_wrapping_key_is_replaced_leaves_no_block_under_the_old_one(
+    storage: KeyStorage,
+) -> None:
+    with_both, with_old = (Sealer(_open(storage, WRAPPING, *more), seals=True) for more in ((OTHER,), ()))
+    before = _sealed(with_both)
+    gone = _sealed(with_old)
+    _open(storage, OTHER, WRAPPING)
+    with_both._blocks.clear()
+    after = _sealed(with_both)
+    assert await _destroy(with_both, gone) == 1
+    _sealed(with_old)  # its block was wrapped anew with the others
+    with_old._blocks.clear()
+    blocks = set(storage.names("blocks"))
+    with pytest.raises(OutageError, match="restart it"):
+        _sealed(with_old)
+    assert set(storage.names("blocks")) == blocks
+    later = Sealer(_open(storage, OTHER), seals=True)
+    assert await _content(later, before) == await _content(later, after) == b"zyxotextq"
+    with pytest.raises(ErasedRecordError):
+        await _content(later, gone)
+
+
+async def test_a_backup_brings_back_lost_blocks_and_no_destroyed_key(storage: KeyStorage, tmp_path: Path) -> None:
+    table, backup = _open(storage), tmp_path / "backup.db"
+    sealer = Sealer(table, seals=True)
+    gone, kept, dropped = _sealed(sealer), _sealed(sealer), _sealed(sealer, days=1)
+    assert back_up_shared_keys(storage, backup) == 2
+    await _destroy(sealer, gone)
+    for block in storage.names("blocks"):
+        storage.delete(f"blocks/{block}")
+    assert _open(storage, days_later=9).restore(backup) == 1
+    assert _open(storage).restore(backup) == 1
+    assert _open(storage).restore(backup) == 0
+    restored = Sealer(_open(storage), seals=True)
+    assert await _content(restored, kept) == await _content(restored, dropped) == b"zyxotextq"
+    with pytest.raises(ErasedRecordError):
+        await _content(restored, gone)
+    _open(storage, OTHER, WRAPPING)
+    with pytest.raises(SealingKeyError, match="sealing key file"):
+        _open(storage, OTHER).restore(backup)
+    (tmp_path / "other.db").write_bytes(b"no backup")
+    with pytest.raises(SealingKeyError, match="is not a backup"):
+        _open(storage, OTHER).restore(tmp_path / "other.db")
 
 
 async def test_keys_of_what_the_log_drops_end_by_themselves_but_those_of_dead_letters(storage: KeyStorage) -> None:

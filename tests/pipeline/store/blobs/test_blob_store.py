@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from obstore.store import MemoryStore
 
+from pipeline.bus.sealing.destroyed_keys import DestroyedKeys
+from pipeline.bus.sealing.key_table import KeyTable
+from pipeline.bus.sealing.sealer import Sealer
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import blob_store
+from pipeline.store.blobs.blob_sealing import PART_BYTES, key_name
 from pipeline.store.blobs.blob_store import ContentAddressedBlobs, FolderBlobs, blob_path
 from pipeline.store.blobs.blobs_factory import open_blobs
 from pipeline.store.blobs.object_store_blobs import ObjectStoreBlobs
@@ -26,13 +31,39 @@ from tools.s3_server import S3Server
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture(params=["folder", "object store"])
+@pytest.fixture
+def keys(tmp_path: Path) -> Iterator[Sealer]:
+    """Keys in a table of their own."""
+    sealer = Sealer(KeyTable(tmp_path / "keys" / "keys.db", [b"w" * 32], DestroyedKeys(tmp_path / "d.db")), seals=True)
+    yield sealer
+    sealer.close()
+
+
+@pytest.fixture(params=["folder", "object store", "sealed folder", "sealed object store"])
 async def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> ContentAddressedBlobs:
-    """The contract of both kinds."""
-    if request.param == "folder":
-        return await open_blobs(str(tmp_path / "blobs"))
+    """The contract of all kinds."""
+    keys: Sealer | None = request.getfixturevalue("keys") if "sealed" in request.param else None
+    if "folder" in request.param:
+        return await open_blobs(str(tmp_path / "blobs"), None, keys)
     s3: S3Server = request.getfixturevalue("s3")
-    return await open_blobs(s3.unused_uri(), s3.options)
+    return await open_blobs(s3.unused_uri(), s3.options, keys)
+
+
+@pytest.fixture(params=["folder", "object store"])
+async def sealed(request: pytest.FixtureRequest, tmp_path: Path, keys: Sealer) -> ContentAddressedBlobs:
+    """Both kinds with keys."""
+    if request.param == "folder":
+        return await open_blobs(str(tmp_path / "blobs"), None, keys)
+    s3: S3Server = request.getfixturevalue("s3")
+    return await open_blobs(s3.unused_uri(), s3.options, keys)
+
+
+async def read_stored(blobs: ContentAddressedBlobs, ref: BlobRef) -> bytes:
+    """Read what lies under a blob's name."""
+    if isinstance(blobs, ObjectStoreBlobs):
+        return bytes(await (await obstore.get_async(blobs._store, blob_path(ref.sha256))).bytes_async())
+    assert isinstance(blobs, FolderBlobs)
+    return (blobs._folder / blob_path(ref.sha256)).read_bytes()
 
 
 @pytest.fixture
@@ -90,7 +121,7 @@ async def test_blobs_of_any_size_are_read_back(blobs: ContentAddressedBlobs, siz
 async def test_a_streamed_blob_comes_in_parts_and_never_to_its_end_if_it_was_changed(
     blobs: ContentAddressedBlobs,
 ) -> None:
-    data = os.urandom(9 * blob_store.PART_BYTES) + b"!"
+    data = os.urandom(9 * PART_BYTES) + b"!"
     ref = await blobs.put(data, "application/octet-stream")
     parts = [part async for part in blobs.stream(ref)]
     assert b"".join(parts) == data
@@ -161,6 +192,87 @@ async def test_unfinished_files_of_dead_writers_are_deleted(in_folder: FolderBlo
     assert await in_folder.get(ref) == b"kept"
 
 
+async def test_a_copy_of_a_sealed_blob_is_unreadable_once_the_blob_is_deleted(
+    sealed: ContentAddressedBlobs, keys: Sealer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+    data = b"The plan of zyxofileq." * 30_000
+    ref = await sealed.put(data, "text/plain")
+    copy = await read_stored(sealed, ref)
+    assert b"zyxofileq" not in copy
+    assert await sealed.count_keys([ref.sha256]) == 1
+    await damage(sealed, ref, b"nothing")
+    await damage(sealed, ref, copy)
+    assert await sealed.get(ref) == data
+    assert (await sealed.delete([ref.sha256])).keys == 1
+    await damage(sealed, ref, copy)
+    assert await sealed.count_keys([ref.sha256]) == 0
+    with pytest.raises(RejectedError, match="erased"):
+        await sealed.get(ref)
+    await sealed.put(data, "text/plain")
+    assert await sealed.get(ref) == data
+    assert keys.find_keys([key_name(copy) or ""]) == {key_name(copy): None}
+
+
+async def test_the_same_bytes_keep_their_key_so_that_no_copy_has_another(sealed: ContentAddressedBlobs) -> None:
+    refs = await asyncio.gather(*(sealed.put(b"same", "text/plain") for _ in range(8)))
+    first = await read_stored(sealed, refs[0])
+    await damage(sealed, refs[0], first[:-1] + b"?")
+    await sealed.put(b"same", "text/plain")
+    assert await read_stored(sealed, refs[0]) == first
+
+
+async def test_blobs_from_before_and_after_sealing_are_read(tmp_path: Path, keys: Sealer) -> None:
+    folder = tmp_path / "blobs"
+    plain, not_now = FolderBlobs(folder), FolderBlobs(folder, Sealer(keys._keys, seals=False))
+    before = await plain.put(b"before", "text/plain")
+    during = await FolderBlobs(folder, keys).put(b"during", "text/plain")
+    after = await not_now.put(b"after", "text/plain")
+    looks_sealed = await not_now.put(await read_stored(plain, during), "text/plain")
+    assert [await not_now.get(ref) for ref in (before, during, after)] == [b"before", b"during", b"after"]
+    assert await read_stored(plain, after) == b"after"
+    assert await not_now.get(looks_sealed) == await read_stored(plain, during)
+    assert (await FolderBlobs(folder, keys).put(b"before", "text/plain")) == before
+    assert b"before" not in await read_stored(plain, before)
+
+
+async def test_a_sealed_blob_is_rejected_without_its_key_and_where_a_part_is_missing(
+    sealed: ContentAddressedBlobs, tmp_path: Path
+) -> None:
+    ref = await sealed.put(os.urandom(3 * PART_BYTES), "text/plain")
+    stored = await read_stored(sealed, ref)
+    await damage(sealed, ref, stored[: -PART_BYTES - 16])
+    with pytest.raises(RejectedError, match="changed"):
+        await sealed.get(ref)
+    others = KeyTable(tmp_path / "other" / "keys.db", [b"w" * 32], DestroyedKeys(tmp_path / "other.db"))
+    elsewhere = FolderBlobs(tmp_path / "elsewhere", Sealer(others, seals=True))
+    await elsewhere.put(b"", "text/plain")
+    path = tmp_path / "elsewhere" / blob_path(ref.sha256)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(stored)
+    with pytest.raises(RejectedError, match="backup"):
+        await elsewhere.get(ref)
+    others.close()
+
+
+async def test_a_deletion_that_was_killed_half_way_is_completed_with_its_key(
+    tmp_path: Path, keys: Sealer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
+    blobs = FolderBlobs(tmp_path / "blobs", keys)
+    hidden: list[Path] = []
+    for data in (b"first", b"second"):
+        ref = await blobs.put(data, "text/plain")
+        path = tmp_path / "blobs" / blob_path(ref.sha256)
+        hidden.append(path.rename(path.with_name(f"{path.name}.part")))
+    first, second = (key_name(path.read_bytes()) or "" for path in hidden)
+    assert (await blobs.delete([sha256(b"first").hexdigest()])).keys == 1
+    os.utime(hidden[1], (0, 0))
+    assert await blobs.delete_stray_files() == 1
+    assert keys.find_keys([first, second]) == {first: None, second: None}
+    assert not [path for path in hidden if path.exists()]
+
+
 async def test_an_object_store_that_does_not_answer_is_an_outage() -> None:
     nowhere = {"endpoint": "http://127.0.0.1:9", "region": "a", "allow_http": "true"}
     options = {**nowhere, "access_key_id": "key", "secret_access_key": "secret"}
@@ -175,10 +287,10 @@ async def test_a_deleted_blob_is_gone_and_one_that_was_just_stored_stays(
     blobs: ContentAddressedBlobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ref = await blobs.put(b"a plan", "text/plain")
-    assert await blobs.delete([ref.sha256]) == set()
+    assert not (await blobs.delete([ref.sha256])).digests
     assert await blobs.get(ref) == b"a plan"
     monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
-    assert await blobs.delete([ref.sha256, "0" * 64]) == {ref.sha256, "0" * 64}
+    assert set((await blobs.delete([ref.sha256, "0" * 64])).digests) == {ref.sha256, "0" * 64}
     with pytest.raises(RejectedError):
         await blobs.get(ref)
 
@@ -202,7 +314,7 @@ async def test_a_blob_that_is_stored_while_it_is_deleted_stays(monkeypatch: pyte
     again = asyncio.create_task(blobs.put(b"a plan", "text/plain"))
     await asyncio.sleep(0)
     may_delete.set()
-    assert await deletion == {ref.sha256}
+    assert (await deletion).digests == {ref.sha256}
     assert await blobs.get(await again) == b"a plan"
 
 
@@ -220,6 +332,6 @@ async def test_a_blob_whose_storing_takes_long_is_not_deleted(monkeypatch: pytes
     monkeypatch.setattr(obstore, "put_async", answer_late)
     put = asyncio.create_task(blobs.put(b"a plan", "text/plain"))
     await is_written.wait()
-    assert await blobs.delete([sha256(b"a plan").hexdigest()]) == set()
+    assert not (await blobs.delete([sha256(b"a plan").hexdigest()])).digests
     may_answer.set()
     assert await blobs.get(await put) == b"a plan"
