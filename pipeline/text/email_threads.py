@@ -58,6 +58,7 @@ _SIGNED = re.compile(
     r"cordialement,?|saludos,?)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_FULL_NAME = re.compile(r"[A-Z][\w'-]+(?: (?:[A-Z][\w'-]*\.?|v[ao]n|de|da|del))*(?: [A-Z][\w'-]+)?")
 _ADDRESS = re.compile(r"\s*<[^>]*>\s*")
 
 
@@ -120,6 +121,8 @@ def _mail_utterances(text: str, start: int, end: int, who: str | None, on: date 
     start = addressed.end() if addressed else start
     signed = _SIGNED.search(text, start, stop)
     own = signed.start() if signed else stop
+    if signed and (who is None or "@" in who):
+        who = _signer(text[signed.end() : stop]) or who
     yield Utterance(who, text[start:own], start, said_on=on)
     if wrote:
         said = "".join(_QUOTE.sub("", block[0]) for block in _QUOTED.finditer(text, wrote.end(), end))
@@ -147,6 +150,12 @@ def _skip_whitespace(text: str, start: int) -> int:
 def _name(sender: str) -> str | None:
     name = _ADDRESS.sub("", sender).strip(" \t\"'*")
     return name or sender.strip(" <>") or None
+
+
+def _signer(signature: str) -> str | None:
+    """Return the name that stands alone in the first line of a signature."""
+    first = next((line.strip(" \t*,") for line in signature.splitlines() if line.strip()), "")
+    return first if _FULL_NAME.fullmatch(first) else None
 
 
 def _parse_mail_date(written: str) -> date | None:

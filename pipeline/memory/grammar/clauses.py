@@ -138,7 +138,7 @@ def _top_down(doc: "Doc") -> "Iterator[Token]":
 def _begins_clause(token: "Token", heads: "dict[int, Token]") -> bool:
     if token.dep_ == "ROOT":
         return token.pos_ in _VERBS or own_subject(token) is not None
-    if token.dep_ not in _ATTACHABLE or _is_subordinate(token):
+    if token.dep_ not in _ATTACHABLE or _is_subordinate(token) or (token.i and token.nbor(-1).text == "/"):
         return False
     subject = own_subject(token)
     if token.dep_ == "conj":
@@ -287,6 +287,9 @@ _REMARKS = frozenset(
 )
 
 
+_TRAILING = frozenset({"and", "but", "so", "plus", "or", "though", "tho"})
+
+
 def _tokens(top: "Token", heads: "dict[int, Token]", head: "Token") -> "tuple[Token, ...]":
     """Return the tokens below the top of a clause, without those of other clauses."""
     others = {
@@ -300,7 +303,7 @@ def _tokens(top: "Token", heads: "dict[int, Token]", head: "Token") -> "tuple[To
         or (kept[-1].is_punct and kept[-1].text not in (")", "%", '"'))
         or kept[-1].dep_ in ("intj", "cc")
         or kept[-1].tag_ in ("NFP", "UH")
-        or kept[-1].lower_ in ("and", "but", "so", "plus", "or")
+        or kept[-1].lower_ in _TRAILING
     ):
         kept.pop()
     return tuple(kept)

@@ -14,7 +14,7 @@ from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
-from pipeline.memory.grammar.refusals import dangling, refusal
+from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
 from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, PETS, Worth, worth
@@ -219,7 +219,7 @@ def _needs_antecedent(clause: Clause) -> bool:
     """Return whether a pronoun means somebody of an earlier sentence."""
     named = False
     for token in (*clause.subject.subtree, *clause.tokens):
-        if token.lower_ in OTHERS and not named:
+        if token.lower_ in OTHERS and (not named or is_object_of(token, clause.head)):
             return True
         named = named or token.pos_ in ("NOUN", "PROPN") or token.lower_ in FIRST
     return False

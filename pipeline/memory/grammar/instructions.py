@@ -6,7 +6,7 @@ _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"
 _ANSWERING = (
     r"answer|reply|respond|write|use|speak|talk|address|keep|format|explain|give|start|send|add|include|ask|"
-    r"remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
+    r"switch to|remember to|show|put|make|using|writing|asking|adding|sending|giving|apologi[sz]ing"
 )
 _BEGIN = r"^(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
 _NAMED = re.compile(
@@ -25,10 +25,10 @@ _LASTING = re.compile(
 )
 _MANNER = re.compile(
     r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|formatting|sources|links|units|metric|grams|emojis?|"
-    r"bullet points|step by step|in (?:simple|plain|british|american|[A-Z][a-z]+(?:ish|an|ch|ese|ic)))\b"
+    r"bullet points|step by step|(?:in|to) (?:simple|plain|british|american|[A-Z][a-z]+(?:ish|an|ch|ese|ic)))\b"
 )
 """What concerns every answer: its form, its language."""
-_OF_ANSWERS = re.compile(r"(?:please|from now on|answer|reply|respond|use|keep)\b", re.IGNORECASE)
+_OF_ANSWERS = re.compile(r"(?:please|from now on|answer|reply|respond|use|keep|switch)\b", re.IGNORECASE)
 """Beginnings with which a manner is for every answer: `write a poem in Spanish` is a task of the moment."""
 _SINGLE = re.compile(r"\b(?:an? (?:reply|answer|poem|response)|\d+)\b", re.IGNORECASE)
 _OWN_CLAUSE = re.compile(r"\b(?:I|we)\b[^.;:!]*$", re.IGNORECASE)

@@ -22,7 +22,7 @@ _OPENING = re.compile(
     r"unfortunately|luckily|thankfully|fortunately|sadly|finally|good (?:morning|evening|question)|"
     r"no (?:worries|problem|way)|to be honest|long story short|fun fact|"
     r"(?:(?:please|pls) )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|"
-    r"just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|"
+    r"remind me(?: that)?(?= ?:)|just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|"
     r"(?:(?:a|ok|okay|small|quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|"
     r"status) )*"
     r"(?:update|news|correction|edit|note|fact|reminder|heads[ -]up|ps|p\.s\.?)(?= ?[:,-])|good news|bad news)"
@@ -142,12 +142,14 @@ _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
 _OWN = (
     r"rent|salary|appointment|interview|flight|train|meeting|exam|deadline|shift|boss|manager|landlord|doctor|dentist|vet|"
+    r"blood test|scan|"
     r"therapist|wedding|car|laptop|phone|visa|cold|fever|flu|surgery|package|delivery|back|knee|marathon|commute|lease"
 )
 """Nouns that mean the writer's own where nothing stands before them."""
 _OWN_FIRST = re.compile(
     r"^(?!(?-i:[A-Z])\w+ (?:is|was) (?:my|our)\b)"
-    rf"(?=(?:{_OWN}) (?:(?:just|finally|now) )?(?:is|was|got|has|went|gave|says|said|moved|leaves|starts|died)\b)",
+    rf"(?=(?:next )?(?:{_OWN}) (?:(?:just|finally|now) )?(?:is|was|got|has|went|gave|says|said|moved|leaves|starts|"
+    r"died|put|told|wants|prescribed|cancelled|changed|raised|broke)\b)",
     re.IGNORECASE,
 )
 _MOVED = re.compile(

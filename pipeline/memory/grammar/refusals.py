@@ -157,12 +157,19 @@ def _stands_alone(token: "Token") -> bool:
     return token.dep_ not in ("det", "mark", "expl", "predet")
 
 
+def is_object_of(token: "Token", verb: "Token") -> bool:
+    """Return whether a pronoun is the object of a verb: `him`, `her`, `them`."""
+    return token.lower_ in ("him", "her", "them") and token.dep_ in ("dobj", "dative") and token.head == verb
+
+
 def _has_own_antecedent(token: "Token", clause: Clause, *, thing: bool = False) -> bool:
     """Return whether a noun earlier in the clause may be meant."""
+    # `My ex will pick him up`: the object of a verb is not its subject.
+    own = {part.i for part in clause.subject.subtree} if is_object_of(token, clause.head) else set[int]()
     before = [
         part
         for part in (*clause.subject.subtree, *clause.tokens)
-        if part.i < token.i and part.pos_ in ("NOUN", "PROPN")
+        if part.i < token.i and part.i not in own and part.pos_ in ("NOUN", "PROPN")
     ]
     if thing:
         return any(

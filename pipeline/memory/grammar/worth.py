@@ -72,7 +72,7 @@ _EMPTY = word_set(
     "appreciate understand "
     "remember forget notice realize realise believe say tell ask talk chat let keep wait check show happen "
     "matter agree glad "
-    "recommend inspire motivate scare remind cherish value deserve admire face try push deal handle relate imagine "
+    "recommend inspire motivate scare remind cherish value deserve admire face try push deal relate imagine "
     "capture express bring"
 )
 """Verbs of thought, speech and courtesy."""
@@ -226,6 +226,8 @@ def _light_verb_score(lemma: str, objects: "list[Token]") -> tuple[float, str]:
         return (1.0 if lemma == "get" else -1.0), lemma
     if _is_generic(objects[0]):
         return -1.0, f"{lemma} {objects[0].lemma_}"
+    if lemma == "take" and objects[0].lemma_.lower() == "place":
+        return 1.0, "take place"
     is_counted = any(child.like_num for child in objects[0].children)
     if not is_counted and objects[0].lemma_.lower() in _VAGUE_OBJECTS | _EVALUATIONS:
         return -1.0, f"{lemma} {objects[0].lemma_}"

@@ -57,6 +57,14 @@ def test_a_mail_is_said_by_its_sender_on_its_day_and_what_it_quotes_by_whom_it_q
     assert quoted.start is None, "the document has it with marks of quotation"
 
 
+def test_a_sender_without_a_name_has_that_of_the_signature() -> None:
+    mail = (
+        "From: hr@example.org\nTo: all@example.org\n\nI work from Leeds.\n\nKind regards\n\nTom Reilly\nHR Operations\n"
+    )
+    assert texts(mail) == ["Tom Reilly works from Leeds"]
+    assert texts(mail.replace("Tom Reilly\nHR Operations", "phone: 030 12")) == ["Hr@example.org works from Leeds"]
+
+
 def test_a_mail_may_begin_with_its_subject_as_what_is_extracted_from_a_file_does() -> None:
     sender, *fields, subject = MAIL[: MAIL.index("\n\n")].split("\n")
     extracted = MAIL.replace("\n".join([sender, *fields, subject]), "\n".join([subject, sender, *fields]))
