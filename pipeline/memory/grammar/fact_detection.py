@@ -238,13 +238,18 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         for token in clause.tokens
         if token.i not in own and token.dep_ not in ("attr", "oprd") and _is_person(token) and not _is_pets_name(token)
     ]
-    if _is_person(subject) or subject.lemma_.lower() in PETS:
+    if _is_person(subject) or (subject.lemma_.lower() in PETS and any(subject.children)):
         is_only = not others and not any(child.dep_ == "conj" for child in subject.children)
         discourse.person = _phrase(subject, context) if is_only else None
     elif len(others) == 1 and subject.lower_ in FIRST and _is_speakers(others[0]):
         discourse.person = _phrase(others[0], context)
-    elif others or not is_resolved:
+    elif others or not (is_resolved or _is_speakers_own(subject)):
         discourse.person = None
+
+
+def _is_speakers_own(subject: "Token") -> bool:
+    """Return whether a clause is about the speaker or a thing of theirs: whom they spoke of before is still meant."""
+    return subject.lower_ in FIRST or (subject.pos_ == "NOUN" and _is_speakers(subject))
 
 
 def _is_person(token: "Token") -> bool:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 MAX_WORDS = 40
 _DANGLING = word_set("it this that these those one ones here there them so such another both others same else either")
-_SECOND = word_set("you your yours yourself yourselves u ya ur y'all")
+_ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please")
 _UNSURE = word_set(
     "maybe perhaps probably possibly might could should would ought hopefully supposedly apparently if unless "
     "imagine suppose"
@@ -39,7 +39,7 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
     spoken = sum(token.is_alpha or token.like_num for token in clause.tokens)
     if not 1 <= spoken <= MAX_WORDS:
         return "length"
-    if _is_about_everybody(clause) or not words.isdisjoint(_SECOND):
+    if _is_about_everybody(clause) or not words.isdisjoint(_ADDRESSING):
         return "addresses somebody"
     if _is_unsure(clause, words):
         return "not said for sure"

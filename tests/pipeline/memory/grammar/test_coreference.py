@@ -29,6 +29,13 @@ def test_the_antecedent_stays_until_somebody_else_is_named() -> None:
     ]
 
 
+def test_what_the_speaker_says_of_themselves_names_nobody_else() -> None:
+    assert (
+        texts("My girlfriend is pescatarian. I like hiking. My budget is 4000 euros. She turns 30 on 9 April 2027.")[-1]
+        == "User's girlfriend turns 30 on 9 April 2027"
+    )
+
+
 @pytest.mark.parametrize(
     "before",
     [

@@ -153,6 +153,7 @@ def test_a_score_is_explained_and_the_threshold_decides() -> None:
         ("doctor put me on 50mcg levothyroxine", ["User's doctor put User on 50mcg levothyroxine"]),
         ("My co-founder Ines handles the backend.", ["User's co-founder Ines handles the backend"]),
         ("My ex will pick him up.", []),
+        ("Your entrance is B. Please do not eat after midnight.", []),
         ("btw switch to German please", ["User asks: switch to German"]),
         ("My wife can't stand cilantro.", ["User's wife can't stand cilantro"]),
         ("Signed up for the pottery course, starts in January.",
