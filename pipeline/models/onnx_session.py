@@ -1,5 +1,6 @@
 """Sessions of onnxruntime for models that are run one text at a time."""
 
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ def open_session(model: bytes) -> "InferenceSession":
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.enable_mem_pattern = False  # a plan of memory for each length of text, which saves no time
-    session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-    session._model_bytes = None  # noqa: SLF001 - kept only for a change of providers; the session has its own copy
-    return session
+    with NamedTemporaryFile(suffix=".onnx") as file:  # a session made from bytes keeps them beside its own copy
+        file.write(model)
+        file.flush()
+        return onnxruntime.InferenceSession(file.name, options, providers=["CPUExecutionProvider"])
