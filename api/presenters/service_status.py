@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, NotFoundError, ServiceUnavailableError
+from api.presenters.resource_presenter import display_title
 from api.presenters.search_speed import search_speed
 from pipeline.bus.port import Bus
 from pipeline.bus.records import DEAD_LETTER_HEADERS, DeadLetter
@@ -101,6 +102,7 @@ async def failed_documents(state: AppState) -> list[FailedDocument]:
         FailedDocument(
             namespace=owner.name,
             id=row.id,
+            title=display_title(row),
             error=row.error or "no reason was given",
             updated_at=format_timestamp(row.updated_at),
         )

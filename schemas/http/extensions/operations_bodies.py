@@ -35,6 +35,7 @@ class FailedDocument(ResponseBody):
 
     namespace: str
     id: str
+    title: str | None
     error: str
     updated_at: Timestamp
 

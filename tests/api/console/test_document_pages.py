@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.support.chromium import needs_chromium
-from tests.support.console_user import ConsoleUser
+from tests.support.console_user import NARROW, WIDE, ConsoleUser
+from tests.support.file_samples import xlsx
 
 pytestmark = [pytest.mark.anyio, needs_chromium]
 _DROP = """
@@ -46,6 +47,51 @@ async def test_a_file_that_cannot_be_read_says_why(visitor: ConsoleUser, tmp_pat
     await visitor.press("Delete", "dialog")
     await visitor.wait_for_text("The document is deleted.")
     await visitor.wait_for_text("There are no documents here yet")
+
+
+_MAIL = b"""From: Karim <karim@example.org>
+To: Alice <alice@example.org>
+Date: Thu, 5 Mar 2026 10:12:00 +0200
+Subject: =?utf-8?b?2KfZhNmF2YrZhtin2KE=?= / Harbour
+Content-Type: text/html; charset=utf-8
+
+<h3>Harbour meeting</h3><p>I moved to Beirut. <a href="javascript:alert(1)">click here</a></p>
+<table><tr><th>Day</th><th>Place</th></tr><tr><td>Monday</td><td>Pier 4</td></tr></table>
+<img src=x onerror="document.title='taken over'">
+"""
+
+
+async def _upload(visitor: ConsoleUser, name: str, content: bytes, kind: str) -> str:
+    """Return the id of the document, once it is read."""
+    answer = await visitor.service.client.ok("POST", "/ns/odd/document/file", files={"file": (name, content, kind)})
+    await visitor.service.wait_until_idle()
+    document: str = answer["id"]
+    return document
+
+
+async def test_a_mail_with_markup_is_shown_as_text_with_its_tables(visitor: ConsoleUser) -> None:
+    mail = await _upload(visitor, "mail.eml", _MAIL, "message/rfc822")
+    await visitor.open_signed_in(f"#/ns/odd/documents/{mail}")
+    await visitor.browser.set_viewport(*NARROW)
+    await visitor.wait_for_text("Place")
+    text = await visitor.text(".document")
+    assert "click here" in text
+    assert "javascript" not in text
+    assert await visitor.browser.execute("return document.title") != "taken over"
+    await visitor.browser.set_viewport(*WIDE)
+    assert await visitor.accessibility_violations() == []
+    assert await visitor.horizontal_overflow() == 0
+
+
+async def test_a_spreadsheet_in_two_scripts_keeps_its_rows(visitor: ConsoleUser) -> None:
+    rows = [["Item", "Euro"], ["Boat", "1200"], ["\u0627\u0644\u0642\u0627\u0631\u0628", "\u0665\u0660\u0660"]]
+    kind = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+    sheet = await _upload(visitor, "budget.xlsx", xlsx(rows), kind)
+    await visitor.open_signed_in(f"#/ns/odd/documents/{sheet}")
+    await visitor.wait_for_text("1200")
+    assert await visitor.browser.execute("return document.querySelectorAll('.document tr').length") == len(rows)
+    assert await visitor.accessibility_violations() == []
+    assert await visitor.horizontal_overflow() == 0
 
 
 async def test_chosen_documents_are_deleted_after_a_question(visitor: ConsoleUser) -> None:

@@ -24,6 +24,28 @@ async def test_the_graph_shows_names_and_leads_to_their_memories(visitor: Consol
     await visitor.wait_for_text("about “Bergen”, most similar first")
 
 
+_PLACE_LABELS = """
+const { src } = document.querySelector("script[type=module]");
+const { placeLabels } = await import(new URL("./parts/graph-labels.js", src));
+const items = Array.from({ length: 400 }, (_, at) => ({
+  x: 100 + ((at * 97) % 600), y: 40 + ((at * 61) % 520), radius: 5, isName: at < 100, width: 60 + (at * 7) % 90 }));
+return placeLabels(items, 800, 600).map(({ item, x, y }) => [items.indexOf(item), x, y, x + item.width, y + 16]);
+"""
+
+
+async def test_labels_of_a_crowded_graph_never_overlap_and_the_most_important_one_is_shown(
+    visitor: ConsoleUser,
+) -> None:
+    await visitor.open_signed_in("#/")
+    labels = await visitor.browser.execute(_PLACE_LABELS)
+    assert labels[0][0] == 0
+    assert 50 < len(labels) < 400
+    boxes = [box for _, *box in labels]
+    for at, (left, top, right, bottom) in enumerate(boxes):
+        for other in boxes[:at]:
+            assert right <= other[0] or other[2] <= left or bottom <= other[1] or other[3] <= top
+
+
 _MOVE_SLIDER = """
 const slider = document.querySelector("input[type=range]");
 slider.value = 100;

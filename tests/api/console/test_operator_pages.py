@@ -29,6 +29,7 @@ async def test_dead_letters_are_looked_at_handed_back_and_let_go_of(visitor: Con
     await _park(visitor, "one", "two")
     await visitor.open_signed_in("#/pipeline")
     await visitor.wait_for_text("2 records in the dead-letter queue")
+    assert "2 dead letters" in await visitor.text(".flow-stage.bad")
     assert await visitor.accessibility_violations() == []
     assert await visitor.horizontal_overflow() == 0
     await visitor.click("[aria-label^='View ']")

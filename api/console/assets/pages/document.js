@@ -77,7 +77,7 @@ function memories({ memories: known, id }, { namespace, query }) {
       el("a", { href: to(["ns", namespace, "memories", one.id]), dir: "auto", "aria-current": query.get("memory") === one.id ? "true" : null }, one.memory),
       el("a", { href: to(["ns", namespace, "documents", id], { memory: one.id }), "aria-label": `Mark the sentence of: ${one.memory}`, title: "Mark its sentence" }, icon("search")),
     );
-  return card("Memories", known.length === 0 ? el("p.muted", {}, "None were formed of this document.") : el("ul.list", {}, known.map(row)));
+  return card("Memories", known.length === 0 ? el("p.muted", {}, "No memory came from this document.") : el("ul.list", {}, known.map(row)));
 }
 
 function passages({ chunks, id, type }, namespace) {

@@ -74,7 +74,7 @@ function amounts(rows, pagination, growth) {
   const partly = pagination.totalItems > rows.length ? ` in the newest ${number(rows.length)}` : "";
   const tiles = [
     [`Documents${partly}`, number(sum((row) => row.documentCount)), `${number(today("documents"))} new today`],
-    [`Memories${partly}`, number(sum((row) => row.memoryCount)), `${number(today("memories"))} new today`],
+    [`Memories${partly}`, number(sum((row) => row.memoryCount)), `${number(today("memories"))} formed today`],
     ["Namespaces", el("a", { href: to(["namespaces"]) }, number(pagination.totalItems)), null],
   ];
   return el("dl.tiles.wide", {}, tiles.map(([name, value, note]) => el("div", {}, el("dt", {}, name), el("dd", {}, value, note ? el("small.muted", {}, ` ${note}`) : null))));
@@ -84,7 +84,7 @@ function cameIn(growth) {
   const chart = (kind) => {
     const days = growth.days.map((_, at) => growth.namespaces.reduce((all, row) => all + row[kind][at], 0));
     const all = days.reduce((sum, count) => sum + count, 0);
-    return [el("h3", {}, `${plural(all, kind.slice(0, -1), kind)} came in`), barChart(days, { ...CHART, labels: growth.days })];
+    return [el("h3", {}, kind === "documents" ? `${plural(all, "document")} came in` : `${plural(all, "memory", "memories")} were formed`), barChart(days, { ...CHART, labels: growth.days })];
   };
   const axis = el("p.axis.muted", {}, el("span", {}, day(growth.days[0])), el("span", {}, "today (UTC)"));
   return card(`The last ${DAYS} days`, ["documents", "memories"].map(chart).concat(axis), { class: "card chart" });
@@ -117,7 +117,7 @@ function attention({ documents, stages, failures, delayedCount, deadLetters, hea
   const letters = Object.values(deadLetters).reduce((sum, count) => sum + count, 0);
   const items = [
     ...healthIssues.map(({ part, reason }) => [badge("not ready", "bad"), ` ${part}: ${reason}`]),
-    ...failures.map((row) => [badge("failed", "bad"), " ", el("a", { href: to(["ns", row.namespace, "documents", row.id]) }, `${row.namespace}/${row.id}`), `: ${row.error}`]),
+    ...failures.map((row) => [badge("failed", "bad"), " ", el("a", { href: to(["ns", row.namespace, "documents", row.id]) }, el("bdi", {}, row.title ?? row.id)), ` in ${row.namespace}: ${row.error}`]),
     documents.failed > failures.length ? [badge("failed", "bad"), ` ${plural(documents.failed, "document")} in all, the newest above. `, el("a", { href: to(["pipeline"]) }, "Show")] : null,
     letters > 0 ? [badge("dead letters", "bad"), ` ${plural(letters, "record")} could not be processed. `, el("a", { href: to(["pipeline"]) }, "Look and retry")] : null,
     delayedCount > 0 ? [badge("delayed", "warn"), ` Memories of ${plural(delayedCount, "document")} wait for the language model. `, el("a", { href: to(["pipeline"]) }, "Why")] : null,

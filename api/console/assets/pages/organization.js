@@ -22,7 +22,7 @@ export async function organization(view) {
   view.head("Organization", add.button);
   return [
     add.node,
-    el("p.muted", {}, `These settings hold in every namespace (${number(namespaceCount)} now).`),
+    el("p.muted", {}, `These settings apply to every namespace (${number(namespaceCount)} now).`),
     el("section.card", {}, contextForm(app, { ...CONTEXT, value }, (organizationalContext) => api.patch("organization", { organizationalContext }))),
     el(
       "section",

@@ -5,6 +5,7 @@ import { el } from "../dom.js";
 import { bytes, number, plural, time } from "../format.js";
 import { deadLetters } from "../parts/dead-letters.js";
 import { poll, renew } from "../parts/polling.js";
+import { pipelineFlow } from "../parts/pipeline-flow.js";
 import { replaying } from "../parts/replay.js";
 import { badge } from "../parts/placeholders.js";
 import { table } from "../parts/tables.js";
@@ -15,13 +16,15 @@ const LETTERS = 100;
 export async function pipeline(view) {
   const { api, signal } = view;
   const place = el("div");
+  let before = null;
   const look = async () => {
     const [status, dead, replay] = await Promise.all([
       api.get("admin/status", {}, signal),
       api.get("admin/dlq", { limit: LETTERS }, signal),
       api.get("admin/replay", {}, signal).catch(elsewhere),
     ]);
-    renew(place, { status, dead: dead.deadLetters, replay }, (shown) => parts(view, shown, act));
+    renew(place, { status, dead: dead.deadLetters, replay, before }, (shown) => parts(view, shown, act));
+    before = status.stages;
   };
   /** Run an action, show its message, refresh. */
   const act = async (does) => {
@@ -39,10 +42,11 @@ function elsewhere(error) {
   return null;
 }
 
-function parts(view, { status, dead, replay }, act) {
+function parts(view, { status, dead, replay, before }, act) {
   return [
     ready(status),
     replaying.progress(view, replay, act),
+    pipelineFlow(status.stages, dead, before),
     amounts(status),
     deadLetters(view, dead, status.deadLetters, act),
     failures(status),
@@ -78,14 +82,15 @@ function lag({ stages }) {
     { name: "Lag", align: "number", show: (row) => (row.lag > 0 ? badge(number(row.lag), "warn") : "0") },
   ];
   const title = behind === 0 ? "All records processed" : `${plural(behind, "record")} waiting`;
-  return el("section", {}, el("h2", {}, "Lag"), table(title, columns, stages));
+  return el("details", {}, el("summary", {}, "Every stage with its topic"), table(title, columns, stages));
 }
 
 function failures({ failures: rows }) {
   if (rows.length === 0) return null;
   const columns = [
-    { name: "Document", show: (row) => el("a", { href: to(["ns", row.namespace, "documents", row.id]) }, `${row.namespace}/${row.id}`) },
-    { name: "Error", show: (row) => row.error },
+    { name: "Document", show: (row) => el("a", { href: to(["ns", row.namespace, "documents", row.id]) }, el("bdi", {}, row.title ?? row.id)) },
+    { name: "Namespace", show: (row) => row.namespace },
+    { name: "Error", align: "free", show: (row) => row.error },
     { name: "When", show: (row) => time(row.updatedAt) },
   ];
   return el("section", {}, el("h2", {}, "Failed documents"), table("The newest", columns, rows));

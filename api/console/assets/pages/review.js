@@ -28,9 +28,10 @@ export async function review(view) {
 
 function listed(view, { reviews, total, doubtful }, load) {
   if (total === 0) return empty("Nothing to review", "When a new statement replaces what was remembered, it is shown here with both sources until somebody decides.");
-  const more = total > reviews.length ? `, the first ${number(reviews.length)} are shown` : "";
+  const more = total > reviews.length ? `; the first ${number(reviews.length)} are shown` : "";
+  const unsure = doubtful === 0 ? "" : total === 1 ? ", a doubtful one" : `, ${number(doubtful)} of them doubtful`;
   return [
-    el("p.muted", {}, `${plural(total, "update")} nobody has looked at, ${number(doubtful)} of them doubtful${more}. Without a decision the newer statement holds.`),
+    el("p.muted", {}, `${plural(total, "update")} to review${unsure}${more}. Until you decide, the newer statement counts.`),
     el("ul.plain.passages", {}, reviews.map((one) => el("li.card", {}, decision(view, one, load)))),
   ];
 }
@@ -39,7 +40,7 @@ function decision(view, { kind, reason, certainty, newer, older }, load) {
   const [word, tone, says] = KINDS[kind];
   const send = (action) => correct(view, { action, id: newer.id, replaced: older.id }, load);
   return [
-    el("header", {}, el("span", {}, badge(word, tone), " ", says), el("span.muted", {}, reason, certainty === null ? null : `, certainty ${Math.round(certainty * 100)} %`)),
+    el("header", {}, el("span", {}, badge(word, tone), " ", says), el("span.muted", {}, reason.replace(" -> ", " → "), certainty === null ? null : `, certainty ${Math.round(certainty * 100)} %`)),
     el("div.sides", {}, side("Before", older, view.namespace), side("Now", newer, view.namespace)),
     view.rights.writes(view.namespace)
       ? el(

@@ -1,12 +1,19 @@
 /** Drawing of a memory graph with cytoscape.js, in the console's colours. */
 
+import { GraphLabels } from "./graph-labels.js";
 import { placeNodes } from "./graph-layout.js";
 import { GraphSketch } from "./graph-sketch.js";
 import cytoscape from "../vendor/cytoscape.js";
 
-const LABEL_CHARACTERS = 28;
+const LABEL_CHARACTERS = 32;
+const FIT_PADDING = 40;
 /** Pause of the slider after which the graph is styled anew, which takes longer than a frame. */
 const SETTLED_MS = 150;
+/** Largest graph that forces arrange, which takes the square of its size in time; others are laid out on spirals. */
+const ARRANGED = 150;
+const ARRANGEMENT = { name: "cose", animate: false, randomize: false, fit: false, idealEdgeLength: () => 90, nodeRepulsion: () => 400_000, nodeOverlap: 40, componentSpacing: 60, gravity: 0.4, numIter: 800 };
+/** Room of a memory that stands alone, with its label. */
+const ROW = { width: 260, height: 60 };
 
 /** The picture in a place of the page; `choose` gets a memory or a name of the answer, or null. */
 export class GraphView {
@@ -16,6 +23,7 @@ export class GraphView {
   #restyle = () => {
     this.#graph.style(styles());
     this.#sketch.forgetColours();
+    this.#labels.draw();
   };
 
   constructor(place, answer, choose) {
@@ -32,6 +40,8 @@ export class GraphView {
       boxSelectionEnabled: false,
       autoungrabify: true,
     });
+    if (this.#graph.nodes().length <= ARRANGED) arrange(this.#graph);
+    this.#graph.on("dragpan scrollzoom pinchzoom", () => (this.#moved = true));
     this.#graph.on("tap", (event) => choose(event.target === this.#graph ? null : (event.target.data("item") ?? null)));
     this.#scheme.addEventListener("change", this.#restyle);
     this.#theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
@@ -39,22 +49,27 @@ export class GraphView {
     this.#sizes = new ResizeObserver(() => this.#fit(place));
     this.#sizes.observe(place);
     this.#sketch = new GraphSketch(this.#graph, answer);
+    this.#labels = new GraphLabels(this.#graph);
     this.#style(Date.now());
   }
 
   #sizes;
   #place;
   #sketch;
+  #labels;
   #settling = null;
   #mounted = false;
+  /** Whether somebody chose a part of the picture, which another size of the window then keeps. */
+  #moved = false;
 
   #fit(place) {
-    if (!this.#mounted && place.clientWidth > 0) {
-      this.#mounted = true;
-      this.#graph.mount(place);
-      this.#graph.fit(undefined, 24);
-    }
+    if (place.clientWidth === 0) return;
+    if (!this.#mounted) this.#graph.mount(place);
     this.#graph.resize();
+    if (!this.#moved) this.#graph.fit(undefined, FIT_PADDING);
+    if (!this.#mounted) this.#labels.mount(place);
+    this.#mounted = true;
+    this.#labels.draw();
   }
 
   /** Fade what had not come yet or had ended at a time (milliseconds): as a sketch while the time changes. */
@@ -64,6 +79,7 @@ export class GraphView {
     this.#settling = setTimeout(() => {
       this.#style(at);
       this.#sketch.remove();
+      this.#labels.draw();
     }, SETTLED_MS);
   }
 
@@ -97,16 +113,32 @@ export class GraphView {
     this.#graph.batch(() => {
       for (const node of this.#graph.nodes()) node.toggleClass("found", words !== "" && node.data("text").includes(words));
     });
+    this.#labels.draw();
     const found = this.#graph.nodes(".found");
-    if (found.length > 0) this.#graph.animate({ fit: { eles: found, padding: 80 }, duration: 200 });
+    if (found.length === 0) return;
+    this.#moved = true;
+    this.#graph.animate({ fit: { eles: found, padding: 80 }, duration: 200 });
   }
 
   destroy() {
     clearTimeout(this.#settling);
+    this.#labels.destroy();
     this.#sizes.disconnect();
     this.#scheme.removeEventListener("change", this.#restyle);
     this.#theme.disconnect();
     this.#graph.destroy();
+  }
+}
+
+/** Let forces place what belongs together; memories without names and relations stand in rows below. */
+function arrange(graph) {
+  const alone = graph.nodes().filter((node) => node.degree() === 0);
+  const joined = graph.elements().difference(alone);
+  if (joined.nonempty()) joined.layout(ARRANGEMENT).run();
+  const { x1, y2, w } = joined.nonempty() ? joined.boundingBox() : { x1: 0, y2: 0, w: ROW.width * Math.sqrt(alone.length) };
+  const columns = Math.max(1, Math.floor(w / ROW.width));
+  for (const [at, node] of alone.toArray().entries()) {
+    node.position({ x: x1 + (at % columns) * ROW.width, y: y2 + (1 + Math.floor(at / columns)) * ROW.height });
   }
 }
 
@@ -117,15 +149,16 @@ function timesOf({ createdAt, endedAt }) {
 function elements({ memories, relations, names }) {
   const points = placeNodes(memories.length, names);
   return [
-    ...names.map((item, at) => ({ group: "nodes", classes: "name", position: points.names[at], data: { id: `n${at}`, label: item.name, text: item.name.toLowerCase(), size: 24 + 6 * Math.sqrt(item.memories.length), item } })),
-    ...memories.map((item, at) => ({ group: "nodes", classes: "memory", position: points.memories[at], data: { id: `m${at}`, label: shortened(item.memory), text: item.memory.toLowerCase(), item } })),
+    ...names.map((item, at) => ({ group: "nodes", classes: "name", position: points.names[at], data: { id: `n${at}`, label: item.name, weight: item.memories.length, text: item.name.toLowerCase(), size: 24 + 6 * Math.sqrt(item.memories.length), item } })),
+    ...memories.map((item, at) => ({ group: "nodes", classes: "memory", position: points.memories[at], data: { id: `m${at}`, label: shortened(item.memory), weight: Date.parse(item.createdAt) / Date.now(), text: item.memory.toLowerCase(), item } })),
     ...names.flatMap((item, at) => item.memories.map((memory) => ({ group: "edges", classes: "names", data: { id: `n${at}-m${memory}`, source: `n${at}`, target: `m${memory}` } }))),
     ...relations.map(({ source, target, kind }) => ({ group: "edges", classes: kind, data: { id: `m${source}-${kind}-m${target}`, source: `m${source}`, target: `m${target}` } })),
   ];
 }
 
 function shortened(text) {
-  return text.length > LABEL_CHARACTERS ? `${text.slice(0, LABEL_CHARACTERS)}…` : text;
+  const characters = [...text];
+  return characters.length > LABEL_CHARACTERS ? `${characters.slice(0, LABEL_CHARACTERS).join("")}…` : text;
 }
 
 /** Styles in the colours of the page, which cytoscape can't read from its stylesheet. */
@@ -136,19 +169,18 @@ function styles() {
     probe.style.color = `var(--${name})`;
     return getComputedStyle(probe).color;
   };
-  const [ink, accent, muted, warn, good, surface] = ["ink", "accent", "muted", "warn", "good", "surface"].map(colour);
+  const [ink, accent, muted, warn, good] = ["ink", "accent", "muted", "warn", "good"].map(colour);
   probe.remove();
   return [
-    { selector: "node", style: { label: "data(label)", color: ink, "font-size": 12, "min-zoomed-font-size": 8, "text-valign": "bottom", "text-margin-y": 4 } },
     { selector: ".memory", style: { "background-color": muted, width: 10, height: 10 } },
-    { selector: ".name", style: { "background-color": accent, width: "data(size)", height: "data(size)", "font-size": 19, "font-weight": "bold", "min-zoomed-font-size": 6, "text-outline-color": surface, "text-outline-width": 2 } },
+    { selector: ".name", style: { "background-color": accent, width: "data(size)", height: "data(size)" } },
     { selector: "edge", style: { width: 1, "line-color": muted, opacity: 0.35, "curve-style": "haystack" } },
     { selector: ".updates", style: { width: 2, opacity: 0.8, "line-color": warn } },
     { selector: ".extends", style: { width: 2, opacity: 0.8, "line-color": good } },
     { selector: ".derives", style: { width: 2, opacity: 0.8, "line-color": accent } },
     { selector: ".memory.ended", style: { opacity: 0.35 } },
     { selector: "edge.ended", style: { opacity: 0.15 } },
-    { selector: ".memory.future", style: { opacity: 0.08, "text-opacity": 0 } },
+    { selector: ".memory.future", style: { opacity: 0.08 } },
     { selector: "edge.future", style: { opacity: 0.02 } },
     { selector: ".found", style: { "background-color": warn, width: 22, height: 22 } },
     { selector: ":selected", style: { "border-width": 3, "border-color": ink } },

@@ -4,7 +4,7 @@ import { el } from "../dom.js";
 
 const FORMATTED = new Set(["markdown", "html", "webpage", "email", "docx", "doc", "odt", "rtf", "pptx", "ppt", "xlsx", "xls", "ods", "csv", "epub", "pdf", "notion", "image"]);
 const BLOCK = /^(#{1,6}\s|\s*([-*+]|\d+[.)])\s|\||>|```|\f)|^\s*$/;
-const INLINE = /(\*\*|__)(?=\S)(.+?)\1|`([^`]+)`|!?\[([^\]]*)\]\(([^()\s]*)(?:\s"[^"]*")?\)|\\([\\`*_{}[\]()#+\-.!|>~])/;
+const INLINE = /(\*\*|__)(?=\S)(.+?)\1|`([^`]+)`|!?\[([^\]]*)\]\(((?:[^()\s]|\([^()\s]*\))*)(?:\s"[^"]*")?\)|\\([\\`*_{}[\]()#+\-.!|>~])/;
 const MAIL_FIELD = /^(Subject|From|To|Cc|Date|Attachments?):\s(.*)$/;
 
 /** `marks`: spans of UTF-16 units, in order. */
@@ -42,6 +42,8 @@ class Renderer {
   #lines;
   #marker;
   #at = 0;
+  /** Level of the last heading: no level is left out below it, whatever the document does. */
+  #level = 1;
 
   constructor(text, marks) {
     let offset = 0;
@@ -68,7 +70,7 @@ class Renderer {
   #mailFields() {
     const rows = this.#take((line) => MAIL_FIELD.test(line)).map(({ line, offset }) => {
       const [, name, value] = MAIL_FIELD.exec(line);
-      return [el("dt", {}, name), el("dd", { dir: "auto" }, this.#marker.run(value, offset + line.length - value.length))];
+      return [el("dt", {}, name), el("dd", {}, el("bdi", {}, this.#marker.run(value, offset + line.length - value.length)))];
     });
     return rows.length > 0 ? el("dl.mail", {}, rows) : null;
   }
@@ -79,13 +81,18 @@ class Renderer {
     if (line.startsWith("```")) return this.#code();
     if (line.startsWith("|")) return this.#table();
     const heading = /^(#{1,6})\s+/.exec(line);
-    if (heading) return this.#skip(el(`h${Math.min(6, heading[1].length + 1)}`, { dir: "auto" }, this.#inline(line.slice(heading[0].length), offset + heading[0].length)));
+    if (heading) return this.#heading(heading, line, offset);
     if (line.startsWith(">")) return el("blockquote", { dir: "auto" }, this.#take((next) => next.startsWith(">")).map((row) => this.#after(row, /^>\s?/)));
     const item = /^\s*([-*+]|\d+[.)])\s+/;
     if (item.test(line)) return el(/^\s*\d/.test(line) ? "ol" : "ul", {}, this.#take((next) => item.test(next)).map((row) => el("li", { dir: "auto" }, this.#after(row, item, ""))));
     this.#at += 1;
     const rest = this.#take((next) => !BLOCK.test(next));
     return el("p", { dir: "auto" }, [{ line, offset }, ...rest].map((row, at) => [at > 0 ? el("br") : null, this.#inline(row.line, row.offset)]));
+  }
+
+  #heading([all, { length: depth }], line, offset) {
+    this.#level = Math.min(6, depth + 1, this.#level + 1);
+    return this.#skip(el(`h${this.#level}`, { dir: "auto" }, this.#inline(line.slice(all.length), offset + all.length)));
   }
 
   #skip(node) {

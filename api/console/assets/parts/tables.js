@@ -23,7 +23,7 @@ function row(columns, item) {
   const cells = columns.map((one, at) =>
     at === 0
       ? el("th", { scope: "row", role: "rowheader" }, one.show(item))
-      : el("td", { role: "cell", class: one.align, "data-label": one.name }, one.show(item)),
+      : el("td", { role: "cell", class: one.align, "data-label": one.name }, el("div.cell", {}, one.show(item))),
   );
   return el("tr", { role: "row" }, cells);
 }
