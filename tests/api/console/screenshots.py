@@ -77,6 +77,7 @@ async def _take_questions(visitor: ConsoleUser) -> None:
         await visitor.press("Test")
         await visitor.wait_for_text("The receiver took the test.")
         await _save_screenshot(visitor, "questions")
+        await visitor.browser.execute("document.querySelector('.said').replaceChildren()")
 
 
 async def _take_screenshots(visitor: ConsoleUser) -> None:

@@ -4,8 +4,9 @@ const NAME_FONT = "bold 14px";
 const MEMORY_FONT = "12px";
 const HEIGHT = 16;
 const GAP = 4;
-/** Labels of memories are shown from this zoom on; in a wider view there is room for names alone. */
+/** Labels of memories are shown from this zoom on; in a wider view of many there is room for names alone. */
 const MEMORY_ZOOM = 0.55;
+const FEW = 60;
 const MOST = 160;
 /** Pause of a movement after which labels are placed anew; meanwhile they move along. */
 const SETTLED_MS = 120;
@@ -72,7 +73,7 @@ export class GraphLabels {
     const chosen = this.#graph.nodes(":selected").closedNeighborhood().nodes();
     const isFirst = ({ node }) => chosen.contains(node) || node.hasClass("found");
     const seen = this.#items
-      .filter((item) => (item.isName || zoom >= MEMORY_ZOOM || isFirst(item)) && !item.node.hasClass("future"))
+      .filter((item) => (item.isName || this.#items.length <= FEW || zoom >= MEMORY_ZOOM || isFirst(item)) && !item.node.hasClass("future"))
       .map((item) => {
         const { x, y } = item.node.position();
         return { ...item, x: x * zoom + left, y: y * zoom + top, radius: (item.node.width() / 2) * zoom, isFirst: isFirst(item) };
@@ -98,12 +99,12 @@ export class GraphLabels {
 }
 
 /**
- * Give labels places beside their nodes without overlapping one another or the circles of names.
+ * Give labels places beside their nodes without overlapping one another or a node.
  * `items`: `{ x, y, radius, isName, width }` in pixels, the most important first; those without room are left out.
  */
 export function placeLabels(items, width, height) {
   const room = new Room(width, height);
-  for (const { x, y, radius, isName } of items) if (isName) room.take(x - radius, y - radius, 2 * radius, 2 * radius);
+  for (const { x, y, radius } of items) room.take(x - radius, y - radius, 2 * radius, 2 * radius);
   const placed = [];
   for (const item of items) {
     if (placed.length === MOST) break;

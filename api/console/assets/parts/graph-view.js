@@ -11,9 +11,10 @@ const FIT_PADDING = 40;
 const SETTLED_MS = 150;
 /** Largest graph that forces arrange, which takes the square of its size in time; others are laid out on spirals. */
 const ARRANGED = 150;
-const ARRANGEMENT = { name: "cose", animate: false, randomize: false, fit: false, idealEdgeLength: () => 90, nodeRepulsion: () => 400_000, nodeOverlap: 40, componentSpacing: 60, gravity: 0.4, numIter: 800 };
+const ARRANGEMENT = { name: "cose", animate: false, randomize: false, fit: false, idealEdgeLength: () => 60, nodeRepulsion: () => 120_000, nodeOverlap: 40, componentSpacing: 60, gravity: 0.4, numIter: 800 };
+const WIDTH_TO_HEIGHT = 1.15;
 /** Room of a memory that stands alone, with its label. */
-const ROW = { width: 260, height: 60 };
+const ROW = { width: 300, height: 50 };
 
 /** The picture in a place of the page; `choose` gets a memory or a name of the answer, or null. */
 export class GraphView {
@@ -135,11 +136,19 @@ function arrange(graph) {
   const alone = graph.nodes().filter((node) => node.degree() === 0);
   const joined = graph.elements().difference(alone);
   if (joined.nonempty()) joined.layout(ARRANGEMENT).run();
+  widen(joined.nodes());
   const { x1, y2, w } = joined.nonempty() ? joined.boundingBox() : { x1: 0, y2: 0, w: ROW.width * Math.sqrt(alone.length) };
   const columns = Math.max(1, Math.floor(w / ROW.width));
   for (const [at, node] of alone.toArray().entries()) {
     node.position({ x: x1 + (at % columns) * ROW.width, y: y2 + (1 + Math.floor(at / columns)) * ROW.height });
   }
+}
+
+/** Stretch a narrow arrangement to the shape of its place, which also gives labels room. */
+function widen(nodes) {
+  const { w, h } = nodes.boundingBox();
+  const by = Math.max(1, (WIDTH_TO_HEIGHT * h) / (w || 1));
+  if (h > 0 && by < 4) nodes.positions((node) => ({ x: node.position().x * by, y: node.position().y }));
 }
 
 function timesOf({ createdAt, endedAt }) {
