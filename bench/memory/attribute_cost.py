@@ -16,7 +16,7 @@ from bench.memory.marginal_cost import NAME, SPACE, fill, open_filled_store
 from bench.memory.relations import CACHE
 from bench.result_tables import machine_description
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.inference.inference_rules import partner_keys
 from pipeline.memory.versioning.fact_comparison import compare_fact
 from pipeline.memory.versioning.fact_lookup import FactLookup
@@ -52,7 +52,7 @@ async def _measure(data: Path, size: int, statement: Callable[[int], str]) -> st
     ledger, taken, candidate_count = FactLookup(store.memories), [], 0
     for number in range(size, size + ASKED):
         begun = process_time()
-        own = extract_attributes(statement(number))
+        own = comparable_attributes(statement(number))
         known = await ledger.candidates_for([SPACE], own, partner_keys(statement(number)), index=cache)
         compare_fact(own, at, known.candidates_for([SPACE], own))
         taken.append(1000 * (process_time() - begun))

@@ -11,8 +11,9 @@ import tempfile
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
+from typing import get_args
 
-from bench.datasets.messy_pairs import MessyPair, messy_pairs, pairs_of_file
+from bench.datasets.messy_pairs import MessyPair, PairSet, messy_pairs, pairs_of_file
 from bench.http_connection import HttpConnection
 from bench.recall import DATA
 from bench.service_polling import wait_for_zero_lag
@@ -30,11 +31,11 @@ def main() -> None:
     options.add_argument("--search", action="store_true", help="search too, which needs a server and minutes")
     options.add_argument("--show", action="store_true", help="print what is judged wrongly, of the open half only")
     chosen = options.parse_args()
-    sets = {"open": messy_pairs("open"), "locked": messy_pairs("locked")}
+    sets = {name: messy_pairs(name) for name in get_args(PairSet)}
     further = chosen.data / "messy-pairs-dev.json"
     if further.is_file():
         sets["further"] = pairs_of_file(further)
-    _print_decisions(sets, shown=("open", "further") if chosen.show else ())
+    _print_decisions(sets, shown=("open", "lives_open", "further") if chosen.show else ())
     if chosen.search:
         with tempfile.TemporaryDirectory(prefix="recollect-bench-") as folder, Server(Path(folder) / "data") as server:
             asyncio.run(_print_searches(server, sets))

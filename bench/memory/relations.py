@@ -22,7 +22,7 @@ from bench.recall import DATA
 from bench.result_tables import machine_description, milliseconds
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.memory.attributes.attribute import Attribute, is_equivalent
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.extends_relations import find_extends_relation
 from pipeline.memory.inference.inference_rules import apply_rules, partner_keys, premise_keys
 from pipeline.memory.versioning.fact_comparison import compare_fact, find_contradiction, parse_valid_time
@@ -80,7 +80,7 @@ def _print_conclusions(half: Literal["open", "locked"]) -> None:
 
 
 def _classify_pair(old: str, new: str, near: NearestMemories) -> Verdict:
-    ours, theirs = extract_attributes(new), extract_attributes(old)
+    ours, theirs = comparable_attributes(new), comparable_attributes(old)
     if any(is_equivalent(left, right) for left in ours for right in theirs):
         return "same"
     if find_contradiction(ours, theirs):
@@ -113,7 +113,7 @@ def _relations_of(texts: Sequence[str]) -> Iterator[tuple[str, str, str, str]]:
     offered: defaultdict[str, list[str]] = defaultdict(list)
     counted = Counter[int]()
     for at, new in enumerate(texts):
-        own = extract_attributes(new)
+        own = comparable_attributes(new)
         for slot in own:
             for other, old in filled[slot.key]:
                 if is_equivalent(slot, other):
@@ -165,7 +165,7 @@ async def _time_relation_lookup(
     of CPU and on the clock."""
     text = _NEW[number % len(_NEW)].format(number=number, who=f"Person{number * 7}")
     begun, began = process_time(), perf_counter()
-    own = extract_attributes(text)
+    own = comparable_attributes(text)
     partners = partner_keys(text)
     known = await ledger.candidates_for([SPACE], own, partners, index=index)
     compare_fact(own, at, known.candidates_for([SPACE], own))

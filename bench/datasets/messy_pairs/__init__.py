@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
+PairSet = Literal["open", "locked", "lives_open", "lives_locked", "hurried"]
+"""Two sets in two halves, of which `lives` is of many kinds and several languages, and one written after all rules."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +21,9 @@ class MessyPair:
     question: str | None
 
 
-def messy_pairs(half: Literal["open", "locked"]) -> list[MessyPair]:
-    """Return the pairs of one half, written before the rules saw them."""
-    return list(_read((_FOLDER / f"{half}.txt").read_text("utf-8")))
+def messy_pairs(name: PairSet) -> list[MessyPair]:
+    """Return the pairs of a set, written before the rules saw them."""
+    return list(_read((_FOLDER / f"{name}.txt").read_text("utf-8")))
 
 
 def pairs_of_file(path: Path) -> list[MessyPair]:

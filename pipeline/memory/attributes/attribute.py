@@ -5,9 +5,10 @@ from typing import Literal
 
 from pipeline.memory.attributes import hypernyms
 from pipeline.memory.attributes.gazetteer import is_region
+from pipeline.memory.attributes.replacement import replaces
 from pipeline.memory.attributes.time_values import times_conflict
 
-ValueKind = Literal["exact", "name", "phrase", "time"]
+ValueKind = Literal["exact", "name", "phrase", "time", "statement"]
 NEGATION_PREFIX = "not "
 """Prefix of values that are no longer, or were never, true."""
 
@@ -19,7 +20,8 @@ class Attribute:
     `replaced_value`: the only old value that this one ends (`switched from A to B`). `is_single_valued`:
     False if values coexist, so that only a named old value is replaced, or any after `instead`
     (`is_explicit_change`). `detail`: the rest of the statement; facts are equal only with equal details.
-    `value_kind`: whether values may be more or less exact (Berlin, East Berlin). `denies_whole_kind`: all
+    `value_kind`: whether values may be more or less exact (Berlin, East Berlin); a `statement` is the whole text, and
+    `is_explicit_change` says that it tells of a change. `denies_whole_kind`: all
     of a kind is denied (`no longer has cats`).
     """
 
@@ -48,6 +50,8 @@ def contradicts(new: Attribute, old: Attribute) -> bool:
     """Return whether the newer attribute makes the older one untrue; False in doubt."""
     if new.key != old.key or new.value == old.value:
         return False
+    if new.value_kind == "statement":
+        return replaces(new.value, old.value)
     if old.is_negated:
         return not new.is_negated and (
             new.is_single_valued or f"{NEGATION_PREFIX}{new.value}" == old.value or _refutes_denial_of(new, old)
@@ -63,7 +67,7 @@ def contradicts(new: Attribute, old: Attribute) -> bool:
 
 def is_equivalent(new: Attribute, old: Attribute) -> bool:
     """Return whether both state the same, in whatever words."""
-    return (new.key, new.value, new.detail) == (old.key, old.value, old.detail)
+    return new.value_kind != "statement" and (new.key, new.value, new.detail) == (old.key, old.value, old.detail)
 
 
 def names_value(phrase: str, value: str) -> bool:

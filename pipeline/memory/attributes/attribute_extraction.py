@@ -10,6 +10,7 @@ from pipeline.memory.attributes import endings, entity_attributes, person_attrib
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
+from pipeline.memory.attributes.statements import outline
 from pipeline.memory.attributes.value_normalization import normalize_phrase
 
 MAX_FACT_CHARS = 240
@@ -61,6 +62,30 @@ def extract_attributes(text: str) -> tuple[Attribute, ...]:
         else _match_patterns(text[: aside.start()], "" if aside["more"] is None else normalize_phrase(aside[0]))
     )
     return (*attributes, *_attributes_in_other_words(text, {attribute.key for attribute in attributes}))
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def comparable_attributes(text: str) -> tuple[Attribute, ...]:
+    """Return the attributes of a fact, and its statement under all that it is about.
+
+    >>> [found.name for found in comparable_attributes("User has braces")]
+    ['have', 'involves', 'involves', 'what is said of brace', 'what is said of has']
+    """
+    if len(text) > MAX_FACT_CHARS:
+        return ()
+    said = outline(text)
+    statements = (
+        Attribute(
+            holder,
+            f"what is said of {word}",
+            text,
+            is_single_valued=False,
+            value_kind="statement",
+            is_explicit_change=said.tells_of_change,
+        )
+        for holder, word in sorted(said.addresses)
+    )
+    return (*extract_attributes(text), *statements)
 
 
 def _attributes_in_other_words(text: str, known: set[tuple[str, str]]) -> Iterator[Attribute]:

@@ -41,7 +41,7 @@ _FORMS = tuple(
         ),
         (
             (
-                rf"{_WHO} (?:has |have )?{NOW}(?:relocated|moved|settled(?: down)?|emigrated|headed|went|gone) "
+                rf"{_WHO} (?:has |have )?{NOW}(?:relocated|moved|settled(?: down)?|emigrated) "
                 rf"(?:back |over |down |up |out |home )?(?:to|in) {_PLACE}{_WHEN}"
             ),
             ("{s} moved to {v}",),

@@ -166,7 +166,8 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "works work working employed",
     ),
     attribute_pattern(
-        rf"{WHO} (?:has )?{NOW}(?:(?:left|quit)(?: (?:the|their|his|her) job at)?|resigned from|"
+        rf"{WHO} (?!.* (?:at \d|early\b|late\b))(?:has )?{NOW}"
+        r"(?:(?:left|quit)(?: (?:the|their|his|her) job at)?|resigned from|"
         rf"was (?:fired|laid off) (?:from|by)) (?P<n>[A-Z][\w .&'-]+?)",
         ended_attributes("employer"),
         "left quit resigned fired laid",

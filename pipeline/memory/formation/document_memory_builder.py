@@ -182,6 +182,8 @@ class DocumentMemoryBuilder:
         A superseded fact that is stated again becomes a new version with an id of its own.
         """
         visible_ids = {fact.id for fact in others}
+        keys = _typed_keys(candidate.attributes)
+        others = [fact for fact in others if not keys.isdisjoint(_typed_keys(fact.attributes))]
         same = [fact for fact in others if is_same_fact(candidate, fact)]
         current = [fact for fact in same if not self._is_superseded(fact, visible_ids)]
         if current:
@@ -213,7 +215,7 @@ class DocumentMemoryBuilder:
 
     def _statement_time(self, attributes: Sequence[Attribute]) -> datetime:
         """Return the valid time of the next statement; later sentences add a microsecond each."""
-        offset = max(self._restatements[attribute.key] for attribute in attributes)
+        offset = max((self._restatements[key] for key in _typed_keys(attributes)), default=0)
         return parse_valid_time(self._job.date, self._job.at) + timedelta(microseconds=offset)
 
     def _latest_valid_time(self, id_: str, attributes: Sequence[Attribute]) -> datetime:
@@ -223,10 +225,11 @@ class DocumentMemoryBuilder:
         """
         existing = self._fact_index.get(id_)
         is_own = existing is not None and self._job.document in existing.sources
-        if existing is not None and is_own and not any(attribute.key in self._restatements for attribute in attributes):
+        keys = _typed_keys(attributes)
+        if existing is not None and is_own and keys.isdisjoint(self._restatements):
             return existing.valid_time
         stated_at = self._statement_time(attributes)
-        self._restatements.update(attribute.key for attribute in attributes)
+        self._restatements.update(keys)
         return stated_at if existing is None else max(existing.valid_time, stated_at)
 
     def _add_pending(self, id_: str, candidate: CandidateFact, valid_time: datetime, decision: UpdateDecision) -> None:
@@ -260,6 +263,11 @@ class DocumentMemoryBuilder:
     def _put_changed(self, fact: FactRecord) -> None:
         self._fact_index.put(fact)
         self.changed_facts[fact.id] = fact
+
+
+def _typed_keys(attributes: Sequence[Attribute]) -> set[tuple[str, str]]:
+    """Return the keys of attributes whose values can be stated again, which whole statements have not."""
+    return {attribute.key for attribute in attributes if attribute.value_kind != "statement"}
 
 
 def is_same_fact(candidate: CandidateFact, fact: FactRecord) -> bool:

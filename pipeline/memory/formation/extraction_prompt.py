@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.document_memory_builder import ExtractionJob
 from pipeline.memory.formation.document_voice import SPOKEN_TYPES, is_about_user, is_planted, may_be_users
 from pipeline.memory.formation.prompt_batches import TextPart
@@ -240,7 +240,7 @@ def _to_candidate_fact(
         start=None if span is None else part.start + span[0],
         end=None if span is None else part.start + span[1],
         # Without attributes it replaces nothing: a page or file may be by anybody.
-        attributes=() if inferred or _is_page_about_user(text, job) else extract_attributes(text),
+        attributes=() if inferred or _is_page_about_user(text, job) else comparable_attributes(text),
         dates=tuple(dict.fromkeys(date for date in item.dates if _DATES.fullmatch(date))),
         is_inference=inferred,
         relations=derived or _operation_relations(item, job, known_memories),

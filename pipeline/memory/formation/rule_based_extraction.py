@@ -7,7 +7,7 @@ from datetime import date
 from itertools import chain, islice
 
 from pipeline.memory.attributes.attribute import Attribute
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.sentence_splitter import split_sentences
@@ -158,7 +158,7 @@ def _facts_of_sentences(
                     fact.is_static,
                     spoken.start,
                     spoken.end,
-                    extract_attributes(fact.text),
+                    comparable_attributes(fact.text),
                     tuple(date_range.iso8601 for date_range in fact.date_ranges),
                     # Eighths: tables keep 32 bits, and a replay has to give the same number.
                     worth=round(fact.worth.score * 8) / 8,

@@ -33,6 +33,15 @@ _QUESTION_AFTER = re.compile(
 """Begin of a question after a statement."""
 _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 """Fields of a form, of which several make no sentence."""
+_IRONY = re.compile(
+    r"^(?:(?:oh|lol|haha\w*|well|hah|pfft?|hm+|and|but)[,!.]* )*"
+    r"(?:yeah,? (?:sure|right|totally|of course|obviously)|(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|"
+    r"oh (?:sure|totally|absolutely|definitely|of course)[, ]|as if\b|because obviously)|"
+    r"\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|\bi (?:just )?dream(?:t|ed) (?!of\b|about\b)|"
+    r"^dream(?:t|ed) (?!of\b|about\b)",
+    re.IGNORECASE,
+)
+"""What is said in irony, or was dreamt: openings, rolling eyes, `/s`. Better no memory than the opposite of one."""
 _IDENTITY = re.compile(
     r"(?:my|our) (?P<what>(?:[\w'-]+ ){0,2}"
     r"(?:favou?rite [\w -]{2,30}?|name|nickname|surname|hobby|job title|pronouns)) "
@@ -115,7 +124,7 @@ def _unparsed_facts(said: SaidSentence, text: str) -> list[DetectedFact]:
 def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float) -> list[DetectedFact]:
     if not doc.text:
         return _unparsed_facts(said, text)
-    if len(_FIELDS.findall(said.text)) > 1:
+    if len(_FIELDS.findall(said.text)) > 1 or (said.context.is_speech and _IRONY.search(said.text)):
         said.discourse.person = None
         return []
     is_question = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)

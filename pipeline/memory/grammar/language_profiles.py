@@ -144,6 +144,7 @@ _OTHER = LanguageProfile(
         "mam|jestem|mieszkam|pracuj\u0119|lubi\u0119|m\u00f3j|moja|moje|mamy|"  # Polish
         "ho|sono|abito|lavoro|mio|mia|miei|mie|abbiamo|siamo|"  # Italian
         "eu|meu|minha|moro|vivo|tenho|sou|trabalho|temos|somos|"  # Portuguese
+        "mudei|deixei|troquei|comprei|vendi|comecei|parei|"
         "ik|mijn|wij|onze|jag|min|mitt|mina|jeg|mit|vi|v\u00e5r|"  # Dutch, Swedish, Danish, Norwegian
         "jsem|m\u00e1m|bydl\u00edm|m\u016fj|moje|ben|benim|bizim|sunt|locuiesc|"  # Czech, Turkish, Romanian
         "\u044f|\u043c\u043e\u0439|\u043c\u043e\u044f|\u043c\u043e\u0438|\u043c\u0435\u043d\u044f|"  # Russian
@@ -161,6 +162,8 @@ _OTHER = LanguageProfile(
 )
 """What people say of themselves in languages without a profile of their own."""
 _EUROPEAN = (_GERMAN, _FRENCH, _SPANISH)
+_FEW_WORDS = 4
+"""Words of a sentence up to which the speaker's verb shows the language: `ik woon in Utrecht`."""
 _PROFILED = frozenset({"english", "german", "french", "spanish", "catalan"})
 
 
@@ -177,6 +180,8 @@ def detect_language(text: str) -> LanguageProfile | None:
             return _CHINESE
     words = [word.lower() for word in _WORD.findall(text)]
     english = sum(word in _ENGLISH or is_third_person(word) for word in words)
+    if len(words) <= _FEW_WORDS and english <= 1 and _OTHER.permanent_verbs.search(text) is not None:
+        return _OTHER
     if english <= 1 and not any(is_finite(word) for word in words if word not in _ENGLISH):
         language = text_language(folded_words(text), text)
         if language not in _PROFILED:

@@ -87,6 +87,11 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("atm", r"\batm\b", "at the moment"),
         ("cuz", r"\b(?:cuz|cus|bc)\b", "because"),
         ("bc", r"\b(?:cuz|cus|bc)\b", "because"),
+        (
+            " may",
+            r"\b(of|in|since|until|till|by|last|next|\d(?:st|nd|rd|th)?) may\b(?! (?:be|have|not|well|or)\b)",
+            r"\1 May",
+        ),
         ("bday", r"\bb-?day\b", "birthday"),
         ("fave", r"\bfave\b", "favorite"),
         ("im", r"(?<![\w'])im(?= )", "I'm"),
@@ -110,6 +115,10 @@ _BEGUN = re.compile(
     r"(?P<verb>[A-Za-z']+)\b"
 )
 _SUBJECT = re.compile(r"(?:I|my|we|our|the|a|an|he|she|it|they|this|that|there)\b", re.IGNORECASE)
+_FURTHER_PASTS = word_set(
+    "rewrote threw wore rode swore rebuilt retook unsubscribed swapped stuck dyed outgrew repaid won"
+)
+"""Pasts that English verbs are not known by, before an object."""
 _MOODS = word_set("excited interested allergic pregnant engaged married single divorced vegetarian vegan")
 _STATE = re.compile(
     rf"(?!going to be an? )(?:not |still |finally |now |already )*(?:going to \w+|(?:{'|'.join(sorted(_MOODS))}) )"
@@ -152,6 +161,13 @@ _OWN_FIRST = re.compile(
     r"died|put|told|wants|prescribed|cancelled|changed|raised|broke)\b)",
     re.IGNORECASE,
 )
+_OWN_CHANGED = re.compile(
+    r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)(?P<is>'s| is| was| got| has been| just got| just)"
+    r"(?= (?:now |just |finally |been )*(?:(?:cut|raised|moved|pushed|postponed|delayed|changed|rescheduled|extended|"
+    r"upgraded|lowered|hit|went|increased|reduced)"
+    r"\b.{0,20}?(?:\d|\bto\b|\buntil\b|\btill\b)|(?:at|on|in|with) [^,]{2,40}? (?:now|instead)\b))"
+)
+"""A noun of the writer's whose value has changed: `wedding's postponed to September`, `budget got cut to 15k`."""
 _MOVED = re.compile(
     r"^(?:they(?:'ve)?|he|she|somebody|someone) (?:have |has |had |just )*(?P<verb>moved|changed|pushed|rescheduled|"
     r"postponed|shifted|raised|lowered|bumped|increased|renamed|cut|extended) (?P<what>(?:my|our|the) [\w ]{2,30}?) "
@@ -188,6 +204,7 @@ _FIGURE = re.compile(
 _NOT_OWN = word_set(
     "what how where when that this here there who the she our his her their your its all each every today"
 )
+_NOT_OWN_NOUNS = word_set("they i we he you my and but so then not if as mom mum dad everyone someone somebody people")
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)
 
@@ -215,7 +232,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _SECOND_NAME.sub(_with_comma, text)
-    text = _NEW_VALUE.sub(_new_value, text)
+    text = _OWN_CHANGED.sub(_own_changed, _NEW_VALUE.sub(_new_value, text))
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
     text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", text))
@@ -232,6 +249,13 @@ def _with_comma(match: re.Match[str]) -> str:
 def _own_figure(match: re.Match[str]) -> str:
     is_pronoun = match["what"].split()[0] in _NOT_OWN
     return match[0] if is_pronoun else f"my {match['what']} is "
+
+
+def _own_changed(match: re.Match[str]) -> str:
+    if match["what"].split()[0] in _NOT_OWN | _NOT_OWN_NOUNS:
+        return match[0]
+    verb = " is" if match["is"] == "'s" else match["is"]
+    return f"my {match['what']}{verb}"
 
 
 def _named_next(match: re.Match[str]) -> str:
@@ -270,7 +294,9 @@ def restore_subject(text: str) -> str:
         return text
     if text.startswith("Drew ") and following and following[0].endswith("ed"):
         return text
-    if verb == "haven't" and re.match(r"haven't (?:\w+ed|had|seen|been|eaten|slept|gone|done)\b", lower):
+    if verb == "haven't" and re.match(
+        r"haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|slept|smoked)\b", lower
+    ):
         return f"I {lower}"
     if verb == "been":
         return (
@@ -278,7 +304,9 @@ def restore_subject(text: str) -> str:
             if re.match(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b", lower)
             else text
         )
-    if re.match(r"(?:just )?turned \d|had (?:my|an?|our|the|\d+)\b", lower):
+    if re.match(
+        rf"(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|(?:{_FURTHER_PASTS}) (?:the|my|our|an?|all)\b", lower
+    ):
         return f"I {lower}"
     if verb in _MOODS or _STATE.match(lower):
         return f"I'm {lower}"

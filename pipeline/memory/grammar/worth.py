@@ -263,6 +263,8 @@ def _copula_score(clause: Clause) -> tuple[float, str]:
             return 2.0, "time"
         return (1.5, "place or time") if placed or any(token.ent_type_ for token in clause.tokens) else (-1.0, "be")
     lemma = complement.lemma_.lower()
+    if any(child.dep_ == "compound" and child.pos_ == "PROPN" for child in complement.children):
+        return _IDENTITY, f"is {lemma}"  # `a Leeds fan`
     if lemma in _EVALUATIONS or complement.tag_ == "JJS" or lemma in _VAGUE_OBJECTS:
         return -2.0, f"judges ({lemma})"
     return _IDENTITY, f"is {lemma}"
@@ -308,7 +310,11 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
     hated = _cannot_stand(clause.head)
     details = (
         (1.0, "names", bool(kinds & _NAMES) or any(token.pos_ == "PROPN" for token in body)),
-        (0.5, "begins or ends then", clause.head.lemma_.lower() in _BOUNDS and bool(kinds & {"DATE", "TIME"})),
+        (
+            0.5,
+            "begins or ends then",
+            clause.head.lemma_.lower() in _BOUNDS and (bool(kinds & {"DATE", "TIME"}) or _counts(clause)),
+        ),
         (
             0.5,
             "somebody's act for the speaker",

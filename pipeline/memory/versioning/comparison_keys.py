@@ -18,6 +18,10 @@ _VALUE = "value "
 """Prefix of the value that a fact affirms or denies."""
 _PHRASE = "phrase "
 """Prefix of each phrase that names the value."""
+_STATED = "stated"
+"""Key suffix of statements about something."""
+_CHANGE = "change"
+"""Key suffix of those that tell of a change."""
 _ENDED_VALUE = "ended "
 """Prefix of a value that a fact says has ended."""
 
@@ -52,6 +56,11 @@ def all_keys(
 
 
 def _index_keys_of(attribute: Attribute) -> Iterator[str]:
+    if attribute.value_kind == "statement":
+        yield _key(attribute, _STATED)
+        if attribute.is_explicit_change:
+            yield _key(attribute, _CHANGE)
+        return
     yield _key(attribute, _ANY_VALUE)
     if _is_exclusive(attribute):
         yield _key(attribute, _EXCLUSIVE)
@@ -65,6 +74,10 @@ def _index_keys_of(attribute: Attribute) -> Iterator[str]:
 
 
 def _lookup_keys_of(attribute: Attribute) -> Iterator[str]:
+    if attribute.value_kind == "statement":
+        # What tells of a change may replace whatever is said; anything may be replaced by what tells of a change.
+        yield _key(attribute, _STATED if attribute.is_explicit_change else _CHANGE)
+        return
     if _is_exclusive(attribute):
         yield _key(attribute, _ANY_VALUE)
         return

@@ -11,6 +11,7 @@ from datetime import MAXYEAR, MINYEAR, UTC, datetime
 from itertools import islice
 
 from pipeline.memory.attributes.attribute import Attribute, contradicts, is_equivalent
+from pipeline.memory.attributes.replacement import probability
 from schemas.events import Relation
 
 MAX_UPDATE_TARGETS = 20
@@ -132,9 +133,11 @@ def update_relation(target: str, contradiction: tuple[Attribute, Attribute]) -> 
 def contradiction_confidence(new: Attribute, old: Attribute) -> float:
     """Return the confidence of a contradiction.
 
-    1.0: the old value is named, or one value denies the other. 0.9: exact values. 0.8: phrases that merely
-    differ.
+    Statements: as learned. 1.0: the old value is named, or one value denies the other. 0.9: exact values. 0.8:
+    phrases that merely differ.
     """
+    if new.value_kind == "statement":
+        return round(probability(new.value, old.value), 2)
     if new.replaced_value is not None or old.is_negated:
         return 1.0
     return 0.9 if "exact" in (new.value_kind, old.value_kind) or new.is_explicit_change else 0.8

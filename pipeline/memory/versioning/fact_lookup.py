@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 from pipeline.memory.attributes.attribute import Attribute
-from pipeline.memory.attributes.attribute_extraction import extract_attributes
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.inference import inference_rules
 from pipeline.memory.versioning import comparison_keys
 from pipeline.memory.versioning.fact_cache import FactCache
@@ -34,7 +34,7 @@ def to_comparable(row: MemoryRow) -> FactRecord | None:
 
     None if it can neither replace, be replaced, nor take part in an inference.
     """
-    attributes = extract_attributes(row.text)
+    attributes = comparable_attributes(row.text)
     updates = tuple(relation.target for relation in row.relations if relation.kind == "updates")
     premise_ids = premises(row)
     if not attributes and not updates and not premise_ids and not inference_rules.premise_keys(row.text):

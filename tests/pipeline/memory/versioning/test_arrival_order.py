@@ -32,6 +32,10 @@ STATEMENTS = (
     "The party was moved to Sunday.",
     "The party was cancelled.",
     "Ann lives in Rome.",
+    "I sing in the church choir.",
+    "I quit the choir, too much drama.",
+    "I pay 12 euros for Spotify.",
+    "Spotify got dearer, I pay 14 euros now.",
 )
 ARRIVALS = st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=9).flatmap(
     lambda story: st.tuples(st.just(story), st.permutations(range(len(story))))

@@ -1,0 +1,158 @@
+"""Decision whether a newer statement ends an older one, by a logistic regression over their outlines. Pure."""
+
+import math
+from functools import lru_cache
+
+from pipeline.memory.attributes.statements import CACHED_TEXTS, USER, Phrase, Statement, outline, stem
+
+MIN_PROBABILITY = 0.55
+"""Probability from which a statement is replaced."""
+_HAVING = frozenset({"has", "have", "own"})
+_CIRCUMSTANCES = frozenset({"denied", "other names", "passing", "older tells of change", "most words shared"})
+"""Features that say nothing without another one."""
+_BIAS = -4.64
+_WEIGHTS = {
+    "activity ended": 5.79,
+    "altered": 2.80,
+    "begun after a denial": 1.70,
+    "denied": 1.82,
+    "ended": 5.45,
+    "ended, a name": 2.04,
+    "figure of one unit": 2.64,
+    "foreign: a name of both ended": 1.52,
+    "foreign: a word of both": 1.93,
+    "foreign: a word of both ended": 3.70,
+    "foreign: homes": 6.25,
+    "loosely ended": 3.74,
+    "loosely ended, a name": 0.51,
+    "most words shared": 3.25,
+    "older tells of change": -2.92,
+    "other names": 3.05,
+    "passing": -0.78,
+    "role taken": 0.24,
+    "said otherwise now": 3.20,
+    "topic changed": 3.18,
+    "topic changed, figures": 0.70,
+    "wish fulfilled": 5.37,
+}
+"""Learned by `bench.memory.replacement_weights`."""
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def replaces(newer: str, older: str) -> bool:
+    """Return whether a newer statement says for sure that an older one holds no more."""
+    return probability(newer, older) >= MIN_PROBABILITY
+
+
+def probability(newer: str, older: str) -> float:
+    """Return how sure it is that a newer statement ends an older one.
+
+    >>> probability("User quit the choir, too much drama", "User sings in the church choir") > 0.5
+    True
+    """
+    new, old = outline(newer), outline(older)
+    if newer == older or not may_compare(new, old):
+        return 0.0
+    found = features(new, old)
+    if _CIRCUMSTANCES.issuperset(found):
+        return 0.0
+    total = _BIAS + sum(_WEIGHTS.get(name, 0.0) for name in found)
+    return 1 / (1 + math.exp(-total))
+
+
+def may_compare(new: Statement, old: Statement) -> bool:
+    """Return whether both are about the same and the newer says in earnest that something has changed."""
+    return (
+        new.is_foreign == old.is_foreign
+        and new.tells_of_change
+        and not new.is_unreal
+        and not (new.is_past and not old.is_past)
+        and not (new.is_added and not old.is_added)
+        and not new.addresses.isdisjoint(old.addresses)
+        and (new.holder == old.holder or _is_named_in(new, old) or _takes_role(new, old) or _is_users(new, old))
+    )
+
+
+def features(new: Statement, old: Statement) -> list[str]:
+    """Return the features that apply to a pair."""
+    if new.is_foreign:
+        shared = new.words & old.words
+        counted = (
+            ("foreign: a name of both ended", new.is_denied and bool(shared & old.names)),
+            ("foreign: a word of both ended", new.is_denied and bool(shared)),
+            ("foreign: homes", new.is_home and old.is_home and bool(new.names - old.names)),
+            ("foreign: a word of both", bool(shared)),
+        )
+        return [name for name, applies in counted if applies]
+    things = _things(old)
+    ended = _match(new.ended, things, old)
+    loosely = _match(new.loosely_ended, things, old)
+    topic = new.topic.head if new.topic is not None else stem(new.holder)
+    same_topic = old.topic is not None and topic == old.topic.head
+    extra = new.topic.modifiers - old.words - {"new"} if same_topic and new.topic is not None else frozenset()
+    same_verb = new.verb == old.verb != ""
+    objects = {phrase.head for phrase in new.objects} & {phrase.head for phrase in old.objects}
+    units = dict(old.figures)
+    other_figure = any(unit in units and units[unit] != digits for unit, digits in new.figures)
+    is_having = old.verb in _HAVING
+    found = (
+        ("ended", ended),
+        ("ended, a name", ended and any(phrase.head in old.names for phrase in new.ended)),
+        ("loosely ended", loosely),
+        ("loosely ended, a name", loosely and any(phrase.head in old.names for phrase in new.loosely_ended)),
+        ("loosely ended, a possession", loosely and is_having),
+        ("ended, passing", (ended or loosely) and new.is_passing),
+        ("activity ended", _ends_activity(new, old)),
+        ("topic changed", same_topic and not extra and new.is_changed),
+        ("topic changed, figures", same_topic and not extra and new.is_changed and other_figure),
+        ("topic of another kind", bool(extra)),
+        ("said otherwise now", same_verb and bool(objects) and new.is_now),
+        ("figure of one unit", other_figure and new.is_changed),
+        ("altered", _match(new.altered, things, old)),
+        ("begun after a denial", old.is_denied and not new.is_denied and _match(new.begun, things, old)),
+        ("wish fulfilled", old.is_wish and old.names <= new.names and _match(new.obtained, things, old)),
+        ("role taken", _takes_role(new, old)),
+        ("passing", new.is_passing),
+        ("older tells of change", old.tells_of_change),
+        ("denied", new.is_denied),
+        ("other names", bool(new.names - old.names)),
+        ("most words shared", len(new.words & old.words) * 2 > len(old.words)),
+    )
+    return [name for name, applies in found if applies]
+
+
+def _things(old: Statement) -> dict[str, frozenset[str]]:
+    """Return what an older statement is about that may end, each with the words before it."""
+    found = {phrase.head: phrase.modifiers for phrase in old.objects}
+    if old.topic is not None:
+        found[old.topic.head] = old.topic.modifiers
+    return {**dict.fromkeys(old.names, frozenset()), **found}
+
+
+def _match(phrases: tuple[Phrase, ...], things: dict[str, frozenset[str]], old: Statement) -> bool:
+    """Return whether one of these phrases names one of the things, and no other kind of it."""
+    return any(phrase.head in things and phrase.modifiers <= old.words for phrase in phrases)
+
+
+def _ends_activity(new: Statement, old: Statement) -> bool:
+    return any(phrase.head == old.verb and phrase.modifiers <= old.words for phrase in new.ended)
+
+
+def _is_named_in(new: Statement, old: Statement) -> bool:
+    """Return whether the newer is about what the older names of its holder: `Aiko left us` of our designer Aiko."""
+    return new.holder != old.holder and new.topic is None and stem(new.holder) in old.names
+
+
+def _is_users(new: Statement, old: Statement) -> bool:
+    """Return whether what has no owner is the user's: `doc upped the sertraline`, `appointment is at 5 now`."""
+    if old.holder != USER or new.topic is not None:
+        return False
+    is_topic = old.topic is not None and stem(new.holder) == old.topic.head
+    return is_topic or (bool(new.figures) and _match(new.altered, _things(old), old))
+
+
+def _takes_role(new: Statement, old: Statement) -> bool:
+    """Return whether somebody else is now what another was: `Deniz is scrum master now`."""
+    if not new.is_now or new.verb != old.verb or new.holder == old.holder:
+        return False
+    return bool({phrase.head for phrase in new.objects} & {phrase.head for phrase in old.objects})

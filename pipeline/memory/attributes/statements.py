@@ -1,0 +1,423 @@
+"""Outlines of short statements: whom and what they are about, what they say is over, and what has changed. Pure.
+
+For what no attribute pattern has understood. It reads words instead of a grammar of whole sentences, so it is known
+only roughly what is said; `replacement` decides what may follow from that.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pipeline.text.analyzer import terms, words
+from pipeline.text.english_verbs import is_finite, is_past, word_set
+from pipeline.text.statement_words import has_change_word, relative_in_subject
+
+CACHED_TEXTS = 4096
+USER = "user"
+_ROLE = "a role"
+"""Stands for the holders of a role, who change."""
+_TOKEN = re.compile(r"[\w%$\u20ac\u00a3][\w.:'\u2019%+-]*|[,;()]|[!?]")
+_FOREIGN = re.compile(r"^(?P<speaker>[A-Z][\w .'-]{0,40}): (?P<said>.+)$", re.DOTALL)
+_KIN = word_set(
+    "wife husband partner girlfriend boyfriend fiance fianc\u00e9 fianc\u00e9e mother mom mum father dad brother "
+    "sister son "
+    "daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa friend boss manager colleague "
+    "coworker neighbor neighbour roommate flatmate ex parent kid child baby law mate buddy client student "
+    "teacher coach landlord folk twin"
+)
+_STOP = word_set(
+    "a an the my their our his her its user user's they them he she it we i me us this that these those and or but so "
+    "of to in on at for from by with as about into out up down off over is are was were be been being am has have had "
+    "do does did will would can could should now just really very too also again still already not no never any some "
+    "all one there here then than more most much many lot lots who which what when where while if because since until "
+    "after before instead anymore back today yesterday last next week month year day time thing things new old first "
+    "get gets got go goes went going make makes made take takes took say says said named called like "
+    "actually finally officially recently currently good great every each other another own only even ever pretty bit"
+)
+_AUX = word_set(
+    "is are was were has have had does do did will be been being isn't aren't wasn't doesn't didn't hasn't "
+    "haven't can can't"
+)
+_ADVERBS = word_set(
+    "now just finally still already actually officially recently currently sadly also really only never always usually"
+)
+_PREPOSITIONS = word_set(
+    "in on at to for from with of by as about into after before since until every near during because and or but "
+    "so when while if"
+)
+_DETERMINERS = word_set("the a an my their our his her its this that some any")
+_STRONG_END = (
+    r"quit|stop(?:s|ped)?|cancel(?:l?ed|s)?|uninstalled|deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|"
+    r"wrecked|crashed|totall?ed|resigned from|retired from|dropped out of|moved out of|moved away from|"
+    r"(?:got|gotten) rid of|(?:gave|given) (?:up|away|back)|(?:threw|thrown) (?:out|away)|traded(?: in)?|"
+    r"(?:broke|broken) up with|split (?:up )?(?:with|from)|divorced|(?:is|are|was) done with|no longer \w+|"
+    r"(?:is|are) no longer(?: in| on| at| with| an?)?|(?:came|come) off|recovered from|got over|unsubscribed from|"
+    r"(?:got|was) (?:fired|laid off|kicked out|sacked) (?:from|by|of|at)|kicked out of|switched (?:away )?from|"
+    r"switched off|migrated (?:away )?from|swapped|replaced|stole|had to give up|gave notice (?:at|to)|"
+    r"said goodbye to|parted with|weaned off|sworn off|swore off"
+)
+_WEAK_END = (
+    r"left|lost|dropped|finished|completed|returned|(?:is|are) (?:over|off|out of|back from|home from|out|free of)|"
+    r"came (?:home|back) from|got (?:home|back|out) (?:from|of)|shut down|closed|graduated from|passed|submitted|"
+    r"handed in|broke|canned|cut out"
+)
+_PARTED = (
+    r"(?:(?:gave|sent|brought|handed|got) (?P<given>(?:[\w'-]+ ){1,4}?)(?:back|up|away)|"
+    r"(?:threw|cut|chopped|took|got|had) (?P<off>(?:[\w'-]+ ){1,4}?)(?:off|away|removed|taken out)|"
+    r"traded (?P<traded>(?:[\w'-]+ ){1,4}?)in|(?:put|laid) (?P<put>(?:[\w'-]+ ){1,3}?)(?:down|to sleep|to rest)|"
+    r"let (?P<let>(?:[\w'-]+ ){1,4}?)go|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
+)
+_SUBJECT_END = (
+    r"(?:(?:has|have|is|are|was|got|just|now|finally|sadly) )*(?:(?:died|passed away|retired|moved out|"
+    r"refused|left|dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|"
+    r"discontinued|"
+    r"banned|dead|gone|split up|broke up|"
+    r"broken up|disbanded|folded|went bust)(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)|"
+    r"(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
+)
+_ENDED = re.compile(
+    rf"\b(?:(?P<strong>{_STRONG_END})|(?P<weak>{_WEAK_END})) (?P<object>[^,;.!?()]+)|\b{_PARTED}", re.IGNORECASE
+)
+_SUBJECT_ENDED = re.compile(
+    rf"^(?P<subject>(?:(?!(?:had|has|have|is|was|are|to|not|never|almost)\b)[\w'-]+ ){{1,5}}?)(?<!n't ){_SUBJECT_END}",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(
+    r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|"
+    r"new|switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|"
+    r"pushed|replaced|"
+    r"became|turned|went (?:up|down|back)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|"
+    r"put up)\b",
+    re.IGNORECASE,
+)
+_NOW = re.compile(
+    r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays)\b", re.IGNORECASE
+)
+_MOVES = re.compile(
+    r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
+    r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|put up) (?:the |their |his |her |our |its "
+    r")?(?P<object>[^,;.!?()]+)",
+    re.IGNORECASE,
+)
+_WISH = re.compile(
+    r"\b(?:wants?|would like|hopes?|plans?|planning|hoping|thinking (?:of|about)|saving (?:up )?for|looking for|"
+    r"searching for|waiting for|applying (?:to|for))\b"
+    r"(?! to (?!(?:get|buy|adopt|find|book|visit|join|have|take|rent|see|own|order)\b))",
+    re.IGNORECASE,
+)
+_OBTAINED = re.compile(
+    r"\b(?:bought|adopted|got(?: into| accepted (?:at|by|to))?|found|booked|joined|purchased|received|visited|ordered) "
+    r"(?P<object>[^,;.!?()]+)",
+    re.IGNORECASE,
+)
+_BEGUN = re.compile(
+    r"\b(?:started|began|took up|picked up|gone back to|went back to) (?P<object>[^,;.!?()]+)", re.IGNORECASE
+)
+_DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORECASE)
+_UNREAL = re.compile(
+    r"\b(?:if|wish\w*|would|could|should|might|may|maybe|perhaps|someday|one day|imagine\w*|pretend\w*|thinking|"
+    r"thought|think|thinks|hop(?:e|es|ing)|"
+    r"wants?|plans?|planning|considering|going to|about to|goal|average|dream\w*|apply|applying|asked?|offers?|"
+    r"offered|tried|trying|"
+    r"heard|says?|said|told|almost|nearly|needs?|looks?|looked|prefers? not|how|what|whether|will)\b|'d\b|\?",
+    re.IGNORECASE,
+)
+_PAST = re.compile(
+    r"\b(?:used to|grew up|before that|back then|as an? (?:kid|child|student|teen\w*)|in (?:my|their) last|last job|"
+    r"(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d)\b",
+    re.IGNORECASE,
+)
+_PASSING = re.compile(
+    r"\b(?:visit(?:s|ing|ed)?|rent(?:ed|al)|borrow(?:ed)?|skipped|tonight|this (?:morning|week|weekend|month|"
+    r"evening|afternoon)|"
+    r"for (?:a|the) (?:day|week|weekend|night)|early|overnight|on the (?:morning|evening|afternoon))\b",
+    re.IGNORECASE,
+)
+_ADDED = re.compile(r"\b(?:too(?=$|[,;.!])|also|as well|either|second|another|both|each)\b(?! hand)", re.IGNORECASE)
+_HOME = re.compile(
+    r"\b(?:wohn\w*|leb(?:e|en)|umgezogen|gezogen|habit\w*|vi[sv]o?|d\u00e9m\u00e9nag\w*|emm\u00e9nag\w*|vivo|"
+    r"vivimos|mud\u00e9|mudado|mudamos|mudei|moro|"
+    r"abit\w*|trasferit\w|woon|wonen|verhuis\w*|mieszkam|przeprowadzi\w*|bor|flyttat|bydl\u00edm|"
+    r"p\u0159est\u011bhova\w*|\u0436\u0438\u0432\u0443|\u043f\u0435\u0440\u0435\u0435\u0445\u0430\u043b\w?)\b",
+    re.IGNORECASE,
+)
+_MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
+_DATE = re.compile(
+    rf" (?:(?:on|in|since|until|by|around) )?(?:the night of )?(?:\d{{1,2}} )?(?:{_MONTHS})\b(?: \d{{4}})?(?:/\S+)?"
+)
+"""A day in a memory, which is no part of what changes."""
+_FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
+_FOREIGN_END = re.compile(
+    r"\b(?:gek\u00fcndigt|k\u00fcndigt\w*|aufgeh\u00f6rt|verkauft|getrennt|gestorben|abgemeldet|beendet|(?:nicht|"
+    r"keine?n?) mehr|quitt\u00e9\w*|"
+    r"arr\u00eat\u00e9|vendue?s?|rompu|mort\w*|plus (?:de|jamais)|dej\u00e9|dejado|dejamos|vend\u00ed|vendido|"
+    r"muri\u00f3|ya no|lasciat\w|smesso|vendut\w|"
+    r"morto|morta|non pi\u00f9|deixei|parei|vendi|morreu|j\u00e1 n\u00e3o|gestopt|verkocht|overleden|niet meer|"
+    r"geen \w+ meer|rzuci\w+|sprzeda\w+|"
+    r"przesta\w+|ju\u017c nie|slutat|s\u00e5lt|inte l\u00e4ngre|zm\u0159el\w*|prodal\w*|bros\w+|"
+    r"\u0431\u0440\u043e\u0441\w+|\u043f\u0440\u043e\u0434\u0430\w+|"
+    r"\u0431\u043e\u043b\u044c\u0448\u0435 \u043d\u0435)\b",
+    re.IGNORECASE,
+)
+_NUMBERS = {
+    name: str(at)
+    for at, name in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A noun phrase: the stem of its last noun, and the stems before it."""
+
+    head: str
+    modifiers: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Outline of a statement.
+
+    `holder`: whom it is about. `topic`: what of theirs it is about. `verb` and `objects`: what it says of them.
+    `words`: stems of all that it names; `names`: those with a capital; `figures`: numbers by their unit.
+    `ended` and `loosely_ended`: what it says is over, in words that say so for sure or that may mean a moment;
+    `altered`: what it says has been changed; `begun`: what it says has begun.
+    """
+
+    holder: str
+    topic: Phrase | None
+    verb: str
+    objects: tuple[Phrase, ...]
+    words: frozenset[str]
+    names: frozenset[str]
+    figures: tuple[tuple[str, str], ...]
+    ended: tuple[Phrase, ...]
+    loosely_ended: tuple[Phrase, ...]
+    altered: tuple[Phrase, ...]
+    begun: tuple[Phrase, ...]
+    obtained: tuple[Phrase, ...]
+    is_changed: bool
+    is_now: bool
+    is_denied: bool
+    is_unreal: bool
+    is_past: bool
+    is_passing: bool
+    is_added: bool
+    is_foreign: bool
+    is_home: bool
+    is_wish: bool
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """Words by which statements that may replace each other are found."""
+        phrases = (*self.objects, *self.ended, *self.loosely_ended, *self.altered, *self.obtained, *self.begun)
+        heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
+        said = self.words if self.is_foreign else heads | self.names | {self.verb}
+        return frozenset(said | ({"home"} if self.is_home else set())) - {"", "be"}
+
+    @property
+    def addresses(self) -> frozenset[tuple[str, str]]:
+        """Pairs of whom and what a statement is about, of which it shares one with what it replaces."""
+        own = {(self.holder, key) for key in self.keys}
+        named = {(name, name) for name in self.names}
+        if self.is_foreign or self.topic is not None or self.holder == USER:
+            return frozenset(own | named)
+        # Somebody named, or something without an owner, which may be the user's.
+        changed = {phrase.head for phrase in self.altered} if self.figures else set()
+        users = {(USER, key) for key in (stem(self.holder), *changed)}
+        roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == "be" else set()
+        return frozenset(own | named | {(stem(self.holder),) * 2} | users | roles)
+
+    @property
+    def tells_of_change(self) -> bool:
+        """True if it says that something is over or other than it was."""
+        return self.is_changed or bool(self.ended or self.loosely_ended or self.altered or self.begun or self.obtained)
+
+
+@lru_cache(maxsize=CACHED_TEXTS)
+def outline(text: str) -> Statement:
+    """Return the outline of a statement.
+
+    >>> found = outline("User quit the choir, too much drama")
+    >>> found.holder, [phrase.head for phrase in found.ended]
+    ('user', ['choir'])
+    """
+    text = _DATE.sub("", _FRONTED.sub("", text.replace("\u2019", "'"))).strip().rstrip(".!")
+    foreign = _FOREIGN.match(text)
+    return _foreign_outline(foreign["speaker"], foreign["said"]) if foreign is not None else _english_outline(text)
+
+
+def _english_outline(text: str) -> Statement:
+    subject, verb, rest = _parts(text)
+    holder, topic = _holder(subject)
+    strong, weak = _ended_phrases(text)
+    body = [token for token in _TOKEN.findall(text) if not token[0].isdigit()]
+    owners = {stem(part) for part in holder.split()}
+    stems = {stem(word) for word in body if _is_content(word)}
+    names = {stem(word) for word in body if word[:1].isupper() and _is_content(word)}
+    return Statement(
+        holder=holder,
+        topic=topic,
+        verb=verb if verb == "be" else stem(verb),
+        objects=tuple(_phrases(rest)),
+        words=frozenset(stems - {""}),
+        names=frozenset(names - owners - {""}),
+        figures=tuple(_figures(text)),
+        ended=strong,
+        loosely_ended=weak,
+        altered=_first_phrases(_MOVES, text),
+        begun=_first_phrases(_BEGUN, text),
+        obtained=_first_phrases(_OBTAINED, text),
+        is_changed=_CHANGED.search(text) is not None,
+        is_now=_NOW.search(text) is not None,
+        is_denied=_DENIED.search(text) is not None,
+        is_unreal=_UNREAL.search(text) is not None,
+        is_past=_PAST.search(text) is not None,
+        is_passing=_PASSING.search(text) is not None,
+        is_added=_ADDED.search(text) is not None,
+        is_foreign=False,
+        is_home=False,
+        is_wish=_WISH.search(text) is not None,
+    )
+
+
+def _foreign_outline(speaker: str, said: str) -> Statement:
+    """Return the outline of a statement in another language, of which only its words and its change are known."""
+    relative = relative_in_subject(said)
+    stems = frozenset(word[:6] for word in words(said) if len(word) > 3 or word.isdigit())
+    is_over = _FOREIGN_END.search(said) is not None
+    changed = is_over or has_change_word(said)
+    return Statement(
+        holder=f"{speaker.lower()} {relative}".strip(),
+        topic=None,
+        verb="",
+        objects=(),
+        words=stems,
+        names=frozenset(word[:6] for name in re.findall(r"\b[^\W\d_a-z]\w{2,}", said) for word in words(name)),
+        figures=(),
+        ended=(),
+        loosely_ended=(),
+        altered=(),
+        begun=(),
+        obtained=(),
+        is_changed=changed,
+        is_now=False,
+        is_denied=is_over,
+        is_unreal=False,
+        is_past=False,
+        is_passing=False,
+        is_added=False,
+        is_foreign=True,
+        is_home=_HOME.search(said) is not None,
+        is_wish=False,
+    )
+
+
+def stem(word: str) -> str:
+    """Return the stem of an English word or name; empty for one that says nothing."""
+    found = terms(word.lower().removesuffix("'s"), "english")
+    return found[0] if found else ""
+
+
+def _is_content(word: str) -> bool:
+    plain = word.lower().removesuffix("'s").strip(".'")
+    return len(plain) > 1 and plain not in _STOP and plain[0].isalpha()
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """Return the subject, the verb and what follows; a subject ends before the first auxiliary, verb or preposition."""
+    tokens = text.split()
+    begin = 1
+    owned = tokens[0].endswith("'s") or tokens[0].lower() in _DETERMINERS
+    if owned and len(tokens) > 1 and (is_past(tokens[1]) or tokens[1] in _AUX):
+        owned = False  # `Luigi's closed down`
+    if tokens[0] != "User" and not owned:
+        while begin < min(len(tokens), 3) and tokens[begin][:1].isupper():
+            begin += 1
+    elif owned:
+        begin = next(
+            (at for at, token in enumerate(tokens[1:7], 1) if token.lower() in _AUX or token.lower() in _PREPOSITIONS),
+            next((at for at, token in enumerate(tokens[2:7], 2) if is_finite(token) or token.endswith("s")), 2),
+        )
+    subject, at = " ".join(tokens[:begin]), begin
+    while at < len(tokens) - 1 and (tokens[at].lower() in _AUX or tokens[at].lower() in _ADVERBS):
+        at += 1
+    if at > begin and (tokens[at].lower() in _DETERMINERS | _PREPOSITIONS or not _is_participle(tokens[at])):
+        return subject, "be", " ".join(tokens[at:])
+    return subject, tokens[at] if at < len(tokens) else "", " ".join(tokens[at + 1 :])
+
+
+def _is_participle(token: str) -> bool:
+    return token.islower() and token.endswith(("ing", "ed", "en"))
+
+
+def _holder(subject: str) -> tuple[str, Phrase | None]:
+    """Return whom a subject is about, and what of theirs; things without an owner are taken for the user's."""
+    tokens = subject.lower().split()
+    if not tokens:
+        return USER, None
+    owner, of = (tokens[0].removesuffix("'s"), tokens[1:]) if tokens[0].endswith("'s") and tokens[1:] else ("", tokens)
+    if owner:
+        kin = next((at for at, word in enumerate(of) if word.removesuffix("'s").removesuffix("s") in _KIN), None)
+        if kin is not None:
+            rest = of[kin + 1 :] if of[kin].endswith("'s") else []
+            return " ".join((owner, of[kin].removesuffix("'s"))), _phrase(rest)
+        return owner, _phrase(of)
+    if tokens[0] in _DETERMINERS:
+        return USER, _phrase(tokens)
+    return " ".join(tokens), None
+
+
+def _phrase(tokens: list[str]) -> Phrase | None:
+    stems = [found for token in tokens if _is_content(token) and (found := stem(token))]
+    return Phrase(stems[-1], frozenset(stems[:-1])) if stems else None
+
+
+def _phrases(text: str) -> list[Phrase]:
+    """Return the noun phrases between prepositions and commas."""
+    found: list[Phrase] = []
+    current: list[str] = []
+    for token in [*_TOKEN.findall(text), ","]:
+        if token.lower() in _PREPOSITIONS or not token[0].isalnum() or token.lower() in _AUX:
+            if (phrase := _phrase(current)) is not None:
+                found.append(phrase)
+            current = []
+        else:
+            current.append(token)
+    return found
+
+
+def _first_phrases(pattern: re.Pattern[str], text: str) -> tuple[Phrase, ...]:
+    return tuple(phrase for match in pattern.finditer(text) for phrase in _phrases(match["object"])[:1])
+
+
+def _ended_phrases(text: str) -> tuple[tuple[Phrase, ...], tuple[Phrase, ...]]:
+    strong, weak = list[Phrase](), list[Phrase]()
+    for match in _ENDED.finditer(text):
+        said = next(found for name, found in match.groupdict().items() if found and name not in ("strong", "weak"))
+        target = weak if match["weak"] else strong
+        target += _phrases(said)[:1]
+    for part in re.split(r"[,;.!?] ", text):
+        if (ended := _SUBJECT_ENDED.match(part)) is not None:
+            _, topic = _holder(ended["subject"])
+            strong += _phrases(ended["subject"])[:1] if topic is None else [topic]
+    return tuple(strong), tuple(weak)
+
+
+def _figures(text: str) -> list[tuple[str, str]]:
+    """Return the numbers of a text with their units."""
+    found = []
+    tokens = _TOKEN.findall(text)
+    for at, token in enumerate(tokens):
+        number = _NUMBERS.get(token.lower(), token)
+        if not any(sign.isdigit() for sign in number):
+            continue
+        digits = re.sub(r"[^\d.:]", "", number).strip(".:")
+        unit = re.sub(r"[\d.:,]", "", number).lower() or _unit(tokens[at + 1] if at + 1 < len(tokens) else "")
+        found.append((unit, digits))
+    return found
+
+
+def _unit(word: str) -> str:
+    return stem(word) if word[:1].isalpha() else word
