@@ -9,14 +9,14 @@ import pytest
 from app import erasure_service
 from bench.service_process import Server
 from pipeline.store.blobs import blob_store
+from tests.support.planted_documents import FILE_WORDS, plant_files
 from tests.support.process_memory import words_in_memory
 from tests.support.service_world import running_service
 
 pytestmark = [pytest.mark.anyio, pytest.mark.skipif(sys.platform != "linux", reason="memory is read in Linux's /proc")]
 
-ERASED = ("zyxotextq", "zyxometaq", "zyxocontextq", "zyxotalkq", "zyxofileq", "zyxomailq")
+ERASED = ("zyxotextq", "zyxometaq", "zyxocontextq", "zyxotalkq", *FILE_WORDS)
 KEPT = "quvokeptx"
-MAIL = b"From: Ada <ada@example.org>\nSubject: Hi\n\nI own a zyxomailq.\n"
 
 
 async def test_no_erased_word_is_in_the_memory_of_a_service_that_starts_and_answers(
@@ -24,16 +24,13 @@ async def test_no_erased_word_is_in_the_memory_of_a_service_that_starts_and_answ
 ) -> None:
     monkeypatch.setattr(erasure_service, "READ_GRACE_SECONDS", 0.05)
     monkeypatch.setattr(blob_store, "RECENT_PUT_SECONDS", 0.0)
-    async with running_service(tmp_path / "data", embedder="none", log_partitions=4) as service:
+    async with running_service(tmp_path / "data", embedder="none", log_partitions=4, sealing=True) as service:
         await service.add_document("alice", f"Ben keeps a {KEPT} in Rome.", id="kept")
         text = "Ada keeps a zyxotextq in Porto."
         context = {"metadata": {"note": "zyxometaq"}, "supportingContext": "About zyxocontextq."}
         await service.add_document("alice", text, id="text", **context)
         await service.add_document("alice", "Ada: I bought a zyxotalkq.\nBen: Where?\n" * 30, id="talk")
-        ids = ["text", "talk"]
-        for name, data in (("a.txt", b"A plan of zyxofileq."), ("a.eml", MAIL)):
-            file = {"file": (name, data, "text/plain")}
-            ids.append((await service.client.ok("POST", "/ns/alice/document/file", files=file))["id"])
+        ids = ["text", "talk", *await plant_files(service, "alice")]
         await service.wait_idle()
         await service.client.ok("POST", "/admin/erasures", {"namespace": "alice", "documents": ids})
     with (

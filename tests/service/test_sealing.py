@@ -23,9 +23,11 @@ from schemas.events import BlobRef
 from schemas.ids import document_key
 from schemas.topics import ALL_TOPICS, DOCUMENTS_SUBMITTED
 from tests.support.asgi_server import serve_app_in_thread
-from tests.support.planted_words import found_in
+from tests.support.planted_documents import FILE_WORDS, plant_files
+from tests.support.planted_words import found_in, found_in_object_store
 from tests.support.service_world import RunningService, running_service, service_settings
 from tests.support.vault_double import TOKEN, VaultDouble
+from tools.s3_server import S3Server
 
 pytestmark = pytest.mark.anyio
 
@@ -128,6 +130,28 @@ async def test_a_copy_of_files_and_long_texts_is_unreadable_where_it_was_erased(
         assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
     async with running_service(data) as service:
         assert await _download(service, kept[0]) == f"The plan of {KEPT}."
+
+
+async def test_erased_words_are_in_no_object_of_a_store(tmp_path: Path, s3: S3Server) -> None:
+    places: dict[str, Any] = s3.service_settings()
+
+    async def found() -> set[str]:
+        words = (GONE, KEPT, *FILE_WORDS)
+        uris = (places["lance_uri"], places["blob_uri"])
+        return {word for uri in uris for word in await found_in_object_store(uri, s3.options, words)}
+
+    async with running_service(tmp_path, sealing=True, **places) as service:
+        await _write_two(service)
+        files = await plant_files(service, "home")
+        await service.wait_idle()
+        await service.pipeline.store.flush()
+        assert await found() == {GONE, KEPT, *FILE_WORDS}
+        assert await found_in_object_store(places["blob_uri"], s3.options, FILE_WORDS) == {}
+        wanted = {"namespace": "home", "documents": ["diary", *files]}
+        report = await service.client.ok("POST", "/admin/erasures", wanted)
+        assert (report["waitingEvents"], report["waitingBlobs"]) == (0, 0)
+        assert await found() == {KEPT}
+        assert found_in(tmp_path, (GONE, *FILE_WORDS)) == {}
 
 
 def _digests(folder: Path) -> set[str]:

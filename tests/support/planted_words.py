@@ -1,5 +1,6 @@
 """Search of every byte that a service keeps for words that were planted in it."""
 
+import os
 import re
 import sqlite3
 import zlib
@@ -17,7 +18,8 @@ _INFLATE_STEP_BYTES = 64
 
 def found_in(folder: Path, words: Iterable[str]) -> dict[str, list[str]]:
     """Files that hold each word, in whatever case and in UTF-8 or UTF-16; values of a log are searched decompressed."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    # Folders may vanish meanwhile, as those of topics that a broker deletes.
+    files = sorted(Path(parent) / name for parent, _, names in os.walk(folder) for name in names)
     contents = ((str(path.relative_to(folder)), data) for path in files for data in _contents(path))
     return _found_among(contents, list(words))
 
