@@ -39,7 +39,7 @@ async def _measure(documents: int, *, sealing: bool) -> tuple[float, float]:
 
 def _document(number: int) -> dict[str, str]:
     text = f"Note {number}: Ada{number} lives in Porto{number}. " + f"word{number} other text follows here. " * 31
-    return {"content": text, "dreaming": "instant"}
+    return {"content": text}
 
 
 async def _compare(pairs: int, documents: int) -> None:
