@@ -29,6 +29,7 @@ PATTERNS = (None, ("home",), ("team-a:*",), ("home", "team-a:1"), ("o*",))
 MARKERS = {name: f"marker{number}quolx" for number, name in enumerate(NAMESPACES)}
 SLOWEST_SECONDS = 2.0
 _REPLANT_EVERY = 200
+_BUSY_SECONDS = 300
 _ACCEPTED = {"accept": "application/json, text/event-stream"}
 _CHANCE_OF_AN_ISSUER, _CHANCE_OF_ALL_SCOPES, _CHANCE_OF_AN_END = 0.5, 0.3, 0.1
 
@@ -305,9 +306,7 @@ class Trial:
         needs, arguments = TOOLS[name]
         params = {"name": name, "arguments": _filled(arguments, ns)}
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        started = time.process_time()
-        response = await self.service.client.as_key(key.secret)("POST", "/mcp", json=call, headers=_ACCEPTED)
-        self.slowest = max(self.slowest, (time.process_time() - started, f"{MCP} {name}"))
+        response = await self._send(key, f"{MCP} {name}", "POST", "/mcp", json=call, headers=_ACCEPTED)
         granted = key.valid and key.covers(ns) and key.scopes >= set(needs.split("+"))
         self.counts["granted" if granted else "refused"] += 1
         said = f"{name} in {ns} with {key}: {response.status_code} {response.text[:300]}"
@@ -328,11 +327,20 @@ class Trial:
             options = {"files": FILE | ({"containerTag": (None, ns)} if route.startswith("POST /v3") else {})}
         if route in {"POST /admin/blobs", "POST /admin/import"}:
             options = {"content": b'{"kind":"end","documents":0}\n'}
-        started = time.process_time()
-        response = await self.service.client.as_key(key.secret)(method, path, **options)
-        took = time.process_time() - started
-        self.slowest = max(self.slowest, (took, f"{method} {path}"))
+        response = await self._send(key, f"{method} {path}", method, path, **options)
         self._judge(route, key, about, response, f"{method} {path} {options} with {key}")
+
+    async def _send(self, key: TestKey, name: str, method: str, path: str, **options: Any) -> httpx2.Response:
+        """Send a request, again while the service is too busy to look at the key, as on an overloaded machine."""
+        client = self.service.client.as_key(key.secret)
+        async with asyncio.timeout(_BUSY_SECONDS):
+            while True:
+                started = time.process_time()
+                response = await client(method, path, **options)
+                if response.status_code != 503 or "Too many requests are waiting" not in response.text:
+                    self.slowest = max(self.slowest, (time.process_time() - started, name))
+                    return response
+                await asyncio.sleep(1)
 
     def _judge(self, route: str, key: TestKey, about: Sequence[str], response: httpx2.Response, what: str) -> None:
         said = f"{what}: {response.status_code} {response.text[:300]}"
