@@ -17,7 +17,6 @@ from bench.service_polling import wait_for_zero_lag
 from bench.service_process import Server
 
 _SETTINGS = {"RECOLLECT_EMBEDDER": "wordllama", "RECOLLECT_SHARDS": "1", "RECOLLECT_DREAMING_DEBOUNCE_SECONDS": "0"}
-_BATCH = 50
 
 
 async def _measure(documents: int, *, sealing: bool) -> tuple[float, float]:
@@ -27,9 +26,8 @@ async def _measure(documents: int, *, sealing: bool) -> tuple[float, float]:
         with server:
             before = cpu_seconds(server.pid)
             connection = await HttpConnection.open(server.url, server.key)
-            for start in range(0, documents, _BATCH):
-                batch = [_document(number) for number in range(start, min(start + _BATCH, documents))]
-                await connection.post("/ns/home/document/batch", {"documents": batch})
+            for number in range(documents):
+                await connection.post("/ns/home/document", _document(number))
             await wait_for_zero_lag(connection, 0.5)
             await connection.close()
             ingest = cpu_seconds(server.pid) - before
@@ -39,7 +37,7 @@ async def _measure(documents: int, *, sealing: bool) -> tuple[float, float]:
 
 def _document(number: int) -> dict[str, str]:
     text = f"Note {number}: Ada{number} lives in Porto{number}. " + f"word{number} other text follows here. " * 31
-    return {"content": text}
+    return {"content": text, "dreaming": "instant"}  # else some memories would be formed after the last look
 
 
 async def _compare(pairs: int, documents: int) -> None:
