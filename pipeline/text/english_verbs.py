@@ -70,8 +70,8 @@ VOWELS = frozenset("aeiouy")
 def third_person(word: str) -> str:
     """The form that follows he or she; past forms and modals stay.
 
-    >>> third_person("live"), third_person("study"), third_person("went"), third_person("don't")
-    ('lives', 'studies', 'went', "doesn't")
+    >>> third_person("live"), third_person("study"), third_person("went"), third_person("retook"), third_person("don't")
+    ('lives', 'studies', 'went', 'retook', "doesn't")
     """
     folded = word.lower()
     if folded in _IRREGULAR:
@@ -80,7 +80,7 @@ def third_person(word: str) -> str:
         return _NEGATED[folded]
     if folded == "were":
         return "was"
-    if folded in MODALS or is_past(folded) or folded.endswith("n't"):
+    if folded in MODALS or is_past(folded) or is_past(folded.removeprefix("re")) or folded.endswith("n't"):
         return word
     if _CONSONANT_Y.search(folded):
         return f"{word[:-1]}ies"
