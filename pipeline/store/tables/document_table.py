@@ -51,12 +51,14 @@ _INTEGER_COLUMNS = ("seq", "content_seq", "text_seq")
 _TIMESTAMP_COLUMNS = ("created_at", "updated_at")
 _NOT_NULL_COLUMNS = frozenset({"key", "incarnation", "id", "status", "type", "task_type", "extraction_mode"})
 _JSON_ENCODERS: dict[str, Callable[[DocumentRow], str | None]] = {
-    "source": lambda row: model_json(row.source),
+    "source": lambda row: _TEXT_ITSELF if _is_text_itself(row) else model_json(row.source),
     "upload": lambda row: model_json(row.upload),
     "metadata": lambda row: metadata_json(row.metadata),
     "group_metadata": lambda row: None if row.group_metadata is None else json.dumps(row.group_metadata),
     "recent": lambda row: recent_submissions_json(row.recent),
 }
+_TEXT_ITSELF = "text"
+"""Stands for content that is the text of its document, as a plain text is; no JSON begins like this."""
 _FILTER_COLUMNS = ("filter_tokens", "filter_values")
 _TEXT_COLUMNS = ("text", "source", "recent")
 _SEARCH_COLUMNS = ["key", "id", "title", "type", "summary", "metadata", "date", *_TIMESTAMP_COLUMNS]
@@ -103,11 +105,17 @@ def decode(table: pa.Table) -> list[DocumentRow]:
     ]
 
 
+def _is_text_itself(row: DocumentRow) -> bool:
+    return row.source is not None and row.source.text is not None and row.source.text == row.text
+
+
 def _to_row(values: dict[str, Any], texts: dict[str, str | None]) -> DocumentRow:
     group = texts["group_metadata"]
     return DocumentRow(
         **values,
-        source=parse_model(Content, texts["source"]),
+        source=Content(text=values["text"])
+        if texts["source"] == _TEXT_ITSELF
+        else parse_model(Content, texts["source"]),
         upload=parse_model(Upload, texts["upload"]),
         metadata=parse_metadata(texts["metadata"]),
         group_metadata=None if group is None else parse_metadata(group),
