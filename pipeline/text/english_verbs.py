@@ -33,7 +33,7 @@ PASTS = word_set(
     "meant paid rode sang sat slept sold sent showed spoke stood swam threw understood wore woke drew read "
     "set put quit "
     "cut hit broke hung sought fought taught bit dug shot froze stole swore tore struck dealt fed fled "
-    "laid learnt"
+    "laid learnt rewrote rebuilt redid outgrew overcame underwent withdrew"
 )
 MODALS = word_set("will can must shall cannot won't can't")
 ADVERBS = word_set(

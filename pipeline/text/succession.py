@@ -27,7 +27,7 @@ _WORD = re.compile(r"[\w.&'\u2019-]+")
 _DETERMINERS = frozenset({"my", "our", "the", "this", "a", "an", "user"})
 _BOUNDS = word_set("in at on from of for with by about to and or but because as is are was were has have had will can")
 _AFTER_IS = re.compile(r"(?:an?|the|in|on|at|not|now|just|also|back|going|been|my|our|\w+ing|\d.*)$")
-_SELF_FIRST = frozenset({"not", "haven't", "didn't", "don't", "can't", "back", "home", "out", "no", "new"})
+_SELF_FIRST = frozenset({"not", "been", "haven't", "didn't", "don't", "can't", "back", "home", "out", "no", "new"})
 """First words after which `I` is left out."""
 _MAX_SUBJECT_WORDS = 5
 _MARKS = re.compile(
@@ -37,7 +37,8 @@ _MARKS = re.compile(
 _TO_SPEAKER = re.compile(r"\b(?:me|us)\b", re.IGNORECASE)
 _UNREAL = re.compile(
     r"\b(?:if|wish|would|i'd|could|should|might|maybe|perhaps|someday|one day|imagine|pretend|translate|"
-    r"thinking (?:of|about)|hope|hoping|(?:want|wants|plan|plans|going|applying) to|goal|average|dream|apply)\b|\?\s*$",
+    r"thinking (?:of|about)|hope|hoping|(?:want|wants|plan|plans|going|applying) to|goal|average|"
+    r"dream\w*|apply)\b|\?\s*$",
     re.IGNORECASE,
 )
 _PAST = re.compile(
@@ -47,14 +48,16 @@ _PAST = re.compile(
 )
 _PASSING = re.compile(
     r"\b(?:visit(?:ing|ed)?|rent(?:ed|al)|tried|trying|on weekends|this (?:week|weekend|month)|"
-    r"for (?:a|the) (?:day|week|weekend)|feel|feels|feeling)\b",
+    r"for (?:a|the) (?:day|week|weekend)|feel|feels|feeling|"
+    r"this (?:morning|afternoon|evening)|ran out|(?:was|were|is|are) (?:down|closed|sold out))\b",
     re.IGNORECASE,
 )
 _ADDED = re.compile(
     r"\b(?:too|also|as well|either|even more)\b(?!\s+(?:big|small|late|much|many|tired|expensive|cold))", re.IGNORECASE
 )
+_PRESENT = re.compile(r"\b(?:now|instead|from now on|these days|nowadays)\b", re.IGNORECASE)
 _CHANGE = re.compile(
-    r"\b(?:now|any ?more|no longer|instead|actually|moved|switched|changed|quit|stopped|left|sold|bought|got|"
+    r"\b(?:now|any ?more|no longer|instead|actually|moved|switched|changed|quit|stopped|left|sold(?! out)|bought|got|"
     r"gave up|turned|took|dumped|fired|hired|promoted|turns out|new|since|from now on|was wrong|finally|"
     r"cancelled|upgraded|finished|dropped|passed|died|broke up|split|relocated|pushed|postponed|rescheduled|"
     r"lowered|raised)\b",
@@ -108,7 +111,9 @@ def _are_about_the_same(newer: str, older: str) -> bool:
     new, *later = [subject for part in _PART.split(newer) if (subject := _subject(part))] or [""]
     if not new or not old or _fits(new, newer, old, older):
         return True
-    return old != _SELF and any(subject != _SELF and _fits(subject, newer, old, older) for subject in later)
+    if old == _SELF:
+        return _SELF in later and _PRESENT.search(newer) is not None  # `coach changed the lineup, I'm the keeper now`
+    return any(subject != _SELF and _fits(subject, newer, old, older) for subject in later)
 
 
 def _fits(new: str, newer: str, old: str, older: str) -> bool:
@@ -120,7 +125,10 @@ def _fits(new: str, newer: str, old: str, older: str) -> bool:
     if old == _SELF:
         # `Marlene dumped me` after `I'm dating Marlene`, `my doctor took me off it`
         return _mentions(older, new) or (_TO_SPEAKER.search(newer) is not None and _CHANGE.search(newer) is not None)
-    return Counter(new.split()) <= Counter(old.split())
+    if Counter(new.split()) <= Counter(old.split()):
+        return True
+    # `Rosa moved back to Peru` after `our nanny is Rosa`
+    return _CHANGE.search(newer) is not None and re.search(rf"\b{re.escape(new.title())}\b", older) is not None
 
 
 def _mentions(text: str, subject: str) -> bool:
@@ -159,4 +167,21 @@ def _is_verb(word: str) -> bool:
     return word in BASES or word in PASTS or is_past(word) or (word.endswith("s") and not word.endswith(("ss", "'s")))
 
 
-_NOBODY = frozenset({"it", "that", "this", "there", "he", "she", "they", "what", "who", "here", "everyone"})
+_NOBODY = frozenset(
+    {
+        "it",
+        "someone",
+        "somebody",
+        "let's",
+        "that",
+        "this",
+        "there",
+        "he",
+        "she",
+        "they",
+        "what",
+        "who",
+        "here",
+        "everyone",
+    }
+)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
-PairSet = Literal["open", "locked", "lives_open", "lives_locked", "hurried"]
-"""Two sets in two halves, of which `lives` is of many kinds and several languages, and one written after all rules."""
+PairSet = Literal["open", "locked", "lives_open", "lives_locked", "hurried", "stranger"]
+"""Two sets in two halves, `lives` of many kinds and several languages, and two written in minutes after the rules."""
 
 
 @dataclass(frozen=True, slots=True)

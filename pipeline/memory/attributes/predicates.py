@@ -253,6 +253,11 @@ PATTERNS: tuple[AttributePattern, ...] = (
         rf"{WHO} is {NOW}(?P<v>(?:{_ADJECTIVES})\b.*?)", _is, _ADJECTIVES.replace("|", " "), allow_circumstances=False
     ),
     attribute_pattern(
+        rf"{WHO} (?:has )?{NOW}(?:went|gone|turned|became|become) (?P<v>vegetarian|vegan|pescatarian)",
+        _is,
+        "went gone turned became become",
+    ),
+    attribute_pattern(
         rf"{WHO} (?:is no longer|isn't|is not) {_IS_A}?(?P<v>[a-z][^,;:]*?)",
         _is_not,
         "is isn't",

@@ -14,6 +14,7 @@ from pipeline.text.statement_words import has_change_word, relative_in_subject
 
 CACHED_TEXTS = 4096
 USER = "user"
+BE, HAVE = "be", "have"
 _ROLE = "a role"
 """Stands for the holders of a role, who change."""
 _TOKEN = re.compile(r"[\w%$\u20ac\u00a3][\w.:'\u2019%+-]*|[,;()]|[!?]")
@@ -84,7 +85,8 @@ _SUBJECT_ENDED = re.compile(
 )
 _CHANGED = re.compile(
     r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|"
-    r"new|switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|"
+    r"new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
+    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|"
     r"pushed|replaced|"
     r"became|turned|went (?:up|down|back)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|"
     r"put up)\b",
@@ -95,7 +97,8 @@ _NOW = re.compile(
 )
 _MOVES = re.compile(
     r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
-    r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|put up) (?:the |their |his |her |our |its "
+    r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up) (?:the |"
+    r"their |his |her |our |its "
     r")?(?P<object>[^,;.!?()]+)",
     re.IGNORECASE,
 )
@@ -214,7 +217,7 @@ class Statement:
         phrases = (*self.objects, *self.ended, *self.loosely_ended, *self.altered, *self.obtained, *self.begun)
         heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
-        return frozenset(said | ({"home"} if self.is_home else set())) - {"", "be"}
+        return frozenset(said | ({"home"} if self.is_home else set())) - {"", BE, HAVE}
 
     @property
     def addresses(self) -> frozenset[tuple[str, str]]:
@@ -226,7 +229,7 @@ class Statement:
         # Somebody named, or something without an owner, which may be the user's.
         changed = {phrase.head for phrase in self.altered} if self.figures else set()
         users = {(USER, key) for key in (stem(self.holder), *changed)}
-        roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == "be" else set()
+        roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == BE else set()
         return frozenset(own | named | {(stem(self.holder),) * 2} | users | roles)
 
     @property
@@ -243,13 +246,13 @@ def outline(text: str) -> Statement:
     >>> found.holder, [phrase.head for phrase in found.ended]
     ('user', ['choir'])
     """
-    text = _DATE.sub("", _FRONTED.sub("", text.replace("\u2019", "'"))).strip().rstrip(".!")
+    text = _DATE.sub("", text.replace("\u2019", "'")).strip().rstrip(".!")
     foreign = _FOREIGN.match(text)
     return _foreign_outline(foreign["speaker"], foreign["said"]) if foreign is not None else _english_outline(text)
 
 
 def _english_outline(text: str) -> Statement:
-    subject, verb, rest = _parts(text)
+    subject, verb, rest = _parts(_FRONTED.sub("", text))
     holder, topic = _holder(subject)
     strong, weak = _ended_phrases(text)
     body = [token for token in _TOKEN.findall(text) if not token[0].isdigit()]
@@ -259,7 +262,7 @@ def _english_outline(text: str) -> Statement:
     return Statement(
         holder=holder,
         topic=topic,
-        verb=verb if verb == "be" else stem(verb),
+        verb=verb if verb in (BE, HAVE) else stem(verb),
         objects=tuple(_phrases(rest)),
         words=frozenset(stems - {""}),
         names=frozenset(names - owners - {""}),
@@ -344,7 +347,8 @@ def _parts(text: str) -> tuple[str, str, str]:
     while at < len(tokens) - 1 and (tokens[at].lower() in _AUX or tokens[at].lower() in _ADVERBS):
         at += 1
     if at > begin and (tokens[at].lower() in _DETERMINERS | _PREPOSITIONS or not _is_participle(tokens[at])):
-        return subject, "be", " ".join(tokens[at:])
+        last = next((word for word in reversed(tokens[begin:at]) if word.lower() in _AUX), "")
+        return subject, HAVE if last.lower() in ("has", "have", "had") else BE, " ".join(tokens[at:])
     return subject, tokens[at] if at < len(tokens) else "", " ".join(tokens[at + 1 :])
 
 

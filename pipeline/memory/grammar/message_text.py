@@ -94,7 +94,11 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ),
         ("bday", r"\bb-?day\b", "birthday"),
         ("fave", r"\bfave\b", "favorite"),
-        ("im", r"(?<![\w'])im(?= )", "I'm"),
+        (
+            "im",
+            r"(?:^|(?<=[,.;!?] )|(?<=\b(?:and|but|now|yea|yes|lol) )|(?<=\bso )|(?<=\b(?:that|yeah) ))im(?= )",
+            "I'm",
+        ),
         ("ive", r"(?<![\w'])ive(?= )", "I've"),
         ("id", r"^id(?= (?:like|love|prefer|rather))", "I'd"),
         ("nt", r"\b(do|does|did|is|are|was|were|have|has|had|wo|ca|could|would|should)nt\b", r"\1n't"),

@@ -7,6 +7,8 @@ from pipeline.memory.attributes.replacement import replaces
 ENDED = [
     ("User sings in the church choir", "User quit the choir, too much drama"),
     ("User drives a diesel Passat", "User traded the Passat in for an ID.4"),
+    ("User is in Lisbon for the winter", "User left Lisbon on 15 November 2026"),
+    ("User manages 4 people", "Since the reorg User manages 9 people"),
     ("User has braces", "User got their braces off on 21 November 2026"),
     ("User is with Vodafone", "User left Vodafone after the last outage, O2 now"),
     ("User's favourite pub is the Crown", "The Crown shut down for good"),
@@ -21,6 +23,7 @@ HELD = [
     ("User lives in Ghent", "User went to Bruges for the chocolate festival"),
     ("User has a dog named Bo", "User took Bo out for a walk"),
     ("User has a garden", "User's neighbours gave up their garden"),
+    ("User has a car", "User lost the car keys"),
     ("User works at Aldi", "User left Aldi at 6"),
     ("User uses Trello", "User might cancel Trello"),
     ("User is in the chess club", "Tom quit the chess club"),
