@@ -32,6 +32,9 @@ class VectorCache:
 
     A key has 48 bytes: 16 name the vector, 32 seal it and are stored nowhere. They are a digest of the text, so whoever
     has the file, or a copy, and no longer the text, can't read the vector.
+
+    Numbers have half precision: three vectors share a page of the file, of which one with single precision takes more
+    than half.
     """
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -93,7 +96,7 @@ def cache_embedder(embedder: Embedder, cache: VectorCache, model: str) -> Embedd
 
 
 class CachingEmbedder:
-    """An embedder whose vectors are looked up before they are computed.
+    """An embedder whose vectors are looked up before they are computed, with numbers of half precision either way.
 
     `model`: names everything that a vector depends on besides its text. Only for embedders that ignore the weights
     of a query's words.
@@ -102,7 +105,7 @@ class CachingEmbedder:
     def __init__(self, embedder: Embedder, cache: VectorCache, model: str) -> None:
         self._embedder = embedder
         self._cache = cache
-        self._model = model.encode()
+        self._model = f"{model} float16".encode()
         self._queries = OrderedDict[str, Vector]()
         self.name = embedder.name
         self.dimensions = embedder.dimensions
@@ -114,7 +117,9 @@ class CachingEmbedder:
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
         if missing:
             computed = await self._embedder.embed_documents(list(missing.values()))
-            new = dict(zip(missing, computed, strict=True))
+            new = {
+                key: vector.astype(np.float16).astype(np.float32) for key, vector in zip(missing, computed, strict=True)
+            }
             await self._cache.put(new)
             found |= new
         return [found[key] for key in keys]
@@ -159,7 +164,7 @@ def _select(db: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, Vect
     query = "SELECT vector FROM sealed WHERE key = ?"
     rows = ((key, db.execute(query, (key[:_NAME_BYTES],)).fetchone()) for key in keys)
     opened = ((key, _open_vector(key, row[0])) for key, row in rows if row is not None)
-    return {key: np.frombuffer(vector, np.float32) for key, vector in opened if vector is not None}
+    return {key: np.frombuffer(vector, np.float16).astype(np.float32) for key, vector in opened if vector is not None}
 
 
 def _clear(db: sqlite3.Connection) -> None:
@@ -169,7 +174,9 @@ def _clear(db: sqlite3.Connection) -> None:
 
 
 def _insert(db: sqlite3.Connection, vectors: Mapping[bytes, Vector], max_bytes: int) -> None:
-    rows = [(key[:_NAME_BYTES], _seal_vector(key, vector.tobytes())) for key, vector in vectors.items()]
+    rows = [
+        (key[:_NAME_BYTES], _seal_vector(key, vector.astype(np.float16).tobytes())) for key, vector in vectors.items()
+    ]
     with transaction(db):
         db.executemany("INSERT OR IGNORE INTO sealed(key, vector) VALUES (?, ?)", rows)
         most = max(1, max_bytes // len(rows[0][1]))
