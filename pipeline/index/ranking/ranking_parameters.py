@@ -10,6 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 
+from pipeline.index.ranking.answer_bias import (
+    E5_BIAS_FILE,
+    E5_WITH_ENCODER_BIAS_FILE,
+    AnswerBias,
+    read_answer_bias,
+)
 from pipeline.index.ranking.search_request_and_hits import RowKind
 from pipeline.index.segments.common_part import E5_FILE, E5_WITH_ENCODER_FILE, CommonPart, read_common_part
 from pipeline.rows import Vector
@@ -113,6 +119,7 @@ class Calibration:
     cosine_floor: float = 0.0
     common_part: CommonPart | None = None
     """Taken out of both sides before their cosine; None for the plain cosine."""
+    answer_bias: AnswerBias | None = None
 
     def similarity(self, raw_score: float) -> float:
         """The similarity of a raw score: within 0 and 1, monotonic."""
@@ -128,10 +135,20 @@ class Calibration:
 
     def query_direction(self, vector: Vector) -> Vector:
         """The query's vector as it is compared."""
-        return vector if self.common_part is None or not vector.any() else self.common_part.query_direction(vector)
+        if self.common_part is None or not vector.any():
+            return vector
+        direction = self.common_part.query_direction(vector)
+        return direction if self.answer_bias is None else direction - self.answer_bias.near_all
 
     def query_floor(self, vector: Vector, row_count: int) -> float:
-        """Return the cosine up to which vectors are not evidence: higher for unusual questions and in large namespaces.
+        """Return the cosine up to which vectors are not evidence, which depends on the kind of question as well."""
+        floor = self.usual_floor(vector, row_count)
+        if self.common_part is None or self.answer_bias is None:
+            return floor
+        return floor + float(self.common_part.query_direction(vector) @ self.answer_bias.question_weights)
+
+    def usual_floor(self, vector: Vector, row_count: int) -> float:
+        """Return the floor of a question of any kind: higher for unusual questions and in large namespaces.
 
         The less a question is like others, and the more it is like any everyday statement, the higher its cosines
         with everything; and the more rows there are, the higher the best cosine among those that have nothing to do
@@ -140,7 +157,7 @@ class Calibration:
         if self.common_part is None:
             return self.cosine_floor
         typicality = float(vector @ self.common_part.query_mean)
-        likeness = float(self.query_direction(vector) @ self.common_part.everyday)
+        likeness = float(self.common_part.query_direction(vector) @ self.common_part.everyday)
         rows = FLOOR_PER_ROWS * math.log10(max(row_count, 1))
         return self.cosine_floor + rows + likeness - FLOOR_PER_TYPICALITY * (typicality - USUAL_TYPICALITY)
 
@@ -168,16 +185,21 @@ def _e5_calibration() -> Calibration:
         bm25_weight=16.0,
         document_weight=2.0,
         vector_weight=8.0,
-        midpoint=0.85,
+        midpoint=0.75,
         cosine_floor=0.05,
         common_part=read_common_part(E5_FILE),
+        answer_bias=read_answer_bias(E5_BIAS_FILE),
     )
 
 
 @cache
 def _e5_with_encoder_calibration() -> Calibration:
     return replace(
-        _e5_calibration(), vector_weight=9.0, midpoint=0.8, common_part=read_common_part(E5_WITH_ENCODER_FILE)
+        _e5_calibration(),
+        vector_weight=9.0,
+        midpoint=0.7,
+        common_part=read_common_part(E5_WITH_ENCODER_FILE),
+        answer_bias=read_answer_bias(E5_WITH_ENCODER_BIAS_FILE),
     )
 
 
