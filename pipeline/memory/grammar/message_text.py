@@ -192,8 +192,13 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 """How many somebody has, without a verb: `only 7 chickens left`, `three kids now`."""
+_ADVERBS = "too|today|yesterday|now|again|recently|also|finally|last (?:week|month|year|night)"
+_RELATIVES_OWN = re.compile(r"(?P<who>(?:my|our) [a-z]{3,}) (?:has|got|adopted|bought|owns)\b", re.IGNORECASE)
+_SOURCES = word_set("shelter store shop breeder farm street park vet school hospital market rescue neighbour neighbor")
+"""Where an animal or a person comes from, which is not who has the name that follows."""
 _NAMED_NEXT = re.compile(
-    r"(?P<before>\b(?P<whose>an?|the|my|our|another) (?:[a-z-]+ )?(?P<what>[a-z]{3,}))(?:,| and|;) "
+    rf"(?P<before>\b(?P<whose>an?|the|my|our|another) (?:[a-z-]+ )?(?P<what>(?!(?:{_ADVERBS})\b)[a-z]{{3,}})"
+    rf"(?: (?:{_ADVERBS}))?)(?:,| and|;) "
     r"(?:(?:his|her|its|their) name is|(?:he|she|it)(?:'s| is) (?:called|named)) (?=(?:now )?[A-Z])"
 )
 """What the first clause is about and the second names: `we adopted a dog, her name is Pixel`."""
@@ -264,9 +269,10 @@ def _own_changed(match: re.Match[str]) -> str:
 
 def _named_next(match: re.Match[str]) -> str:
     before = match.string[: match.end("before")]
-    if _HEDGED.search(before) or not _OWN_WORDS.search(before):
+    if _HEDGED.search(before) or not _OWN_WORDS.search(before) or match["what"] in _SOURCES:
         return match[0]
-    owner = "the" if match["whose"] == "the" else "my"
+    relative = _RELATIVES_OWN.match(before)
+    owner = "the" if match["whose"] == "the" else "my" if relative is None else f"{relative['who']}'s"
     return f"{match['before']}, and {owner} {match['what']} is called "
 
 

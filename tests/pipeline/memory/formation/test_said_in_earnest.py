@@ -47,6 +47,8 @@ def test_the_same_openings_in_earnest_do(text: str, memory: str) -> None:
         ("wedding's postponed to the 20th of september", "User's wedding is postponed to the 20th of September"),
         ("budget got cut to 15k", "User's budget got cut to 15k"),
         ("haven't bitten my nails since june!!", "User hasn't bitten their nails since June"),
+        ("we adopted a beagle too, her name is Nori", "User's beagle is called Nori"),
+        ("my sister has a dog, his name is Max", "User's sister's dog is called Max"),
         ("I'm a Leeds fan", "User is a Leeds fan"),
         ("ik woon in Utrecht", "User: ik woon in Utrecht"),
     ],
