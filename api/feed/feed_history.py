@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -11,7 +11,9 @@ from typing import Any, Protocol
 from api.feed.feed_cursor import FeedPosition, Place
 from api.feed.feed_events import FeedEvent, FeedTables
 from api.feed.feed_sources import FeedSource
-from api.feed.past_events import read_past_records
+from api.feed.log_blocks import LogBlocks
+from api.feed.past_events import PastRecord, read_past_records
+from api.feed.rows_ahead import MAX_RECORDS_AHEAD
 from pipeline.bus.port import Bus
 from pipeline.errors import RetryableError
 from pipeline.rows import NamespaceRow
@@ -86,7 +88,25 @@ class EventSource(Protocol):
 
     async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None: ...
 
-    async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None: ...
+    async def read_ahead(self, records: Sequence[tuple[FeedSource, Record[Any]]]) -> FeedTables | None:
+        """Return tables with the rows of handled records."""
+        ...
+
+    async def build_event(
+        self, source: FeedSource, record: Record[Any], ahead: FeedTables | None = None
+    ) -> FeedEvent | None: ...
+
+
+async def _windows(records: AsyncIterator[PastRecord]) -> AsyncIterator[Sequence[PastRecord]]:
+    """Gather records whose rows are read together."""
+    together: list[PastRecord] = []
+    async for record in records:
+        together.append(record)
+        if len(together) == MAX_RECORDS_AHEAD:
+            yield together
+            together = []
+    if together:
+        yield together
 
 
 class FeedHistory:
@@ -98,7 +118,8 @@ class FeedHistory:
 
     def __init__(self, bus: Bus, source: EventSource) -> None:
         self.reads = asyncio.Semaphore(MAX_READS)
-        self._bus = bus
+        self._partitions = bus.partitions
+        self._log = LogBlocks(bus)
         self._source = source
         self._shared: deque[_SharedPart] = deque()
         self._bytes = 0
@@ -128,6 +149,7 @@ class FeedHistory:
         self._withdrawn += 1
         self._shared.clear()
         self._found.clear()
+        self._log.clear()
         self._bytes = 0
 
     async def close(self) -> None:
@@ -136,6 +158,7 @@ class FeedHistory:
         for task in reading:
             task.cancel()
         await asyncio.gather(*reading, return_exceptions=True)
+        await self._log.close()
         self.withdraw()
 
     async def _read(self, row: NamespaceRow, start: FeedPosition) -> Part:
@@ -165,20 +188,33 @@ class FeedHistory:
         keys: list[_PartKey],
     ) -> bool:
         """Append frames and the keys of the positions after them; return whether none is left up to the end."""
-        async with aclosing(read_past_records(self._bus, row.incarnations, position, end)) as records:
-            async for past in records:
+        async with aclosing(read_past_records(self._log, self._partitions, row.incarnations, position, end)) as records:
+            async for together in _windows(records):
+                handled = await self._wait_for_stages(together)
+                ahead = await self._source.read_ahead([(past.source, past.record) for past in handled])
+                for past in handled:
+                    event = await self._source.build_event(past.source, past.record, ahead)
+                    position[past.place] = past.record.log_offset + 1
+                    if event is None:
+                        continue
+                    key = self._key(row, position)
+                    frames.append(to_frame(past.place, past.record.log_offset, self._source.to_cursor(key[1]), event))
+                    keys.append(key)
+                    if len(frames) >= PART_EVENTS or keys[-1] in self._found:
+                        return False
+                if len(handled) < len(together):
+                    raise TimeoutError
+        return True
+
+    async def _wait_for_stages(self, records: Sequence[PastRecord]) -> Sequence[PastRecord]:
+        """Return the records before the first one that a stage is slow to handle."""
+        for index, past in enumerate(records):
+            try:
                 async with asyncio.timeout(MAX_STAGE_WAIT_SECONDS):
                     await self._source.wait_until_handled(past.source, past.record)
-                event = await self._source.build_event(past.source, past.record)
-                position[past.place] = past.record.log_offset + 1
-                if event is None:
-                    continue
-                key = self._key(row, position)
-                frames.append(to_frame(past.place, past.record.log_offset, self._source.to_cursor(key[1]), event))
-                keys.append(key)
-                if len(frames) >= PART_EVENTS or keys[-1] in self._found:
-                    return False
-        return True
+            except TimeoutError:
+                return records[:index]
+        return records
 
     def _key(self, row: NamespaceRow, position: FeedPosition) -> _PartKey:
         return row.incarnations, self._source.to_plain_text(position)

@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
-from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
+from itertools import takewhile
 from typing import Any, TypeVar
 
 from api.errors.http_errors import ApiError, BadRequestError, ServiceUnavailableError, TooManyRequestsError
@@ -25,6 +27,7 @@ from api.feed.feed_sources import (
 from api.feed.feed_subscription import FeedSubscription
 from api.feed.past_events import count_between
 from api.feed.repeated_records import RepeatedRecords, read_lookback
+from api.feed.rows_ahead import MAX_RECORDS_AHEAD, read_rows_ahead
 from api.feed.stage_progress import StageProgress
 from pipeline.bus.port import Bus
 from pipeline.runtime.backoff import exponential_backoff
@@ -45,7 +48,18 @@ REACH_SECONDS = 10.0
 MAX_RETRY_SECONDS = 8.0
 MAX_ATTEMPTS = 5
 """Attempts at a record whose rows cannot be read; then it is left out, so that it holds up no others."""
+MAX_AHEAD_SECONDS = 0.25
+"""Time for which rows that were read ahead are used: they may be deleted meanwhile."""
 log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Ahead:
+    """Rows that a worker has read ahead, up to an offset."""
+
+    tables: FeedTables | None = None
+    until: int = 0
+    read_at: float = 0.0
 
 
 class CursorTooOldError(ApiError):
@@ -144,11 +158,24 @@ class FeedHub:
         """Wait until the stages of the source have handled the record; outages are waited out."""
         await self._retried(partial(self._progress.wait_until_handled, source, record))
 
-    async def build_event(self, source: FeedSource, record: Record[Any]) -> FeedEvent | None:
-        """Return what a handled record changed; None, after some attempts, if its rows cannot be read."""
+    async def read_ahead(self, records: Sequence[tuple[FeedSource, Record[Any]]]) -> FeedTables | None:
+        """Return tables with the rows of handled records; None if some cannot be read, as `build_event` then says."""
+        try:
+            return await self._retried(lambda: read_rows_ahead(records, self.tables()))
+        except (RuntimeError, ValueError):
+            return None
+
+    async def build_event(
+        self, source: FeedSource, record: Record[Any], ahead: FeedTables | None = None
+    ) -> FeedEvent | None:
+        """Return what a handled record changed; None, after some attempts, if its rows cannot be read.
+
+        `ahead`: what `read_ahead` returned for it a moment ago.
+        """
         for attempt in range(1, MAX_ATTEMPTS + 1):
+            tables = ahead if ahead is not None and attempt == 1 else self.tables()
             try:
-                return await self._retried(lambda: to_feed_event(source, record, self.tables()))
+                return await self._retried(partial(to_feed_event, source, record, tables))
             except (RuntimeError, ValueError) as error:
                 place = f"{record.topic}/{record.partition}/{record.log_offset}"
                 if attempt == MAX_ATTEMPTS:
@@ -264,8 +291,14 @@ class FeedHub:
 
     async def _work(self, source: FeedSource, queue: asyncio.Queue[Record[Any]]) -> None:
         repeated: RepeatedRecords | None = None
+        pending: deque[Record[Any]] = deque()
+        ahead = _Ahead()
         while True:
-            record = await queue.get()
+            if not pending:
+                pending.append(await queue.get())
+            while len(pending) < MAX_RECORDS_AHEAD and not queue.empty():
+                pending.append(queue.get_nowait())
+            record = pending.popleft()
             if repeated is None:
                 repeated = await self._retried(
                     partial(read_lookback, self._bus, source, record.partition, record.log_offset)
@@ -275,7 +308,8 @@ class FeedHub:
             await self.wait_until_handled(source, record)
             if source is FORGOTTEN or (source is PROCESSED and record.event.operation == "delete"):
                 self.history.withdraw()
-            event = await self.build_event(source, record) if is_news else None
+            rows = await self._rows_ahead(source, record, pending, ahead) if is_news else None
+            event = await self.build_event(source, record, rows) if is_news else None
             await self._wait_for_earlier(source, record)
             # No await from here on: a listener that joins has either the event in its position or hears it.
             self._position[source.name, record.partition] = record.log_offset + 1
@@ -285,6 +319,17 @@ class FeedHub:
                 frame = to_frame(place, record.log_offset, self.encode(self._position), event)
                 for listener in listeners:
                     listener.offer(frame)
+
+    async def _rows_ahead(
+        self, source: FeedSource, record: Record[Any], pending: Iterable[Record[Any]], ahead: "_Ahead"
+    ) -> FeedTables | None:
+        """Return the rows of a record, read together with those of the handled records after it."""
+        now = asyncio.get_running_loop().time()
+        if record.log_offset >= ahead.until or now - ahead.read_at > MAX_AHEAD_SECONDS:
+            handled = [record, *takewhile(lambda later: self._progress.is_handled(source, later), pending)]
+            ahead.tables = await self.read_ahead([(source, each) for each in handled]) if len(handled) > 1 else None
+            ahead.until, ahead.read_at = handled[-1].log_offset + 1, now
+        return ahead.tables
 
     async def _wait_for_earlier(self, source: FeedSource, record: Record[Any]) -> None:
         """Wait until the source before this one has sent its events of the record's document or memories."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from api.feed.feed_cursor import FeedPosition, Place
 from api.feed.feed_sources import EXTRACTED, FEED_SOURCES, PROCESSED, SUBMITTED, FeedSource
+from api.feed.log_blocks import LogBlocks
 from api.feed.repeated_records import RepeatedRecords, lookback_start
-from pipeline.bus.port import Bus
 from pipeline.bus.records import RawRecord, decode
 from pipeline.stage import Record
 
@@ -80,17 +80,17 @@ class _PartitionReader:
 
 
 async def read_past_records(
-    bus: Bus, incarnations: tuple[str, ...], start: FeedPosition, end: FeedPosition
+    log: LogBlocks, partitions: int, incarnations: tuple[str, ...], start: FeedPosition, end: FeedPosition
 ) -> AsyncGenerator[PastRecord, None]:
     """Read the records of these incarnations between two positions, oldest first, each after what it follows from."""
     readers: dict[Place, _PartitionReader] = {}
     async with AsyncExitStack() as stack:
         for source in FEED_SOURCES:
-            for partition in range(bus.partitions):
+            for partition in range(partitions):
                 place = (source.name, partition)
                 if start[place] < end[place]:
                     first = lookback_start(source, start[place])
-                    records = bus.read(source.topic.name, partition, first, end[place])
+                    records = log.read(source.topic.name, partition, first, end[place])
                     stack.push_async_callback(records.aclose)
                     readers[place] = _PartitionReader(source, partition, start[place], records, incarnations)
         await asyncio.gather(*(reader.fill() for reader in readers.values()))

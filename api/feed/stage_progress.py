@@ -34,6 +34,11 @@ class StageProgress:
         handled = self._handled.get((self._generation(), source.name, partition))
         return 0 if handled is None else handled.made_until
 
+    def is_handled(self, source: FeedSource, record: Record[Any]) -> bool:
+        """Return whether this record is known to be handled."""
+        known = self._handled.get((self._generation(), source.name, record.partition))
+        return not source.stages or (known is not None and record.log_offset < known.next_offset)
+
     async def wait_until_handled(self, source: FeedSource, record: Record[Any]) -> None:
         """Wait until the stages of the source have handled this record and all that came of it. OutageError."""
         while source.stages:

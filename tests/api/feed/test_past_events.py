@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from api.feed.feed_sources import EXTRACTED, FEED_SOURCES
+from api.feed.log_blocks import LogBlocks
 from api.feed.past_events import read_past_records
 from api.feed.repeated_records import read_lookback
 from pipeline.bus.records import decode
@@ -56,7 +57,7 @@ async def _read(bus: SqliteBus, **starts: int) -> dict[str, list[str]]:
     end = {(source.name, 0): (await bus.end_offsets(source.topic.name)).get(0, 0) for source in FEED_SOURCES}
     start = {(source.name, 0): starts.get(source.name, 0) for source in FEED_SOURCES}
     steps: dict[str, list[str]] = {}
-    async for past in read_past_records(bus, (NAMESPACE,), start, end):
+    async for past in read_past_records(LogBlocks(bus), 1, (NAMESPACE,), start, end):
         steps.setdefault(past.record.event.document, []).append(past.source.name)
     return steps
 
