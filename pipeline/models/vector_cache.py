@@ -156,7 +156,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     db.execute(_SCHEMA)
     if db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'vectors'").fetchone():
         db.execute("DROP TABLE vectors")  # of an earlier version, which did not seal them
-        db.execute("VACUUM")
+        _vacuum(db)
     return db
 
 
@@ -169,6 +169,11 @@ def _select(db: sqlite3.Connection, keys: Collection[bytes]) -> dict[bytes, Vect
 
 def _clear(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM sealed")
+    _vacuum(db)
+
+
+def _vacuum(db: sqlite3.Connection) -> None:
+    """Give free pages back to the disk, and those of the write-ahead log, which has as many after it."""
     db.execute("VACUUM")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

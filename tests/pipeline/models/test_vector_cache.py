@@ -29,6 +29,10 @@ def half(vectors: Sequence[Vector]) -> NDArray[np.float16]:
     return np.array(vectors, np.float16)
 
 
+def size_on_disk(folder: Path) -> int:
+    return sum(file.stat().st_size for file in folder.iterdir())
+
+
 async def test_equal_texts_are_embedded_once_and_have_the_same_vector(cache: VectorCache) -> None:
     model = HashingEmbedder()
     embedder = CachingEmbedder(model, cache, "hashing")
@@ -83,6 +87,18 @@ async def test_a_stored_vector_is_opened_by_its_text_only(tmp_path: Path) -> Non
     cache = VectorCache(path)
     np.testing.assert_array_equal(await CachingEmbedder(model, cache, "hashing").embed_documents(["a cat"]), [vector])
     assert model.calls == [["a cat"], ["a cat"]]
+    await cache.aclose()
+
+
+async def test_the_room_of_an_earlier_version_is_given_back(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.sqlite"
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE vectors(vector)")
+        db.execute("INSERT INTO vectors VALUES (zeroblob(5000000))")
+        db.commit()
+    cache = VectorCache(path)
+    await CachingEmbedder(HashingEmbedder(), cache, "hashing").embed_documents(["a cat"])
+    assert size_on_disk(tmp_path) < 200_000
     await cache.aclose()
 
 
