@@ -10,7 +10,7 @@ from pipeline.memory.attributes import endings, entity_attributes, person_attrib
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_patterns import AttributePattern, circumstances
 from pipeline.memory.attributes.paraphrases import plain_forms
-from pipeline.memory.attributes.statements import outline
+from pipeline.memory.attributes.statements import outline, stem
 from pipeline.memory.attributes.value_normalization import normalize_phrase
 
 MAX_FACT_CHARS = 240
@@ -81,7 +81,8 @@ def comparable_attributes(text: str) -> tuple[Attribute, ...]:
             text,
             is_single_valued=False,
             value_kind="statement",
-            is_explicit_change=said.tells_of_change,
+            # What only names somebody may be ended by what is said of them, and ends nothing that others say of them.
+            is_explicit_change=said.tells_of_change and (holder != word or word == stem(said.holder)),
         )
         for holder, word in sorted(said.addresses)
     )
