@@ -2,23 +2,34 @@
 
 import { to } from "../addresses.js";
 import { path } from "../api.js";
-import { el, refill } from "../dom.js";
+import { el, freshId, refill } from "../dom.js";
 import { number } from "../format.js";
 import { actionForm, field, submit } from "./forms.js";
 import { searchResult } from "./search-result.js";
 
+/** Documents offered by title; any other one is named by its id. */
+const OFFERED = 100;
+
 export function whyNot({ api, namespace, signal }, body) {
-  const id = el("input", { required: true, autocomplete: "off", spellcheck: "false", maxlength: "255" });
+  const choices = el("datalist", { id: freshId("documents") });
+  const wanted = el("input", { required: true, autocomplete: "off", spellcheck: "false", dir: "auto", maxlength: "255", list: choices.id });
+  const ids = new Map();
+  const offer = async (event) => {
+    if (!event.target.open || ids.size > 0) return;
+    const { documents } = await api.post(path("ns", namespace, "list", "documents"), {}, { limit: OFFERED }, signal);
+    for (const { id, title } of documents.reverse()) ids.set(title ?? id, id);
+    refill(choices, [...ids.keys()].reverse().map((value) => el("option", { value })));
+  };
   const place = el("div", { "aria-live": "polite" });
   const ask = async () => {
-    const answer = await api.post(path("ns", namespace, "explain", "missing"), { ...body, document: id.value.trim() }, undefined, signal);
+    const answer = await api.post(path("ns", namespace, "explain", "missing"), { ...body, document: ids.get(wanted.value) ?? wanted.value.trim() }, undefined, signal);
     refill(place, shown(answer, namespace));
   };
   return el(
     "details.why-not",
-    {},
+    { on: { toggle: offer } },
     el("summary", {}, "Why is a document not here?"),
-    actionForm(ask, { class: "row" }, field("Id of the document", id, "The list of documents shows it."), submit("Explain")),
+    actionForm(ask, { class: "row" }, field("Document", wanted, "One of the newest by its title, or any by the id on its page."), choices, submit("Explain")),
     place,
   );
 }
