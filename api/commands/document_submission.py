@@ -55,7 +55,8 @@ class DocumentDraft:
     @property
     def size(self) -> int:
         """Bytes of text and file."""
-        text = 0 if self.content is None else len(self.content.encode(errors="replace"))
+        content = self.content or ""
+        text = len(content) if content.isascii() else len(content.encode(errors="replace"))
         return text + (0 if self.upload is None else self.upload.blob.size)
 
 

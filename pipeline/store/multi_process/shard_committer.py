@@ -152,9 +152,10 @@ class ShardCommitter(Generic[Row]):
 
     async def get_rows(self, entity_keys: Collection[str]) -> dict[str, list[Row]]:
         """Read the newest rows of these keys; absent keys are left out."""
-        if not entity_keys:
-            return {}
-        version = await self._lance_table.version()
+        return await self._get_rows_at(await self._lance_table.version(), entity_keys) if entity_keys else {}
+
+    async def _get_rows_at(self, version: int, entity_keys: Collection[str]) -> dict[str, list[Row]]:
+        """Read the rows of these keys at the newest version, which is this one."""
         if not self._knows(version, entity_keys):
             return await self._lance_table.get_rows(entity_keys)
         cached = {key: rows for key in entity_keys if (rows := self._row_cache.get(key)) is not None}
@@ -248,7 +249,8 @@ class ShardCommitter(Generic[Row]):
         async with self._order_lock:
             await self._refresh()
 
-    async def _refresh(self) -> None:
+    async def _refresh(self) -> int:
+        """Catch up; return the version that is seen now."""
         version = await self._lance_table.version()
         now = time.monotonic()
         if version != self._seen_version:
@@ -264,6 +266,7 @@ class ShardCommitter(Generic[Row]):
                 self._row_cache.remove(key)
             self._seen_version = version
         self._seen_at = now
+        return version
 
     async def maintain(self) -> None:
         """Merge fragments, update indices, drop old versions and old tombstones now."""
@@ -427,11 +430,10 @@ class ShardCommitter(Generic[Row]):
             batch += self._queue
             self._queue.clear()
             requests = [request for request in batch if not request.done.done()]
-            if self._seen_version >= 0 and time.monotonic() - self._seen_at < _MAX_FOLLOW_GAP_SECONDS:
-                # One look at what others changed, instead of one for the rows to change and one to follow.
-                await self._refresh()
-            version = await self._lance_table.version()
-            before = await self.get_rows({key for request in requests for key in request.entity_keys})
+            # One look at what others changed, instead of one for the rows to change and one to follow.
+            is_following = self._seen_version >= 0 and time.monotonic() - self._seen_at < _MAX_FOLLOW_GAP_SECONDS
+            version = await (self._refresh() if is_following else self._lance_table.version())
+            before = await self._get_rows_at(version, {key for request in requests for key in request.entity_keys})
             after: dict[str, Sequence[Row]] = dict(before)
             for request in requests:
                 await self._apply_request(request, after)

@@ -98,6 +98,23 @@ async def test_waiting_updates_share_a_commit(tmp_path: Path) -> None:
     assert await base.version() - before <= 2
 
 
+async def test_a_commit_asks_for_the_newest_version_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await open_test_store(tmp_path, shared=True)
+    key = document(NAMES[0]).key
+    await store.refresh()
+    await store.documents.update([key], count_once_more)
+    asked: list[SharedLanceTable[Any]] = []
+    ask = SharedLanceTable.version
+
+    async def noted(self: SharedLanceTable[Any]) -> int:
+        asked.append(self)
+        return await ask(self)
+
+    monkeypatch.setattr(SharedLanceTable, "version", noted)
+    await store.documents.update([key], count_once_more)
+    assert asked == [_home(store, "alice#0")]
+
+
 async def test_a_new_document_is_read_from_the_shard_of_its_incarnation_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
