@@ -19,8 +19,8 @@ from bench.history_checker.judge import Verdict, judge
 from bench.history_checker.log_collector import collected_submissions
 from bench.history_checker.workload import HistoryRunner, Size, open_client
 
-CONCURRENT_HISTORIES = 64
-"""So many share commits and waits: a history costs less processor time, and a kill meets all of them."""
+CONCURRENT_HISTORIES = 16
+"""So many share commits and waits, and a kill meets all of them. More make two busy cores refuse requests."""
 KILL_INTERVAL_SECONDS = 2.0
 """Mean time from the restart of a process to the next kill; longer where the start takes longer."""
 FIRST_KILL_SECONDS = 0.5
