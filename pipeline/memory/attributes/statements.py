@@ -226,10 +226,12 @@ class Statement:
         named = {(name, name) for name in self.names}
         if self.is_foreign or self.topic is not None or self.holder == USER:
             return frozenset(own | named)
+        roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == BE else set()
+        if not self.tells_of_change:
+            return frozenset(own | named | roles | {(USER, stem(self.holder))})
         # Somebody named, or something without an owner, which may be the user's.
         changed = {phrase.head for phrase in self.altered} if self.figures else set()
         users = {(USER, key) for key in (stem(self.holder), *changed)}
-        roles = {(_ROLE, phrase.head) for phrase in self.objects} if self.verb == BE else set()
         return frozenset(own | named | {(stem(self.holder),) * 2} | users | roles)
 
     @property

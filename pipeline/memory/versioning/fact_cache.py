@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pipeline.memory.versioning.fact_comparison import FactRecord
 from pipeline.rows import MemoryRow
 
-MAX_ENTRIES = 20_000
-"""Cached keys plus facts listed under them: about 20 MB."""
+MAX_ENTRIES = 30_000
+"""Cached keys plus facts listed under them: about 30 MB."""
 
 CacheKey = tuple[str, str]
 """An incarnation and a comparison key in it."""
