@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from time import monotonic, time
+from typing import BinaryIO
 
 from pipeline.errors import RejectedError
 from pipeline.ports import ContentKeys, DeletedBlobs
@@ -104,7 +105,11 @@ class ContentAddressedBlobs(ABC):
     async def _read_opened(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
         async with aclosing(self._read_parts(ref)) as parts:
             first = await anext(parts, b"")
-            opener = await asyncio.to_thread(self._sealing.opener, ref.sha256, first[:MAX_HEADER_BYTES])
+            opener = (
+                await asyncio.to_thread(self._sealing.opener, ref.sha256, first[:MAX_HEADER_BYTES])
+                if self._sealing.is_used
+                else None
+            )
             if opener is None:
                 yield first
                 async for part in parts:
@@ -178,7 +183,7 @@ class FolderBlobs(ContentAddressedBlobs):
 
     async def _read_parts(self, ref: BlobRef) -> AsyncGenerator[bytes, None]:
         try:
-            file = await asyncio.to_thread((self._folder / blob_path(ref.sha256)).open, "rb")
+            file = _open_file(self._folder / blob_path(ref.sha256))
         except FileNotFoundError as error:
             raise RejectedError(f"blob {ref.sha256} is missing from {self._folder}") from error
         with file:
@@ -277,6 +282,11 @@ def blob_path(digest: str) -> str:
 
 def _digest_of(data: bytes) -> str:
     return sha256(data).hexdigest()
+
+
+def _open_file(path: Path) -> BinaryIO:
+    """Open a file, not in a thread: if its task were cancelled meanwhile, nobody would close what the thread opens."""
+    return path.open("rb")
 
 
 def _head_of(path: Path) -> bytes:
