@@ -275,8 +275,11 @@ def large_text(subject: str) -> str:
 
 def chunk_blobs(blobs: Path) -> set[Path]:
     """The claim checks of chunks, which the stage `embed` reads."""
-    stored = (path for path in blobs.glob("*/*") if path.suffix != ".part")
-    return {path for path in stored if path.read_bytes().startswith(b'[{"start":')}
+    return {path for path in stored_blobs(blobs) if path.read_bytes().startswith(b'[{"start":')}
+
+
+def stored_blobs(blobs: Path) -> set[Path]:
+    return {path for path in blobs.glob("*/*") if path.suffix != ".part"}
 
 
 def _blob_of_the_large_document(blobs: Path) -> Path:

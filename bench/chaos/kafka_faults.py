@@ -16,7 +16,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 from cryptography.fernet import Fernet
 
-from bench.chaos.embedded_faults import TrialNotSupportedError, chunk_blobs, command, large_text
+from bench.chaos.embedded_faults import TrialNotSupportedError, command, large_text, stored_blobs
 from bench.chaos.embedding_endpoint import Endpoint, serve_endpoint
 from bench.chaos.fault_trial import (
     ServiceReader,
@@ -263,11 +263,12 @@ def damaged_blob(service: KafkaDeployment, short: bool, *, missing: bool) -> Tri
     with service.write_load(f"claim-{damage}") as (written, reader):
         written.wait_for_acknowledged(10)
         _block_embedder(service.embedder)
-        earlier_blobs = chunk_blobs(blobs)
+        earlier_blobs = stored_blobs(blobs)
         body = {"content": text, "id": "large", "taskType": "superrag"}
         reader.ask("POST", f"/ns/{reader.namespace}/document", body)
-        wait_until(lambda: bool(chunk_blobs(blobs) - earlier_blobs), "the chunks of the large text stored")
-        (blob,) = chunk_blobs(blobs) - earlier_blobs
+        # Both are sealed, so only their order tells them apart.
+        wait_until(lambda: len(stored_blobs(blobs) - earlier_blobs) > 1, "the large text and its chunks stored")
+        blob = max(stored_blobs(blobs) - earlier_blobs, key=lambda path: path.stat().st_mtime)
         kept = blob.read_bytes()
         # Only the stage whose embedder is held may find it damaged.
         wait_until(lambda: reader.has_chunks("large"), "the stage index has read the value")

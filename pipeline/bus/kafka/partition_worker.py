@@ -125,7 +125,7 @@ class PartitionWorker:
         while True:
             try:
                 if await self._consumer.committed(self.topic_partition) is None:
-                    await self._consumer.commit(await self._consumer.beginning_offsets([self.topic_partition]))
+                    await self._commit_offsets(await self._consumer.beginning_offsets([self.topic_partition]))
             except KafkaError as error:
                 log.info(
                     "The initial position of %s could not be committed and will be retried: %s",
@@ -148,11 +148,17 @@ class PartitionWorker:
                 self._consumer.resume(self.topic_partition)
         return batch
 
+    async def _commit_offsets(self, offsets: dict[TopicPartition, int]) -> None:
+        """Commit, also to the end if this worker is cancelled: otherwise nobody would receive the commit's error."""
+        committing = asyncio.create_task(self._consumer.commit(offsets))
+        committing.add_done_callback(_receive_error)
+        await asyncio.shield(committing)
+
     async def _commit(self, offset: int, rewinds: int) -> None:
         while self._rewinds == rewinds:
             rebalances = self._rebalances
             try:
-                await self._consumer.commit({self.topic_partition: offset})
+                await self._commit_offsets({self.topic_partition: offset})
             except (CommitFailedError, IllegalStateError) as error:
                 # During a rebalance. If the partition stays here, commit afterwards; if it goes, this worker
                 # is cancelled and the next owner handles the batch again.
@@ -167,3 +173,8 @@ class PartitionWorker:
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 return
+
+
+def _receive_error(committing: "asyncio.Task[None]") -> None:
+    if not committing.cancelled():
+        committing.exception()
