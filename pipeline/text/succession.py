@@ -167,21 +167,4 @@ def _is_verb(word: str) -> bool:
     return word in BASES or word in PASTS or is_past(word) or (word.endswith("s") and not word.endswith(("ss", "'s")))
 
 
-_NOBODY = frozenset(
-    {
-        "it",
-        "someone",
-        "somebody",
-        "let's",
-        "that",
-        "this",
-        "there",
-        "he",
-        "she",
-        "they",
-        "what",
-        "who",
-        "here",
-        "everyone",
-    }
-)
+_NOBODY = word_set("it someone somebody let's that this there he she they what who here everyone")

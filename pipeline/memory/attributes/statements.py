@@ -189,27 +189,27 @@ class Statement:
     """
 
     holder: str
-    topic: Phrase | None
-    verb: str
-    objects: tuple[Phrase, ...]
-    words: frozenset[str]
-    names: frozenset[str]
-    figures: tuple[tuple[str, str], ...]
-    ended: tuple[Phrase, ...]
-    loosely_ended: tuple[Phrase, ...]
-    altered: tuple[Phrase, ...]
-    begun: tuple[Phrase, ...]
-    obtained: tuple[Phrase, ...]
-    is_changed: bool
-    is_now: bool
-    is_denied: bool
-    is_unreal: bool
-    is_past: bool
-    is_passing: bool
-    is_added: bool
-    is_foreign: bool
-    is_home: bool
-    is_wish: bool
+    topic: Phrase | None = None
+    verb: str = ""
+    objects: tuple[Phrase, ...] = ()
+    words: frozenset[str] = frozenset()
+    names: frozenset[str] = frozenset()
+    figures: tuple[tuple[str, str], ...] = ()
+    ended: tuple[Phrase, ...] = ()
+    loosely_ended: tuple[Phrase, ...] = ()
+    altered: tuple[Phrase, ...] = ()
+    begun: tuple[Phrase, ...] = ()
+    obtained: tuple[Phrase, ...] = ()
+    is_changed: bool = False
+    is_now: bool = False
+    is_denied: bool = False
+    is_unreal: bool = False
+    is_past: bool = False
+    is_passing: bool = False
+    is_added: bool = False
+    is_foreign: bool = False
+    is_home: bool = False
+    is_wish: bool = False
 
     @property
     def keys(self) -> frozenset[str]:
@@ -281,8 +281,6 @@ def _english_outline(text: str) -> Statement:
         is_past=_PAST.search(text) is not None,
         is_passing=_PASSING.search(text) is not None,
         is_added=_ADDED.search(text) is not None,
-        is_foreign=False,
-        is_home=False,
         is_wish=_WISH.search(text) is not None,
     )
 
@@ -295,27 +293,12 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     changed = is_over or has_change_word(said)
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
-        topic=None,
-        verb="",
-        objects=(),
         words=stems,
         names=frozenset(word[:6] for name in re.findall(r"\b[^\W\d_a-z]\w{2,}", said) for word in words(name)),
-        figures=(),
-        ended=(),
-        loosely_ended=(),
-        altered=(),
-        begun=(),
-        obtained=(),
         is_changed=changed,
-        is_now=False,
         is_denied=is_over,
-        is_unreal=False,
-        is_past=False,
-        is_passing=False,
-        is_added=False,
         is_foreign=True,
         is_home=_HOME.search(said) is not None,
-        is_wish=False,
     )
 
 

@@ -72,8 +72,9 @@ class _PlannedFacts:
         self._planned = planned
         self._conflicts_by_target: dict[str, set[str]] = {}
         for fact in planned.values():
-            for target in _stated_conflicts(fact):
-                self._conflicts_by_target.setdefault(target, set()).add(fact.id if fact is not None else "")
+            if fact is not None:
+                for target in _stated_conflicts(fact):
+                    self._conflicts_by_target.setdefault(target, set()).add(fact.id)
 
     def versioned_ids(self) -> list[str]:
         """Return the changed facts on which versions may depend."""
