@@ -132,12 +132,16 @@ class SubmissionFollower:
         self._barrier.resume()
 
     async def _drop_periodically(self, drop_handled: DropHandled) -> None:
+        failing = False
         while True:
             await asyncio.sleep(CLEANUP_INTERVAL_SECONDS)
             try:
                 await drop_handled(await self._bus.positions(self._extract.group, DOCUMENTS_SUBMITTED.name))
+                failing = False
             except SHOW_ERRORS as error:
-                log.info("Handled submissions stay in memory for now: %r", error)
+                if not failing:
+                    log.info("Handled submissions stay in memory for now: %r", error)
+                failing = True
 
 
 def _next_offsets(positions: Sequence[Position]) -> dict[int, int]:

@@ -15,6 +15,7 @@ from aiokafka.errors import KafkaError
 from faststream.kafka.security import parse_security
 from faststream.security import BaseSecurity, SASLPlaintext, SASLScram256, SASLScram512
 
+from pipeline.bus.kafka.reconnects import quiet_reconnects
 from pipeline.errors import OutageError
 
 T = TypeVar("T")
@@ -79,6 +80,7 @@ class Cluster:
     """Factory of clients. Keeps two of them open: the admin client and a consumer for offset queries."""
 
     def __init__(self, options: KafkaOptions) -> None:
+        quiet_reconnects()
         self.options = options
         self.security = options.security_config()
         # Partitions are assigned in the order of member ids, so one id per process gives it the same

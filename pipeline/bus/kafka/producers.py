@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
@@ -29,12 +29,12 @@ _EVENT_HEADERS = {"content-type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class KafkaRecord:
-    """A record as Kafka stores it. `value` None: a tombstone."""
+    """A record as Kafka stores it."""
 
     partition: int
     key: bytes
-    value: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    value: bytes
+    headers: Mapping[str, str]
 
 
 class KafkaProducers:
@@ -54,10 +54,6 @@ class KafkaProducers:
 
     async def send_raw(self, topic: str, entries: Sequence[ProducerRecord]) -> list[Position]:
         return await self._write_entries(self._raw_producer, topic, entries)
-
-    async def send_tombstones(self, topic: str, tombstones: Sequence[KafkaRecord]) -> None:
-        """Append records without values to partitions that exist."""
-        await self._write(self._raw_producer, topic, tombstones)
 
     async def start(self) -> None:
         """Connect now rather than at the first write."""

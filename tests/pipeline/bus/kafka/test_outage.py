@@ -1,6 +1,7 @@
 """Outages of Kafka: publishing fails within a bounded time, and consumers resume by themselves."""
 
 import asyncio
+import logging
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -30,9 +31,10 @@ async def retry_through_outages(call: Callable[[], Awaitable[T]]) -> T:
             continue
 
 
-async def test_after_the_broker_was_killed_nothing_is_lost(
-    kafka: LocalBroker | DockerBroker, kafka_harness: KafkaHarness
+async def test_after_the_broker_was_killed_nothing_is_lost_and_little_was_logged(
+    kafka: LocalBroker | DockerBroker, kafka_harness: KafkaHarness, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "pipeline.bus.kafka")
     kafka_harness.options = replace(kafka_harness.options, call_timeout=2.0)
     bus, topic, handler, followed = (
         await kafka_harness.open(), kafka_harness.topic("killed"), RecordingHandler(), RecordingHandler()
@@ -67,6 +69,13 @@ async def test_after_the_broker_was_killed_nothing_is_lost(
     # A record whose publish failed may have been written all the same.
     assert acknowledged <= set(handler.numbers) <= acknowledged | {100}
     assert acknowledged <= set(followed.numbers) <= acknowledged | {100}
+    assert not [line for line in caplog.messages if line.startswith("Unable")]
+    begun, ended = (
+        sum(f"broker {kafka_harness.options.bootstrap} {what}" in line for line in caplog.messages)
+        for what in ("can't be reached and", "answers again")
+    )
+    # A broker that starts may accept a connection and close it again.
+    assert 1 <= begun == ended
 
 
 async def test_a_bus_closes_while_the_broker_is_down(
