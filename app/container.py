@@ -27,6 +27,7 @@ from api.search.memory_pages import search_with_pages
 from app.connector_composition import ConnectorRuntime, encryption_keys, open_connectors, open_vault
 from app.erasure_service import ErasureService
 from app.generation_pipeline import Pipeline
+from app.key_destroyer import KeyDestroyer
 from app.pipeline_supervisor import PipelineSupervisor, open_supervisor
 from app.replay.replay_service import ReplayService
 from app.replay.replay_worker import ReplayWorker
@@ -65,6 +66,7 @@ class Container:
     replays: ReplayService
     replay_worker: ReplayWorker
     erasures: ErasureService
+    key_destroyer: KeyDestroyer
     connectors: ConnectorRuntime | None
     feed: FeedHub
     questions: QuestionNotifier
@@ -190,7 +192,9 @@ def _wire(
 
     supervisor.add_switch_listener(prepare)
     worker = ReplayWorker(supervisor, replays)
-    return Container(supervisor, replays, worker, erasures, connectors, feed, questions, serving)
+    return Container(
+        supervisor, replays, worker, erasures, KeyDestroyer(supervisor), connectors, feed, questions, serving
+    )
 
 
 def _build_app_state(

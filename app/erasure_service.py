@@ -2,19 +2,19 @@
 
 import asyncio
 import logging
-import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import cache
 from time import monotonic
 
+from app.key_destroyer import KEYS_LOCK, ROUND_ERRORS
 from app.pipeline_supervisor import PipelineSupervisor
 from app.replay.replay_service import ReplayService
 from pipeline.bus.port import ErasableLog, TopicPartition
-from pipeline.bus.records import SEALED_HEADER, RawRecord
+from pipeline.bus.records import SEALED_HEADER, RawRecord, origin_position
 from pipeline.erasure.deleted_content import (
     DELETION_MARK,
     DeletedContent,
@@ -23,7 +23,8 @@ from pipeline.erasure.deleted_content import (
     is_deletion,
 )
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureUnsupportedError, digest_of
-from pipeline.errors import OutageError, RetryableError
+from pipeline.erasure.pending_rewrite import PendingRewrite
+from pipeline.errors import OutageError
 from pipeline.runtime.fair_event_loop import run_in_background_lane
 from pipeline.store.blobs.blob_store import RECENT_PUT_SECONDS
 from pipeline.store.blobs.waiting_blobs import WaitingBlobs
@@ -39,8 +40,6 @@ READ_GRACE_SECONDS = 10.0
 STAGE_TIMEOUT_SECONDS = 30.0
 """Longest wait for stages that have yet to read what is to be erased."""
 _STAGE_POLL_SECONDS = 0.2
-ROUND_ERRORS = (RetryableError, OSError, RuntimeError, ValueError, sqlite3.Error)
-"""Failures of log, tables and blobs."""
 
 
 @dataclass(slots=True)
@@ -97,6 +96,7 @@ class ErasureService:
         self._interval_seconds = interval_seconds
         self._handled_deletions: dict[bytes, int] = {}
         self._waiting_blobs = WaitingBlobs(supervisor.resources.settings.data_dir / "waiting-blobs")
+        self._pending_rewrite = PendingRewrite(supervisor.resources.settings.data_dir)
         self._left_over = asyncio.Event()
         """Set when an erasure left something that has to wait."""
         self._requested: set[asyncio.Task[ErasureReport]] = set()
@@ -127,13 +127,12 @@ class ErasureService:
         of_blobs = await self._supervisor.resources.blobs.count_keys(found.blobs)
         return replace(found.counts(), keys=of_records + of_blobs)
 
-    async def erase_now(self) -> ErasureReport:
-        """Erase everything that was deleted before this call, caches and replaced tables too.
+    async def erase_now(self, delete: Callable[[], Awaitable[object]] | None = None) -> ErasureReport:
+        """Delete something, then erase everything that was deleted, caches and replaced tables too.
 
-        ReplayError while a replay runs.
+        ReplayError while a replay runs: deleted, and not erased.
         """
-        generations = await self._replays.clean_up()
-        task = asyncio.create_task(run_in_background_lane(lambda: self._run_round(generations, clear_caches=True)))
+        task = asyncio.create_task(run_in_background_lane(lambda: self._run_round(delete, on_request=True)))
         self._requested.add(task)
         task.add_done_callback(self._requested.discard)
         # Goes on if the caller leaves: half an erasure would be reported nowhere.
@@ -157,7 +156,7 @@ class ErasureService:
             await asyncio.sleep(soon)
             self._left_over.clear()
             try:
-                report = await self._run_round((), clear_caches=False)
+                report = await self._run_round()
             except ROUND_ERRORS as error:
                 log.warning("What was deleted could not be erased, and will be in the next round: %r", error)
             else:
@@ -166,18 +165,25 @@ class ErasureService:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._left_over.wait(), self._interval_seconds - soon)
 
-    async def _run_round(self, generations: Sequence[int], *, clear_caches: bool) -> ErasureReport:
+    async def _run_round(
+        self, delete: Callable[[], Awaitable[object]] | None = None, *, on_request: bool = False
+    ) -> ErasureReport:
         resources = self._supervisor.resources
         async with resources.locks.acquire("erasure"):
             started_at = resources.clock.now()
-            # Older settings of a namespace hold words too, and are superseded.
-            await resources.bus.maintain([topic for topic in ALL_TOPICS if topic.compacted])
-            counts, digest = await self._erase_log_and_blobs()
-            moved = await self._rewrite_tables() if counts.events or clear_caches else 0
-            if clear_caches:
+            # Held from the deletion on, so that the report counts all that goes with it.
+            async with resources.locks.acquire(KEYS_LOCK):
+                if delete is not None:
+                    await delete()
+                generations = await self._replays.clean_up() if on_request else ()
+                # Older settings of a namespace hold words too, and are superseded.
+                await resources.bus.maintain([topic for topic in ALL_TOPICS if topic.compacted])
+                counts, digest = await self._erase_log_and_blobs()
+            moved = await self._rewrite_tables(is_due=bool(counts.events) or on_request)
+            if on_request:
                 await resources.vector_cache.clear()
             await self._require_log().shrink()
-            return ErasureReport(started_at, resources.clock.now(), counts, moved, generations, clear_caches, digest)
+            return ErasureReport(started_at, resources.clock.now(), counts, moved, generations, on_request, digest)
 
     async def _erase_log_and_blobs(self) -> tuple[ErasedCounts, str]:
         """Erase records, rows of deleted namespaces, and blobs."""
@@ -214,7 +220,29 @@ class ErasureService:
             self._handled_deletions.update({key: content.deletions[key] for key in content.fresh})
         return found, waiting
 
-    async def _rewrite_tables(self) -> int:
+    async def _rewrite_tables(self, *, is_due: bool) -> int:
+        """Rewrite tables and snapshots if that is due, or if keys were destroyed since; return the number of rows."""
+        note = await asyncio.to_thread(self._pending_rewrite.read)
+        if note is None:
+            return await self._rewrite_deleted_rows() if is_due else 0
+        has_rows = await self._is_lagging()
+        moved = await self._rewrite_deleted_rows()
+        if has_rows:
+            self._left_over.set()
+        else:
+            await asyncio.to_thread(self._pending_rewrite.remove, note)
+        return moved
+
+    async def _is_lagging(self) -> bool:
+        """Tell whether stages have yet to delete rows, and still have after a while."""
+        deadline = monotonic() + STAGE_TIMEOUT_SECONDS
+        while any((await self._supervisor.pipeline.health.lag()).values()):
+            if monotonic() >= deadline or self._stopping.is_set():
+                return True
+            await self._wait(_STAGE_POLL_SECONDS)
+        return False
+
+    async def _rewrite_deleted_rows(self) -> int:
         store = self._supervisor.pipeline.store
         moved = await store.erase_deleted_rows()
         await self._wait(READ_GRACE_SECONDS)
@@ -254,12 +282,13 @@ class ErasureService:
         async for place, offset, key in self._require_log().read_keys(DOCUMENTS_SUBMITTED.name, DELETION_MARK):
             if self._handled_deletions.get(key, -1) < offset:
                 marked[place].append(offset)
-        newest = {
-            record.key: record.offset
-            for place, offsets in marked.items()
-            async for record in self._require_log().read_records(place, offsets)
-            if is_deletion(record)
-        }
+        newest: dict[bytes, int] = {}
+        for place, offsets in marked.items():
+            async for record in self._require_log().read_records(place, offsets):
+                if is_deletion(record):
+                    # As of its first reading: one that was redriven deletes nothing that came in between.
+                    _, offset = origin_position(record)
+                    newest[record.key] = max(offset, newest.get(record.key, 0))
         owner = self._supervisor.pipeline.store.catalog.namespace_of
         known = {**self._handled_deletions, **newest}
         return DeletedContent(known, cache(lambda incarnation: owner(incarnation) is not None), newest.keys())

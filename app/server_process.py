@@ -78,11 +78,14 @@ async def run_service(
             work.append(run_in_background_lane(container.run_questions))
         if "pipeline" in roles and container.erasures.is_supported:
             work.append(run_in_background_lane(container.erasures.run))
+        if "pipeline" in roles and container.key_destroyer.is_needed:
+            work.append(run_in_background_lane(container.key_destroyer.run))
         try:
             await _run_until_first_ends(*map(asyncio.create_task, work))
         finally:
             await container.replays.stop()
             await container.erasures.stop()
+            container.key_destroyer.close()
 
 
 async def _create_first_admin_key(state: AppState) -> str | None:

@@ -41,13 +41,15 @@ async def plan_erasure(state: AppState, scope: ErasureScope) -> ErasedCounts:
 
 async def erase(state: AppState, scope: ErasureScope) -> ErasureReport:
     """Delete these rows, then erase everything that was deleted."""
-    service = _service(state)
-    if scope.namespace is not None and scope.documents is None:
-        await delete_namespace(state, scope.namespace.name)
-    elif scope.namespace is not None:
-        await delete_documents(state, scope.namespace.name, [row.id for row in scope.documents or ()])
+
+    async def delete() -> None:
+        if scope.namespace is not None and scope.documents is None:
+            await delete_namespace(state, scope.namespace.name)
+        elif scope.namespace is not None:
+            await delete_documents(state, scope.namespace.name, [row.id for row in scope.documents or ()])
+
     try:
-        return await service.erase_now()
+        return await _service(state).erase_now(delete)
     except ReplayError as error:
         raise ConflictError("Deleted, and not erased yet", str(error)) from error
 

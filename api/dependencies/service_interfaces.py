@@ -144,8 +144,8 @@ class ErasureService(Protocol):
     async def plan(self, documents: Collection[tuple[str, str]], incarnations: Collection[str]) -> ErasedCounts:
         """Count what erasing these documents (incarnation and key), or all of these incarnations, would remove."""
 
-    async def erase_now(self) -> ErasureReport:
-        """Erase everything that was deleted before this call; ReplayError while a replay runs."""
+    async def erase_now(self, delete: Callable[[], Awaitable[object]] | None = None) -> ErasureReport:
+        """Delete something, then erase everything that was deleted; ReplayError while a replay runs."""
 
 
 class ConnectorCapabilities(Protocol):

@@ -46,6 +46,14 @@ class ErasableLog(Protocol):
     def read_records(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> AsyncGenerator[RawRecord, None]:
         """Read the records at these offsets, in order; those that are gone are left out."""
 
+    async def ends(self, topics: Collection[str]) -> Mapping[TopicPartition, int]:
+        """Return the offset of the next record of each partition of these topics."""
+
+    def read_ranges(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]]
+    ) -> AsyncGenerator[tuple[TopicPartition, Sequence[RawRecord], int], None]:
+        """Read partitions from an offset to another in batches, each with the offset up to which it reads."""
+
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         """Erase records; return the offsets of those that stay, as a group has yet to read them.
 

@@ -5,6 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import TopicPartition
@@ -19,7 +20,7 @@ from pipeline.bus.kafka.offsets import Offsets
 from pipeline.bus.kafka.producers import KafkaProducers
 from pipeline.bus.kafka.stage_consumer import StageConsumer
 from pipeline.bus.kafka.topic_admin import DEAD_LETTER_SUFFIX, TopicAdmin
-from pipeline.bus.kafka.topic_reader import KafkaTopicFeed, read_partition
+from pipeline.bus.kafka.topic_reader import KafkaTopicFeed, read_partition, read_ranges
 from pipeline.bus.observer import Observer
 from pipeline.bus.port import ErasableLog, Follower, RecordHandler
 from pipeline.bus.records import DeadLetter, ProducerRecord, RawRecord, encode, without_openers
@@ -73,9 +74,10 @@ class KafkaBus:
         self._delivery = Delivery(self, clock, retry_policy, observer=observer)
         self._consumers: dict[str, StageConsumer] = {}
         self._tracer_provider = tracer_provider
-        self._eraser = (
-            KafkaLogEraser(self._read_partition, self._offsets, sealer) if sealer is not None and sealer.seals else None
-        )
+        self._eraser = None
+        if sealer is not None and sealer.seals:
+            read = partial(read_ranges, cluster, with_openers=self._with_openers)
+            self._eraser = KafkaLogEraser(self._read_partition, read, self._offsets, sealer)
         self._dead_letter_queue = DeadLetterQueue(
             cluster, self._topic_admin, self._offsets, self._producers, self._with_openers
         )

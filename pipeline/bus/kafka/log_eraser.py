@@ -24,6 +24,9 @@ MAX_GAP = 1000
 POSITIONS_SECONDS = 0.1
 """Time for which the positions of groups are known: each partition of each topic asks for them."""
 ReadPartition = Callable[[TopicPartition, int, int], AsyncGenerator[RawRecord, None]]
+ReadRanges = Callable[
+    [Mapping[TopicPartition, tuple[int, int]]], AsyncGenerator[tuple[TopicPartition, Sequence[RawRecord], int], None]
+]
 
 
 class KafkaLogEraser:
@@ -31,8 +34,11 @@ class KafkaLogEraser:
 
     removes_plain_records = False
 
-    def __init__(self, read_partition: ReadPartition, offsets: Offsets, sealer: "Sealer") -> None:
+    def __init__(
+        self, read_partition: ReadPartition, read_ranges: ReadRanges, offsets: Offsets, sealer: "Sealer"
+    ) -> None:
         self._read_partition = read_partition
+        self._read_ranges = read_ranges
         self._offsets = offsets
         self._sealer = sealer
         self._positions: list[dict[TopicPartition, int]] = []
@@ -58,6 +64,19 @@ class KafkaLogEraser:
                 async for record in remaining:
                     if record.offset in wanted:
                         yield record
+
+    async def ends(self, topics: Collection[str]) -> dict[port.TopicPartition, int]:
+        """Return ends as `ErasableLog.ends`."""
+        return {(place.topic, place.partition): end for place, end in (await self._offsets.end_offsets(topics)).items()}
+
+    async def read_ranges(
+        self, ranges: Mapping[port.TopicPartition, tuple[int, int]]
+    ) -> AsyncGenerator[tuple[port.TopicPartition, Sequence[RawRecord], int], None]:
+        """Read as `ErasableLog.read_ranges`."""
+        wanted = {TopicPartition(*place): offsets for place, offsets in ranges.items()}
+        async with aclosing(self._read_ranges(wanted)) as batches:
+            async for place, records, position in batches:
+                yield (place.topic, place.partition), records, position
 
     async def erase(self, topic_partition: port.TopicPartition, offsets: Collection[int]) -> set[int]:
         """Return the offsets that a group has yet to read, as what it makes of them is to be erased too."""

@@ -36,6 +36,22 @@ async def read_partition(
                         yield record
 
 
+async def read_ranges(
+    cluster: Cluster, ranges: Mapping[TopicPartition, tuple[int, int]], with_openers: WithOpeners
+) -> AsyncGenerator[tuple[TopicPartition, Sequence[RawRecord], int], None]:
+    """Read partitions from an offset to another in batches, each with the offset up to which it reads."""
+    left = {partition: end for partition, (start, end) in ranges.items() if start < end}
+    with cluster.errors_as_outages("return records"):
+        async with cluster.assigned_consumer({partition: ranges[partition][0] for partition in left}) as consumer:
+            while left:
+                polled = await _poll(consumer, with_openers)
+                for partition, end in list(left.items()):
+                    position = await consumer.position(partition)
+                    yield partition, [record for record in polled.get(partition, ()) if record.offset < end], position
+                    if position >= end:
+                        del left[partition]
+
+
 class KafkaTopicFeed:
     """`TopicFeed` of a Kafka topic. `batches` may be iterated once."""
 

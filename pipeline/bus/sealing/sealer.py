@@ -192,7 +192,8 @@ class Sealer:
     def _destroy(self, labels: Collection[KeyLabel]) -> int:
         with self._lock:
             # The seed in memory could make a destroyed key again.
-            self._blocks.clear()
+            touched = {block for block, _ in labels}
+            self._blocks = {days: block for days, block in self._blocks.items() if block.id not in touched}
             try:
                 return self._keys.destroy(labels)
             except LookupError as error:

@@ -314,6 +314,15 @@ class SqliteBus:
     def read_records(self, topic_partition: TopicPartition, offsets: Sequence[int]) -> AsyncGenerator[RawRecord, None]:
         return self._eraser.read_records(topic_partition, offsets)
 
+    async def ends(self, topics: Collection[str]) -> dict[TopicPartition, int]:
+        places = [(topic, partition) for topic in topics for partition in range(self.partitions)]
+        return {place: self._positions.end_offset(place) for place in places}
+
+    def read_ranges(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]]
+    ) -> AsyncGenerator[tuple[TopicPartition, Sequence[RawRecord], int], None]:
+        return self._eraser.read_ranges(ranges)
+
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         return await self._eraser.erase(topic_partition, offsets)
 

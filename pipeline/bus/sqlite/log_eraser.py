@@ -2,7 +2,7 @@
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from pipeline.bus.port import TopicPartition
@@ -58,6 +58,17 @@ class LogEraser:
             ended_at = part[-1] if len(found) in {0, len(part)} else found[-1].offset
             left = left[bisect_right(left, ended_at) :]
 
+    async def read_ranges(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]]
+    ) -> AsyncGenerator[tuple[TopicPartition, Sequence[RawRecord], int], None]:
+        for place, (start, end) in ranges.items():
+            position = start
+            while position < end:
+                read = await self._query(_range_query(place, position))
+                records = [record for record in read if record.offset < end]
+                position = records[-1].offset + 1 if records else end
+                yield place, records, position
+
     async def erase(self, topic_partition: TopicPartition, offsets: Collection[int]) -> set[int]:
         consumed = sorted(offset for offset in offsets if offset < self._positions.min_position(topic_partition))
         for start in range(0, len(consumed), RECORDS_PER_BATCH):
@@ -88,3 +99,7 @@ def _keys_query(
 
 def _records_query(topic_partition: TopicPartition, offsets: Sequence[int]) -> Callable[[LogReader], list[RawRecord]]:
     return lambda reader: reader.read_offsets(*topic_partition, offsets)
+
+
+def _range_query(place: TopicPartition, start: int) -> Callable[[LogReader], list[RawRecord]]:
+    return lambda reader: reader.read(*place, start, RECORDS_PER_READ)
