@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from pipeline.half_precision import half_to_float32
 from pipeline.rows import Vector
 from pipeline.runtime.cooperative_yield import run_cooperatively
 
@@ -31,9 +32,6 @@ _MAX_PIECE_CHARS = 256
 """Characters of one run without spaces that are tokenized together; longer runs are cut."""
 _MAX_INLINE_QUERY_CHARS = 2_000
 _WORD = re.compile(r"\w+")
-_HALF_BITS_MASK = np.uint32(0x8FFFE000).astype(np.int32)
-"""Mask that keeps the bits of a half within a float and drops the copies of its sign."""
-
 TokenVectors = NDArray[np.float16]
 
 
@@ -141,19 +139,6 @@ def _replace_lone_surrogates(text: str) -> str:
 def _to_unit_vector(vector: Vector) -> Vector:
     length = float(np.sqrt(vector @ vector))
     return vector / np.float32(length) if length > 0 else vector
-
-
-def half_to_float32(halves: TokenVectors) -> NDArray[np.float32]:
-    """Convert finite float16 numbers to float32 in a quarter of the time that numpy takes.
-
-    Shifted by 13 bits they are float32 numbers whose exponent has the bias 15 instead of 127.
-    """
-    bits = halves.view(np.int16).astype(np.int32)
-    bits <<= 13
-    bits &= _HALF_BITS_MASK
-    floats = bits.view(np.float32)
-    floats *= np.float32(2.0 ** (127 - 15))
-    return floats
 
 
 def _locate_package_files() -> dict[str, Path]:

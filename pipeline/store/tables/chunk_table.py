@@ -27,6 +27,7 @@ from pipeline.store.lancedb.row_codec import (
     to_vectors,
     typed_arrays,
     vector_array,
+    vector_type,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.tables.table_pagination import Page, PageQuery, read_page
@@ -50,7 +51,7 @@ def schema(dimensions: int) -> pa.Schema:
             *(pa.field(name, pa.string()) for name in _NULLABLE_STRING_COLUMNS),
             *(pa.field(name, pa.int64(), nullable=False) for name in _INTEGER_COLUMNS),
             pa.field("created_at", TIMESTAMP, nullable=False),
-            pa.field("vector", pa.list_(pa.float32(), dimensions), nullable=False),
+            pa.field("vector", vector_type(dimensions), nullable=False),
             pa.field("terms", pa.list_(pa.uint32()), nullable=False),
         ]
     )

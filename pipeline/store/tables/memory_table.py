@@ -33,6 +33,7 @@ from pipeline.store.lancedb.row_codec import (
     to_vectors,
     typed_arrays,
     vector_array,
+    vector_type,
 )
 from pipeline.store.lancedb.sharded_table import ShardedTable
 from pipeline.store.tables.json_values import parse_provenance, provenance_json
@@ -79,7 +80,7 @@ def schema(dimensions: int) -> pa.Schema:
             pa.field("relations", pa.string()),
             pa.field("provenance", pa.string()),
             pa.field("comparison_keys", pa.list_(pa.string())),
-            pa.field("vector", pa.list_(pa.float32(), dimensions), nullable=False),
+            pa.field("vector", vector_type(dimensions), nullable=False),
             pa.field("terms", pa.list_(pa.uint32()), nullable=False),
         ]
     )

@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import OutageError, RejectedError, RetryableError
 from pipeline.models import OFFLINE_EMBEDDERS, EmbedderKind, open_embedder
 from pipeline.models.openai_embedder import OpenAIEmbedder
-from pipeline.models.wordllama_embedder import WordLlamaEmbedder, half_to_float32
+from pipeline.models.wordllama_embedder import WordLlamaEmbedder
 from pipeline.ports import Embedder
 
 pytestmark = pytest.mark.anyio
@@ -68,12 +68,6 @@ async def test_a_text_has_the_same_vector_in_any_company(embedder: Embedder) -> 
 
 async def test_no_texts_give_no_vectors(embedder: Embedder) -> None:
     assert await embedder.embed_documents([]) == []
-
-
-def test_every_finite_half_is_the_float_that_numpy_makes_of_it() -> None:
-    halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
-    finite = halves[np.isfinite(halves)]
-    assert half_to_float32(finite).tobytes() == finite.astype(np.float32).tobytes()
 
 
 async def test_similar_texts_are_near_and_case_does_not_matter(wordllama: WordLlamaEmbedder) -> None:
