@@ -95,9 +95,10 @@ class WordLlamaEmbedder:
         return vectors
 
     def _embed_text(self, text: str) -> Vector:
-        return _to_unit_vector(
-            half_to_float32(self._token_vectors[np.array(self._token_ids(text), np.int64)]).sum(axis=0)
-        )
+        """Embed a text, with numbers of half precision, as the tables hold them."""
+        tokens = np.array(self._token_ids(text), np.int64)
+        vector = _to_unit_vector(half_to_float32(self._token_vectors[tokens]).sum(axis=0))
+        return half_to_float32(vector.astype(np.float16))
 
     def _token_weights(self, piece: str, term_weight: Callable[[str], float]) -> list[float]:
         spans = [(found.start(), found.end(), term_weight(found.group())) for found in _WORD.finditer(piece)]

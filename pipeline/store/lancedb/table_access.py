@@ -63,3 +63,13 @@ def fragment_sizes(row_ids: pa.ChunkedArray) -> list[int]:
     _, counts = np.unique(row_ids.to_numpy() >> np.uint64(32), return_counts=True)
     sizes: list[int] = counts.tolist()
     return sizes
+
+
+def count_deleted_rows(row_ids: pa.ChunkedArray) -> int:
+    """Count the deleted rows that fragments hold before their last row, from the row ids of a table."""
+    ids = np.sort(row_ids.to_numpy())
+    fragments, starts = np.unique(ids >> np.uint64(32), return_index=True)
+    if not len(fragments):
+        return 0
+    last = ids[np.append(starts[1:], len(ids)) - 1] & np.uint64(0xFFFFFFFF)
+    return int(last.sum()) + len(fragments) - len(ids)

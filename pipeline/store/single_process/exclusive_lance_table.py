@@ -17,6 +17,7 @@ from pipeline.store.lancedb.lance_table import LanceTable, release_unused_memory
 from pipeline.store.lancedb.row_codec import RowCodec, in_condition
 from pipeline.store.lancedb.table_access import (
     ROW_ID_COLUMN,
+    count_deleted_rows,
     delete_and_count,
     fragment_sizes,
     newest_rows,
@@ -33,8 +34,8 @@ _BUSY_VERSIONS = 600
 
 No read takes a minute.
 """
-_MIN_VERSIONS_TO_CLEAN = 8
-"""Old versions are cleaned up beyond this number: each keeps the rows it replaced."""
+_MIN_VERSIONS_TO_CLEAN = 1
+"""Old versions are cleaned up beyond this number: each keeps the rows it replaced, perhaps all of them."""
 
 _MIN_MAINTENANCE_SECONDS = 0.05
 _MAINTENANCE_REST_FACTOR = 10
@@ -84,8 +85,9 @@ class ExclusiveLanceTable(LanceTable[Row]):
         disk = None if folder is None else await asyncio.to_thread(TableDirectory, folder / f"{name}.lance")
         if disk is not None and (stray_count := await asyncio.to_thread(disk.delete_stray_files)):
             _log.info("Removed %d temporary files that a killed writer left in table %s.", stray_count, name)
+        row_ids = stored_keys.column(ROW_ID_COLUMN)
         compaction_policy = CompactionPolicy(
-            fragment_sizes(stored_keys.column(ROW_ID_COLUMN)), await count_versions(disk)
+            fragment_sizes(row_ids), await count_versions(disk), count_deleted_rows(row_ids)
         )
         opened = cls(
             table,
@@ -227,7 +229,8 @@ class ExclusiveLanceTable(LanceTable[Row]):
             await self._table.add(await asyncio.to_thread(self._encode, rows))
         if deleted:
             await self._table.delete(in_condition(self._codec.entity_key_column, deleted))
-        self._compaction_policy.record_commit(len(rows), len(deleted) + len(updated))
+        replaced_rows = sum(len(changed[key]) for key in updated)  # as far as is known without reading them
+        self._compaction_policy.record_commit(len(rows), len(deleted) + replaced_rows)
 
     def _encode(self, rows: Sequence[Row]) -> pa.Table:
         return self._codec.encode(rows)

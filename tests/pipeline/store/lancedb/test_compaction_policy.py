@@ -1,5 +1,6 @@
 """Compaction policy: which fragments it merges, and what that costs in the long run."""
 
+import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from pipeline.store.lancedb.compaction_policy import (
     fragments_to_merge,
     merge_threshold,
 )
+from pipeline.store.lancedb.table_access import count_deleted_rows
 
 SIZES = st.lists(st.integers(1, 2_000_000), min_size=1, max_size=80)
 
@@ -77,6 +79,23 @@ def test_a_table_with_many_deleted_rows_is_compacted_fully() -> None:
     table = CompactionPolicy([100_000])
     table.record_commit(0, deleted=10_000)
     assert table.needs_full_compaction
+
+
+def test_an_idle_table_gives_back_what_many_deleted_rows_take() -> None:
+    table = CompactionPolicy([30_000])
+    table.record_commit(10_000, deleted=9_000)
+    assert not table.is_due(idle=True)
+    table.record_commit(0, deleted=1_000)
+    assert table.is_due(idle=True)
+    assert table.needs_full_compaction
+    assert not table.is_due(idle=False)
+    assert not CompactionPolicy([100], deleted_rows=99).is_due(idle=True)
+
+
+def test_deleted_rows_are_counted_up_to_the_last_row_of_each_fragment() -> None:
+    row_ids = pa.chunked_array([pa.array([(1 << 32) + 5, 0, 3, 1 << 32], pa.uint64())])
+    assert count_deleted_rows(row_ids) == 2 + 4
+    assert count_deleted_rows(pa.chunked_array([pa.array([], pa.uint64())])) == 0
 
 
 def test_the_policy_stays_bounded_where_others_compact() -> None:
