@@ -92,12 +92,16 @@ def _json_chat(text: str) -> list[Utterance]:
         return []
     found: list[Utterance] = []
     position = 0
+    asked: str | None = None
     for who, said, on in messages:
         start = text.find(said, position)
         position = max(position, start)
-        if who.casefold() not in _MACHINE:
-            speaker = None if who.casefold() in _WRITER else who
-            found.append(Utterance(speaker, said, start if start >= 0 else None, is_chat=True, said_on=on))
+        if who.casefold() in _MACHINE:
+            asked = said
+            continue
+        speaker = None if who.casefold() in _WRITER else who
+        found.append(Utterance(speaker, said, start if start >= 0 else None, is_chat=True, said_on=on, asked=asked))
+        asked = None
     return found
 
 
@@ -115,7 +119,7 @@ def _message(item: Any) -> tuple[str, str, date | None] | None:
         return None
     role = item.get("role")
     if isinstance(role, str) and role.casefold() in _MACHINE:
-        return role, "", None
+        return role, next((_plain(item[key]) for key in _SAID if key in item), ""), None
     who = next((item[key] for key in _WHO if isinstance(item.get(key), str)), None)
     said = next((_plain(item[key]) for key in _SAID if key in item), None)
     when = next((item[key] for key in _WHEN if isinstance(item.get(key), str)), "")
@@ -138,10 +142,14 @@ def _transcript(text: str) -> list[Utterance]:
     if not turns or not _is_transcript(text, turns):
         return []
     found = []
+    asked: str | None = None
     for name, start, end, on in turns:
-        if name.casefold() not in _MACHINE:
-            speaker = None if name.casefold() in _WRITER else name
-            found.append(Utterance(speaker, text[start:end], start, is_chat=True, said_on=on))
+        if name.casefold() in _MACHINE:
+            asked = text[start:end]
+            continue
+        speaker = None if name.casefold() in _WRITER else name
+        found.append(Utterance(speaker, text[start:end], start, is_chat=True, said_on=on, asked=asked))
+        asked = None
     return found
 
 

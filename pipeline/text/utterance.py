@@ -9,7 +9,7 @@ class Utterance:
     """A piece of text and who says it. `speaker` None: whoever wrote the document.
 
     `start` is the offset of `text` in the document; None where the document holds it in another form.
-    `said_on`: the day it was said, where the document tells.
+    `said_on`: the day it was said, where the document tells. `asked`: what an assistant said just before it.
     """
 
     speaker: str | None
@@ -17,3 +17,4 @@ class Utterance:
     start: int | None
     is_chat: bool = False
     said_on: date | None = None
+    asked: str | None = None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from pipeline.text.analyzer import terms, words
+from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import is_finite, is_past, word_set
 from pipeline.text.statement_words import has_change_word, relative_in_subject
 
@@ -19,13 +20,6 @@ _ROLE = "a role"
 """Stands for the holders of a role, who change."""
 _TOKEN = re.compile(r"[\w%$\u20ac\u00a3][\w.:'\u2019%+-]*|[,;()]|[!?]")
 _FOREIGN = re.compile(r"^(?P<speaker>[A-Z][\w .'-]{0,40}): (?P<said>.+)$", re.DOTALL)
-_KIN = word_set(
-    "wife husband partner girlfriend boyfriend fiance fianc\u00e9 fianc\u00e9e mother mom mum father dad brother "
-    "sister son "
-    "daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa friend boss manager colleague "
-    "coworker neighbor neighbour roommate flatmate ex parent kid child baby law mate buddy client student "
-    "teacher coach landlord folk twin"
-)
 _STOP = word_set(
     "a an the my their our his her its user user's they them he she it we i me us this that these those and or but so "
     "of to in on at for from by with as about into out up down off over is are was were be been being am has have had "
@@ -348,7 +342,7 @@ def _holder(subject: str) -> tuple[str, Phrase | None]:
         return USER, None
     owner, of = (tokens[0].removesuffix("'s"), tokens[1:]) if tokens[0].endswith("'s") and tokens[1:] else ("", tokens)
     if owner:
-        kin = next((at for at, word in enumerate(of) if word.removesuffix("'s").removesuffix("s") in _KIN), None)
+        kin = next((at for at, word in enumerate(of) if word.removesuffix("'s").removesuffix("s") in RELATIVES), None)
         if kin is not None:
             rest = of[kin + 1 :] if of[kin].endswith("'s") else []
             return " ".join((owner, of[kin].removesuffix("'s"))), _phrase(rest)

@@ -8,6 +8,7 @@ from itertools import chain, islice
 
 from pipeline.memory.attributes.attribute import Attribute
 from pipeline.memory.attributes.attribute_extraction import comparable_attributes
+from pipeline.memory.formation.answers import answered
 from pipeline.memory.formation.document_voice import Passage, find_passages, is_planted, may_be_users
 from pipeline.memory.grammar.fact_detection import Discourse, SaidSentence, detect_facts
 from pipeline.memory.grammar.sentence_splitter import split_sentences
@@ -133,12 +134,15 @@ class _Spoken:
 
 
 def _sentences(passage: Passage, context: SpeakerContext, discourse: Discourse) -> Iterator[_Spoken]:
-    offset = passage.utterance.start
+    offset, asked = passage.utterance.start, passage.utterance.asked or ""
     for sentence in split_sentences(passage.utterance.text, split_on_newlines=passage.utterance.is_chat):
         if not passage.is_speech and not _NAMES_SOMETHING.match(sentence.text):
             continue
         start, end = (None, None) if offset is None else (offset + sentence.start, offset + sentence.end)
-        yield _Spoken(SaidSentence(sentence.text, context, discourse), start, end)
+        answers = answered(asked, sentence.text)
+        for text in answers or [sentence.text]:
+            yield _Spoken(SaidSentence(text, context, discourse, is_answer=bool(answers)), start, end)
+        asked = ""
 
 
 def _facts_of_sentences(

@@ -283,7 +283,21 @@ def _is_tail(tokens: "list[Token]") -> bool:
 
 
 _REMARKS = frozenset(
-    {"so", "then", "still", "lol", "whatever", "thankfully", "luckily", "sadly", "tho", "though", "only", "no"}
+    {
+        "so",
+        "then",
+        "still",
+        "lol",
+        "whatever",
+        "thankfully",
+        "luckily",
+        "sadly",
+        "tho",
+        "though",
+        "only",
+        "no",
+        "please",
+    }
 )
 
 

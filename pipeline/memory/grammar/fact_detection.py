@@ -12,12 +12,14 @@ from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.language_profiles import detect_language, is_permanent, states_personal_fact
 from pipeline.memory.grammar.message_text import normalize_message
 from pipeline.memory.grammar.opening_names import restore_name
+from pipeline.memory.grammar.own_fields import own_field
 from pipeline.memory.grammar.permanence import is_static
 from pipeline.memory.grammar.place_anaphora import resolve_there
 from pipeline.memory.grammar.refusals import dangling, is_object_of, refusal
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.third_person import Referents, render_clause
-from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, PETS, Worth, worth
+from pipeline.memory.grammar.worth import DEFAULT_MIN_WORTH, HUMAN, Worth, worth
+from pipeline.text.english_nouns import KIN, PETS
 from pipeline.text.temporal_expressions import DateRange, day_name, resolve_dates
 
 if TYPE_CHECKING:
@@ -54,6 +56,8 @@ _SAME_DAY = re.compile(r"\b(?:on )?(?:the|that) (?:very )?same day\b")
 _END = " ,;\u2013-\u2014.!\u2026\"\u201d'\u3002\uff01"
 
 
+_WORTH_OF_ANSWERS = 1.0
+"""What being asked for adds to the score of a statement."""
 _ASKED = Worth(DEFAULT_MIN_WORTH, ("said as such",))
 
 
@@ -78,11 +82,12 @@ class Discourse:
 
 @dataclass(frozen=True, slots=True)
 class SaidSentence:
-    """A sentence with its speaker, in a discourse."""
+    """A sentence with its speaker, in a discourse; `is_answer`: an assistant asked for it."""
 
     text: str
     context: SpeakerContext
     discourse: Discourse
+    is_answer: bool = False
 
 
 def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_MIN_WORTH) -> list[list[DetectedFact]]:
@@ -92,9 +97,9 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
     >>> [[fact.text for fact in facts] for facts in detect_facts([said])]
     [['User lives in Rome']]
     """
-    requested = [_requested(said, _prepare(said)) for said in sentences]
+    requested = [_stated_as_such(said, _prepare(said)) for said in sentences]
     prepared = [text for text, _ in requested]
-    asked = [instruction for _, instruction in requested]
+    stated = [fact for _, fact in requested]
     english = [text if _is_parsable(text) and detect_language(text) is None else "" for text in prepared]
     if not any(english):
         found = [_unparsed_facts(said, text) for said, text in zip(sentences, prepared, strict=True)]
@@ -104,14 +109,17 @@ def detect_facts(sentences: Sequence[SaidSentence], min_worth: float = DEFAULT_M
                 _sentence_facts(said, text, doc, min_worth)
                 for said, text, doc in zip(sentences, prepared, docs, strict=True)
             ]
-    return [facts if fact is None else [*facts, fact] for facts, fact in zip(found, asked, strict=True)]
+    return [facts if fact is None else [*facts, fact] for facts, fact in zip(found, stated, strict=True)]
 
 
-def _requested(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]:
-    """Return the sentence without what the user asks of every answer, and that."""
+def _stated_as_such(said: SaidSentence, text: str) -> tuple[str, DetectedFact | None]:
+    """Return a field of the user, or what the user asks of every answer, and the sentence without it."""
     is_users = said.context.is_speech and said.context.speaker is None
     if not is_users:
         return text, None
+    if (stated := own_field(said.text, said.context.speaker_name)) is not None:
+        dates = resolve_dates(stated, said.context.reference_date_for(is_first_person=True))
+        return "", DetectedFact(dates.text, is_static(dates.text), dates.date_ranges)
     rest, asked = split_instruction(text)
     return rest, None if asked is None else DetectedFact(asked, is_static=True)
 
@@ -128,7 +136,8 @@ def _sentence_facts(said: SaidSentence, text: str, doc: "Doc", min_worth: float)
         said.discourse.person = None
         return []
     is_question = said.text.rstrip().endswith("?") and not _ends_before_question(said.text, text)
-    facts = _facts_of(doc, said.context, said.discourse, min_worth, is_question=is_question)
+    least = min_worth - _WORTH_OF_ANSWERS if said.is_answer else min_worth
+    facts = _facts_of(doc, said.context, said.discourse, least, is_question=is_question)
     if not facts and not is_question and said.context.is_speech and (own := _IDENTITY.match(text)) is not None:
         facts = [_identity(own, said.context)]
     return facts
@@ -241,6 +250,9 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     if subject.lower_ in ("it", "this", "that") and introduced is not None:
         discourse.person = _phrase(introduced, context)
         return
+    if subject.lower_ in FIRST and (owned := _introduced(clause)) is not None:
+        discourse.person = f"{context.speaker_name}'s {owned}"
+        return
     own = {token.i for token in subject.subtree}
     others = [
         token
@@ -254,6 +266,19 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
         discourse.person = _phrase(others[0], context)
     elif others or not (is_resolved or _is_speakers_own(subject)):
         discourse.person = None
+
+
+def _introduced(clause: Clause) -> str | None:
+    """Return who a clause says that the speaker has: `sister` of `I have a baby sister`."""
+    things = [child for child in clause.head.children if child.dep_ in ("dobj", "attr")]
+    if len(things) != 1 or things[0].lemma_.lower() not in KIN or things[0].tag_ != "NN":
+        return None
+    kinds = {child.lower_ for child in things[0].children if child.dep_ in ("det", "nummod", "poss")}
+    is_named = any(child.dep_ in ("conj", "appos") for child in things[0].children)
+    return things[0].text.lower() if kinds and kinds <= _ONE and not is_named else None
+
+
+_ONE = frozenset({"a", "an", "one", "another"})
 
 
 def _is_speakers_own(subject: "Token") -> bool:

@@ -52,16 +52,19 @@ _GERMAN = LanguageProfile(
     word_set(
         "der die das und ist ich nicht ein eine einen einer mein meine meinen mit f\u00fcr auf zu wir "
         "wohne habe bin "
-        "den dem im am von es war sind auch sehr seit mich mir uns bei aus als nach hat"
+        "den dem im am von es war sind auch sehr seit mich mir uns bei aus als nach hat "
+        "kein keine keinen mehr jetzt immer gern gerne nie jeden hab"
     ),
     _pattern(
         r"ich|mein\w{0,2}|mich|mir|wir|unser\w{0,2}|uns|"
-        r"^(?:bin(?! day)|hab|habe|wohne|arbeite|studiere|ziehe|fahre|gehe|esse|trinke)"
+        r"^(?:bin(?! day)|(?:hab|habe|wohne|arbeite|studiere|ziehe|fahre|gehe|esse|trinke)(?! ich\b)|"
+        r"(?!(?:\w*eine|ihre|unsere|die|diese|alle|heute)\b)\w{3,}e (?=(?:kein|nicht|mein|in|bei|seit|jetzt|gern|"
+        r"immer|nie|am|im|mit|lieber|nur|momentan|wieder|ab|auch|kaum|jede)\w{0,3}\b))"
     ),
     _pattern(
         "vielleicht|wahrscheinlich|m\u00f6glicherweise|eventuell|w\u00fcrde|w\u00fcrden|k\u00f6nnte|sollte|"
         "glaube|denke|hoffe|"
-        "hoffentlich|falls|wenn|danke|hallo|du|dir|dich|dein\\w{0,2}|euch|ihr|tsch\u00fcss"
+        "hoffentlich|falls|wenn|bitte|danke|hallo|du|dir|dich|dein\\w{0,2}|euch|ihr|tsch\u00fcss"
     ),
     _pattern(
         r"wohne|lebe|hei\u00dfe|hei\u00dft|arbeite|arbeitet|mag|liebe|hasse|spreche|bin|habe|trinke|esse|"

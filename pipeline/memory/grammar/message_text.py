@@ -3,8 +3,10 @@
 import re
 from collections.abc import Callable
 
+from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
-from pipeline.text.english_verbs import PASTS, is_gerund, is_third_person, word_set
+from pipeline.text.english_nouns import PARENTS, is_plural, own_noun
+from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
 _OPENING = re.compile(
     r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|"
@@ -45,9 +47,9 @@ _WEEKDAYS = {name[:3]: name for name in ("monday", "tuesday", "wednesday", "thur
 
 
 _STATES = (
-    "allergic|(?:lactose )?intolerant|vegetarian|vegan|diabetic|asthmatic|autistic|dyslexic|coeliac|celiac|sick|ill|"
-    "blind|deaf|colou?r-?blind|(?:left|right)-handed|single|married|engaged|divorced|separated|retired|unemployed|"
-    "afraid|scared|dead"
+    "(?:gluten|dairy|sugar)[ -]free|allergic|(?:lactose )?intolerant|vegetarian|vegan|diabetic|asthmatic|autistic|"
+    "dyslexic|coeliac|celiac|sick|ill|blind|deaf|colou?r-?blind|(?:left|right)[ -]handed|single|married|engaged|"
+    "divorced|separated|retired|unemployed|afraid|scared|dead"
 )
 _PREDICATE = (
     rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|"
@@ -73,6 +75,13 @@ def _weekday(match: re.Match[str]) -> str:
     return f"{match[1]} {_WEEKDAYS[match[2][:3].lower()].capitalize()}"
 
 
+def _gerund(match: re.Match[str]) -> str:
+    """Return `working` for `workin`, and `living` for `livin`."""
+    stem = match[0].rstrip("'").lower().removesuffix("in")
+    is_verb = any(base in BASES for base in (stem, f"{stem}e", stem[:-1] if stem[-1:] == stem[-2:-1] else ""))
+    return f"{match[0].rstrip(chr(39))}g" if is_verb else match[0]
+
+
 _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = tuple(
     (hint, re.compile(pattern, re.IGNORECASE), written)
     for hint, pattern, written in (
@@ -92,7 +101,16 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
             r"\b(of|in|since|until|till|by|last|next|\d(?:st|nd|rd|th)?) may\b(?! (?:be|have|not|well|or)\b)",
             r"\1 May",
         ),
-        ("bday", r"\bb-?day\b", "birthday"),
+        ("day", r"\bb-?day\b", "birthday"),
+        (" w", r"(?<= )w(?:/ ?| (?=(?:my|our|the|an?|his|her|some|friends|no|two|me)\b))", "with "),
+        ("bf", r"\bbf(?=\b|')", "boyfriend"),
+        ("gf", r"\bgf(?=\b|')", "girlfriend"),
+        ("in", r"\b[a-z]{3,}in'?(?= )", _gerund),
+        (
+            "s ",
+            r"\b(wife|husband|boyfriend|girlfriend|sister|brother|mum|mom|dad)s(?= [a-z])(?! (?:and|are|who|were)\b)",
+            r"\1's",
+        ),
         ("fave", r"\bfave\b", "favorite"),
         (
             "im",
@@ -119,18 +137,32 @@ _BEGUN = re.compile(
     r"(?P<verb>[A-Za-z']+)\b"
 )
 _SUBJECT = re.compile(r"(?:I|my|we|our|the|a|an|he|she|it|they|this|that|there)\b", re.IGNORECASE)
-_FURTHER_PASTS = word_set(
-    "rewrote threw wore rode swore rebuilt retook unsubscribed swapped stuck dyed outgrew repaid won"
+_HAD = re.compile(
+    r"(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|"
+    r"haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|slept|smoked)\b|"
+    r"(?:rewrote|threw|wore|rode|swore|rebuilt|retook|unsubscribed|swapped|stuck|dyed|outgrew|repaid|won) "
+    r"(?:the|my|our|an?|all)\b"
 )
 """Pasts that English verbs are not known by, before an object."""
-_MOODS = word_set("excited interested allergic pregnant engaged married single divorced vegetarian vegan")
+_BEEN = re.compile(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b")
+_PASSIVE = re.compile(r"\s+(?:by|as|in(?! (?:my|our|the|an?|with|together)\b))\b")
+_NO_ACTS = word_set("was were had did felt put let read set cut said")
+"""Pasts that are other forms too, or need a subject."""
 _STATE = re.compile(
-    rf"(?!going to be an? )(?:not |still |finally |now |already )*(?:going to \w+|(?:{'|'.join(sorted(_MOODS))}) )"
+    r"(?!going to be an? )(?:not |still |finally |now |already )*"
+    rf"(?:going to \w+|(?:excited|interested|pregnant|{_STATES})(?=$|[ ,]))"
 )
+_LIKES = r"(?:prefer|hate|own|(?:love|like)(?! (?:the|this|that|it|your|how|an?)\b))"
+_OFTEN = r"(?:always|never|usually|mostly|rarely|hardly ever)"
+_PRESENT = re.compile(
+    rf"(?:can't \w+|(?:{_OFTEN} )?(?:don't |do not )?{_LIKES} \w|don't (?!worry|bother)\w+.* any ?more\b|"
+    rf"don't (?:have|live|own|speak) |(?P<often>{_OFTEN}) (?P<base>[a-z]+) (?P<place>(?:from|at|in|on|by|with|to) )?)"
+)
+"""Present forms that are no orders: `prefer window seats`, `can't eat nuts`, `don't drink anymore`."""
 _PARTICIPLES = word_set(
     "based interested excited married divorced engaged retired turned looked sounded seemed agreed missed "
     "needed red hundred "
-    "indeed said loved"
+    "indeed said loved closed"
 )
 _GERUNDS = word_set("nothing something anything everything morning evening during according including following")
 _PLAIN_FINITE = word_set("is has was moved lived worked got")
@@ -153,18 +185,23 @@ _OCCASION = re.compile(
 _INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+) here$")
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
-_OWN = (
-    r"rent|salary|appointment|interview|flight|train|meeting|exam|deadline|shift|boss|manager|landlord|doctor|dentist|vet|"
-    r"blood test|scan|"
-    r"therapist|wedding|car|laptop|phone|visa|cold|fever|flu|surgery|package|delivery|back|knee|marathon|commute|lease"
-)
-"""Nouns that mean the writer's own where nothing stands before them."""
 _OWN_FIRST = re.compile(
-    r"^(?!(?-i:[A-Z])\w+ (?:is|was) (?:my|our)\b)"
-    rf"(?=(?:next )?(?:{_OWN}) (?:(?:just|finally|now) )?(?:is|was|got|has|went|gave|says|said|moved|leaves|starts|"
-    r"died|put|told|wants|prescribed|cancelled|changed|raised|broke)\b)",
+    r"^(?!(?:my|our|the|an?|his|her|their|your|its|this|that|every|each|no)\b|(?-i:[A-Z])\w+ (?:is|was) (?:my|our)\b)"
+    r"(?P<new>(?:next |new )?)(?P<what>[a-z][a-z-]+(?: [a-z]+)?)"
+    r"(?P<is>'s(?= (?:an?|the|in|on|at|from|called|named|now|not|\w+ing)\b)|"
+    r"(?= (?:(?:just|finally|now|also|still|always|never) )?(?:is|was|got|has|had|went|gave|says|said|moved|leaves|"
+    r"starts|died|put|told|wants|prescribed|cancelled|changed|raised|broke|hates|loves|likes|works|lives|plays|comes|"
+    r"turned|turns)\b))",
     re.IGNORECASE,
 )
+"""A noun without an owner that means the writer's own: `dentist moved to Friday`."""
+_RECURRING = re.compile(
+    r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is| are)? (?:(?P<each>(?:every|each) )|on )?"
+    r"(?P<day>(?:mon|tues|wednes|thurs|fri|satur|sun)day(?P<many>s?))\b"
+)
+"""What somebody has every week: `choir practice is wednesdays`, `physio every thursday at 4`."""
+_ABOUT_ME = re.compile(r"^(?P<age>1[3-9]|[2-9]\d) ?(?:[mf](?=,)|yo|years old|y/o)?(?=, [a-z])", re.IGNORECASE)
+"""What people say of themselves first: `30, female, from Belfast`."""
 _OWN_CHANGED = re.compile(
     r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)(?P<is>'s| is| was| got| has been| just got| just)"
     r"(?= (?:now |just |finally |been )*(?:(?:cut|raised|moved|pushed|postponed|delayed|changed|rescheduled|extended|"
@@ -186,9 +223,9 @@ _NEW_VALUE = re.compile(
     re.IGNORECASE,
 )
 _NO_MORE_OF = re.compile(r"^no more (?P<what>[\w -]{3,20}?)(?: for me)?(?= since| now|$|,)", re.IGNORECASE)
-_NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
+NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
 _COUNTED = re.compile(
-    rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{_NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
+    rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
     re.IGNORECASE,
 )
 """How many somebody has, without a verb: `only 7 chickens left`, `three kids now`."""
@@ -210,6 +247,9 @@ _FIGURE = re.compile(
     r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is|'s) (?=(?:now |at |up to |down to )?[$\u20ac\u00a3]?\d)"
 )
 """A noun of the writer's and its figure: `budget's 30k now`; a name or a heading begins with a capital."""
+_NOT_NOUNS = word_set(
+    "open closed free busy off home out away back only not never always usually here there both also and or my our the"
+)
 _NOT_OWN = word_set(
     "what how where when that this here there who the she our his her their your its all each every today"
 )
@@ -245,7 +285,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
     text = _FIGURE.sub(_own_figure, _NO_LONGER.sub("I'm ", text))
-    text = _OWN_FIRST.sub("my ", _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
+    text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
+    text = _OWN_FIRST.sub(_own_first, _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
     text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
@@ -258,6 +299,23 @@ def _with_comma(match: re.Match[str]) -> str:
 def _own_figure(match: re.Match[str]) -> str:
     is_pronoun = match["what"].split()[0] in _NOT_OWN
     return match[0] if is_pronoun else f"my {match['what']} is "
+
+
+def _own_first(match: re.Match[str]) -> str:
+    """Return `my dentist` for a noun that is the writer's own; a plural may mean all of its kind."""
+    what = match["what"]
+    is_one = what[0].islower() or not what.endswith("s")
+    if own_noun(what) is None or what.lower() in PARENTS or not is_one or is_plural(what):
+        return match[0]
+    return f"my {match['new']}{what}{match['is'] and ' is'}"
+
+
+def _recurring(match: re.Match[str]) -> str:
+    words = match["what"].split()
+    is_verb = words[0] in BASES or is_past(words[0]) or is_gerund(words[-1])
+    if not (match["each"] or match["many"]) or is_verb or not _NOT_NOUNS.isdisjoint(words):
+        return match[0]
+    return f"I have {match['what']} {match['each'] or 'on '}{match['day'].capitalize()}"
 
 
 def _own_changed(match: re.Match[str]) -> str:
@@ -298,36 +356,30 @@ def restore_subject(text: str) -> str:
     match = _BEGUN.match(text[:1].lower() + text[1:] if not text[:2].isupper() else text)
     if match is None or _SUBJECT.match(text) or " " not in text:
         return text
-    verb, lower = match["verb"].lower(), text[:1].lower() + text[1:]
-    following = text[match.end() :].split(maxsplit=1)
+    verb, lower, rest = match["verb"].lower(), text[:1].lower() + text[1:], text[match.end() :]
+    following = rest.split(maxsplit=1)
     if following and text[:1].isupper() and (is_third_person(following[0]) or following[0] in _PLAIN_FINITE):
         return text
     if text.startswith("Drew ") and following and following[0].endswith("ed"):
         return text
-    if verb == "haven't" and re.match(
-        r"haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|slept|smoked)\b", lower
-    ):
-        return f"I {lower}"
+    if (present := _PRESENT.match(lower)) is not None:
+        is_habit = present["often"] is None or (text[0].islower() and (present["base"] in BASES or present["place"]))
+        return f"I {lower}" if is_habit and find_instruction(text) is None else text
+    subject = _omitted_subject(verb, lower, rest)
+    return text if subject is None else f"{subject} {lower}"
+
+
+def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
+    """Return `I`, `I'm` or `I've`, where a verb or a state shows that it is left out; `rest` follows the verb."""
+    if _STATE.match(lower):
+        return "I'm"
     if verb == "been":
-        return (
-            f"I've {lower}"
-            if re.match(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b", lower)
-            else text
-        )
-    if re.match(
-        rf"(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|(?:{_FURTHER_PASTS}) (?:the|my|our|an?|all)\b", lower
-    ):
-        return f"I {lower}"
-    if verb in _MOODS or _STATE.match(lower):
-        return f"I'm {lower}"
-    if (
-        verb in PASTS and verb not in {"was", "were", "had", "did", "felt", "put", "let", "read", "set", "cut", "said"}
-    ) or (verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES):
-        return (
-            text
-            if re.match(r"\s+(?:by|as|in(?! (?:my|our|the|an?)\b))\b", text[match.end() :]) and verb.endswith("ed")
-            else f"I {lower}"
-        )
+        return "I've" if _BEEN.match(lower) else None
+    if _HAD.match(lower):
+        return "I"
+    is_participle = verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES
+    if is_participle or (verb in PASTS and verb not in _NO_ACTS):
+        return None if verb.endswith("ed") and _PASSIVE.match(rest) else "I"
     if is_gerund(verb) and len(verb) > 5 and verb not in _GERUNDS:
-        return text if _FINITE.search(_NO_MORE.split(text)[0]) else f"I'm {lower}"
-    return text
+        return None if _FINITE.search(_NO_MORE.split(lower)[0]) else "I'm"
+    return None

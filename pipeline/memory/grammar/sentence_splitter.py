@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from pipeline.memory.grammar.own_fields import mark_as_own, own_lines
 
 MAX_SENTENCE_CHARS = 400
 """Characters of a sentence; a longer one is a list, a table or a text without stops."""
@@ -43,16 +45,21 @@ def split_sentences(text: str, *, split_on_newlines: bool = False) -> Iterator[S
     >>> [sentence.text for sentence in split_sentences("# Tea\nI like tea. **Ann** has\ntwo cups.")]
     ['I like tea.', 'Ann has two cups.']
     """
-    for start, end in _paragraphs(text, split_on_newlines=split_on_newlines):
-        yield from _split(text, start, end)
+    for start, end, is_own in _paragraphs(text, split_on_newlines=split_on_newlines):
+        if is_own:
+            yield from (replace(field, text=mark_as_own(field.text)) for field in _sentence(text, start, end))
+        else:
+            yield from _split(text, start, end)
 
 
-def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, int]]:
-    """Yield spans of running text: soft-wrapped lines together, list items each alone."""
+def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, int, bool]]:
+    """Yield spans of running text: soft-wrapped lines together, list items and fields of the writer each alone."""
     fence: str | None = None
     begin = end = -1
     position = 0
-    for line in text.splitlines(keepends=True):
+    lines = text.splitlines(keepends=True)
+    fields = own_lines(lines)
+    for at, line in enumerate(lines):
         start, position = position, position + len(line)
         mark = _FENCE.match(line)
         if fence is not None:
@@ -60,10 +67,13 @@ def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, in
                 fence = None
             continue
         item = _ITEM.match(line)
-        breaks = not line.strip() or mark or item or _SKIPPED.match(line) or split_on_newlines
+        breaks = not line.strip() or mark or item or _SKIPPED.match(line) or split_on_newlines or at in fields
         if breaks and begin >= 0:
-            yield begin, end
+            yield begin, end, False
             begin = -1
+        if at in fields:
+            yield start, position, True
+            continue
         if mark:
             fence = mark[1]
         elif item:
@@ -71,7 +81,7 @@ def _paragraphs(text: str, *, split_on_newlines: bool) -> Iterator[tuple[int, in
         elif line.strip() and (not _SKIPPED.match(line) or (begin >= 0 and not breaks)):
             begin, end = (start if begin < 0 else begin), position
     if begin >= 0:
-        yield begin, end
+        yield begin, end, False
 
 
 def _split(text: str, start: int, end: int) -> Iterator[Sentence]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import FIRST, OTHERS, SUBJECTS, Clause, auxiliaries
-from pipeline.memory.grammar.worth import PARENTS, is_own_kin
+from pipeline.memory.grammar.worth import is_own_kin
+from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import third_person
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, auxiliaries
 from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.text.english_nouns import KIN, PARENTS, PETS
 from pipeline.text.english_verbs import is_gerund, word_set
 
 if TYPE_CHECKING:
@@ -13,18 +14,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MIN_WORTH = 3.5
 """Score from which a clause becomes a memory."""
-PETS = word_set("dog cat puppy kitten horse rabbit hamster parrot pet pets dogs cats")
-KIN = PETS | word_set(
-    "wife husband partner girlfriend boyfriend fiance fiancé fiancée fiancee mother mom mum father dad brother "
-    "sister son "
-    "daughter aunt uncle cousin niece nephew grandmother grandma grandfather grandpa granddaughter grandson "
-    "twin twins kid kids "
-    "child children baby parent parents family friend friends buddy bestie boss manager supervisor colleague "
-    "coworker mentor "
-    "neighbor neighbour roommate flatmate teacher coach tutor doctor dentist therapist landlord "
-    "team company stepson stepdaughter ex folks"
-)
-PARENTS = word_set("mum mom dad mother father grandma grandpa granny nan nana papa mama")
 _HOUSEHOLD = word_set("kid kids children twins baby dog cat dogs cats puppy kitten wife husband")
 HUMAN = (KIN - PETS) | word_set("man woman boy girl guy lady person student nurse lawyer")
 _STRONG = word_set(
@@ -110,6 +99,7 @@ _VAGUE_OBJECTS = word_set(
 _PLACING = frozenset({"in", "from", "at", "on", "into", "out", "back"})
 _CHANGES = word_set("now again anymore back instead longer up down")
 """Words that say that something became different, in a note."""
+_NO_MORE = frozenset({"anymore", "longer", "more"})
 _TRAITS = word_set(
     "favourite favorite allergic intolerant vegetarian vegan diabetic always never anymore longer every usually "
     "daily weekly pregnant married engaged divorced widowed retired unemployed"
@@ -205,7 +195,10 @@ def _is_habit(clause: Clause) -> bool:
         and clause.subject.lower_ in FIRST
         and lemma not in _LIKING
     )
-    return lemma in _STRONG and (is_present or any(child.dep_ == "neg" for child in clause.head.children))
+    is_denied = any(child.dep_ == "neg" for child in clause.head.children)
+    if is_denied and clause.subject.lower_ in FIRST and clause.tokens[-1].lower_ in _NO_MORE:
+        return True
+    return lemma in _STRONG and (is_present or is_denied)
 
 
 def _is_generic(token: "Token") -> bool:

@@ -1,0 +1,65 @@
+"""Fields of a person: `Allergies: penicillin`, `Dog: Biscuit, 4 y` in a note of theirs. Pure."""
+
+import re
+from collections.abc import Sequence
+
+from pipeline.text.english_nouns import is_plural, own_noun
+
+_FIELD = re.compile(
+    r"^\W{0,5}(?:[Mm]y (?P<own>[\w' /-]{2,40}?)|(?P<key>[A-Za-z][A-Za-z' /-]{1,24}?))[*_]{0,2}(?: ?:[*_]{0,2} +| = )"
+    r"(?P<value>(?=\S*\w)[^:?\n]{1,70}(?::\d\d[^:?\n]{0,40})?)$"
+)
+_SENTENCE = re.compile(r"\b(?:is|are|was|were|has|have|will|can|please|you|your|TODO|TBD|n/?a)\b|[{}<>\[\]\\|=]")
+_NOTHING = re.compile(r"(?:none|no|nothing|-)\W*$", re.IGNORECASE)
+_ALLERGY = re.compile(r"(?:food )?(?:allerg(?:y|ies)|allergic to)$")
+
+
+def own_field(field: str, writer: str) -> str | None:
+    """Return what a field that is marked as its writer's says of them; None for any other.
+
+    >>> own_field("My dog: Biscuit, 4 y", "Ann"), own_field("My allergies: nuts", "Ann"), own_field("Dog: Rex", "Ann")
+    ("Ann's dog is Biscuit, 4 y", 'Ann is allergic to nuts', None)
+    """
+    match = _FIELD.match(field)
+    if match is None or not match["own"]:
+        return None
+    key, value = match["own"].lower(), match["value"].strip(" .;,*_")
+    if not value or _SENTENCE.search(value) or value.startswith("//"):
+        return None
+    if _NOTHING.match(value):
+        return f"{writer} has no {key}"
+    if _ALLERGY.match(key):
+        return f"{writer} is allergic to {value}"
+    if key == "age" and value.split()[0].isdigit():
+        return f"{writer} is {value}{' years old' if value.isdigit() else ''}"
+    return f"{writer}'s {key} {'are' if is_plural(key) else 'is'} {value}"
+
+
+def mark_as_own(field: str) -> str:
+    """Return a field with its owner.
+
+    >>> mark_as_own("- **Dog**: Biscuit")
+    'My Dog: Biscuit'
+    """
+    match = _FIELD.match(field)
+    return field if match is None or match["own"] else f"My {match['key']}: {match['value']}"
+
+
+def own_lines(lines: Sequence[str]) -> set[int]:
+    """Return which lines are fields of their writer: three quarters of the fields that stand together have to be.
+
+    >>> own_lines(["Name: Ilse", "Age: 52", "", "Name: numpy", "Version: 2"])
+    {0, 1}
+    """
+    found = set[int]()
+    block: list[tuple[int, str]] = []
+    for at, line in enumerate([*lines, ""]):
+        if (match := _FIELD.match(line.rstrip())) is not None:
+            block.append((at, match["own"] or match["key"]))
+            continue
+        kinds = {place: own_noun(key) for place, key in block}
+        owned = {place for place, kind in kinds.items() if kind in ("own", "shared")}
+        if "own" in kinds.values() and len(owned) * 4 >= len(kinds) * 3:
+            found |= owned
+        block = []
+    return found

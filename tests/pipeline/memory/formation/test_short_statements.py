@@ -1,0 +1,91 @@
+"""Short answers, notes and fragments become memories of their writer; tasks, headings and cards of others do not."""
+
+import json
+from datetime import date
+
+import pytest
+
+from bench.datasets.short_statements import short_statements
+from pipeline.memory.formation.rule_based_extraction import extract_facts
+
+
+def _memories(text: str) -> list[str]:
+    return [fact.text for fact in extract_facts(text, date(2026, 11, 27))]
+
+
+def test_most_short_statements_of_the_open_half_form_the_memory_they_should() -> None:
+    statements = short_statements("open")
+    met = sum(statement.is_met_by(_memories(statement.document)) for statement in statements)
+    assert met >= 0.95 * len(statements)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "memory"),
+    [
+        ("Where do you work?", "At Siemens now", "User works At Siemens now"),
+        ("Great, thanks! Any allergies I should know about?", "shellfish", "User is allergic to shellfish"),
+        ("Do you have siblings?", "one brother", "User has one brother"),
+        ("Do you smoke?", "no", "User doesn't smoke"),
+        ("Are you allergic to anything?", "yes, peanuts", "User is allergic to peanuts"),
+        ("How often do you exercise?", "twice a week", "User exercises twice a week"),
+        ("What's your dog's name?", "Bolt", "User's dog's name is Bolt"),
+        ("How old are you?", "34", "User is 34 years old"),
+        ("Where did you grow up?", "Ghana", "User grew up in Ghana"),
+    ],
+)
+def test_an_answer_is_a_statement_about_who_was_asked(asked: str, answer: str, memory: str) -> None:
+    assert _memories(f"assistant: {asked}\nuser: {answer}") == [memory]
+    chat = [{"role": "assistant", "content": asked}, {"role": "user", "content": answer}]
+    assert _memories(json.dumps(chat)) == [memory]
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("What format do you need?", "json"),
+        ("Are you sure?", "yes"),
+        ("Do you have a file to share?", "yes"),
+        ("What's your error message?", "404"),
+        ("What is your main character's name?", "Elora"),
+        ("Where are you in the process?", "step 3"),
+        ("Do you have any other questions?", "no, thanks"),
+        ("Where do you live? And do you have pets?", "yes"),
+        ("Where do you live?", "maybe Rome?"),
+    ],
+)
+def test_answers_to_tasks_doubts_and_two_questions_make_no_memory(asked: str, answer: str) -> None:
+    assert _memories(f"assistant: {asked}\nuser: {answer}") == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Name: numpy\nVersion: 2.1\nLicense: BSD",
+        "Name: Anna Bauer\nPhone: 0171 555\nEmail: anna@x.de",
+        "Job: Senior Engineer\nLocation: Berlin\nSalary: 80k",
+        "City: Munich\nRooms: 3\nRent: 1200",
+        "always wash your hands",
+        "children are curious",
+        "closed every monday",
+        "I saw a dog. He was barking.",
+        "Suche nach Fehlern im Code",
+    ],
+)
+def test_cards_offers_and_generalities_say_nothing_of_their_writer(text: str) -> None:
+    assert all(not memory.startswith("User's") and " is " not in memory for memory in _memories(text))
+
+
+def test_each_field_of_a_note_has_its_own_place_in_the_text() -> None:
+    text = "Name: Ilse Brandt\nAge: 52\nCity: Kassel"
+    facts = extract_facts(text)
+    assert [text[fact.start : fact.end] for fact in facts] == text.splitlines()
+    assert [fact.text for fact in facts] == [
+        "User's name is Ilse Brandt",
+        "User is 52 years old",
+        "User's city is Kassel",
+    ]
+
+
+def test_a_name_belongs_to_whom_the_sentence_before_introduced() -> None:
+    assert "User's cat is called Pickle" in _memories("I adopted a cat last week. He's called Pickle")
+    assert "User's neighbour's name is Svea" in _memories("we got a neighbour. Her name is Svea")
