@@ -37,6 +37,8 @@ PARSER_MIME_TYPES = {
 } | {"webpage": "text/html", "csv": "text/csv", "email": "message/rfc822", "rtf": "application/rtf"}
 """Kinds that a worker process parses, with the MIME type that it receives."""
 _PAGE_TITLE = re.compile(rb"<title[^>]*>([^<]*)</title", re.IGNORECASE)
+_OBJECT = re.compile(r" ?<[\w.]+ object at 0x[0-9a-f]+>")
+"""A Python object as a library prints it, which says nothing to people."""
 
 
 class EmptyFileError(UnparsableFileError):
@@ -351,7 +353,7 @@ def _parser_error_message(kind: str, detail: str) -> str:
         return f"The {kind} file needs more memory than RECOLLECT_PARSE_MEMORY_MB allows. Send a part of it."
     if "security limit" in lower or "exceeds limit" in lower:
         return f"The {kind} file unpacks to far more than its size and was refused ({detail[:200]})."
-    return f"The {kind} file can't be read: it is damaged, or not a {kind} file ({detail[:200]})."
+    return f"The {kind} file can't be read: it is damaged, or of another type ({_OBJECT.sub('', detail)[:200]})."
 
 
 def _too_long_message(characters: int) -> str:

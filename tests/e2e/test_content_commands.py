@@ -105,7 +105,7 @@ def test_waiting_for_a_file_that_cannot_be_read_says_why(recollect: CliRunner, n
     writer = recollect("keys", "create", "writer", "--role", "write", "--namespace", namespace).strip()
     done = recollect.run("add", namespace, "--file", str(damaged), "--wait", key=writer)
     assert done.returncode == ExitCode.FAILED
-    assert "it is damaged, or not a pdf file" in done.stderr
+    assert "it is damaged, or of another type" in done.stderr
 
 
 def test_the_name_of_a_file_is_not_remembered_in_place_of_the_file(

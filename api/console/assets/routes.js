@@ -1,5 +1,9 @@
 /** Routes: from address to page. The module of a page is loaded when it is first shown. */
 
+import { to } from "./addresses.js";
+import { el } from "./dom.js";
+import { empty } from "./parts/placeholders.js";
+
 /** `at`: parts of the address, with `:name` for those that vary; `tab`: the entry of the navigation it belongs to. */
 const PAGES = [
   { at: "", tab: "home", title: "Home", load: async () => (await import("./pages/home.js")).home },
@@ -44,5 +48,5 @@ function matched(pattern, parts) {
 }
 
 async function missing() {
-  return ["Page not found."];
+  return [empty("There is no page at this address", "It may have been mistyped, or cut off when it was copied.", el("a.button", { href: to([]) }, "To the first page"))];
 }

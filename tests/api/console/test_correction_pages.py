@@ -33,6 +33,8 @@ async def test_a_memory_is_edited_and_that_is_taken_back(visitor: ConsoleUser) -
     assert await _current(visitor, "corrected") == ["User lives in Faro"]
     await visitor.press("Undo")
     await visitor.wait_for_text("Taken back.")
+    await visitor.wait_for_text("No earlier versions.")
+    assert await visitor.text("h1") == "User lives in Lisbon"
     assert await _current(visitor, "corrected") == ["User lives in Lisbon"]
 
 

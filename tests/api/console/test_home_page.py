@@ -73,9 +73,14 @@ async def test_who_has_nothing_yet_adds_a_text_and_gets_an_answer(visitor: Conso
 
 
 @pytest.mark.parametrize(("language", "program"), [("Python", [sys.executable, "-c"]), ("curl", ["sh", "-c"])])
-async def test_a_search_as_code_finds_the_same(visitor: ConsoleUser, language: str, program: list[str]) -> None:
+@pytest.mark.parametrize("moment", ["", ',"asOf":"2099-01-01T00:00:00.000Z"'], ids=["now", "then"])
+async def test_a_search_as_code_finds_the_same(
+    visitor: ConsoleUser, language: str, program: list[str], moment: str
+) -> None:
     await _remember(visitor, "coded", "The captain's log says: don't anchor at Skarvøy.")
-    options = '{"searchMode":"chunks","filter":{"operator":"neq","field":"kind","value":"it\'s"},"limit":3}'
+    options = (
+        f'{{"searchMode":"chunks","filter":{{"operator":"neq","field":"kind","value":"it\'s"}},"limit":3{moment}}}'
+    )
     await visitor.open_signed_in(f"#/ns/coded/search?q=captain's log&o={options}")
     await visitor.wait_for_text("1 result in")
     await visitor.press("This search as code")

@@ -161,3 +161,26 @@ async def test_only_what_the_search_matches_is_marked(visitor: ConsoleUser) -> N
         )
         await visitor.wait_for_text("1 result in")
         assert await visitor.browser.execute(marked) == expected
+
+
+async def test_a_search_where_nothing_is_stored_leads_to_adding(visitor: ConsoleUser) -> None:
+    await visitor.open_signed_in("#/ns/never-used/search?q=anything")
+    await visitor.wait_for_text("Nothing is stored here yet")
+    assert await visitor.accessibility_violations() == []
+    await visitor.press("Add documents")
+    await visitor.wait_for_text("There are no documents here yet")
+    await visitor.open_signed_in("#/ns/never-used/settings")
+    await visitor.wait_for_text("exists from its first document on")
+
+
+async def test_markdown_of_a_passage_is_shown_as_links_and_tables(visitor: ConsoleUser) -> None:
+    text = (
+        "The **fees** rise, see [the list](https://example.org/fees).\n\n| Boat | Fee |\n| --- | --- |\n| 8 m | 96 |\n"
+    )
+    files = {"file": ("fees.md", text.encode(), "text/markdown")}
+    await visitor.service.client.ok("POST", "/ns/fees/document/file", files=files)
+    await visitor.service.wait_until_idle()
+    await visitor.open_signed_in("#/ns/fees/search?q=fees list")
+    assert await visitor.text(".result .text td") == "8 m"
+    assert await visitor.text(".result .text a") == "the list"
+    assert await visitor.accessibility_violations() == []

@@ -16,11 +16,11 @@ const PER_PAGE = 25;
 const LOOK_MS = 2000;
 
 export async function connectors(view) {
-  const { api, namespace, query, rights, signal } = view;
+  const { app, api, namespace, query, rights, signal } = view;
   const place = el("section", { "aria-label": "Connectors" });
   const way = namespace === undefined ? ["connectors"] : ["ns", namespace, "connectors"];
   const options = { page: query.get("page") ?? 1, limit: PER_PAGE };
-  const look = async () => renew(place, await api.get(path(...way), options, signal), (answer) => listed(answer, way));
+  const look = async () => renew(place, await api.get(path(...way), options, signal), (answer) => listed(answer, way, app.namespace));
   const [known] = await Promise.all([connectorStates(view), look()]);
   poll(signal, LOOK_MS, look);
   const connect = namespace !== undefined && rights.writes(namespace) ? panel("Connect a source", () => connectSourceForm(view), { primary: true, symbol: "plus" }) : null;
@@ -34,8 +34,8 @@ export async function connectors(view) {
   ];
 }
 
-function listed({ connectors: rows, pagination }, way) {
-  if (rows.length === 0) return empty("No connectors", "A connector keeps documents in step with a source: pages, mails, files, repositories, a web site.");
+function listed({ connectors: rows, pagination }, way, current) {
+  if (rows.length === 0) return nothing(way, current);
   const columns = [
     { name: "Source", show: (row) => link(row) },
     { name: "Account", align: "free", show: (row) => row.account ?? "" },
@@ -45,6 +45,12 @@ function listed({ connectors: rows, pagination }, way) {
   ];
   if (way.length === 1) columns.splice(1, 0, { name: "Namespace", align: "free", show: (row) => row.namespace });
   return [table(plural(pagination.totalItems, "connector"), columns, rows), pager(pagination, (page) => to(way, { page }))];
+}
+
+/** The page of all namespaces leads to the one where a source is connected. */
+function nothing(way, current) {
+  const next = current === null ? el("a.button", { href: to(["namespaces"]) }, "Create a namespace first") : el("a.button", { href: to(["ns", current, "connectors"]) }, `Connect a source to ${current}`);
+  return empty("No connectors", "A connector keeps documents in step with a source: pages, mails, files, repositories, a web site.", way.length === 1 ? next : null);
 }
 
 function link({ namespace, id, provider }) {

@@ -16,6 +16,7 @@ import { pageLabel } from "../parts/page-label.js";
 import { panel } from "../parts/panel.js";
 import { failure, loading } from "../parts/placeholders.js";
 import { poll, renew } from "../parts/polling.js";
+import { excerpt } from "../parts/rich-text.js";
 import { chips } from "../parts/search-result.js";
 
 const BUSY_MS = 1000;
@@ -25,13 +26,13 @@ export async function document(view) {
   const place = el("div");
   const spans = await wanted(view);
   let shown;
+  const change = rights.writes(namespace) ? panel("Change this document", () => editDocumentForm(view, shown), { symbol: "edit" }) : null;
   const look = async () => {
     shown = await api.get(path("ns", namespace, "document", id), { include: "chunks,memories" }, signal);
-    renew(place, shown, () => parts(view, shown, spans));
+    renew(place, shown, () => parts(view, shown, spans, change));
     return shown.system.dreamingStatus === "dreaming" || !["done", "failed"].includes(shown.system.status);
   };
   if (await look()) poll(signal, BUSY_MS, look);
-  const change = rights.writes(namespace) ? panel("Change this document", () => editDocumentForm(view, shown), { symbol: "edit" }) : null;
   view.head(
     shown.title ?? shown.id,
     original(view, shown),
@@ -41,17 +42,25 @@ export async function document(view) {
   return [change?.node, place, log(view)];
 }
 
-function parts(view, shown, spans) {
+function parts(view, shown, spans, change) {
   return [
     facts(shown),
-    shown.system.error ? el("p.trouble", { role: "alert" }, shown.system.error) : null,
+    shown.system.error ? unread(shown.system.error, change) : null,
     chips(shown.metadata),
-    el("div.reader", {}, el("div", {}, documentView(view, shown, spans)), el("aside", {}, memories(shown, view), shown.summary ? card("Summary", el("p", { dir: "auto" }, shown.summary)) : null, passages(shown, view.namespace))),
+    shown.content === null && shown.system.status === "failed"
+      ? null
+      : el("div.reader", {}, el("div", {}, documentView(view, shown, spans)), el("aside", {}, memories(shown, view), shown.summary ? card("Summary", excerpt(shown.summary, shown.type)) : null, passages(shown, view.namespace))),
   ];
 }
 
 function facts({ id, type, system, chunks }) {
   return el("p.muted", {}, documentStatus(system), ` ${type}, ${plural(chunks.length, "passage")}, added `, time(system.createdAt), ", id ", el("code", {}, id));
+}
+
+/** Why the newest content could not be read, and what to do. */
+function unread(error, change) {
+  const mend = change && el("button", { type: "button", on: { click: () => change.show(true) } }, icon("edit"), "Replace the text or the file");
+  return el("div.state.failure", { role: "alert" }, el("h2", {}, "This document could not be read"), el("p", {}, error), mend);
 }
 
 /** Spans of the linked passage or memory; none if the log is unavailable. */
@@ -69,7 +78,8 @@ async function wanted({ api, namespace, id, query, signal }) {
 }
 
 /** The memories of the document: each marks its sentence, and leads to its own page, where it is corrected. */
-function memories({ memories: known, id }, { namespace, query }) {
+function memories({ memories: known, id, system }, { namespace, query }) {
+  const none = system.dreamingStatus === "dreaming" ? "They are extracted when the namespace has been quiet for a while." : "No memory came from this document.";
   const row = (one) =>
     el(
       "li",
@@ -77,7 +87,7 @@ function memories({ memories: known, id }, { namespace, query }) {
       el("a", { href: to(["ns", namespace, "memories", one.id]), dir: "auto", "aria-current": query.get("memory") === one.id ? "true" : null }, one.memory),
       el("a", { href: to(["ns", namespace, "documents", id], { memory: one.id }), "aria-label": `Mark the sentence of: ${one.memory}`, title: "Mark its sentence" }, icon("search")),
     );
-  return card("Memories", known.length === 0 ? el("p.muted", {}, "No memory came from this document.") : el("ul.list", {}, known.map(row)));
+  return card("Memories", known.length === 0 ? el("p.muted", {}, none) : el("ul.list", {}, known.map(row)));
 }
 
 function passages({ chunks, id, type }, namespace) {
@@ -88,7 +98,7 @@ function passages({ chunks, id, type }, namespace) {
     "details.card",
     {},
     el("summary", {}, plural(chunks.length, "passage")),
-    el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, el("p.text", { dir: "auto" }, one.content), el("footer.muted", {}, page(one) ? `${page(one)} · ` : null, shown(one))))),
+    el("ol.plain.passages", {}, chunks.map((one) => el("li.result", {}, excerpt(one.content, type), el("footer.muted", {}, page(one) ? `${page(one)} · ` : null, shown(one))))),
   );
 }
 

@@ -6,7 +6,7 @@ import { el, refill } from "../dom.js";
 import { moment, plural, time } from "../format.js";
 import { correctionButtons } from "../parts/corrections.js";
 import { field } from "../parts/forms.js";
-import { badge, empty } from "../parts/placeholders.js";
+import { badge, noContent } from "../parts/placeholders.js";
 
 const STEPS = 200;
 const NAMES_LISTED = 30;
@@ -14,7 +14,7 @@ const NAMES_LISTED = 30;
 export async function graph(page) {
   const { api, namespace, signal } = page;
   const answer = await api.get(path("ns", namespace, "explain", "graph"), {}, signal);
-  if (answer.memories.length === 0) return [empty("No memories yet", "The graph is drawn as soon as the namespace has memories.")];
+  if (answer.memories.length === 0) return [noContent(page, "No memories yet", "The graph is drawn as soon as the namespace has memories.")];
   const about = el("aside.about.card", { "aria-live": "polite" }, el("p.muted", {}, "Select a memory to read it, or a name to see what is known of it."));
   const place = el("div.canvas", { role: "img", "aria-label": `Graph of ${plural(answer.memories.length, "memory", "memories")}. The list of memories has the same as text.` });
   // Loaded with this page alone: half of all the console's scripts.

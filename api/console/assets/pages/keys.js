@@ -7,7 +7,7 @@ import { confirmAction } from "../parts/dialogs.js";
 import { button } from "../parts/forms.js";
 import { changeKeyDialog, createKeyForm, rotateKeyDialog } from "../parts/key-forms.js";
 import { panel } from "../parts/panel.js";
-import { badge } from "../parts/placeholders.js";
+import { badge, empty } from "../parts/placeholders.js";
 import { table } from "../parts/tables.js";
 import { describeKey } from "../permissions.js";
 
@@ -22,6 +22,7 @@ export async function keys(view) {
 }
 
 function listed(view, rows) {
+  if (rows.length === 0) return empty("No keys yet", "Give each application and person a key of their own, with the rights it needs: it can be changed, rotated and revoked by itself.");
   return table(
     `${plural(rows.length, "key")} that you may manage`,
     [

@@ -10,7 +10,7 @@ import { correctionButtons } from "../parts/corrections.js";
 import { actionForm, button, field, form, select, submit } from "../parts/forms.js";
 import { memoryBadges } from "../parts/memory-badges.js";
 import { panel } from "../parts/panel.js";
-import { empty } from "../parts/placeholders.js";
+import { empty, noContent } from "../parts/placeholders.js";
 import { pager, table } from "../parts/tables.js";
 
 const PER_PAGE = 25;
@@ -40,7 +40,7 @@ export async function memories(view) {
     forget?.node,
     filters.node,
     finder(app, namespace, chosen),
-    found.memories.length > 0 ? listed(found, view, chosen.q) : isFiltered || chosen.q !== "" ? noMatch(namespace, chosen.q) : nothing(),
+    found.memories.length > 0 ? listed(found, view, chosen.q) : isFiltered || chosen.q !== "" ? noMatch(namespace, chosen.q) : nothing(view),
     found.pagination ? pager(found.pagination, address) : null,
   ];
 }
@@ -114,8 +114,9 @@ function noMatch(namespace, wanted) {
   return empty("No matching memory", wanted === "" ? "No memory matches the filter." : `No memory that matches is about “${wanted}”.`, all);
 }
 
-function nothing() {
-  return empty(
+function nothing(view) {
+  return noContent(
+    view,
     "No memories yet",
     "Memories are formed from documents, when the namespace has been quiet for a while: mostly from what people say about themselves, unless a language model is configured.",
   );

@@ -8,11 +8,12 @@ import { correctionButtons } from "../parts/corrections.js";
 import { eventList } from "../parts/log-events.js";
 import { memoryBadges } from "../parts/memory-badges.js";
 import { memoryGraph } from "../parts/memory-graph.js";
+import { sentence } from "../parts/rich-text.js";
 
 export async function memory(view) {
   const { api, app, namespace, id, signal, head } = view;
   const shown = await api.get(path("ns", namespace, "explain", "memories", id), {}, signal);
-  const after = (changed) => (changed && changed !== id ? app.go(["ns", namespace, "memories", changed]) : app.show());
+  const after = (changed) => app.go(["ns", namespace, "memories", changed ?? id]);
   head(shown.memory, ...correctionButtons(view, shown, after));
   return [
     facts(shown),
@@ -37,10 +38,10 @@ function facts({ id, version, forgottenAt, forgetReason, expiresAt, ...kind }) {
 /** A source document with the supporting words and its events. */
 function statement({ document, span, since, date, events: log }, id, namespace) {
   const source = document
-    ? el("a", { href: to(["ns", namespace, "documents", document.id], { memory: id }), dir: "auto" }, document.title ?? document.id)
+    ? el("a", { href: to(["ns", namespace, "documents", document.id], { memory: id }), dir: "auto" }, document.title ?? (span ? document.id : "A correction"))
     : "Deleted document";
   return [
-    span ? el("blockquote", { dir: "auto" }, span.text) : null,
+    span ? sentence(span.text) : null,
     el("p.muted", {}, source, date ? `, of ${date.slice(0, 10)}` : "", ", since ", time(since)),
     el("details", {}, el("summary", {}, "Events in the log"), eventList(log)),
   ];

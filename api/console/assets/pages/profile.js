@@ -28,7 +28,7 @@ export async function profile(view) {
     return section(el("h3", {}, name), description, known.buckets[name] ?? [], namespace, below);
   });
   const then = panel("As of a point in time", past(view, asOf, forgotten), { open: asOf !== null });
-  const add = changes ? panel("Add a bucket", () => addBucketForm(view, way), { open: own.length === 0, primary: true, symbol: "plus" }) : null;
+  const add = changes ? panel("Add a bucket", () => addBucketForm(view, way), { primary: true, symbol: "plus" }) : null;
   view.head("Profile", then.button, add?.button);
   return [
     then.node,

@@ -56,7 +56,7 @@ function choices(view, row) {
       return said;
     });
   const remove = async () => {
-    const sure = await confirmAction("Delete this question?", "Its receiver is told nothing more, and what waits for it is lost.", "Delete");
+    const sure = await confirmAction("Delete this question?", "Its receiver gets no more notifications, and waiting ones are dropped.", "Delete");
     if (sure) await act(() => view.api.delete(at), "Question deleted.")();
   };
   const label = (word) => ({ "aria-label": `${word}: ${row.query}` });

@@ -7,6 +7,8 @@ import { day, number, plural } from "../format.js";
 import { correct } from "../parts/corrections.js";
 import { button } from "../parts/forms.js";
 import { badge, empty } from "../parts/placeholders.js";
+import { describeReason } from "../parts/reason.js";
+import { sentence as quote } from "../parts/rich-text.js";
 
 const SHOWN = 20;
 const KINDS = {
@@ -40,7 +42,7 @@ function decision(view, { kind, reason, certainty, newer, older }, load) {
   const [word, tone, says] = KINDS[kind];
   const send = (action) => correct(view, { action, id: newer.id, replaced: older.id }, load);
   return [
-    el("header", {}, el("span", {}, badge(word, tone), " ", says), el("span.muted", {}, reason.replace(" -> ", " → "), certainty === null ? null : `, certainty ${Math.round(certainty * 100)} %`)),
+    el("header", {}, el("span", {}, badge(word, tone), " ", says), el("span.muted", {}, el("bdi", {}, describeReason(reason)), certainty === null ? null : `, certainty ${Math.round(certainty * 100)} %`)),
     el("div.sides", {}, side("Before", older, view.namespace), side("Now", newer, view.namespace)),
     view.rights.writes(view.namespace)
       ? el(
@@ -60,7 +62,7 @@ function side(name, { id, memory, date, document, title, sentence }, namespace) 
     {},
     el("h2", {}, `${name}, ${day(date)} ${date.slice(0, 4)}`),
     el("p", {}, el("a", { href: to(["ns", namespace, "memories", id]), dir: "auto" }, memory)),
-    sentence ? el("blockquote", { dir: "auto" }, sentence) : null,
+    sentence ? quote(sentence) : null,
     document ? el("p.muted", {}, el("a", { href: to(["ns", namespace, "documents", document], { memory: id }), dir: "auto" }, title ?? document)) : null,
   );
 }

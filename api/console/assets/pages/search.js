@@ -11,7 +11,7 @@ import { requestAsCode } from "../parts/request-as-code.js";
 import { compareSearches } from "../parts/compare-searches.js";
 import { searchResult } from "../parts/search-result.js";
 import { whyNot } from "../parts/why-not.js";
-import { empty, failure, loading } from "../parts/placeholders.js";
+import { empty, failure, loading, noContent } from "../parts/placeholders.js";
 
 const MODES = { hybrid: "Memories and passages", memories: "Memories only", chunks: "Passages only" };
 const RERANKS = { none: "Off", order: "Reorder the top results", aggregate: "Reorder and merge duplicates" };
@@ -44,15 +44,24 @@ async function answer(view, body, place) {
   try {
     const answered = await api.post(path("ns", namespace, "explain", "search"), body, undefined, signal);
     const { results, searchTime, scale } = answered;
-    if (results.length === 0) refill(place, pastMomentNotice(answered), nothing(body));
-    else {
-      const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
-      refill(place, el("p.muted", {}, summary), pastMomentNotice(answered), el("ol.plain", {}, results.map((one) => el("li", {}, searchResult(one, { namespace, scale })))));
-    }
-    place.append(compareSearches(view, body, results, { modes: MODES, reranks: RERANKS }), whyNot(view, body), requestAsCode(namespace, body));
+    if (results.length === 0 && (await isEmpty(view))) return refill(place, noContent(view));
+    const tools = [compareSearches(view, body, results, { modes: MODES, reranks: RERANKS }), whyNot(view, body), requestAsCode(namespace, body)];
+    const summary = `${plural(results.length, "result")} in ${number(Math.round(searchTime * 10) / 10)} ms`;
+    refill(
+      place,
+      el("div.results-bar", {}, el("p.muted", {}, summary), el("div.row", {}, tools.map((one) => one.button))),
+      tools.map((one) => one.node),
+      pastMomentNotice(answered),
+      results.length === 0 ? nothing(body) : el("ol.plain", {}, results.map((one) => el("li", {}, searchResult(one, { namespace, scale })))),
+    );
   } catch (error) {
     if (!signal.aborted) refill(place, failure(error));
   }
+}
+
+async function isEmpty({ api, namespace, signal }) {
+  const { pagination } = await api.post(path("ns", namespace, "list", "documents"), {}, { limit: 1 }, signal);
+  return pagination.totalItems === 0;
 }
 
 function nothing(body) {

@@ -7,6 +7,7 @@ import { card } from "../parts/cards.js";
 import { contextForm } from "../parts/extraction-context.js";
 import { confirmAction } from "../parts/dialogs.js";
 import { actionForm, button, field, submit } from "../parts/forms.js";
+import { noContent } from "../parts/placeholders.js";
 
 const CONTEXT = {
   label: "Context",
@@ -16,15 +17,20 @@ const CONTEXT = {
 
 export async function settings(view) {
   const { app, api, namespace, signal, rights } = view;
-  const [{ supportingContext: context, system }, { organizationalContext: organization }] = await Promise.all([
-    api.get(path("ns", namespace), {}, signal),
-    api.get("organization", {}, signal),
-  ]);
+  const found = await Promise.all([api.get(path("ns", namespace), {}, signal), api.get("organization", {}, signal)]).catch(absent);
+  if (found === null) return [noContent(view)];
+  const [{ supportingContext: context, system }, { organizationalContext: organization }] = found;
   const began = el("p.muted", {}, "Created ", time(system.createdAt), ", settings changed ", time(system.updatedAt), ".");
   const everywhere = organizations(organization);
   if (!rights.writes(namespace)) return [began, el("h2", {}, "Context"), el("p", {}, context ?? "Not set."), everywhere];
   const save = (supportingContext) => api.patch(path("ns", namespace), { supportingContext });
   return [began, el("section.card", {}, contextForm(app, { ...CONTEXT, value: context }, save)), everywhere, el("div.two", {}, moving(view), ending(view))];
+}
+
+/** Null for a namespace that does not exist yet; any other error goes on. */
+function absent(error) {
+  if (error.status !== 404) throw error;
+  return null;
 }
 
 function organizations(context) {

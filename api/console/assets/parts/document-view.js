@@ -12,8 +12,8 @@ const ORIGINALS = { pdf: showPages, image: showPicture };
 
 /** `spans`: of code points in the text, to be marked and scrolled to. */
 export function documentView(view, shown, spans) {
-  const { content, type, system } = shown;
-  if (content === null) return system.status === "failed" ? null : empty("No text yet", "It is shown as soon as the document has been read.");
+  const { content, type } = shown;
+  if (content === null) return empty("No text yet", "It is shown as soon as the document has been read.");
   const marks = spans.map((span) => toStringSpan(content, span)).sort(([one], [other]) => one - other);
   const place = el("div");
   const asText = () => {

@@ -13,10 +13,11 @@ const RESULTS = 3;
 export function firstSteps({ app, api, signal }) {
   const namespace = firstNamespace(app.who);
   const answers = el("div", { "aria-live": "polite" });
-  const next = el("section.card", { hidden: true, "aria-label": "Ask" });
+  const next = el("section.card", {}, el("h2.muted", {}, "2. Ask about it"), el("p.muted", {}, "The question stands here as soon as something was added."));
+  let isAsking = false;
   const added = () => {
-    if (next.hidden) refill(next, el("h2", {}, "2. Ask about it"), question(api, namespace, signal, answers), answers);
-    next.hidden = false;
+    if (!isAsking) refill(next, el("h2", {}, "2. Ask about it"), question(api, namespace, signal, answers), answers);
+    isAsking = true;
   };
   return el(
     "div",

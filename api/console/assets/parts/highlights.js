@@ -1,18 +1,4 @@
-/** Texts with highlighted spans. */
-
-import { el } from "../dom.js";
-
-/** Highlight spans (from, to), given in order. */
-export function highlightSpans(text, spans) {
-  const parts = [];
-  let at = 0;
-  for (const [from, to] of spans) {
-    if (from < at) continue;
-    parts.push(text.slice(at, from), el("mark", {}, text.slice(from, to)));
-    at = to;
-  }
-  return [...parts, text.slice(at)];
-}
+/** Spans of texts. */
 
 /** Convert a span of code points into one of UTF-16 units. */
 export function toStringSpan(text, { start, end }) {

@@ -2,6 +2,7 @@
 
 import { el, svg } from "../dom.js";
 import { badge } from "./placeholders.js";
+import { describeReason } from "./reason.js";
 
 const SAYS = {
   "extends to": "Extends",
@@ -52,7 +53,7 @@ function node({ id, memory, kind, version, isForgotten, reason }, address) {
     badge(kind, kind),
     kind === "updates" && version ? ` version ${version}` : "",
     isForgotten ? [" ", badge("forgotten", "bad")] : null,
-    el("p.reason", {}, reason),
+    el("p.reason", { dir: "auto" }, describeReason(reason)),
   );
   if (memory === undefined) return el("div.node", {}, el("p.muted", {}, "Deleted memory"), footer);
   return el("a.node", { href: address(id) }, el("p", { dir: "auto" }, memory), footer);

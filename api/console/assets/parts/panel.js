@@ -3,9 +3,9 @@
 import { el, freshId } from "../dom.js";
 import { icon } from "../icons.js";
 
-/** `content`: a node, or a function that builds it when it is first opened. Returns the button and the panel. */
-export function panel(label, content, { open = false, primary = false, symbol = null } = {}) {
-  const node = el("section.card.panel", { id: freshId("panel"), hidden: !open, "aria-label": label });
+/** `name`: a class of the panel. `content`: a node, or a function that builds it when it is first opened. Returns the button and the panel. */
+export function panel(label, content, { open = false, primary = false, symbol = null, name = null } = {}) {
+  const node = el(`section.card.panel${name ? `.${name}` : ""}`, { id: freshId("panel"), hidden: !open, "aria-label": label });
   const fill = () => {
     if (!node.hasChildNodes()) node.append(...[typeof content === "function" ? content() : content].flat());
   };

@@ -1,6 +1,8 @@
 /** Placeholders: loading, empty, failed; and badges. */
 
+import { to } from "../addresses.js";
 import { el } from "../dom.js";
+import { icon } from "../icons.js";
 
 export function loading(what) {
   return el("div.state", { role: "status", "aria-busy": "true" }, el("span.spinner", { "aria-hidden": "true" }), `Loading ${what}…`);
@@ -9,6 +11,12 @@ export function loading(what) {
 /** Placeholder of an empty list: reason and possible actions. */
 export function empty(title, text, ...actions) {
   return el("div.state", {}, el("h2", {}, title), el("p.muted", {}, text), actions);
+}
+
+/** Placeholder of a namespace without documents, with the way to the first one. */
+export function noContent({ namespace, rights }, title = "Nothing is stored here yet", text = `${namespace} exists from its first document on.`) {
+  const add = el("a.button.primary", { href: to(["ns", namespace, "documents"]) }, icon("plus"), "Add documents");
+  return empty(title, text, rights.writes(namespace) ? add : null);
 }
 
 /** Error with an optional retry button. */

@@ -2,14 +2,16 @@
 
 import { el, refill } from "../dom.js";
 import { button } from "./forms.js";
+import { panel } from "./panel.js";
 
 const COPIED_MS = 2000;
 
-/** Build a closed section with the request in each language; the key is left to the environment. */
+/** Build a panel with the request in each language; the key is left to the environment. */
 export function requestAsCode(namespace, body) {
   const sent = withoutUsual(body);
-  const url = new URL(`../ns/${encodeURIComponent(namespace)}/search`, document.baseURI).href;
-  const texts = { curl: curl(url, sent), Python: python(url, namespace, sent), TypeScript: typescript(url, sent) };
+  // Only the explaining search answers as of a past moment; the official client does not know it.
+  const url = new URL(`../ns/${encodeURIComponent(namespace)}/${sent.asOf ? "explain/search" : "search"}`, document.baseURI).href;
+  const texts = { curl: curl(url, sent), Python: sent.asOf ? pythonOfPast(url, sent) : python(url, namespace, sent), TypeScript: typescript(url, sent) };
   const code = el("pre.document", { tabindex: "0", "aria-label": "Code" });
   const choices = Object.keys(texts).map((name) => button(name, () => choose(name)));
   // Browsers give the clipboard to secure pages alone.
@@ -23,7 +25,7 @@ export function requestAsCode(namespace, body) {
     for (const choice of choices) choice.setAttribute("aria-pressed", String(choice.textContent === name));
   };
   choose("curl");
-  return el("details.code", {}, el("summary", {}, "This search as code"), el("div.row", {}, choices, copy), code);
+  return panel("This search as code", [el("div.row", {}, choices, copy), code], { name: "code" });
 }
 
 /** Leave out what the service takes by itself. */
@@ -43,9 +45,8 @@ function curl(url, body) {
   return `curl ${url} \\\n  -H "Authorization: Bearer $SUPERMEMORY_API_KEY" -H "Content-Type: application/json" \\\n  -d '${data}'`;
 }
 
-function python(url, namespace, { asOf, ...body }) {
+function python(url, namespace, body) {
   const named = Object.entries(body).map(([name, value]) => `    ${snake(name)}=${pythonValue(value)},`);
-  const extension = asOf === undefined ? [] : [`    extra_body={"asOf": ${JSON.stringify(asOf)}},`];
   return [
     "from supermemory import Supermemory",
     "",
@@ -53,10 +54,23 @@ function python(url, namespace, { asOf, ...body }) {
     "answer = client.search(",
     `    ${JSON.stringify(namespace)},`,
     ...named,
-    ...extension,
     ")",
     "for result in answer.results:",
     "    print(result.similarity, result.memory or result.chunk)",
+  ].join("\n");
+}
+
+function pythonOfPast(url, body) {
+  return [
+    "import os",
+    "",
+    "import httpx",
+    "",
+    'headers = {"authorization": f"Bearer {os.environ[\'SUPERMEMORY_API_KEY\']}"}',
+    `body = ${pythonValue(body)}`,
+    `answer = httpx.post(${JSON.stringify(url)}, json=body, headers=headers).raise_for_status()`,
+    'for result in answer.json()["results"]:',
+    '    print(result["similarity"], result.get("memory") or result.get("chunk"))',
   ].join("\n");
 }
 

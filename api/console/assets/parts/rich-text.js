@@ -13,6 +13,17 @@ export function richText(text, type, marks) {
   return el("div.document.rich", region, new Renderer(text, marks).blocks(type === "email"));
 }
 
+/** A part of a document, below a heading of the page: its own headings are emphasis. */
+export function excerpt(text, type, marks = []) {
+  if (!FORMATTED.has(type)) return el("p.text", { dir: "auto" }, new Marker(marks).run(text, 0));
+  return el("div.text.rich", { dir: "auto" }, new Renderer(text, marks, { hasHeadings: false }).blocks(type === "email"));
+}
+
+/** A single sentence with its links and emphasis. */
+export function sentence(text) {
+  return el("blockquote", { dir: "auto" }, new Renderer(text, []).inline(text, 0));
+}
+
 const region = { tabindex: "0", role: "region", "aria-label": "Text", dir: "auto" };
 
 /** Cuts runs of text where marks begin and end. */
@@ -44,9 +55,11 @@ class Renderer {
   #at = 0;
   /** Level of the last heading: no level is left out below it, whatever the document does. */
   #level = 1;
+  #hasHeadings;
 
-  constructor(text, marks) {
+  constructor(text, marks, { hasHeadings = true } = {}) {
     let offset = 0;
+    this.#hasHeadings = hasHeadings;
     this.#marker = new Marker(marks);
     this.#lines = text.split("\n").map((line) => {
       const placed = { line, offset };
@@ -87,12 +100,14 @@ class Renderer {
     if (item.test(line)) return el(/^\s*\d/.test(line) ? "ol" : "ul", {}, this.#take((next) => item.test(next)).map((row) => el("li", { dir: "auto" }, this.#after(row, item, ""))));
     this.#at += 1;
     const rest = this.#take((next) => !BLOCK.test(next));
-    return el("p", { dir: "auto" }, [{ line, offset }, ...rest].map((row, at) => [at > 0 ? el("br") : null, this.#inline(row.line, row.offset)]));
+    return el("p", { dir: "auto" }, [{ line, offset }, ...rest].map((row, at) => [at > 0 ? el("br") : null, this.inline(row.line, row.offset)]));
   }
 
   #heading([all, { length: depth }], line, offset) {
+    const content = this.inline(line.slice(all.length), offset + all.length);
+    if (!this.#hasHeadings) return this.#skip(el("p", { dir: "auto" }, el("strong", {}, content)));
     this.#level = Math.min(6, depth + 1, this.#level + 1);
-    return this.#skip(el(`h${this.#level}`, { dir: "auto" }, this.#inline(line.slice(all.length), offset + all.length)));
+    return this.#skip(el(`h${this.#level}`, { dir: "auto" }, content));
   }
 
   #skip(node) {
@@ -103,7 +118,7 @@ class Renderer {
   /** A line without what its pattern matches at the beginning. */
   #after({ line, offset }, pattern, end = "\n") {
     const { length } = pattern.exec(line)[0];
-    return [this.#inline(line.slice(length), offset + length), end];
+    return [this.inline(line.slice(length), offset + length), end];
   }
 
   #code() {
@@ -117,7 +132,7 @@ class Renderer {
     const rows = this.#take((line) => line.startsWith("|"));
     const isRule = ({ line }) => /^[|\s:-]+$/.test(line);
     const hasHead = rows.length > 1 && isRule(rows[1]);
-    const cells = (row, tag) => el("tr", {}, this.#cells(row).map(([text, offset]) => el(tag, { dir: "auto" }, this.#inline(text, offset))));
+    const cells = (row, tag) => el("tr", {}, this.#cells(row).map(([text, offset]) => el(tag, { dir: "auto" }, this.inline(text, offset))));
     return el(
       "table",
       {},
@@ -133,7 +148,7 @@ class Renderer {
   }
 
   /** Bold, code and links within a line. */
-  #inline(text, offset) {
+  inline(text, offset) {
     const match = INLINE.exec(text);
     if (match === null) return this.#marker.run(text, offset);
     const [all, bold, strong, code, label, address, escaped] = match;
@@ -141,13 +156,13 @@ class Renderer {
     return [
       this.#marker.run(text.slice(0, match.index), offset),
       strong !== undefined
-        ? el("strong", {}, this.#inline(strong, at + bold.length))
+        ? el("strong", {}, this.inline(strong, at + bold.length))
         : code !== undefined
           ? el("code", {}, this.#marker.run(code, at + 1))
           : escaped !== undefined
             ? this.#marker.run(escaped, at + 1)
             : link(this.#marker.run(label, at + all.indexOf(label)), address),
-      this.#inline(text.slice(match.index + all.length), at + all.length),
+      this.inline(text.slice(match.index + all.length), at + all.length),
     ];
   }
 }

@@ -4,8 +4,9 @@ import { to } from "../addresses.js";
 import { el } from "../dom.js";
 import { time } from "../format.js";
 import { badge } from "./placeholders.js";
-import { highlightSpans, toStringSpan } from "./highlights.js";
+import { toStringSpan } from "./highlights.js";
 import { pageLabel } from "./page-label.js";
+import { excerpt } from "./rich-text.js";
 
 const KINDS = { parents: "Updates or derives from", children: "Updated or extended by", siblings: "Related" };
 
@@ -22,7 +23,7 @@ export function searchResult(one, { namespace, scale }) {
       isMemory && !one.isLatest ? badge("Forgotten", "bad") : null,
       one.isInference ? badge("Inferred") : null,
     ),
-    el("p.text", { dir: "auto" }, highlighted(one)),
+    highlighted(one, isMemory ? "text" : one.included?.document?.type),
     el("footer.muted", {}, source(one, namespace, isMemory), " · ", time(one.system.updatedAt)),
     chips(one.metadata),
     relatives(one.included?.related, namespace),
@@ -31,9 +32,9 @@ export function searchResult(one, { namespace, scale }) {
 }
 
 /** The text with what the search matches in it marked. */
-function highlighted(one) {
+function highlighted(one, type) {
   const text = one.memory ?? one.chunk;
-  return highlightSpans(text, one.highlights.map((span) => toStringSpan(text, span)));
+  return excerpt(text, type, one.highlights.map((span) => toStringSpan(text, span)));
 }
 
 /** Similarity from 0 to 1, as a bar and a number. */
@@ -46,7 +47,7 @@ export function similarity(value) {
 function source(one, namespace, isMemory) {
   const from = one.included?.document;
   const place = isMemory ? { memory: one.id } : { chunk: one.id };
-  const document = from ? el("a", { href: to(["ns", namespace, "documents", from.id], place) }, from.title ?? from.id) : "a deleted document";
+  const document = from ? el("a", { href: to(["ns", namespace, "documents", from.id], place), dir: "auto" }, from.title ?? from.id) : "a deleted document";
   const itself = isMemory ? [" · ", el("a", { href: to(["ns", namespace, "memories", one.id]) }, "Its versions and relations")] : null;
   const page = isMemory || !from ? null : pageLabel(from.type, one.metadata);
   return ["From ", document, page ? `, ${page}` : null, itself];
@@ -55,13 +56,13 @@ function source(one, namespace, isMemory) {
 export function chips(metadata) {
   const pairs = Object.entries(metadata ?? {});
   if (pairs.length === 0) return null;
-  return el("ul.chips", { "aria-label": "Metadata" }, pairs.map(([name, value]) => el("li", {}, `${name}: ${[value].flat().join(", ")}`)));
+  return el("ul.chips", { "aria-label": "Metadata" }, pairs.map(([name, value]) => el("li", {}, el("bdi", {}, name), ": ", el("bdi", {}, [value].flat().join(", ")))));
 }
 
 function relatives(related, namespace) {
   if (!related) return null;
   const groups = Object.entries(KINDS).filter(([kind]) => related[kind].length > 0);
-  const link = (one) => el("a", { href: to(["ns", namespace, "memories", one.id]) }, one.memory);
+  const link = (one) => el("a", { href: to(["ns", namespace, "memories", one.id]), dir: "auto" }, one.memory);
   return groups.map(([kind, name]) =>
     el(
       "section.relatives",
