@@ -73,7 +73,7 @@ def _check_log_blocking(file: Path, partitions: int) -> list[CheckResult]:
         (records,) = db.execute("SELECT count(*) FROM records").fetchone()
     for topic, count in dead_letters.items():
         remedy = "`recollect dlq list` shows the errors; `recollect dlq redrive` tries again after a fix."
-        problems.append(("warning", f"{count:,} dead letters in {topic}.", remedy))
+        problems.append(("warning", f"{count:,} dead letter{'' if count == 1 else 's'} in {topic}.", remedy))
     checked = "checked completely" if size <= MAX_FULL_CHECK_BYTES else "too large to be checked completely"
     return problems or [passed(f"{records:,} records, {size / 1024**2:.0f} MiB in {file.parent}, {checked}")]
 
@@ -124,6 +124,7 @@ async def check_embedder(settings: Settings) -> list[CheckResult]:
     embedder = embedder_from_settings(settings, index_config_from_settings(settings))
     if settings.embedder == "none":
         return [passed("none: searches use words only")]
+    await embedder.embed_documents(["The first sentence loads the model."])
     began = time.perf_counter()
     (vector,) = await embedder.embed_documents(["A sentence to see that it answers."])
     seconds = time.perf_counter() - began

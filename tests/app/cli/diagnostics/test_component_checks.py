@@ -58,7 +58,7 @@ async def test_a_new_deployment_passes_and_the_checks_create_nothing(tmp_path: P
 async def test_dead_letters_and_another_number_of_partitions_are_reported(tmp_path: Path) -> None:
     await write_log(tmp_path)
     ((status, message, remedy),) = await component_checks.check_log(settings(tmp_path))
-    assert (status, message) == ("warning", "1 dead letters in notes.v1.dlq.")
+    assert (status, message) == ("warning", "1 dead letter in notes.v1.dlq.")
     assert "recollect dlq" in remedy
     results = await component_checks.check_log(settings(tmp_path, log_partitions=7))
     assert results[0][0] == "problem"
