@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from schemas import ids
+from schemas.topics import DOCUMENTS_SUBMITTED
 
 EXAMPLE_ADDRESS: Final = "http://127.0.0.1:8787"
 """Address in the examples: where `make run` listens."""
@@ -18,6 +19,7 @@ _CHUNK: Final = ids.chunk_id(_DOCUMENT, 0, "I moved to Porto.")
 _CONNECTOR: Final = "con_3f9a1c"
 _KEY: Final = "key_7d41e2"
 _QUESTION: Final = "question_5b1c7e"
+_DEAD_LETTERS: Final = f"{DOCUMENTS_SUBMITTED.name}.dlq"
 _SHA256: Final = sha256(b"lease.pdf").hexdigest()
 _FILTER: Final = {
     "operator": "and",
@@ -127,7 +129,7 @@ EXAMPLES: Final[Mapping[str, RequestExample]] = {
         body={"action": "accept", "id": _MEMORY, "replaced": _OTHER_MEMORY}
     ),
     "postNsByNamespaceExplainQuestions": RequestExample(
-        body={"query": "Where does she live?", "url": "https://app.example.org/recollect"}
+        body={"query": "Where does she live?", "url": "https://example.com/recollect"}
     ),
     "patchNsByNamespaceExplainQuestionsById": RequestExample({"id": _QUESTION}, body={"paused": True}),
     "deleteNsByNamespaceExplainQuestionsById": RequestExample({"id": _QUESTION}),
@@ -141,7 +143,8 @@ EXAMPLES: Final[Mapping[str, RequestExample]] = {
     "patchAdminKeysById": RequestExample({"id": _KEY}, body={"name": "chat app", "monthlySearches": 100000}),
     "deleteAdminKeysById": RequestExample({"id": _KEY}),
     "postAdminKeysByIdRotate": RequestExample({"id": _KEY}, body={"overlapHours": 24}),
-    "getAdminDlqRecord": RequestExample(query={"id": "document.submitted.v1.dlq/0/17"}),
+    "getAdminDlqRecord": RequestExample(query={"id": f"{_DEAD_LETTERS}/0/17"}),
+    "deleteAdminDlq": RequestExample(query={"topic": _DEAD_LETTERS}),
     "putAdminBuckets": RequestExample(body=_BUCKETS),
     "deleteAdminBuckets": RequestExample(body={"buckets": ["music"]}),
     "postAdminConnectorsByIdSync": RequestExample({"id": _CONNECTOR}, body={"full": True}),
