@@ -145,7 +145,7 @@ async def test_a_run_that_fails_says_why_and_what_to_do(visitor: ConsoleUser) ->
     visitor.source.revoke_access()
     await visitor.service.sync("unlucky", connector)
     await visitor.open_signed_in("#/ns/unlucky/connectors")
-    await visitor.wait_for_text("Authorization expired. Connect again.")
+    await visitor.wait_for_text("Correct it, or connect again.")
 
 
 async def test_usage_and_the_audit_log_say_who_did_what(visitor: ConsoleUser) -> None:

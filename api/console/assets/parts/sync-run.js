@@ -4,7 +4,7 @@ import { badge } from "./placeholders.js";
 
 const TONES = { completed: "good", failed: "bad", running: "warn" };
 const WAYS = {
-  auth_expired: "Authorization expired. Connect again.",
+  auth_expired: "Correct it, or connect again.",
   rate_limited: "Rate limited by the source. The next run resumes.",
   plan_required: "The account's plan, or a quota of this service, does not allow it.",
   provider_unavailable: "The source is unavailable. The next run retries.",
