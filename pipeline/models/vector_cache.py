@@ -22,6 +22,7 @@ MAX_BYTES = 512 * 1024 * 1024
 MAX_QUERIES = 4096
 """Vectors of questions kept in memory; those not asked for longest go first."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS sealed(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, vector BLOB NOT NULL)"
+_PAGE_BYTES = 16 * 1024
 _NAME_BYTES, _NONCE_BYTES = 16, 12
 
 _log = logging.getLogger(__name__)
@@ -33,8 +34,7 @@ class VectorCache:
     A key has 48 bytes: 16 name the vector, 32 seal it and are stored nowhere. They are a digest of the text, so whoever
     has the file, or a copy, and no longer the text, can't read the vector.
 
-    Numbers have half precision: three vectors share a page of the file, of which one with single precision takes more
-    than half.
+    Numbers have half precision, and pages are large, so that little of them stays empty beside vectors of a kilobyte.
     """
 
     def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
@@ -150,7 +150,7 @@ class _CachingWordEmbedder(CachingEmbedder):
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    db = connect(path)
+    db = connect(path, f"page_size = {_PAGE_BYTES}")
     # Losing the last vectors in a power cut costs less than waiting for the disk.
     db.execute("PRAGMA synchronous = NORMAL")
     db.execute(_SCHEMA)
