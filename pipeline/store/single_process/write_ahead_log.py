@@ -28,6 +28,9 @@ WriteOperation = Callable[[sqlite3.Connection], object]
 
 _INLINE_ENCODE_ROWS, _INLINE_ENCODE_BYTES = 32, 256 * 1024
 """Batches up to this size are encoded inline (0.5 ms): a thread would contend for the GIL with searches."""
+_MAX_FREE_PAGES = 1024
+"""Free pages (4 KB) that an empty log keeps for the next changes."""
+_PRAGMAS = ("auto_vacuum = INCREMENTAL", "secure_delete = ON", "journal_size_limit = 4194304")
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS changes(
     position INTEGER PRIMARY KEY, shard TEXT NOT NULL, sequence INTEGER NOT NULL, deleted TEXT NOT NULL, rows
@@ -83,10 +86,18 @@ class WriteAheadLog:
         await self.write(
             lambda db: db.execute("DELETE FROM changes WHERE shard = ? AND sequence <= ?", (shard, sequence))
         )
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._shrink_if_empty)
 
     async def erase_truncated(self) -> None:
         """Remove what was truncated from the disk too: SQLite's own write-ahead log still holds it."""
         await asyncio.get_running_loop().run_in_executor(self._thread, self._vacuum)
+
+    def _shrink_if_empty(self) -> None:
+        (free_pages,) = self._db.execute("PRAGMA freelist_count").fetchone()
+        if free_pages > _MAX_FREE_PAGES and not self._db.execute("SELECT 1 FROM changes LIMIT 1").fetchone():
+            # On a full disk that fails; the pages are free for the next changes then. `execute` would free one page.
+            with suppress(sqlite3.Error):
+                self._db.executescript("PRAGMA incremental_vacuum")
 
     def _vacuum(self) -> None:
         self._db.execute("VACUUM")
@@ -164,7 +175,7 @@ class WriteAheadLog:
 
 def _open_database(folder: Path) -> sqlite3.Connection:
     folder.mkdir(exist_ok=True)
-    db = connect(folder / "changes.db", "secure_delete = ON")
+    db = connect(folder / "changes.db", *_PRAGMAS)
     db.executescript(_SCHEMA)
     return db
 

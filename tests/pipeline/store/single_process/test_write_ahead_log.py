@@ -15,6 +15,7 @@ from pipeline.rows import DocumentRow
 from pipeline.store import Store
 from pipeline.store.single_process.exclusive_lance_table import ExclusiveLanceTable
 from pipeline.store.single_process.write_ahead_log import WriteAheadLog
+from pipeline.store.tables import document_table
 from tests.support.store_rows import document, open_test_store, start_store, store_documents
 
 pytestmark = pytest.mark.anyio
@@ -200,3 +201,18 @@ def _refusing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError("not now")
 
     monkeypatch.setattr(base, "commit", refuses)
+
+
+async def test_an_empty_log_gives_back_what_a_burst_took(tmp_path: Path) -> None:
+    log = WriteAheadLog(tmp_path)
+    codec, file = document_table.codec(), tmp_path / "write_ahead_log" / "changes.db"
+    rows = {row.key: [row] for row in (document(f"d{number}", text="x" * 100_000) for number in range(100))}
+    await log.append("documents", 1, rows, codec)
+    await log.erase_truncated()
+    burst = file.stat().st_size
+    await log.truncate("documents", 0)
+    assert (await log.recover("documents", codec)).changed == rows
+    await log.truncate("documents", 1)
+    await log.read(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+    assert file.stat().st_size < burst / 100
+    await log.close()
