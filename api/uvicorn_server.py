@@ -11,12 +11,15 @@ from functools import partial
 
 import uvicorn
 from fastapi import FastAPI
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 log = logging.getLogger(__name__)
 
 LISTEN_BACKLOG = 2048
 KEEP_ALIVE_SECONDS = 75
 GRACEFUL_SHUTDOWN_SECONDS = 10
+HEAD_SECONDS = 10.0
+"""Time in which a connection has to send the head of a request: its first one, or one that it has begun."""
 
 
 def open_listener(host: str, port: int) -> socket.socket:
@@ -38,6 +41,32 @@ def open_listener(host: str, port: int) -> socket.socket:
 def listener_url(listener: socket.socket, host: str) -> str:
     name = f"[{host}]" if ":" in host else host
     return f"http://{name}:{listener.getsockname()[1]}"
+
+
+class _HeadDeadlineProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type]  # httptools' where it is, else h11's
+    """Ends connections that send no head, or a slow one: uvicorn would keep them for ever, each an open file."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._deadline = self.loop.call_later(HEAD_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._cancel_deadline()
+        elif self._deadline is None:
+            self._deadline = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cancel_deadline()
+        super().connection_lost(exc)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
 
 
 class _CallbackServer(uvicorn.Server):
@@ -80,6 +109,7 @@ async def serve(
     """
     config = uvicorn.Config(
         app,
+        http=_HeadDeadlineProtocol,
         # The command prints its own, shorter messages for start and stop.
         log_level="warning" if log_level == "info" else log_level,
         log_config=None,

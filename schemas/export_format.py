@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from schemas.base import Event, Metadata
 from schemas.events import (
@@ -16,6 +16,10 @@ from schemas.events import (
     TaskType,
     Upload,
 )
+from schemas.http.field_types import NamespaceName, NewDocumentId, parse_metadata
+from schemas.http.v5.document_bodies import is_url_with_credentials
+from schemas.limits import NAMESPACE_PATTERN
+from schemas.strict_json import parse_json
 
 FORMAT_VERSION = 1
 
@@ -98,3 +102,51 @@ ExportLine = Annotated[
     OrganizationChanged | KeyChanged | NamespaceChanged | ExportedDocument | ExportEnd, Field(discriminator="kind")
 ]
 EXPORT_LINE_ADAPTER: TypeAdapter[ExportLine] = TypeAdapter(ExportLine)
+
+
+def _reject_credentials(url: str) -> str:
+    if is_url_with_credentials(url):
+        raise ValueError("is a URL with a user name or a password: remove what stands before the @")
+    return url
+
+
+_WithoutCredentials = Annotated[str, AfterValidator(_reject_credentials)]
+
+
+class _ContentBounds(Event):
+    text: _WithoutCredentials | None = None
+
+
+_Incarnation = Annotated[str, Field(pattern=NAMESPACE_PATTERN.replace("+$", "+#[0-9]+$"))]
+_Bounded = Annotated[Metadata, AfterValidator(parse_metadata)]
+
+
+class _DocumentBounds(Event):
+    """What no request could have stored of a document."""
+
+    incarnation: _Incarnation
+    key: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+    id: NewDocumentId
+    metadata: _Bounded = Field(default_factory=dict)
+    group: _Bounded | None = None
+    url: _WithoutCredentials | None = None
+    source: _ContentBounds | None = None
+
+
+class _NamespaceBounds(Event):
+    """The same of a namespace."""
+
+    name: NamespaceName
+    incarnations: tuple[_Incarnation, ...]
+
+
+_BOUNDS: dict[type[Event], type[Event]] = {ExportedDocument: _DocumentBounds, NamespaceChanged: _NamespaceBounds}
+
+
+def parse_line(text: bytes) -> ExportLine:
+    """Parse a line of an export; ValueError if no service like this one can have written it."""
+    values = parse_json(text)
+    line = EXPORT_LINE_ADAPTER.validate_python(values)
+    if (bounds := _BOUNDS.get(type(line))) is not None:
+        bounds.model_validate(values)
+    return line

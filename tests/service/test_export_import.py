@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from api.policies.api_keys import create_key, key_row, revoke_key
 from pipeline.memory.formation.memory_extractor import MemoryExtractor
 from pipeline.parsing.document_parser import FileParser
 from tests.support.contract_client import ContractClient
@@ -223,3 +225,54 @@ async def test_a_line_that_is_none_is_refused_with_its_number(tmp_path: Path) ->
         writer = service.client.as_key((await service.client.ok("POST", "/admin/keys", body))["key"])
         await writer.fails(403, "GET", "/admin/export")
         await writer.fails(403, "POST", "/admin/import", content=lines)
+
+
+async def test_a_line_holds_no_more_than_a_request_could_have_stored(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        await service.add_document("home", "Ada lives in Berlin.", id="x")
+        await service.wait_idle()
+        exported = (await service.client("GET", "/admin/export?namespace=home")).text.splitlines()
+        namespace, document = json.loads(exported[0]), json.loads(exported[1])
+        address = "https://user:password@example.org/"
+        changed: list[dict[str, Any]] = [
+            *({"id": id_} for id_ in (".", "..", "a\nb", "a" * 256, "")),
+            *({"key": key} for key in ("../../x", "A" * 32)),
+            *({"metadata": {"tags": [""] * 65_536}}, {"group": {"tags": [""] * 65_536}}, {"metadata": {"a": {}}}),
+            *({"url": address}, {"source": {"text": f" {address}"}}, {"incarnation": "home/../#0"}),
+        ]
+        refused = [json.dumps({**document, **fields}) for fields in changed]
+        refused += [
+            json.dumps(namespace | {name: value}) for name, value in (("name", ".."), ("incarnations", ["a/b#0"]))
+        ]
+        refused += [
+            exported[1].replace('"id":', '"id":"y","\\u0069d":', 1),
+            f'{{"kind":"end","more":[{",".join(["0"] * 250_001)}]}}',
+            '{"kind":"document","metadata":' + '{"a":' * 2000 + "1" + "}" * 2001,
+        ]
+        for line in refused:
+            details = (await service.client.fails(400, "POST", "/admin/import", content=f"{exported[0]}\n{line}"))[
+                "details"
+            ]
+            assert details.startswith("Line 2"), details
+        assert [row["id"] for row in await service.list_items("home", "documents")] == ["x"]
+
+
+async def test_an_operator_imports_no_key_that_may_more_or_lasts_longer(tmp_path: Path) -> None:
+    now = datetime.now(UTC)
+    async with running_service(tmp_path) as service:
+        granted = {"role": "admin", "scopes": ["admin", "write"], "expiresInDays": 1}
+        issued = await service.client.ok("POST", "/admin/keys", {"name": "restorer", **granted})
+        restorer = service.client.as_key(issued["key"])
+        soon = now + timedelta(hours=1)
+        above: list[dict[str, Any]] = [
+            {}, {"expires_at": soon}, {"scopes": ("write",)}, {"scopes": ("read",), "expires_at": soon}
+        ]  # fmt: skip
+        for fields in above:
+            change, _ = create_key("evil", "admin", None, now=now, **fields)
+            refusal = await restorer.fails(403, "POST", "/admin/import", content=change.model_dump_json())
+            assert "evil" in refusal["error"]
+        change, secret = create_key("app", "admin", None, now=now, scopes=("write",), expires_at=soon)
+        ended, _ = create_key("ended", "admin", None, now=now)
+        lines = f"{change.model_dump_json()}\n{revoke_key(key_row(ended), now).model_dump_json()}"
+        assert (await restorer.ok("POST", "/admin/import", content=lines))["settings"] == 2
+        assert (await service.client.as_key(secret).ok("GET", "/admin/whoami"))["scopes"] == ["write"]

@@ -8,12 +8,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from api.archive import exporter, importer
-from api.dependencies.authentication import ReadingOperatorKey, WritingOperatorKey
-from api.errors.http_errors import BadRequestError, NotFoundError
+from api.dependencies.authentication import AuthenticatedCaller, ReadingOperatorKey, WritingOperatorKey
+from api.errors.http_errors import BadRequestError, ForbiddenError, NotFoundError
+from api.policies import api_keys, key_delegation
+from api.policies.key_delegation import Grant
 from api.routes.contract_route import ContractRoute, IngestRoute, error_responses
 from pipeline.errors import RejectedError
-from schemas.events import BlobRef
-from schemas.export_format import EXPORT_LINE_ADAPTER, ExportLine
+from schemas.events import BlobRef, KeyChanged
+from schemas.export_format import ExportLine, parse_line
 from schemas.http.extensions.export_import_bodies import BlobResponse, ImportResponse
 from schemas.limits import MAX_NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
@@ -73,17 +75,30 @@ async def put_blob(caller: WritingOperatorKey, request: Request) -> BlobResponse
 async def import_lines(caller: WritingOperatorKey, request: Request) -> ImportResponse:
     """Import lines of an export, as many as fit into a request."""
     lines = [_parse_line(number, text) for number, text in enumerate((await request.body()).splitlines(), 1)]
+    for line in lines:
+        if isinstance(line, KeyChanged):
+            _require_grantable(caller, line)
     return await importer.import_lines(caller.state, lines)
 
 
 def _parse_line(number: int, text: bytes) -> ExportLine:
     try:
-        return EXPORT_LINE_ADAPTER.validate_json(text)
+        return parse_line(text)
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         field = ".".join(map(str, fault["loc"])) or "whole line"
         details = f"Line {number}, {field}: {fault['msg']}"
         raise BadRequestError("A line of the export is invalid", details) from None
+    except ValueError as error:
+        raise BadRequestError("A line of the export is invalid", f"Line {number}: {error}") from None
+
+
+def _require_grantable(caller: AuthenticatedCaller, key: KeyChanged) -> None:
+    """Raise ForbiddenError if the key of a line may do more, or lasts longer, than the caller's own."""
+    grant = key_delegation.grant_of(caller.principal, Grant())
+    refusal = grant.refusal(key_delegation.limits_of(api_keys.key_row(key)))
+    if refusal is not None and key.revoked_at is None:
+        raise ForbiddenError(f"The key {key.name[:80]!r} of the export would exceed your key", refusal)
 
 
 router.include_router(ingest)

@@ -190,7 +190,7 @@ def validate_content(content: str) -> str | None:
         return "content is empty: send some text or a URL"
     if len(content) > MAX_CONTENT_BYTES or len(content.encode()) > MAX_CONTENT_BYTES:
         return f"content is larger than {MAX_CONTENT_BYTES // 2**20} MB: split it, or upload it as a file"
-    if len(content) <= _MAX_URL_CHARS and _URL_WITH_CREDENTIALS.fullmatch(content):
+    if is_url_with_credentials(content):
         return (
             "content is a URL with a user name or a password, which would be stored and shown in clear: "
             "remove what stands before the @"
@@ -207,3 +207,8 @@ def multipart_schema(*, file_required: bool) -> dict[str, Any]:
     if file_required:
         schema["required"] = ["file"]
     return schema
+
+
+def is_url_with_credentials(text: str) -> bool:
+    """Tell whether a text is a URL with a user name or a password, and nothing else."""
+    return len(text) <= _MAX_URL_CHARS and _URL_WITH_CREDENTIALS.fullmatch(text) is not None
