@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from connectors.client.access_token import AccessTokenSource
 from connectors.client.http_client import HttpClient
 from connectors.client.request_throttle import RateLimit
+from connectors.errors import WebhookVerificationError
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from schemas.http.v5.connector_bodies import Provider as ProviderName
 
@@ -224,7 +225,7 @@ class Provider(ABC):
 
     async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
         """Verify a delivery quickly and return what changed; WebhookVerificationError if it is not authentic."""
-        raise NotImplementedError
+        raise WebhookVerificationError(f"{self.name} sends none: {len(delivery.body):,} bytes from somebody else.")
 
     async def subscribe(
         self, connection: Connection, callback_url: str, secret: str, current: WebhookSubscription | None

@@ -122,7 +122,7 @@ _Bounded = Annotated[Metadata, AfterValidator(parse_metadata)]
 
 
 class _DocumentBounds(Event):
-    """What no request could have stored of a document."""
+    """Bounds of a document, as requests have them."""
 
     incarnation: _Incarnation
     key: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -134,7 +134,7 @@ class _DocumentBounds(Event):
 
 
 class _NamespaceBounds(Event):
-    """The same of a namespace."""
+    """Bounds of a namespace."""
 
     name: NamespaceName
     incarnations: tuple[_Incarnation, ...]

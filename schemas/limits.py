@@ -21,6 +21,8 @@ MAX_BUCKET_NAME_LENGTH = 64
 MAX_BUCKET_DESCRIPTION_LENGTH = 2000
 
 MAX_CONNECTOR_DOCUMENTS = 10_000
+MAX_CONNECTOR_TEXT_LENGTH = 2048
+"""Characters of an address, a name or a key in a connector's options, and of an id that it selects."""
 MAX_SYNCS_SHOWN = 10
 
 # Limits that the contract does not define.

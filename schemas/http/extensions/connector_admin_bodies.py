@@ -80,13 +80,16 @@ class ConnectorCheckResponse(ResponseBody):
     message: str | None
 
 
+_Secret = Annotated[str, Field(max_length=8192)]
+
+
 class ReconnectBody(RequestBody):
     """New credentials of a connector; none where a user has to authorize it."""
 
-    api_key: str | None = None
-    access_key_id: str | None = None
-    secret_access_key: str | None = None
-    session_token: str | None = None
+    api_key: _Secret | None = None
+    access_key_id: _Secret | None = None
+    secret_access_key: _Secret | None = None
+    session_token: _Secret | None = None
 
 
 class ReconnectResponse(ResponseBody):

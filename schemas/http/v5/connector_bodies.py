@@ -5,18 +5,29 @@ from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StrictInt
+from pydantic_core import PydanticCustomError
 
 from schemas.base import RequestBody, ResponseBody
 from schemas.crawl_options import parse_crawl_options
 from schemas.http.field_types import COERCE_WHOLE_FLOAT, NumberTypedInt, Omittable, ResourceId, Text, Timestamp, Uri
 from schemas.http.pagination import Pagination
-from schemas.limits import MAX_CONNECTOR_DOCUMENTS
+from schemas.limits import MAX_CONNECTOR_DOCUMENTS, MAX_CONNECTOR_TEXT_LENGTH
 
 Provider = Literal["notion", "google-drive", "onedrive", "gmail", "github", "web-crawler", "s3", "granola"]
 SyncErrorCode = Literal["auth_expired", "rate_limited", "plan_required", "provider_unavailable", "internal"]
 DocumentLimit = Annotated[StrictInt, Field(ge=1, le=MAX_CONNECTOR_DOCUMENTS), COERCE_WHOLE_FLOAT]
-NonEmptyText = Annotated[Text, Field(min_length=1)]
-SelectedIds = Annotated[list[ResourceId], Field(max_length=500)]
+
+
+def _validate_length(text: str) -> str:
+    if len(text) > MAX_CONNECTOR_TEXT_LENGTH:
+        raise PydanticCustomError("too_long", "has more than {limit} characters", {"limit": MAX_CONNECTOR_TEXT_LENGTH})
+    return text
+
+
+_BOUNDED = AfterValidator(_validate_length)
+"""The contract has no bound; every process keeps the settings of every connector in memory."""
+NonEmptyText = Annotated[Text, Field(min_length=1), _BOUNDED]
+SelectedIds = Annotated[list[Annotated[ResourceId, _BOUNDED]], Field(max_length=500)]
 
 
 class _ConnectorCreateBody(RequestBody):
@@ -24,7 +35,7 @@ class _ConnectorCreateBody(RequestBody):
 
 
 class _OAuthConnectorBody(_ConnectorCreateBody):
-    redirect_url: Omittable[Uri] = None
+    redirect_url: Omittable[Annotated[Uri, _BOUNDED]] = None
 
 
 class NotionConnectorBody(_OAuthConnectorBody):
@@ -75,6 +86,15 @@ def _validate_bucket(name: str) -> str:
     return name
 
 
+_REGION = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def _validate_region(name: str) -> str:
+    if not _REGION.fullmatch(name):
+        raise ValueError("is not a region's name, such as eu-central-1")
+    return name
+
+
 def _validate_web_address(address: str) -> str:
     if not address.lower().startswith(("http://", "https://")):
         raise ValueError("must be an http or https address")
@@ -90,18 +110,18 @@ def _validate_start_url(address: str) -> str:
     return address
 
 
-WebAddress = Annotated[Uri, AfterValidator(_validate_web_address)]
+WebAddress = Annotated[Uri, _BOUNDED, AfterValidator(_validate_web_address)]
 
 
 class S3Config(RequestBody):
     """Bucket and its access keys."""
 
     bucket: Annotated[NonEmptyText, AfterValidator(_validate_bucket)]
-    region: NonEmptyText
+    region: Annotated[NonEmptyText, AfterValidator(_validate_region)]
     access_key_id: NonEmptyText
     secret_access_key: NonEmptyText
     endpoint: Omittable[WebAddress] = None
-    prefix: Omittable[Text] = None
+    prefix: Omittable[Annotated[Text, _BOUNDED]] = None
 
 
 class S3ConnectorBody(_ConnectorCreateBody):

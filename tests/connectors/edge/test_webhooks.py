@@ -12,7 +12,7 @@ import pytest
 from bench.doubles.connected_app import PUBLIC_URL
 from bench.doubles.sample_source import SampleProvider, SampleSource, sign
 from connectors.edge.webhooks import MAX_DELIVERY_AGE
-from connectors.provider_interface import ChangeHint, VerifiedDelivery, WebhookDelivery
+from connectors.provider_interface import ChangeHint, Provider, VerifiedDelivery, WebhookDelivery
 from tests.support.connectors.connected_service import (
     ConnectedService,
     bytes_on_disk,
@@ -89,6 +89,20 @@ async def test_what_nobody_here_subscribed_to_is_not_found(world: ConnectedServi
 
 
 @pytest.mark.anyio
+class _SilentProvider(SampleProvider):
+    """The shelf, which sends no notifications."""
+
+    async def verify_delivery(self, delivery: WebhookDelivery) -> VerifiedDelivery:
+        return await Provider.verify_delivery(self, delivery)
+
+
+async def test_nothing_is_taken_for_a_source_that_sends_no_notifications(
+    tmp_path: Path, shelf: SampleSource, anyio_backend: str
+) -> None:
+    async with run_connected_service(tmp_path, {"github": _SilentProvider()}, shelf.transport()) as world:
+        assert (await _send(world, "/webhooks/github", {"anything": 1})).status_code == 401
+
+
 async def test_what_is_too_large_is_refused_unread(world: ConnectedService, shelf: SampleSource) -> None:
     _, path, secret = await _ready(world, shelf)
     large = b" " * (UndebouncedProvider.max_delivery_bytes + 1)

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from schemas.filters import FilterExpression, exceeds_depth
+from schemas.http.v5.connector_bodies import ConnectorBody, ConnectorPatch
 from schemas.http.v5.document_bodies import DocumentBody, validate_content
 from schemas.http.v5.list_bodies import ListBody
-from schemas.limits import MAX_CONTENT_BYTES
+from schemas.limits import MAX_CONNECTOR_TEXT_LENGTH, MAX_CONTENT_BYTES
 
 FIELDS = st.from_regex(r"\A[a-zA-Z0-9_.-]{1,8}\Z")
 NUMBERS = st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False)
@@ -102,3 +103,31 @@ def test_content_is_bounded_in_bytes() -> None:
     assert validate_content("x" * MAX_CONTENT_BYTES) is None
     assert validate_content("é" * MAX_CONTENT_BYTES) is not None
     assert validate_content("x" * (MAX_CONTENT_BYTES + 1)) is not None
+
+
+LONG = "a" * (MAX_CONNECTOR_TEXT_LENGTH + 1)
+BUCKET = {"bucket": "abc", "region": "eu-central-1", "accessKeyId": "a", "secretAccessKey": "b"}
+
+
+@pytest.mark.parametrize(
+    ("provider", "config", "field"),
+    [
+        *(("s3", {**BUCKET, name: LONG}, name) for name in ("accessKeyId", "secretAccessKey", "prefix")),
+        *(
+            ("s3", {**BUCKET, "region": region}, "region")
+            for region in ("eu\r\nx", "\u043a", "x@127.0.0.1:1/", "a.b/#", LONG)
+        ),
+        ("s3", {**BUCKET, "endpoint": f"https://example.org/{LONG}"}, "endpoint"),
+        ("granola", {"apiKey": LONG}, "apiKey"),
+        ("web-crawler", {"startUrl": f"https://example.org/{LONG}"}, "startUrl"),
+    ],
+)
+def test_options_of_connectors_are_bounded(provider: str, config: dict[str, str], field: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        TypeAdapter[Any](ConnectorBody).validate_python({"provider": provider, "config": config})
+    assert [error["loc"][-1] for error in refused.value.errors()] == [field]
+
+
+def test_ids_of_a_selection_are_bounded() -> None:
+    with pytest.raises(ValidationError, match="more than"):
+        ConnectorPatch.model_validate({"selection": {"repos": [LONG]}})
