@@ -56,7 +56,7 @@ async def _hide_or_restore(state: AppState, row: MemoryRow, action: str) -> Corr
         return CorrectionResponse(id=row.id, memory=row.text, undo=None)
     if row.forgotten_at is not None:
         raise ConflictError("The memory is forgotten already", "Restore it first.")
-    await memory_forgetting.hide(state, row, ENDED_REASON if action == "end" else "asked for by id")
+    await memory_forgetting.hide(state, row, ENDED_REASON if action == "end" else memory_forgetting.REQUESTED_REASON)
     return CorrectionResponse(id=None, memory=None, undo=CorrectionUndo(action="restore", id=row.id))
 
 

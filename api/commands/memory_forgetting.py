@@ -1,6 +1,7 @@
 """Commands that forget memories and restore them: they are hidden from recall, not erased."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from api.dependencies.app_state import AppState
 from pipeline.memory.versioning.forget_command import ForgetCommand, forget_edit, source_positions_of
@@ -8,6 +9,8 @@ from pipeline.rows import MemoryRow
 from schemas.events import MemoriesForgotten
 from schemas.http.v5.memory_bodies import ForgetError, ForgetMatch, ForgetResponse
 from schemas.topics import MEMORIES_FORGOTTEN
+
+REQUESTED_REASON: Final = "on request"
 
 
 async def forget_by_ids(
@@ -22,7 +25,7 @@ async def forget_by_ids(
     readable = {row.id: row for row in rows}
     problems = {memory_id: _forget_error(readable.get(memory_id), namespace_name) for memory_id in ids}
     fresh = [row for row in rows if problems[row.id] is None]
-    await _forget(state, fresh, reason or "asked for by id")
+    await _forget(state, fresh, reason or REQUESTED_REASON)
     errors = [ForgetError(id=memory_id, error=error) for memory_id, error in problems.items() if error is not None]
     return _forget_response(fresh, errors)
 

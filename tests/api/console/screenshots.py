@@ -84,7 +84,7 @@ async def _take_screenshots(visitor: ConsoleUser) -> None:
     await fill_namespace(visitor)
     await visitor.browser.set_viewport(*SIZE)
     await visitor.sign_in()
-    await visitor.navigate("#/ns/alice/search?q=Where does Alice live?")
+    await visitor.navigate("#/ns/alice/search?q=Where do I live?")
     await visitor.wait_for_text("results in")
     await _save_screenshot(visitor, "search")
     await _take_review_and_document(visitor)

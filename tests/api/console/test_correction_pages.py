@@ -30,6 +30,7 @@ async def test_a_memory_is_edited_and_that_is_taken_back(visitor: ConsoleUser) -
     assert await visitor.accessibility_violations() == []
     await visitor.press("Save", "dialog")
     await visitor.wait_for_text("Memory changed.")
+    await visitor.wait_for_text("Corrected by hand, or by an application")
     assert await _current(visitor, "corrected") == ["User lives in Faro"]
     await visitor.press("Undo")
     await visitor.wait_for_text("Taken back.")

@@ -51,7 +51,7 @@ function nothing() {
 
 /** A question about one of the namespaces, answered on its search page. */
 function asking(app, names) {
-  const question = el("input", { type: "search", required: true, "data-find": true, autocomplete: "off", dir: "auto", placeholder: "Where does Alice live?" });
+  const question = el("input", { type: "search", required: true, "data-find": true, autocomplete: "off", dir: "auto", placeholder: "Where do I live?" });
   const place = select(Object.fromEntries(names.map((name) => [name, name])), app.namespace ?? names[0]);
   const choice = field("In namespace", place);
   choice.classList.add("short");
