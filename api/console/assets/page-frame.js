@@ -125,8 +125,7 @@ export class Shell {
       "div.account",
       {},
       el("span.who", { title: describeKey(who) }, who.name === who.role ? describeKey(who) : `${who.name} · ${who.role}`),
-      themeSwitch(),
-      densitySwitch(),
+      el("div.switches", {}, themeSwitch(), densitySwitch()),
       el(
         "div.row",
         {},

@@ -126,7 +126,7 @@ function listed({ memories: rows, pagination, isComplete }, view, wanted) {
   const { app, namespace, rights } = view;
   const columns = [
     { name: "Memory", show: (row) => el("a", { href: to(["ns", namespace, "memories", row.id]), dir: "auto" }, row.memory) },
-    { name: "State", show: (row) => memoryBadges(row) },
+    { name: "State", align: "whole", show: (row) => memoryBadges(row) },
     { name: "Version", align: "number", show: (row) => String(row.version ?? "") },
     { name: "Changed", show: (row) => time(row.system.updatedAt) },
   ];

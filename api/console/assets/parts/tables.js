@@ -6,7 +6,7 @@ import { number } from "../format.js";
 /**
  * The roles are said, as browsers forget them where cells are no table's boxes any more.
  * `columns`: `{ name, show, align }` with `show` from an item to a cell's content; the first one is the row's header.
- * `align`: `number`, or `free` where words may be broken.
+ * `align`: `number`, `free` where words may be broken, or `whole` where lines are not.
  */
 export function table(caption, columns, items, attributes = {}) {
   const head = columns.map((one) => el("th", { scope: "col", role: "columnheader", class: one.align }, one.name));
