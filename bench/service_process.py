@@ -21,6 +21,7 @@ from tools.port_reservation import reserved_port
 START_SECONDS = 240.0
 """Generous: a first start reads some hundred megabytes of libraries from a cold disk."""
 PROGRAM = str(Path(sys.executable).with_name("recollect"))
+EMBEDDER_VARIABLE = "RECOLLECT_EMBEDDER"
 
 
 class ServerDiedError(Exception):
@@ -48,7 +49,8 @@ def start_process(
 class Server:
     """Starts, stops and kills one server on one data directory; it may be started again.
 
-    `environment` adds settings; those of the caller's own environment are not passed on. `only`: some parts
+    `environment` adds settings; of those of the caller's own environment only the embedder is passed on, so that
+    every benchmark can be run with each (`RECOLLECT_EMBEDDER=wordllama make bench`). `only`: some parts
     of the service, of which others with the same `key` and data directory are processes of their own.
     """
 
@@ -162,8 +164,12 @@ class Server:
 
 
 def unconfigured() -> dict[str, str]:
-    """The caller's environment without settings of recollect."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
+    """The caller's environment without settings of recollect, but the embedder."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name == EMBEDDER_VARIABLE or not name.startswith("RECOLLECT_")
+    }
 
 
 def _healthy(client: httpx2.Client) -> bool:
