@@ -62,26 +62,13 @@ FULL_CUE_SIMILARITY = 0.3
 CUE_DECAY_SCORE = 6.0
 """Similarity from which a speaker, a time, a number or a date counts in full (below it counts in proportion), and the
 distance to the best score at which it counts by 1/e: it orders what answers about as well, and lifts nothing else."""
-NEWER_MIN_COSINE = 0.22
-NEWER_MAX_COSINE_DIFFERENCE = 0.28
 NEWER_MAX_CHARS = 160
 NEWER_CANDIDATES = 8
-"""Of two of the best statements about the same thing the newer comes first, whatever their words: short ones with
-this cosine to each other, of which the newer is an answer too, its cosine to the question at most that much lower. On
-the open half of `bench.paraphrases` nine of ten statements that replace another have this cosine to it, and one of
-a hundred pairs of other facts."""
-NEWER_MIN_COSINE_SHARE = 0.33
-"""Least share of the older statement's cosine with the question that the newer one has."""
-CHANGE_MIN_COSINE = 0.12
-CHANGE_MAX_COSINE_DIFFERENCE = 0.32
-CHANGE_MIN_SIMILARITY = 0.4
-"""For a newer statement that says that something has changed: its least cosine to the older one where rules read both,
-how much lower its cosine to the question may be, and its least similarity where no rule reads it."""
-NEWER_MIN_COMPARED = 3
-"""Number of other documents from which the cosine that statements have anyway is added to the least cosine."""
-NEWER_MIN_SIMILARITY = 0.5
-"""Least similarity of the newer of two statements that no rule can read: of those that wrongly came above the right
-fact none of the open half reaches it, of those that replace the other nine of ten do."""
+"""Of so many of the best statements, short ones, a newer one may answer instead of an older one (`newer_statement`)."""
+ALIKE_MIN_COSINE = 0.22
+"""Least cosine of a relative's statement and the asker's own about the same thing. On the open half of
+`bench.paraphrases` nine of ten statements that replace another have this cosine to it, and one of a hundred pairs of
+other facts."""
 NEWEST_MAX_DIFFERENCE = 0.15
 """How much lower the sum of a statement's cosines to the replaced one and to the question may be than the largest such
 sum, for it to be raised because it is newest."""

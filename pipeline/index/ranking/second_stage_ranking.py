@@ -1,6 +1,6 @@
 """Second-stage ranking of the candidates: features of their text and date, and links of memories to chunks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeGuard
@@ -11,22 +11,16 @@ from numpy.typing import NDArray
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.array_operations import concatenate
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
+from pipeline.index.ranking.newer_statement import StatementPair, answers_instead, usual_likeness
 from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS, QueryIntent
 from pipeline.index.ranking.ranking_parameters import (
-    CHANGE_MAX_COSINE_DIFFERENCE,
-    CHANGE_MIN_COSINE,
-    CHANGE_MIN_SIMILARITY,
+    ALIKE_MIN_COSINE,
     CUE_DECAY_SCORE,
     FULL_CUE_SIMILARITY,
     MEMORY_SUPPORT_FACTOR,
     MIN_ANSWER_SIMILARITY,
     NEWER_CANDIDATES,
     NEWER_MAX_CHARS,
-    NEWER_MAX_COSINE_DIFFERENCE,
-    NEWER_MIN_COMPARED,
-    NEWER_MIN_COSINE,
-    NEWER_MIN_COSINE_SHARE,
-    NEWER_MIN_SIMILARITY,
     NEWEST_MAX_DIFFERENCE,
     OUTDATED_CHUNK_PENALTY,
     RELATIVE_MAX_SIMILARITY,
@@ -38,7 +32,6 @@ from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
 from pipeline.text.statement_words import relative_in_subject
-from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -79,7 +72,7 @@ def _put_asker_first(query: AnalyzedQuery, candidates: Candidates, comparison: "
         if asker.score < answering_score or relative_in_subject(asker.text):
             continue
         for other, relative in enumerate(comparison.statements):
-            alike = comparison.cosine(own, other) - comparison.usual[other] >= NEWER_MIN_COSINE
+            alike = comparison.cosine(own, other) - (comparison.usual[other] or 0.0) >= ALIKE_MIN_COSINE
             if alike and relative.score >= asker.score and relative_in_subject(relative.text):
                 lowered[relative.position] = min(lowered.get(relative.position, relative.score), asker.score - _RAISE)
     return _set_scores(candidates, "relative", lowered)
@@ -96,9 +89,7 @@ def _put_newer_first(query: AnalyzedQuery, candidates: Candidates, comparison: "
         merits = {
             new: comparison.cosine(old, new) + newer.cosine
             for new, newer in enumerate(statements)
-            if newer.score <= older.score
-            and newer.time > older.time
-            and _replaces(query, older, newer, comparison.cosine(old, new), comparison.usual[new])
+            if newer.score <= older.score and newer.time > older.time and _answers_instead(query, comparison, old, new)
         }
         if merits:
             least = max(merits.values()) - NEWEST_MAX_DIFFERENCE
@@ -113,24 +104,19 @@ def _set_scores(candidates: Candidates, factor: ScoreFactor, scores: dict[int, f
     return candidates.with_contribution(factor, np.array(list(scores.values())) - candidates.scores[rows], rows)
 
 
-def _replaces(query: AnalyzedQuery, older: "_Statement", newer: "_Statement", cosine: float, usual: float) -> bool:
-    """Return whether a newer statement may hold instead of an older one, by their cosine and what both say.
-
-    `usual`: the cosine that the newer one has with others anyway, which counts only where it tells of no change.
-    """
-    readable, changed = is_readable(newer.text, older.text), tells_of_change(newer.text)
-    min_cosine = CHANGE_MIN_COSINE if changed and readable else NEWER_MIN_COSINE
-    max_difference = CHANGE_MAX_COSINE_DIFFERENCE if changed else NEWER_MAX_COSINE_DIFFERENCE
-    unread_similarity = CHANGE_MIN_SIMILARITY if changed else NEWER_MIN_SIMILARITY
-    min_similarity = MIN_ANSWER_SIMILARITY if readable else unread_similarity
-    return (
-        newer.speaker == older.speaker
-        and cosine - (0.0 if changed else usual) >= min_cosine
-        and older.cosine <= newer.cosine + max_difference
-        and older.cosine * NEWER_MIN_COSINE_SHARE <= newer.cosine
-        and newer.score >= query.calibration.raw_score_at(min_similarity)
-        and (readable or relative_in_subject(newer.text) == relative_in_subject(older.text))
-        and may_succeed(newer.text, older.text)
+def _answers_instead(query: AnalyzedQuery, comparison: "_Comparison", old: int, new: int) -> bool:
+    """Return whether one of the statements answers instead of another of the same speaker."""
+    older, newer = comparison.statements[old], comparison.statements[new]
+    return newer.speaker == older.speaker and answers_instead(
+        StatementPair(
+            older.text,
+            newer.text,
+            likeness=comparison.cosine(old, new),
+            usual_likeness=comparison.usual[new],
+            older_cosine=older.cosine,
+            newer_cosine=newer.cosine,
+            newer_similarity=query.calibration.similarity(newer.score),
+        )
     )
 
 
@@ -140,7 +126,7 @@ class _Comparison:
 
     statements: list["_Statement"]
     cosines: NDArray[np.float32]
-    usual: list[float]
+    usual: list[float | None]
 
     def cosine(self, one: int, other: int) -> float:
         """The cosine of two statements."""
@@ -160,25 +146,8 @@ def _compare_best(query: AnalyzedQuery, candidates: Candidates, documents: Docum
         return None
     directions = query.calibration.common_part.directions_of(np.stack([each.vector for each in statements]))
     likeness = directions @ directions.T
-    usual = _usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
+    usual = usual_likeness(likeness, candidates.document_ordinals[[each.position for each in statements]].tolist())
     return _Comparison(statements, likeness, usual)
-
-
-def _usual_likeness(likeness: NDArray[np.float32], documents: Sequence[int]) -> list[float]:
-    """The cosine that a quarter of the other documents stay below for each statement; at least 0, and 0 for few.
-
-    Statements in a language whose direction is not known are like each other for that alone.
-    """
-    return [
-        max(others[(len(others) - 1) // 4], 0.0) if len(others) >= NEWER_MIN_COMPARED else 0.0
-        for others in (
-            sorted(
-                max(row[place] for place, other in enumerate(documents) if other == document)
-                for document in set(documents) - {own}
-            )
-            for row, own in zip(likeness.tolist(), documents, strict=True)
-        )
-    ]
 
 
 @dataclass(frozen=True, slots=True)

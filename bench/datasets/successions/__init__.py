@@ -1,0 +1,27 @@
+"""Statements that follow one another, with a question, in 22 languages: whether the newer answers it, or the older."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_FILE = Path(__file__).parent / "pairs.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Two statements and a question; `replaces`: the newer one answers it, else the older still does."""
+
+    replaces: bool
+    older: str
+    newer: str
+    question: str
+
+
+def successions() -> list[list[Succession]]:
+    """Return the pairs, a list for each language."""
+    _, *sections = _FILE.read_text("utf-8").strip().split("\n\n")
+    return [[_parse(line) for line in section.split("\n")] for section in sections]
+
+
+def _parse(line: str) -> Succession:
+    older, newer, question = line[2:].split(" | ")
+    return Succession(line.startswith("+"), older, newer, question)

@@ -1,0 +1,97 @@
+"""Replacement of an older statement by a newer one as the answer to a question, by a learned weighing of both. Pure.
+
+"I set the alarm to seven" after "I get up at six": no rule understands both, and they share no word. A logistic
+regression weighs how near they are to each other and to the question, and what is known of their words.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline.text.statement_words import relative_in_subject
+from pipeline.text.succession import is_readable, may_succeed, tells_of_change
+
+LEAST_LOG_ODDS = 1.5
+"""Log-odds from which the newer one answers: on open pairs three of four that replace the older one reach it, and three
+of a hundred that do not."""
+_MIN_COMPARED = 3
+"""Number of other documents from which a statement has a usual likeness."""
+_MEAN_USUAL_LIKENESS = 0.06
+"""Stands for the usual likeness where too few documents tell it: the mean of the pairs that were learned from."""
+_ENOUGH_LIKENESS = 0.4
+_ENOUGH_COSINE = 0.35
+"""Beyond these, being nearer to the older one or to the question tells no more: it is a matter of shared words."""
+_MIN_COSINE = 0.02
+"""Cosines with the question count as at least this: only their ratio is weighed."""
+_BIAS = -4.62
+_MEASURE_WEIGHTS = (13.71, -7.35, 8.36, 0.68, 1.08)
+_MARK_WEIGHTS = (1.73, -4.90, -1.90, -1.52)
+"""Learned by `python -m bench.newer_statement`, which prints them; in the order of `measures` and `word_marks`."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatementPair:
+    """An older and a newer statement that may both answer a question.
+
+    `likeness`: the cosine of the two; `usual_likeness`: the one that the newer has with others anyway, if known. The
+    other cosines are those with the question, the similarity is that of the newer one as a result.
+    """
+
+    older: str
+    newer: str
+    likeness: float
+    usual_likeness: float | None
+    older_cosine: float
+    newer_cosine: float
+    newer_similarity: float
+
+
+def measures(pair: StatementPair) -> tuple[float, ...]:
+    """Return what the vectors tell, in the order of the weights."""
+    likeness, cosine = min(pair.likeness, _ENOUGH_LIKENESS), min(pair.newer_cosine, _ENOUGH_COSINE)
+    usual = _MEAN_USUAL_LIKENESS if pair.usual_likeness is None else pair.usual_likeness
+    ratio = math.log(max(pair.newer_cosine, _MIN_COSINE) / max(pair.older_cosine, _MIN_COSINE))
+    return likeness, usual, cosine, ratio, pair.newer_similarity
+
+
+def word_marks(pair: StatementPair) -> tuple[float, ...]:
+    """Return what the words tell, each 0 or 1, in the order of the weights.
+
+    Change; another relative in a language that no rule reads; refused by rules that read both; read by rules.
+    """
+    readable = is_readable(pair.newer, pair.older)
+    other_relative = not readable and relative_in_subject(pair.newer) != relative_in_subject(pair.older)
+    refused = readable and not may_succeed(pair.newer, pair.older)
+    return float(tells_of_change(pair.newer)), float(other_relative), float(refused), float(readable)
+
+
+def answers_instead(pair: StatementPair) -> bool:
+    """Return whether the newer statement answers instead of the older; reads their words only where they may matter."""
+    odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair))
+    if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) < LEAST_LOG_ODDS:
+        return False
+    return odds + _weighed(_MARK_WEIGHTS, word_marks(pair)) >= LEAST_LOG_ODDS
+
+
+def _weighed(weights: Sequence[float], values: Sequence[float]) -> float:
+    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+def usual_likeness(likeness: NDArray[np.float32], documents: Sequence[int]) -> list[float | None]:
+    """The cosine that a quarter of the other documents stay below for each statement; at least 0, None for few.
+
+    Statements in a language whose direction is not known are like each other for that alone.
+    """
+    return [
+        max(others[(len(others) - 1) // 4], 0.0) if len(others) >= _MIN_COMPARED else None
+        for others in (
+            sorted(
+                max(row[place] for place, other in enumerate(documents) if other == document)
+                for document in set(documents) - {own}
+            )
+            for row, own in zip(likeness.tolist(), documents, strict=True)
+        )
+    ]

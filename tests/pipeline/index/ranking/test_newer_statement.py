@@ -1,0 +1,71 @@
+"""`newer_statement`: when a newer statement answers instead of an older one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bench.datasets.successions import successions
+from pipeline.index.ranking.newer_statement import StatementPair, answers_instead, measures, usual_likeness
+
+_UNREAD = StatementPair(
+    "Jag går upp klockan sex.",
+    "Väckarklockan ringer kvart över sju.",
+    likeness=0.45,
+    usual_likeness=0.05,
+    older_cosine=0.5,
+    newer_cosine=0.4,
+    newer_similarity=0.7,
+)
+_COSINES = st.floats(-0.2, 1.0)
+
+
+def test_a_statement_near_to_the_older_one_and_to_the_question_answers_instead() -> None:
+    assert answers_instead(_UNREAD)
+
+
+@pytest.mark.parametrize(
+    "pair", [replace(_UNREAD, likeness=0.05), replace(_UNREAD, newer_cosine=0.02, newer_similarity=0.1)]
+)
+def test_a_statement_about_something_else_does_not(pair: StatementPair) -> None:
+    assert not answers_instead(pair)
+
+
+def test_a_statement_that_is_as_near_to_all_others_does_not() -> None:
+    assert not answers_instead(replace(_UNREAD, usual_likeness=0.45))
+
+
+def test_what_a_relative_does_does_not_answer_instead() -> None:
+    assert answers_instead(replace(_UNREAD, older="Ich wohne in Wien.", newer="Graz ist mein Zuhause."))
+    assert not answers_instead(replace(_UNREAD, older="Ich wohne in Wien.", newer="Meine Schwester wohnt in Graz."))
+
+
+def test_words_of_change_need_less_likeness() -> None:
+    pair = replace(_UNREAD, likeness=0.2, older="Ich wohne in Wien.", newer="Graz ist mein Zuhause.")
+    assert not answers_instead(pair)
+    assert answers_instead(replace(pair, newer="Ich bin nach Graz umgezogen."))
+
+
+@given(_COSINES, _COSINES, _COSINES)
+def test_being_nearer_never_counts_against_a_statement(likeness: float, cosine: float, more: float) -> None:
+    near = replace(_UNREAD, likeness=likeness, newer_cosine=cosine)
+    for nearer in (
+        replace(near, likeness=max(likeness, more)),
+        replace(near, newer_cosine=max(cosine, more)),
+    ):
+        assert answers_instead(nearer) >= answers_instead(near)
+        assert all(after >= before for before, after in zip(measures(near), measures(nearer), strict=True))
+
+
+def test_usual_likeness_is_unknown_among_few_documents_and_low_among_different_ones() -> None:
+    assert usual_likeness(np.eye(3, dtype=np.float32), [1, 2, 3]) == [None, None, None]
+    assert usual_likeness(np.eye(5, dtype=np.float32), [1, 2, 3, 4, 5]) == [0.0] * 5
+    assert usual_likeness(np.full((5, 5), 0.5, np.float32), [1, 2, 3, 4, 5]) == [0.5] * 5
+
+
+def test_the_pairs_that_are_learned_from_differ() -> None:
+    pairs = [pair for section in successions() for pair in section]
+    assert len({(pair.older, pair.newer) for pair in pairs}) == len(pairs)
+    assert all(pair.older != pair.newer and pair.question for pair in pairs)
