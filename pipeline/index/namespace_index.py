@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
 from pipeline.columns import chunk_columns, memory_columns
+from pipeline.index.memory_relation_lookup import find_related_memories
 from pipeline.index.pending_changes import PendingChanges
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.candidate_generation import SegmentScan, filter_views, fits_exact_scoring, split_work
 from pipeline.index.ranking.candidates import AnySegmentView, ScoredRows, row_kind
 from pipeline.index.ranking.collection_statistics import CollectionStatistics
-from pipeline.index.ranking.memory_relation_lookup import find_related_memories
 from pipeline.index.ranking.search_request_and_hits import (
     ALL_KINDS,
     CurrentMemory,
