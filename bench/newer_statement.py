@@ -94,8 +94,12 @@ def _judge(weights: NDArray[np.float64], examples: Sequence[Example]) -> str:
 
 
 async def _examples() -> list[Example]:
-    embedder = open_embedder("e5-encoder")
-    return [example for namespace in _namespaces() for example in await _compare(namespace, embedder)]
+    return [
+        example
+        for name in ("e5-encoder", "e5")
+        for namespace in _namespaces()
+        for example in await _compare(namespace, open_embedder(name))
+    ]
 
 
 def _namespaces() -> Iterator[Namespace]:

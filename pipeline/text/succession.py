@@ -96,10 +96,10 @@ def tells_of_change(text: str) -> bool:
 
     >>> tells_of_change("Moved back to Omaha in the end"), tells_of_change("I live in Omaha")
     (True, False)
-    >>> tells_of_change("Ich bin nach Wien gezogen.")
-    True
+    >>> tells_of_change("Ich bin nach Wien gezogen."), tells_of_change("Me mudé a Viena.")
+    (True, True)
     """
-    return _CHANGE.search(text) is not None if _is_english(text) else has_change_word(text)
+    return has_change_word(text) or (_is_english(text) and _CHANGE.search(text) is not None)
 
 
 def _is_english(text: str) -> bool:

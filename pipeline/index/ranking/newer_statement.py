@@ -17,6 +17,12 @@ from pipeline.text.succession import is_readable, may_succeed, tells_of_change
 LEAST_LOG_ODDS = 1.5
 """Log-odds from which the newer one answers: on open pairs three of four that replace the older one reach it, and three
 of a hundred that do not."""
+_CHANGE_LIKENESS = 0.12
+_CHANGE_SIMILARITY = 0.3
+_CHANGE_DIFFERENCE = 0.32
+_CHANGE_SHARE = 0.33
+"""What suffices of an English statement that says that something changed: its least cosine to the older one and least
+similarity, how much lower its cosine with the question may be, and at least what share of the older one's it is."""
 _MIN_COMPARED = 3
 """Number of other documents from which a statement has a usual likeness."""
 _MEAN_USUAL_LIKENESS = 0.06
@@ -26,9 +32,9 @@ _ENOUGH_COSINE = 0.35
 """Beyond these, being nearer to the older one or to the question tells no more: it is a matter of shared words."""
 _MIN_COSINE = 0.02
 """Cosines with the question count as at least this: only their ratio is weighed."""
-_BIAS = -4.62
-_MEASURE_WEIGHTS = (13.71, -7.35, 8.36, 0.68, 1.08)
-_MARK_WEIGHTS = (1.73, -4.90, -1.90, -1.52)
+_BIAS = -4.95
+_MEASURE_WEIGHTS = (12.47, -7.45, 10.35, 0.49, 0.94)
+_MARK_WEIGHTS = (1.89, -4.75, -1.91, -1.27)
 """Learned by `python -m bench.newer_statement`, which prints them; in the order of `measures` and `word_marks`."""
 
 
@@ -71,9 +77,25 @@ def word_marks(pair: StatementPair) -> tuple[float, ...]:
 def answers_instead(pair: StatementPair) -> bool:
     """Return whether the newer statement answers instead of the older; reads their words only where they may matter."""
     odds = _BIAS + _weighed(_MEASURE_WEIGHTS, measures(pair))
-    if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) < LEAST_LOG_ODDS:
-        return False
-    return odds + _weighed(_MARK_WEIGHTS, word_marks(pair)) >= LEAST_LOG_ODDS
+    if odds + _weighed(_MARK_WEIGHTS, (1.0, 0.0, 0.0, 0.0)) >= LEAST_LOG_ODDS:
+        odds += _weighed(_MARK_WEIGHTS, word_marks(pair))
+    return odds >= LEAST_LOG_ODDS or _is_said_to_change(pair)
+
+
+def _is_said_to_change(pair: StatementPair) -> bool:
+    """Return whether the newer of two English statements says that something changed, and rules let it follow.
+
+    "Moved back to Omaha in the end, closer to my folks" is not near to "We live in Denver with the kids".
+    """
+    return (
+        pair.likeness >= _CHANGE_LIKENESS
+        and pair.newer_similarity >= _CHANGE_SIMILARITY
+        and pair.older_cosine <= pair.newer_cosine + _CHANGE_DIFFERENCE
+        and pair.older_cosine * _CHANGE_SHARE <= pair.newer_cosine
+        and tells_of_change(pair.newer)
+        and is_readable(pair.newer, pair.older)
+        and may_succeed(pair.newer, pair.older)
+    )
 
 
 def _weighed(weights: Sequence[float], values: Sequence[float]) -> float:
