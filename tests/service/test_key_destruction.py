@@ -27,7 +27,7 @@ from pipeline.bus.sqlite.group_commit import LogWriteError
 from pipeline.errors import OutageError, RejectedError
 from pipeline.store.blobs import blob_store
 from pipeline.store.key_storage import open_key_storage
-from schemas.events import BlobRef
+from schemas.events import BlobRef, Content
 from schemas.ids import document_key
 from schemas.topics import CONTENT_TOPICS, DOCUMENTS_CHUNKED, DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
 from tests.support.planted_documents import FILE_WORDS, plant_files
@@ -230,6 +230,33 @@ async def test_what_a_stage_publishes_after_the_deletion_loses_its_key_too(tmp_p
         assert await _readable(service, GONE, KEPT) == {KEPT}
         await service.wait_idle()
         assert not (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+
+
+async def test_a_dead_letter_of_a_deleted_document_is_unreadable_and_harmless(
+    tmp_path: Path, log: dict[str, Any]
+) -> None:
+    async with running_service(tmp_path / "data", **log) as service, _destroyer(service) as destroyer:
+        await _write(service)
+        texts = [record async for record in service.pipeline.bus.read(DOCUMENTS_EXTRACTED.name)]
+        text = next(text for text in (decode(DOCUMENTS_EXTRACTED, raw) for raw in texts) if text.event.id == "diary")
+        lost = Content(blob=BlobRef(sha256="0" * 64, size=5))
+        broken = text.event.model_copy(update={"text": lost, "title": "zyxodeadq"})
+        await service.pipeline.bus.publish(DOCUMENTS_EXTRACTED, [(text.key, broken)])
+        await service.wait_idle()
+        letters = (await service.client.ok("GET", "/admin/dlq"))["deadLetters"]
+        assert letters
+        await service.delete_documents("home", "diary")
+        await service.wait_idle()
+        await destroyer.destroy()
+        assert await _readable(service, "zyxodeadq", GONE, KEPT) == {KEPT}
+        for letter in letters:
+            shown = await service.client("GET", f"/admin/dlq/record?id={letter['id']}")
+            assert shown.status_code in {200, 404}
+            assert "zyxodeadq" not in shown.text
+        await service.client.ok("POST", "/admin/dlq/redrive")
+        await service.wait_idle()
+        await _replay(service)
+        assert [row["id"] for row in await service.list_items("home", "documents")] == ["kept"]
 
 
 async def test_records_that_no_stage_has_read_are_passed_over(tmp_path: Path) -> None:
