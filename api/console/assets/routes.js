@@ -25,6 +25,7 @@ const PAGES = [
   { at: "pipeline", tab: "pipeline", title: "Pipeline", load: async () => (await import("./pages/pipeline.js")).pipeline },
   { at: "usage", tab: "usage", title: "Usage", load: async () => (await import("./pages/usage.js")).usage },
   { at: "audit", tab: "audit", title: "Audit", load: async () => (await import("./pages/audit.js")).audit },
+  { at: "design", tab: null, title: "Design", load: async () => (await import("./pages/design.js")).design },
   { at: "keys", tab: "keys", title: "Keys", load: async () => (await import("./pages/keys.js")).keys },
 ];
 
