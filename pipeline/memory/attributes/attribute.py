@@ -1,5 +1,6 @@
 """An attribute of a fact, and the comparison of two."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,6 +10,7 @@ from pipeline.memory.attributes.replacement import replaces
 from pipeline.memory.attributes.time_values import times_conflict
 
 ValueKind = Literal["exact", "name", "phrase", "time", "statement"]
+_DAY = re.compile(r"\bon (?:the \w+ of )?\d{1,2} [a-z]{3,} \d{4}\b")
 NEGATION_PREFIX = "not "
 """Prefix of values that are no longer, or were never, true."""
 
@@ -61,8 +63,15 @@ def contradicts(new: Attribute, old: Attribute) -> bool:
     if not ((new.is_single_valued and old.is_single_valued) or new.is_explicit_change):
         return False
     if "time" in (new.value_kind, old.value_kind):
+        if _is_of_one_day(new) and not _is_of_one_day(old):
+            return False
         return times_conflict(new.value, old.value) or (new.is_explicit_change and new.value_kind == old.value_kind)
     return not _is_refinement(new, old)
+
+
+def _is_of_one_day(attribute: Attribute) -> bool:
+    """Return whether a time holds on one day only: `at 10 on 21 November 2026`."""
+    return not attribute.is_explicit_change and _DAY.search(attribute.detail) is not None
 
 
 def is_equivalent(new: Attribute, old: Attribute) -> bool:

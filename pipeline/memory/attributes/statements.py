@@ -5,15 +5,17 @@ only roughly what is said; `replacement` decides what may follow from that.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from pipeline.text.analyzer import terms, words
 from pipeline.text.english_nouns import RELATIVES
-from pipeline.text.english_verbs import is_finite, is_past, word_set
+from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
 from pipeline.text.statement_words import has_change_word, relative_in_subject
 
 CACHED_TEXTS = 4096
+_STEM_CHARS = 7
+"""Letters of a stem, so that `therapy` is what a `therapist` gives."""
 USER = "user"
 BE, HAVE = "be", "have"
 _ROLE = "a role"
@@ -77,6 +79,8 @@ _SUBJECT_ENDED = re.compile(
     rf"^(?P<subject>(?:(?!(?:had|has|have|is|was|are|to|not|never|almost)\b)[\w'-]+ ){{1,5}}?)(?<!n't ){_SUBJECT_END}",
     re.IGNORECASE,
 )
+_NOT_LATELY = re.compile(r"n't [^,;]*\b(?:since\b|(?:in|for) (?:\w+ )?(?:weeks|months|years|ages)\b)", re.IGNORECASE)
+"""What ended a while ago: `hasn't read a book in months`."""
 _CHANGED = re.compile(
     r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|"
     r"new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
@@ -143,6 +147,12 @@ _DATE = re.compile(
     rf" (?:(?:on|in|since|until|by|around) )?(?:the night of )?(?:\d{{1,2}} )?(?:{_MONTHS})\b(?: \d{{4}})?(?:/\S+)?"
 )
 """A day in a memory, which is no part of what changes."""
+_ONE_DAY = re.compile(
+    r"\b(?:is|are|starts?|begins?|ends?|opens?|closes?|works?|leaves?|comes?|takes?) (?!(?:now|not|off|\w+ed)\b).*"
+    rf"\bon (?:the (?:morning|evening|afternoon) of )?\d{{1,2}} (?:{_MONTHS})\b"
+    r"(?!.*\b(?:now|since|instead|anymore|longer)\b)"
+)
+"""What is so on one day only: `is at 10 on 21 November`."""
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
 _FOREIGN_END = re.compile(
     r"\b(?:gek\u00fcndigt|k\u00fcndigt\w*|aufgeh\u00f6rt|verkauft|getrennt|gestorben|abgemeldet|beendet|(?:nicht|"
@@ -200,6 +210,7 @@ class Statement:
     is_unreal: bool = False
     is_past: bool = False
     is_passing: bool = False
+    is_one_day: bool = False
     is_added: bool = False
     is_foreign: bool = False
     is_home: bool = False
@@ -210,6 +221,7 @@ class Statement:
         """Words by which statements that may replace each other are found."""
         phrases = (*self.objects, *self.ended, *self.loosely_ended, *self.altered, *self.obtained, *self.begun)
         heads = {phrase.head for phrase in phrases} | ({self.topic.head} if self.topic is not None else set())
+        heads |= {word for phrase in self.altered for word in phrase.modifiers}
         said = self.words if self.is_foreign else heads | self.names | {self.verb}
         return frozenset(said | ({"home"} if self.is_home else set())) - {"", BE, HAVE}
 
@@ -242,9 +254,19 @@ def outline(text: str) -> Statement:
     >>> found.holder, [phrase.head for phrase in found.ended]
     ('user', ['choir'])
     """
-    text = _DATE.sub("", text.replace("\u2019", "'")).strip().rstrip(".!")
+    plain = text.replace("\u2019", "'")
+    text = _DATE.sub("", plain).strip().rstrip(".!")
     foreign = _FOREIGN.match(text)
-    return _foreign_outline(foreign["speaker"], foreign["said"]) if foreign is not None else _english_outline(text)
+    if foreign is not None:
+        return _foreign_outline(foreign["speaker"], foreign["said"])
+    found = _english_outline(text)
+    is_over = _NOT_LATELY.search(plain) is not None
+    return replace(
+        found,
+        is_one_day=_ONE_DAY.search(plain) is not None,
+        is_changed=found.is_changed or is_over,
+        is_now=found.is_now or is_over,
+    )
 
 
 def _english_outline(text: str) -> Statement:
@@ -282,13 +304,15 @@ def _english_outline(text: str) -> Statement:
 def _foreign_outline(speaker: str, said: str) -> Statement:
     """Return the outline of a statement in another language, of which only its words and its change are known."""
     relative = relative_in_subject(said)
-    stems = frozenset(word[:6] for word in words(said) if len(word) > 3 or word.isdigit())
+    stems = frozenset(_foreign_stem(word) for word in words(said) if len(word) > 3 or word.isdigit())
     is_over = _FOREIGN_END.search(said) is not None
     changed = is_over or has_change_word(said)
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
         words=stems,
-        names=frozenset(word[:6] for name in re.findall(r"\b[^\W\d_a-z]\w{2,}", said) for word in words(name)),
+        names=frozenset(
+            _foreign_stem(word) for name in re.findall(r"\b[^\W\d_a-z]\w{2,}", said) for word in words(name)
+        ),
         is_changed=changed,
         is_denied=is_over,
         is_foreign=True,
@@ -296,10 +320,15 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     )
 
 
+def _foreign_stem(word: str) -> str:
+    """Return a word without what another form of it may end in: `fume` of `fumer`."""
+    return word[: max(4, min(6, len(word) - 2))]
+
+
 def stem(word: str) -> str:
     """Return the stem of an English word or name; empty for one that says nothing."""
     found = terms(word.lower().removesuffix("'s"), "english")
-    return found[0] if found else ""
+    return found[0][:_STEM_CHARS] if found else ""
 
 
 def _is_content(word: str) -> bool:
@@ -319,8 +348,8 @@ def _parts(text: str) -> tuple[str, str, str]:
             begin += 1
     elif owned:
         begin = next(
-            (at for at, token in enumerate(tokens[1:7], 1) if token.lower() in _AUX or token.lower() in _PREPOSITIONS),
-            next((at for at, token in enumerate(tokens[2:7], 2) if is_finite(token) or token.endswith("s")), 2),
+            (at for at in range(1, min(7, len(tokens))) if _ends_subject(tokens, at)),
+            next((at for at, token in enumerate(tokens[2:7], 2) if token.endswith("s")), 2),
         )
     subject, at = " ".join(tokens[:begin]), begin
     while at < len(tokens) - 1 and (tokens[at].lower() in _AUX or tokens[at].lower() in _ADVERBS):
@@ -329,6 +358,13 @@ def _parts(text: str) -> tuple[str, str, str]:
         last = next((word for word in reversed(tokens[begin:at]) if word.lower() in _AUX), "")
         return subject, HAVE if last.lower() in ("has", "have", "had") else BE, " ".join(tokens[at:])
     return subject, tokens[at] if at < len(tokens) else "", " ".join(tokens[at + 1 :])
+
+
+def _ends_subject(tokens: list[str], at: int) -> bool:
+    """Return whether an owned subject ends before a word: `User's budget` before `got`, `User's kids` before `play`."""
+    word = tokens[at].lower()
+    is_verb = at > 1 and (is_finite(word) or (word in BASES and tokens[at - 1].endswith("s")))
+    return is_verb or word in _AUX or word in _PREPOSITIONS
 
 
 def _is_participle(token: str) -> bool:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from pipeline.memory.attributes.attribute import contradicts
+from pipeline.memory.attributes.attribute_extraction import comparable_attributes
 from pipeline.memory.attributes.replacement import replaces
 
 ENDED = [
@@ -16,6 +18,10 @@ ENDED = [
     ("User wants to buy a caravan", "User bought a caravan, second hand but lovely"),
     ("User pays 12 euros for Spotify", "User pays 14 euros now"),
     ("User takes 50 mg of sertraline", "Doc upped the sertraline to 75 mg"),
+    ("User bites their nails", "User hasn't bitten their nails since June"),
+    ("User sees a therapist on thursdays", "User stopped therapy in May, feeling ok"),
+    ("User's budget is 20k", "User's budget got cut to 15k"),
+    ("User: je fume", "User: j'ai arr\u00eat\u00e9 de fumer il y a trois mois"),
     ("User: J'habite \u00e0 Metz", "User: on a d\u00e9m\u00e9nag\u00e9 \u00e0 Nancy"),
 ]
 HELD = [
@@ -45,3 +51,16 @@ def test_what_still_holds_is_not_replaced(older: str, newer: str) -> None:
 @pytest.mark.parametrize(("older", "newer"), ENDED)
 def test_what_has_ended_does_not_end_its_end(older: str, newer: str) -> None:
     assert not replaces(older, newer)
+
+
+@pytest.mark.parametrize(
+    ("usually", "once"),
+    [
+        ("The standup is at 9", "The standup is at 10 because of the all hands on 21 November 2026"),
+        ("User's shift starts at 6", "User's shift starts at 8 on 21 November 2026"),
+        ("The shop closes at 18:00", "The shop closes at 14:00 on 24 December 2026"),
+    ],
+)
+def test_what_is_so_on_one_day_ends_nothing_that_is_so_every_day(usually: str, once: str) -> None:
+    new, old = comparable_attributes(once), comparable_attributes(usually)
+    assert not any(contradicts(ours, theirs) for ours in new for theirs in old)
