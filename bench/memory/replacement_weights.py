@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.datasets.messy_pairs import messy_pairs, pairs_of_file
+from bench.datasets.messy_pairs import PairSet, messy_pairs, pairs_of_file
 from bench.memory.conversations import conversations
 from bench.memory.coverage import extracted
 from bench.recall import DATA
@@ -58,7 +58,8 @@ Example = tuple[str, frozenset[str], bool]
 
 
 def _pair_examples(data: Path) -> Iterable[Example]:
-    pairs = [*messy_pairs("open"), *messy_pairs("lives_open"), *pairs_of_file(data / "messy-pairs-dev.json")]
+    opened: tuple[PairSet, ...] = ("open", "lives_open", "days_open")
+    pairs = [*(pair for name in opened for pair in messy_pairs(name)), *pairs_of_file(data / "messy-pairs-dev.json")]
     for pair in pairs:
         first, second = (
             extract_facts(text, date(2026, 11, day)) for text, day in ((pair.first, 20), (pair.second, 21))

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
-PairSet = Literal["open", "locked", "lives_open", "lives_locked", "hurried", "stranger"]
-"""Two sets in two halves, `lives` of many kinds and several languages, and two written in minutes after the rules."""
+PairSet = Literal["open", "locked", "lives_open", "lives_locked", "days_open", "days_locked", "hurried", "stranger"]
+"""Three sets in two halves, two of them of many kinds and languages, and two written in minutes after the rules."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,16 +62,17 @@ def contradicts(new: Attribute, old: Attribute) -> bool:
         return names_value(new.replaced_value, old.value) or _denies_kind_of(new, old)
     if not ((new.is_single_valued and old.is_single_valued) or new.is_explicit_change):
         return False
+    if _is_of_one_day(new) and not _is_of_one_day(old):
+        return False
     if "time" in (new.value_kind, old.value_kind):
-        if _is_of_one_day(new) and not _is_of_one_day(old):
-            return False
         return times_conflict(new.value, old.value) or (new.is_explicit_change and new.value_kind == old.value_kind)
     return not _is_refinement(new, old)
 
 
 def _is_of_one_day(attribute: Attribute) -> bool:
-    """Return whether a time holds on one day only: `at 10 on 21 November 2026`."""
-    return not attribute.is_explicit_change and _DAY.search(attribute.detail) is not None
+    """Return whether a time or figure holds on one day only: `at 10 on 21 November 2026`."""
+    is_figure = attribute.name != "age" and (attribute.value_kind == "time" or attribute.value[:1].isdigit())
+    return is_figure and not attribute.is_explicit_change and _DAY.search(attribute.detail) is not None
 
 
 def is_equivalent(new: Attribute, old: Attribute) -> bool:

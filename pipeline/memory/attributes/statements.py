@@ -69,7 +69,7 @@ _SUBJECT_END = (
     r"refused|left|dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|"
     r"discontinued|"
     r"banned|dead|gone|split up|broke up|"
-    r"broken up|disbanded|folded|went bust)(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)|"
+    r"broken up|disbanded|folded|went bust)\b(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)|"
     r"(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
 )
 _ENDED = re.compile(
@@ -81,12 +81,13 @@ _SUBJECT_ENDED = re.compile(
 )
 _NOT_LATELY = re.compile(r"n't [^,;]*\b(?:since\b|(?:in|for) (?:\w+ )?(?:weeks|months|years|ages)\b)", re.IGNORECASE)
 """What ended a while ago: `hasn't read a book in months`."""
+_HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
 _CHANGED = re.compile(
     r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|"
     r"new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
     r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|"
     r"pushed|replaced|"
-    r"became|turned|went (?:up|down|back)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|"
+    r"became|turned|(?:going|goes) (?:up|down)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|"
     r"put up)\b",
     re.IGNORECASE,
 )
@@ -118,7 +119,7 @@ _DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORE
 _UNREAL = re.compile(
     r"\b(?:if|wish\w*|would|could|should|might|may|maybe|perhaps|someday|one day|imagine\w*|pretend\w*|thinking|"
     r"thought|think|thinks|hop(?:e|es|ing)|"
-    r"wants?|plans?|planning|considering|going to|about to|goal|average|dream\w*|apply|applying|asked?|offers?|"
+    r"wants?|plans?|planning|considering|(?<!not )going to|about to|goal|average|dream\w*|apply|applying|asked?|offers?|"
     r"offered|tried|trying|"
     r"heard|says?|said|told|almost|nearly|needs?|looks?|looked|prefers? not|how|what|whether|will)\b|'d\b|\?",
     re.IGNORECASE,
@@ -155,7 +156,8 @@ _ONE_DAY = re.compile(
 """What is so on one day only: `is at 10 on 21 November`."""
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
 _FOREIGN_END = re.compile(
-    r"\b(?:gek\u00fcndigt|k\u00fcndigt\w*|aufgeh\u00f6rt|verkauft|getrennt|gestorben|abgemeldet|beendet|(?:nicht|"
+    r"\b(?:(?:an)?statt|au lieu d\w*|en (?:vez|lugar) de|invece d\w+|gek\u00fcndigt|"
+    r"k\u00fcndigt\w*|aufgeh\u00f6rt|verkauft|getrennt|gestorben|abgemeldet|beendet|(?:nicht|"
     r"keine?n?) mehr|quitt\u00e9\w*|"
     r"arr\u00eat\u00e9|vendue?s?|rompu|mort\w*|plus (?:de|jamais)|dej\u00e9|dejado|dejamos|vend\u00ed|vendido|"
     r"muri\u00f3|ya no|lasciat\w|smesso|vendut\w|"
@@ -417,6 +419,8 @@ def _ended_phrases(text: str) -> tuple[tuple[Phrase, ...], tuple[Phrase, ...]]:
         said = next(found for name, found in match.groupdict().items() if found and name not in ("strong", "weak"))
         target = weak if match["weak"] else strong
         target += _phrases(said)[:1]
+        if (home := _HOME_OF.search(said)) is not None and (owner := stem(home["owner"].rstrip("'"))):
+            target.append(Phrase(owner, frozenset()))
     for part in re.split(r"[,;.!?] ", text):
         if (ended := _SUBJECT_ENDED.match(part)) is not None:
             _, topic = _holder(ended["subject"])

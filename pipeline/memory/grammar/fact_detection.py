@@ -173,7 +173,7 @@ def _foreign_fact(said: SaidSentence, text: str) -> list[DetectedFact]:
     if (
         profile is None
         or not said.context.is_speech
-        or not states_personal_fact(profile.without_opening(text), profile)
+        or not states_personal_fact(profile.without_opening(text), profile, is_note=said.context.is_note)
     ):
         return []
     stated = profile.without_opening(text).rstrip(_END)

@@ -11,7 +11,7 @@ _ANSWERING = (
 _BEGIN = r"^(?:please |from now on,? |in (?:the )?future,? |going forward,? )*"
 _NAMED = re.compile(
     rf"{_BEGIN}(?:always |just |you can |don't call me \w+,? (?:it'?s|but|call me) )*"
-    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+)$",
+    rf"(?:call me |(?<=it's )|(?<=its ))(?P<name>{_TITLE}(?-i:[A-Z])\w+)(?:, [^,]{{3,40}})?$",
     re.IGNORECASE,
 )
 _WANTED = re.compile(

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
+from pipeline.text.statement_words import has_change_word
 
 MIN_SENTENCE_CHARS, MAX_SENTENCE_CHARS = 6, 300
 """Characters of a sentence."""
@@ -81,7 +82,7 @@ _FRENCH = LanguageProfile(
         "ai que qui sur en "
         "notre nos mais depuis chez tr\u00e8s c"
     ),
-    _pattern("je|j|mon|ma|mes|moi|nous|notre|nos"),
+    _pattern("je|j|mon|ma|mes|moi|nous|notre|nos|^on (?:a|est|va|vit|habite|part)"),
     _pattern(
         "peut-\u00eatre|probablement|sans doute|si|pense|crois|esp\u00e8re|pourrais|pourrait|devrais|"
         "devrait|voudrais|merci|"
@@ -102,7 +103,7 @@ _SPANISH = LanguageProfile(
     _pattern(
         r"yo|mi|mis|me|nos|nosotr[oa]s|nuestr[oa]s?|soy|vivo|trabajo|tengo|estoy|prefiero|estudio|hablo|"
         r"fui|voy|com\u00ed|"
-        r"vivimos|tenemos|fuimos|somos|quiero"
+        r"vivimos|tenemos|fuimos|somos|quiero|^(?:ya |ayer |no )*\w{2,}[\u00e9\u00ed](?= \w)"
     ),
     _pattern(
         "quiz\u00e1s?|tal vez|probablemente|a lo mejor|si|creo|pienso|espero|podr\u00eda|deber\u00eda|"
@@ -193,14 +194,15 @@ def detect_language(text: str) -> LanguageProfile | None:
     return best if sum(word in best.common_words for word in words) > english else None
 
 
-def states_personal_fact(text: str, profile: LanguageProfile) -> bool:
-    """Return whether a non-English sentence states something about its speaker."""
+def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool) -> bool:
+    """Return whether a non-English sentence states something about its speaker, or in a note what has changed."""
     plain = text.rstrip(" .!\u3002\uff01\u2026")
     if not (MIN_SENTENCE_CHARS if plain.isascii() else _MIN_CJK_SENTENCE_CHARS) <= len(
         plain
     ) <= MAX_SENTENCE_CHARS or plain.endswith(("?", "\uff1f", ":", "\uff1a")):
         return False
-    return profile.first_person.search(plain) is not None and profile.hedges.search(plain) is None
+    is_own = profile.first_person.search(plain) is not None
+    return (is_own or (is_note and has_change_word(plain))) and profile.hedges.search(plain) is None
 
 
 def is_permanent(text: str, profile: LanguageProfile) -> bool:

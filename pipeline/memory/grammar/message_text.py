@@ -125,6 +125,7 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
         ("ur", r"\bur\b", "your"),
         ("pl", r"\bpl[sz]\b", "please"),
         ("'s ", rf"(?<!\bit)(?<!he)(?<!\bthat)(?<!there)(?<!what)(?<!who)(?<=[a-z])'s (?={_PREDICATE})", _is_or_owns),
+        ("'s ", r"(?<=[a-z])(?<!\bit)(?<!\bthat)(?<!he)'s (?=[\w ]{3,30} (?:now|again)$)", _is_or_owns),
         ("'s been ", r"(?<=[a-z])'s (?=been\b)", " has "),
     )
 )
@@ -141,7 +142,7 @@ _HAD = re.compile(
     r"(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|"
     r"haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|slept|smoked)\b|"
     r"(?:rewrote|threw|wore|rode|swore|rebuilt|retook|unsubscribed|swapped|stuck|dyed|outgrew|repaid|won) "
-    r"(?:the|my|our|an?|all)\b"
+    r"(?:the|my|our|an?|all)\b|(?:cut|put|set) (?:my|our)\b"
 )
 """Pasts that English verbs are not known by, before an object."""
 _BEEN = re.compile(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b")
@@ -203,9 +204,10 @@ _RECURRING = re.compile(
 _ABOUT_ME = re.compile(r"^(?P<age>1[3-9]|[2-9]\d) ?(?:[mf](?=,)|yo|years old|y/o)?(?=, [a-z])", re.IGNORECASE)
 """What people say of themselves first: `30, female, from Belfast`."""
 _OWN_CHANGED = re.compile(
-    r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)(?P<is>'s| is| was| got| has been| just got| just)"
+    r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)"
+    r"(?P<is>'s| is| was| got| has been| just got| just|(?= went| rose| dropped| fell))"
     r"(?= (?:now |just |finally |been )*(?:(?:cut|raised|moved|pushed|postponed|delayed|changed|rescheduled|extended|"
-    r"upgraded|lowered|hit|went|increased|reduced)"
+    r"upgraded|lowered|hit|went|rose|dropped|fell|increased|reduced)"
     r"\b.{0,20}?(?:\d|\bto\b|\buntil\b|\btill\b)|(?:at|on|in|with) [^,]{2,40}? (?:now|instead)\b))"
 )
 """A noun of the writer's whose value has changed: `wedding's postponed to September`, `budget got cut to 15k`."""
@@ -215,6 +217,18 @@ _MOVED = re.compile(
     r"(?:(?:back|forward|up|down|out|again) )?(?:to|until|till) (?P<value>\S.*)$",
     re.IGNORECASE,
 )
+_PUT_ME = re.compile(
+    r"^(?:they(?:'ve)?|he|she|(?:my |the )?doc(?:tor)?) (?:have |has |had |just )*"
+    r"(?:put|moved|switched|upped|cut|transferred) me "
+    r"(?:up |down |back |over )?(?P<where>(?:on|in|at|next to|with) .*|to (?=\d).*)$",
+    re.IGNORECASE,
+)
+"""Where others have put the speaker: `they moved me next to Ines`."""
+_AND_IT = re.compile(
+    r"^(?P<act>.{2,30}?\b(?P<what>(?:my|our|the) [\w -]{2,24}?)),? (?:and |so |but )?(?:now )?it"
+    r"(?P<is>'s|'ll| [a-z]+s| will| has)\b"
+)
+"""What was changed, and what it is now: `they moved my shift, it starts at 7`."""
 _NEW_VALUE = re.compile(
     r"^(?:got a |have a |my |our )?new (?P<what>[\w-]+(?: [\w-]+){0,2}?)(?: today| now| btw)*"
     r"(?:,? it'?s |: |, | is | - )(?P<value>[\w@+.:-]*\d[\w@+.:-]*)(?P<rest>.*)$|"
@@ -222,6 +236,12 @@ _NEW_VALUE = re.compile(
     r"(?P<figure>[\w.:-]*\d\S*)$",
     re.IGNORECASE,
 )
+_CHANGING = re.compile(
+    r"\b(?:moved|changed|pushed|rescheduled|postponed|shifted|raised|lowered|increased|renamed|cut|extended|replaced|"
+    r"switched|upgraded|painted|dyed|sold|fixed|repaired)\b",
+    re.IGNORECASE,
+)
+_OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
 _NO_MORE_OF = re.compile(r"^no more (?P<what>[\w -]{3,20}?)(?: for me)?(?= since| now|$|,)", re.IGNORECASE)
 NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
 _COUNTED = re.compile(
@@ -281,6 +301,8 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _SYMBOLS.sub("", text.strip(" \t*_~\u2013\u2014-,;"))
     text = _WITH_NAME.sub(lambda match: match[0][:1].upper() + match[0][1:], text)
     text = _SECOND_NAME.sub(_with_comma, text)
+    text = _PUT_ME.sub(r"I'm now \g<where>", text)
+    text = _AND_IT.sub(_and_it, text)
     text = _OWN_CHANGED.sub(_own_changed, _NEW_VALUE.sub(_new_value, text))
     text = _MOVED.sub(r"\g<what> is now moved to \g<value>", text)
     text = _NAMED_NEXT.sub(_named_next, _COUNTED.sub(r"I have \g<left> now", text))
@@ -316,6 +338,13 @@ def _recurring(match: re.Match[str]) -> str:
     if not (match["each"] or match["many"]) or is_verb or not _NOT_NOUNS.isdisjoint(words):
         return match[0]
     return f"I have {match['what']} {match['each'] or 'on '}{match['day'].capitalize()}"
+
+
+def _and_it(match: re.Match[str]) -> str:
+    """Name what `it` is, after a verb of change and the only thing of the speaker's before it."""
+    is_changed = _CHANGING.search(match["act"]) is not None and len(_OWNERS.findall(match["act"])) == 1
+    verb = {"'s": " is", "'ll": " will"}.get(match["is"], match["is"])
+    return f"{match['act']}, {match['what']}{verb}" if is_changed else match[0]
 
 
 def _own_changed(match: re.Match[str]) -> str:

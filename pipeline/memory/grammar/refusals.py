@@ -132,6 +132,8 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
             if not has_antecedent and not _has_own_antecedent(token, clause):
                 return token
         elif word in _DANGLING and _stands_alone(token) and not (word == "there" and _is_counted(clause)):
+            if word == "it" and token.head.lemma_ == "make" and token.dep_ == "dobj":
+                continue  # `can't make it to the party`
             if word in ("it", "them") and token.i > clause.head.i and _has_own_antecedent(token, clause, thing=True):
                 continue
             return token

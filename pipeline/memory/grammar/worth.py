@@ -97,7 +97,7 @@ _VAGUE_OBJECTS = word_set(
     "hands eye eyes"
 )
 _PLACING = frozenset({"in", "from", "at", "on", "into", "out", "back"})
-_CHANGES = word_set("now again anymore back instead longer up down")
+_CHANGES = word_set("now again anymore back instead longer up down gone")
 """Words that say that something became different, in a note."""
 _NO_MORE = frozenset({"anymore", "longer", "more"})
 _TRAITS = word_set(
@@ -156,7 +156,7 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return (2.0, "cannot stand") if _cannot_stand(head) else (1.0, lemma)
     if _is_bare(clause) and not _is_habit(clause):
-        return -1.0, f"{lemma} alone"
+        return (1.5 if _is_complaint(clause) else -1.0), f"{lemma} alone"
     if lemma == "be":
         return _copula_score(clause)
     if lemma == "have" and not objects and (duty := [child for child in head.children if child.dep_ == "xcomp"]):
@@ -171,6 +171,16 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
         is_empty = inner.lemma_ in _EMPTY and lemma != "stop"
         return (-1.0 if is_empty else 1.5), f"{lemma} {inner.lemma_}"
     return (2.0 if lemma in _STRONG else -2.0 if lemma in _EMPTY else 1.0), lemma
+
+
+def _is_complaint(clause: Clause) -> bool:
+    """Return whether it says how somebody or a part of theirs fares: `my knee hurts`, `I sleep badly`."""
+    head = clause.head
+    is_own = clause.subject.lower_ != "i" and any(token.lower_ in ("my", "our") for token in clause.subject.subtree)
+    manner = any(child.dep_ == "advmod" and child.i > head.i and child.lower_.endswith("ly") for child in head.children)
+    return (
+        head.tag_ in ("VBP", "VBZ") and head.pos_ == "VERB" and head.lemma_.lower() not in _EMPTY and (is_own or manner)
+    )
 
 
 def _cannot_stand(head: "Token") -> bool:
@@ -245,7 +255,8 @@ def _is_bare(clause: Clause) -> bool:
         return False
     if any(child.dep_ == "auxpass" for child in clause.head.children):
         return False  # `I got promoted` says it all
-    return not any(token.i > clause.head.i and token.dep_ not in ("advmod", "punct", "neg") for token in clause.tokens)
+    after = [token for token in clause.tokens if token.i > clause.head.i]
+    return not any(token.dep_ not in ("advmod", "punct", "neg") or token.pos_ == "PROPN" for token in after)
 
 
 def _copula_score(clause: Clause) -> tuple[float, str]:
