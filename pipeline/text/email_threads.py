@@ -52,10 +52,9 @@ _QUOTE = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _QUOTED = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 _ADDRESSED = re.compile(rf"^(?:{_ANY_FIELD}: [^\n]*\n?)+", re.MULTILINE)
 _SIGNED = re.compile(
-    r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|"
-    r"sincerely,?|"
-    r"yours,?|sent from my [^\n]{1,40}|mit freundlichen gr\u00fc\u00dfen,?|viele gr\u00fc\u00dfe,?|"
-    r"cordialement,?|saludos,?)[ \t]*$",
+    r"^(?:-- ?|_{3,}|(?:best|kind|warm)(?: regards| wishes)?,?|regards,?|cheers,?|thanks,?|thank you,?|sincerely,?|"
+    r"yours,?|sent from my [^\n]{1,40}|mit freundlichen gr\u00fc\u00dfen,?|viele gr\u00fc\u00dfe,?|cordialement,?|"
+    r"saludos,?)[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 _FULL_NAME = re.compile(r"[A-Z][\w'-]+(?: (?:[A-Z][\w'-]*\.?|v[ao]n|de|da|del))*(?: [A-Z][\w'-]+)?")

@@ -9,39 +9,28 @@ def word_set(text: str) -> frozenset[str]:
 
 
 BASES = word_set(
-    "live work like love enjoy prefer hate dislike want need use own have go play study teach speak run "
-    "walk ride drive "
-    "cook bake read write paint draw sing dance swim hike climb travel visit volunteer collect grow keep "
-    "raise train "
-    "practice practise attend learn know understand believe plan intend hope try start begin finish stop "
-    "quit leave "
-    "join move switch change buy sell rent pay cost earn save spend eat drink avoid make build create "
-    "design develop "
-    "lead manage run coach mentor help support serve belong come stay sleep wake meet see watch listen "
-    "take get give "
-    "bring call date share host organize organise celebrate miss care focus commute wear carry follow "
-    "identify "
+    "live work like love enjoy prefer hate dislike want need use own have go play study teach speak run walk ride "
+    "drive cook bake read write paint draw sing dance swim hike climb travel visit volunteer collect grow keep raise "
+    "train practice practise attend learn know understand believe plan intend hope try start begin finish stop quit "
+    "leave join move switch change buy sell rent pay cost earn save spend eat drink avoid make build create design "
+    "develop lead manage coach mentor help support serve belong come stay sleep wake meet see watch listen take get "
+    "give bring call date share host organize organise celebrate miss care focus commute wear carry follow identify "
     "remember tend adopt consider do say tell think feel look find become"
 )
 """Present forms that follow I, we and they."""
 
 PASTS = word_set(
-    "was were had did went got bought made took saw met found left felt said told thought knew became "
-    "began grew ran won "
-    "lost spent built wrote taught came gave kept held brought caught chose drove ate fell flew forgot "
-    "heard led lent "
-    "meant paid rode sang sat slept sold sent showed spoke stood swam threw understood wore woke drew read "
-    "set put quit "
-    "cut hit broke hung sought fought taught bit dug shot froze stole swore tore struck dealt fed fled "
-    "laid learnt rewrote rebuilt redid outgrew overcame underwent withdrew"
+    "was were had did went got bought made took saw met found left felt said told thought knew became began grew ran "
+    "won lost spent built wrote taught came gave kept held brought caught chose drove ate fell flew forgot heard led "
+    "lent meant paid rode sang sat slept sold sent showed spoke stood swam threw understood wore woke drew read set "
+    "put quit cut hit broke hung sought fought bit dug shot froze stole swore tore struck dealt fed fled laid learnt "
+    "rewrote rebuilt redid outgrew overcame underwent withdrew"
 )
 MODALS = word_set("will can must shall cannot won't can't")
 ADVERBS = word_set(
-    "also always usually often sometimes never ever rarely still just really currently recently now "
-    "already only "
-    "mostly mainly actually finally absolutely definitely truly typically regularly soon both all even once "
-    "officially secretly genuinely generally normally previously originally later then suddenly "
-    "totally"
+    "also always usually often sometimes never ever rarely still just really currently recently now already only "
+    "mostly mainly actually finally absolutely definitely truly typically regularly soon both all even once officially "
+    "secretly genuinely generally normally previously originally later then suddenly totally"
 )
 _BASE_ED = word_set("need feed speed breed embed seed weed exceed succeed proceed heed bleed shed wed")
 _IRREGULAR = {"have": "has", "do": "does", "go": "goes", "am": "is", "are": "is", "'m": "is", "be": "is"}
@@ -89,13 +78,10 @@ def third_person(word: str) -> str:
 
 _THIRD = frozenset(third_person(base) for base in BASES)
 _OTHER_FINITE = word_set(
-    "is are am was were has have had does did will can must shall won't can't cannot isn't aren't wasn't "
-    "weren't "
-    "doesn't didn't hasn't haven't hadn't requires includes supports provides returns contains allows runs "
-    "means depends "
-    "expires begins ends starts opens closes weighs lasts turns hires ships arrives launches reports "
-    "handles accepts "
-    "offers produces stores sends receives consists exists remains becomes seems "
+    "is are am was were has have had does did will can must shall won't can't cannot isn't aren't wasn't weren't "
+    "doesn't didn't hasn't haven't hadn't requires includes supports provides returns contains allows runs means "
+    "depends expires begins ends starts opens closes weighs lasts turns hires ships arrives launches reports handles "
+    "accepts offers produces stores sends receives consists exists remains becomes seems"
 )
 _PAST_ONLY = PASTS - {"read", "set", "put", "cut", "hit", "quit"}
 

@@ -30,26 +30,19 @@ _HEADED = re.compile(
 _COPIED = re.compile(r" APP\b|\d ?[AaPp][Mm]\b|\b(?:Today|Yesterday|Heute|Gestern|at|um) |[\d/.]+ \[?\d|[\[\u2014]")
 """What only a copied heading has; a diary too has words with a time, such as `Gym 8:00`."""
 _PERSONAL = re.compile(
-    r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your|ich|mein\w{0,2}|wir|du|je|j['\u2019]\w+|mon|ma|mes|nous|"
-    r"yo|mi|mis|soy|vivo|"
-    r"tengo)\b|[\u3040-\u30ff\u6211]",
+    r"\b(?:I|I['\u2019]\w+|me|my|we|our|you|your|ich|mein\w{0,2}|wir|du|je|j['\u2019]\w+|mon|ma|mes|nous|yo|mi|mis|soy|"
+    r"vivo|tengo)\b|[\u3040-\u30ff\u6211]",
     re.IGNORECASE,
 )
 _WRITER = frozenset({"user", "human", "me", "customer", "client"})
-_MACHINE = frozenset(
-    {"assistant", "ai", "bot", "system", "tool", "chatgpt", "claude", "model", "developer", "function"}
-)
+_MACHINE = word_set("assistant ai bot system tool chatgpt claude model developer function")
 _NOT_NAMES = word_set(
-    "note notes status title date summary todo warning example price name email phone address tip info "
-    "important "
-    "subject from to cc bcc sent re fw fwd question answer q a ps p.s step version author owner deadline "
-    "update correction news reminder edit "
-    "agenda attendees location time type result output input returns args usage see default goal context "
-    "problem "
-    "solution reason decision action http https fact facts hint caution error fix "
-    "monday tuesday wednesday thursday friday saturday sunday january february march july september october "
-    "november december breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon "
-    "evening night present absent"
+    "note notes status title date summary todo warning example price name email phone address tip info important "
+    "subject from to cc bcc sent re fw fwd question answer q a ps p.s step version author owner deadline update "
+    "correction news reminder edit agenda attendees location time type result output input returns args usage see "
+    "default goal context problem solution reason decision action http https fact facts hint caution error fix monday "
+    "tuesday wednesday thursday friday saturday sunday january february march july september october november december "
+    "breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon evening night present absent"
 )
 _SAID = ("content", "text", "message", "said")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "time")

@@ -8,16 +8,13 @@ from stop_words import get_stop_words
 from pipeline.text.english_verbs import word_set
 
 STOPWORDS = word_set(
-    """
-    a about above after again against all am an and any are aren as at be because been before being
-    below between both but by can could couldn d did didn do does doesn doing don down during each
-    few for from further had hadn has hasn have haven having he her here hers herself him himself
-    his how i if in into is isn it its itself just ll m me more most mustn my myself no nor not of
-    off on once only or other our ours ourselves out over own re s same shan she should shouldn so
-    some such t than that the their theirs them themselves then there these they this those through
-    to too under until up ve very was wasn we were weren what when where which while who whom whose
-    why with won would wouldn y you your yours yourself yourselves
-    """
+    "a about above after again against all am an and any are aren as at be because been before being below between "
+    "both but by can could couldn d did didn do does doesn doing don down during each few for from further had hadn "
+    "has hasn have haven having he her here hers herself him himself his how i if in into is isn it its itself just ll "
+    "m me more most mustn my myself no nor not of off on once only or other our ours ourselves out over own re s same "
+    "shan she should shouldn so some such t than that the their theirs them themselves then there these they this "
+    "those through to too under until up ve very was wasn we were weren what when where which while who whom whose why "
+    "with won would wouldn y you your yours yourself yourselves"
 )
 """English stopwords."""
 LANGUAGES = (

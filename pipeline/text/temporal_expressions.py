@@ -31,11 +31,10 @@ _WORD = re.compile(r"\w+")
 _HINT = re.compile(rf"\d|\b(?:{'|'.join(sorted(_TIME_WORDS))})\b|{'|'.join(_NAMES)}", re.IGNORECASE)
 _NOT_AFTER_BE = "".join(rf"(?<!{word} )" for word in ("is", "are", "am", "be", "was", "were", "not", "'s", "'re", "'m"))
 _RELATIVE = re.compile(
-    r"(?<![\w'])(?:(?P<before>on|in|at|since|until|till|by|from|before|after|for|about|around|over|earlier|"
-    r"late|later|early) )?(?:"
-    r"(?P<eve>the day before yesterday|the day after tomorrow)|"
-    r"(?P<day>yesterday|today|tomorrow)(?: (?P<part>morning|afternoon|evening|night))?|"
-    r"(?P<tonight>tonight|this morning|this afternoon|this evening|last night)|"
+    r"(?<![\w'])(?:(?P<before>on|in|at|since|until|till|by|from|before|after|for|about|around|over|earlier|late|later|"
+    r"early) )?(?:(?P<eve>the day before yesterday|the day after tomorrow)|(?P<day>yesterday|today|tomorrow)(?: "
+    r"(?P<part>morning|afternoon|evening|night))?|(?P<tonight>tonight|this morning|this afternoon|this evening|last "
+    r"night)|"
     rf"(?P<week_day>{_DAY}) (?P<of_week>last|this|next) week|"
     rf"(?P<month>(?-i:{_MONTH})) (?P<of_year>last|this|next) year|"
     rf"(?<!the )(?P<which>last|this|next|this past|this coming|past|{_NOT_AFTER_BE}coming) "
@@ -65,9 +64,8 @@ _FUTURE = re.compile(
     r"upcoming|heading|starts?|begins?|opens?|can't wait|looking forward|aim|due|expect(?:s|ing)?)\b"
 )
 _PAST = re.compile(
-    r"\b(?:was|were|had|did|went|got|made|took|saw|met|found|bought|came|gave|left|lost|ran|won|began|spent|"
-    r"told|said|felt|thought|knew|had|wrote|sent|read|held|built|brought|ate|drove|saw|taught|heard|led|"
-    r"\w+ed)\b"
+    r"\b(?:was|were|had|did|went|got|made|took|saw|met|found|bought|came|gave|left|lost|ran|won|began|spent|told|said|"
+    r"felt|thought|knew|had|wrote|sent|read|held|built|brought|ate|drove|saw|taught|heard|led|\w+ed)\b"
 )
 
 

@@ -18,7 +18,6 @@ PLACE = r"(?P<v>(?:the )?[A-Z][\w.'-]*\w(?:,? (?:[A-Z][\w.'-]*\w|de|la|del|am|up
 NAMED = r"(?P<v>[A-Z0-9][\w.&'+-]*(?: (?:[A-Z0-9&][\w.&'+-]*|of|and|the|for|de)(?!\w))*)"
 FREE = r"(?P<v>[^,;:()]+?)"
 OLD = r"(?P<o>[^,;:()]{1,40}?)"
-GONE = r"(?P<n>[^,;:()]+?)"
 _ONE_NAME = r"[A-Z][\w-]*\w"
 _NAMES = rf"{_ONE_NAME}(?:(?:, | and |, and ){_ONE_NAME})*"
 CALLED = (

@@ -31,10 +31,9 @@ _OPEN = word_set(
 )
 """Single-valued attributes with any value."""
 _NAMED_ONLY = word_set(
-    "boss manager supervisor wife husband spouse partner girlfriend boyfriend fiance fiancé fiancée ceo cto "
-    "cfo coo lead leader captain coach mentor doctor dentist therapist landlord tutor president chair "
-    "roommate flatmate contact university school gym airline team restaurant band singer author director "
-    "mayor"
+    "boss manager supervisor wife husband spouse partner girlfriend boyfriend fiance fianc\u00e9 fianc\u00e9e ceo cto "
+    "cfo coo lead leader captain coach mentor doctor dentist therapist landlord tutor president chair roommate "
+    "flatmate contact university school gym airline team restaurant band singer author director mayor"
 )
 """Attributes whose value is a name."""
 _DEVICES = word_set(
@@ -90,9 +89,8 @@ _SET = "(?:set to|set at|raised to|reduced to|cut to)"
 _IS = rf"(?:(?:is|are) {NOW}(?:{_SET} |at |called |named )?|(?:was|has been) {NOW}{_SET} )"
 _CHANGED = (
     rf"(?:has |have )?{NOW}(?:(?:been |was |is |were )?(?:changed|moved|switched|rose|risen|fell|fallen|"
-    r"dropped|went|gone|increased|decreased|raised|lowered|slipped|updated|pushed|postponed|extended|bumped|"
-    r"cut|reduced|delayed|rescheduled|shifted|brought forward))(?: (?:up|down|back|forward))?"
-    r"(?: from (?P<o>.+?))? to "
+    r"dropped|went|gone|increased|decreased|raised|lowered|slipped|updated|pushed|postponed|extended|bumped|cut|"
+    r"reduced|delayed|rescheduled|shifted|brought forward))(?: (?:up|down|back|forward))?(?: from (?P<o>.+?))? to "
 )
 _ON = r"(?:(?:(?:planned|scheduled|set|due|booked) )?(?:for|on|in|at) |(?:scheduled|planned|set|due) )"
 

@@ -109,14 +109,8 @@ _FORMS = tuple(
             ),
             ("{s}'s name is {v}",),
         ),
-        (
-            rf"User's (?:new )?(?P<o>{_COMMON_THINGS}) (?P<v>.+)",
-            ("The {o} {v}",),
-        ),
-        (
-            r"User's new (?P<o>[a-z][\w -]{1,30}?) (?P<v>is .+)",
-            ("User's {o} {v}",),
-        ),
+        (rf"User's (?:new )?(?P<o>{_COMMON_THINGS}) (?P<v>.+)", ("The {o} {v}",)),
+        (r"User's new (?P<o>[a-z][\w -]{1,30}?) (?P<v>is .+)", ("User's {o} {v}",)),
         (rf"{_WHO} is no longer at {_PLACE}{_WHEN}", ("{s} no longer works at {v}",)),
         (rf"{_WHO} (?:has )?found (?:a|the|their)(?: new)? job{_WHEN}", ("{s} is no longer looking for a job",)),
         (

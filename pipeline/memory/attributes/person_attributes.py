@@ -23,8 +23,7 @@ from pipeline.memory.attributes.attribute_patterns import (
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
 
 _HIRED = (
-    r"(?:started (?:working|a (?:new )?job)|(?:got|found) (?:an? |the )?(?:new )?job|got hired|was hired|"
-    r"took a job)"
+    r"(?:started (?:working|a (?:new )?job)|(?:got|found) (?:an? |the )?(?:new )?job|got hired|was hired|took a job)"
 )
 _NO_LONGER = r"(?:no longer|doesn't|does not|isn't|is not|is no longer)"
 _RANK = (
@@ -66,19 +65,11 @@ def _partnership(state: str) -> AttributeBuilder:
         )
         if partner and state == "single" and (gone := parse_value(partner)):
             yield replace(
-                attribute,
-                name="partner",
-                value=f"{NEGATION_PREFIX}{gone}",
-                replaced_value=gone,
-                is_single_valued=False,
+                attribute, name="partner", value=f"{NEGATION_PREFIX}{gone}", replaced_value=gone, is_single_valued=False
             )
         if partner and state == "married":
             yield replace(
-                attribute,
-                name="spouse",
-                value=normalize_phrase(partner),
-                value_kind="name",
-                is_single_valued=True,
+                attribute, name="spouse", value=normalize_phrase(partner), value_kind="name", is_single_valued=True
             )
 
     return build
@@ -207,9 +198,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
         "born birthday",
     ),
     attribute_pattern(
-        rf"{WHO} {NOW}(?:uses|prefers) {NAMED} for (?P<x>[\w -]{{2,40}}?)",
-        single_attribute(_purpose),
-        "uses prefers",
+        rf"{WHO} {NOW}(?:uses|prefers) {NAMED} for (?P<x>[\w -]{{2,40}}?)", single_attribute(_purpose), "uses prefers"
     ),
     attribute_pattern(
         rf"{WHO} {NOW}prefers (?P<v>[\w -]{{2,30}}?) (?:to|over|rather than) (?P<x>[\w -]{{2,30}}?)",
@@ -218,9 +207,7 @@ PATTERNS: tuple[AttributePattern, ...] = (
     ),
     attribute_pattern(rf"{WHO} {NOW}prefers (?P<v>[a-z]+) (?P<x>[a-z]+)", _of_a_pair, "prefers"),
     attribute_pattern(
-        rf"{WHO} {NOW}drives (?:an? |the )?{NAMED}",
-        single_attribute("drives", is_single_valued=False),
-        "drives",
+        rf"{WHO} {NOW}drives (?:an? |the )?{NAMED}", single_attribute("drives", is_single_valued=False), "drives"
     ),
     attribute_pattern(
         rf"{WHO} (?:is {NOW}on|{NOW}has|(?:has )?{NOW}(?:upgraded|downgraded|switched|moved) to) the "

@@ -20,10 +20,9 @@ from pipeline.memory.attributes.value_normalization import parse_predicate_objec
 from pipeline.text.english_verbs import third_person, word_set
 
 _VERBS = word_set(
-    "eat drink smoke speak play own have use study teach learn collect support attend watch read need want "
-    "wear take visit live work run drive ride keep practice date train prepare look plan intend subscribe go "
-    "travel fly write sing paint swim climb cook bake meet share rent volunteer follow know trust accept "
-    "offer"
+    "eat drink smoke speak play own have use study teach learn collect support attend watch read need want wear take "
+    "visit live work run drive ride keep practice date train prepare look plan intend subscribe go travel fly write "
+    "sing paint swim climb cook bake meet share rent volunteer follow know trust accept offer"
 )
 _LIKING = {
     **dict.fromkeys(("likes", "enjoys", "is fond of", "is into"), "like"),

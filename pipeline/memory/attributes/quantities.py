@@ -4,13 +4,7 @@ import re
 from collections.abc import Iterable
 
 from pipeline.memory.attributes.attribute import Attribute
-from pipeline.memory.attributes.attribute_patterns import (
-    CALLED,
-    NOW,
-    WHO,
-    AttributePattern,
-    attribute_pattern,
-)
+from pipeline.memory.attributes.attribute_patterns import CALLED, NOW, WHO, AttributePattern, attribute_pattern
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, strip_present_adverbs
 
 _COUNTED = (

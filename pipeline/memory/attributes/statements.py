@@ -12,6 +12,7 @@ from pipeline.text.analyzer import terms, words
 from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
 from pipeline.text.statement_words import has_change_word, relative_in_subject
+from pipeline.text.succession import ADDED, PASSING, PAST, WISHED
 
 CACHED_TEXTS = 4096
 _STEM_CHARS = 7
@@ -44,14 +45,13 @@ _PREPOSITIONS = word_set(
 )
 _DETERMINERS = word_set("the a an my their our his her its this that some any")
 _STRONG_END = (
-    r"quit|stop(?:s|ped)?|cancel(?:l?ed|s)?|uninstalled|deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|"
-    r"wrecked|crashed|totall?ed|resigned from|retired from|dropped out of|moved out of|moved away from|"
-    r"(?:got|gotten) rid of|(?:gave|given) (?:up|away|back)|(?:threw|thrown) (?:out|away)|traded(?: in)?|"
-    r"(?:broke|broken) up with|split (?:up )?(?:with|from)|divorced|(?:is|are|was) done with|no longer \w+|"
-    r"(?:is|are) no longer(?: in| on| at| with| an?)?|(?:came|come) off|recovered from|got over|unsubscribed from|"
-    r"(?:got|was) (?:fired|laid off|kicked out|sacked) (?:from|by|of|at)|kicked out of|switched (?:away )?from|"
-    r"switched off|migrated (?:away )?from|swapped|replaced|stole|had to give up|gave notice (?:at|to)|"
-    r"said goodbye to|parted with|weaned off|sworn off|swore off"
+    r"quit|stop(?:s|ped)?|cancel(?:l?ed|s)?|uninstalled|deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|wrecked|"
+    r"crashed|totall?ed|resigned from|retired from|dropped out of|moved out of|moved away from|(?:got|gotten) rid of|"
+    r"(?:gave|given) (?:up|away|back)|(?:threw|thrown) (?:out|away)|traded(?: in)?|(?:broke|broken) up with|split "
+    r"(?:up )?(?:with|from)|divorced|(?:is|are|was) done with|no longer \w+|(?:is|are) no longer(?: in| on| at| with| "
+    r"an?)?|(?:came|come) off|recovered from|got over|unsubscribed from|(?:got|was) (?:fired|laid off|kicked out|"
+    r"sacked) (?:from|by|of|at)|kicked out of|switched (?:away )?from|switched off|migrated (?:away )?from|swapped|"
+    r"replaced|stole|had to give up|gave notice (?:at|to)|said goodbye to|parted with|weaned off|sworn off|swore off"
 )
 _WEAK_END = (
     r"left|lost|dropped|finished|completed|returned|(?:is|are) (?:over|off|out of|back from|home from|out|free of)|"
@@ -65,12 +65,10 @@ _PARTED = (
     r"let (?P<let>(?:[\w'-]+ ){1,4}?)go|threw (?P<thrown>(?:[\w'-]+ ){1,4}?)out)\b"
 )
 _SUBJECT_END = (
-    r"(?:(?:has|have|is|are|was|got|just|now|finally|sadly) )*(?:(?:died|passed away|retired|moved out|"
-    r"refused|left|dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|"
-    r"discontinued|"
-    r"banned|dead|gone|split up|broke up|"
-    r"broken up|disbanded|folded|went bust)\b(?! (?:up|with|to|for(?! good)|at|early|work|home|on)\b)|"
-    r"(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
+    r"(?:(?:has|have|is|are|was|got|just|now|finally|sadly) )*(?:(?:died|passed away|retired|moved out|refused|left|"
+    r"dumped|ghosted|quit|closed down|shut down|broke down|ended|expired|healed|cancell?ed|stolen|discontinued|banned|"
+    r"dead|gone|split up|broke up|broken up|disbanded|folded|went bust)\b(?! (?:up|with|to|for(?! good)|at|early|work|"
+    r"home|on)\b)|(?:over|off|finished|history|done)(?=$| (?:for good|now|since)\b))"
 )
 _ENDED = re.compile(
     rf"\b(?:(?P<strong>{_STRONG_END})|(?P<weak>{_WEAK_END})) (?P<object>[^,;.!?()]+)|\b{_PARTED}", re.IGNORECASE
@@ -83,12 +81,10 @@ _NOT_LATELY = re.compile(r"n't [^,;]*\b(?:since\b|(?:in|for) (?:\w+ )?(?:weeks|m
 """What ended a while ago: `hasn't read a book in months`."""
 _HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
 _CHANGED = re.compile(
-    r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|"
-    r"new|switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|"
-    r"increased|reduced|doubled|halved|promoted|renamed|postponed|rescheduled|"
-    r"pushed|replaced|"
-    r"became|turned|(?:going|goes) (?:up|down)|went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|"
-    r"put up)\b",
+    r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|new|switched|"
+    r"changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|"
+    r"doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|(?:going|goes) (?:up|down)|"
+    r"went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up)\b",
     re.IGNORECASE,
 )
 _NOW = re.compile(
@@ -96,9 +92,8 @@ _NOW = re.compile(
 )
 _MOVES = re.compile(
     r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
-    r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up) (?:the |"
-    r"their |his |her |our |its "
-    r")?(?P<object>[^,;.!?()]+)",
+    r"postponed|rescheduled|pushed|dyed|extended|swapped|transferred|rewrote|rebuilt|converted|put up) (?:the |their |"
+    r"his |her |our |its )?(?P<object>[^,;.!?()]+)",
     re.IGNORECASE,
 )
 _WISH = re.compile(
@@ -117,25 +112,11 @@ _BEGUN = re.compile(
 )
 _DENIED = re.compile(r"\b(?:not|no|never|without|no longer|\w+n't)\b", re.IGNORECASE)
 _UNREAL = re.compile(
-    r"\b(?:if|wish\w*|would|could|should|might|may|maybe|perhaps|someday|one day|imagine\w*|pretend\w*|thinking|"
-    r"thought|think|thinks|hop(?:e|es|ing)|"
-    r"wants?|plans?|planning|considering|(?<!not )going to|about to|goal|average|dream\w*|apply|applying|asked?|offers?|"
-    r"offered|tried|trying|"
-    r"heard|says?|said|told|almost|nearly|needs?|looks?|looked|prefers? not|how|what|whether|will)\b|'d\b|\?",
+    rf"\b(?:{WISHED}|may|thinking|thought|thinks?|wants?|plans?|planning|considering|(?<!not )going to|about to|"
+    r"applying|asked?|offers?|offered|tried|trying|heard|says?|said|told|almost|nearly|needs?|looks?|looked|"
+    r"prefers? not|how|what|whether|will)\b|'d\b|\?",
     re.IGNORECASE,
 )
-_PAST = re.compile(
-    r"\b(?:used to|grew up|before that|back then|as an? (?:kid|child|student|teen\w*)|in (?:my|their) last|last job|"
-    r"(?:old|first|ex)\b(?!-)|years ago|in (?:19|20)\d\d)\b",
-    re.IGNORECASE,
-)
-_PASSING = re.compile(
-    r"\b(?:visit(?:s|ing|ed)?|rent(?:ed|al)|borrow(?:ed)?|skipped|tonight|this (?:morning|week|weekend|month|"
-    r"evening|afternoon)|"
-    r"for (?:a|the) (?:day|week|weekend|night)|early|overnight|on the (?:morning|evening|afternoon))\b",
-    re.IGNORECASE,
-)
-_ADDED = re.compile(r"\b(?:too(?=$|[,;.!])|also|as well|either|second|another|both|each)\b(?! hand)", re.IGNORECASE)
 _HOME = re.compile(
     r"\b(?:wohn\w*|leb(?:e|en)|umgezogen|gezogen|habit\w*|vi[sv]o?|d\u00e9m\u00e9nag\w*|emm\u00e9nag\w*|vivo|"
     r"vivimos|mud\u00e9|mudado|mudamos|mudei|moro|"
@@ -156,15 +137,12 @@ _ONE_DAY = re.compile(
 """What is so on one day only: `is at 10 on 21 November`."""
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
 _FOREIGN_END = re.compile(
-    r"\b(?:(?:an)?statt|au lieu d\w*|en (?:vez|lugar) de|invece d\w+|gek\u00fcndigt|"
-    r"k\u00fcndigt\w*|aufgeh\u00f6rt|verkauft|getrennt|gestorben|abgemeldet|beendet|(?:nicht|"
-    r"keine?n?) mehr|quitt\u00e9\w*|"
-    r"arr\u00eat\u00e9|vendue?s?|rompu|mort\w*|plus (?:de|jamais)|dej\u00e9|dejado|dejamos|vend\u00ed|vendido|"
-    r"muri\u00f3|ya no|lasciat\w|smesso|vendut\w|"
-    r"morto|morta|non pi\u00f9|deixei|parei|vendi|morreu|j\u00e1 n\u00e3o|gestopt|verkocht|overleden|niet meer|"
-    r"geen \w+ meer|rzuci\w+|sprzeda\w+|"
-    r"przesta\w+|ju\u017c nie|slutat|s\u00e5lt|inte l\u00e4ngre|zm\u0159el\w*|prodal\w*|bros\w+|"
-    r"\u0431\u0440\u043e\u0441\w+|\u043f\u0440\u043e\u0434\u0430\w+|"
+    r"\b(?:(?:an)?statt|au lieu d\w*|en (?:vez|lugar) de|invece d\w+|gek\u00fcndigt|k\u00fcndigt\w*|aufgeh\u00f6rt|"
+    r"verkauft|getrennt|gestorben|abgemeldet|beendet|(?:nicht|keine?n?) mehr|quitt\u00e9\w*|arr\u00eat\u00e9|vendue?s?|"
+    r"rompu|mort\w*|plus (?:de|jamais)|dej\u00e9|dejado|dejamos|vend\u00ed|vendido|muri\u00f3|ya no|lasciat\w|smesso|"
+    r"vendut\w|morto|morta|non pi\u00f9|deixei|parei|vendi|morreu|j\u00e1 n\u00e3o|gestopt|verkocht|overleden|niet "
+    r"meer|geen \w+ meer|rzuci\w+|sprzeda\w+|przesta\w+|ju\u017c nie|slutat|s\u00e5lt|inte l\u00e4ngre|zm\u0159el\w*|"
+    r"prodal\w*|bros\w+|\u0431\u0440\u043e\u0441\w+|\u043f\u0440\u043e\u0434\u0430\w+|"
     r"\u0431\u043e\u043b\u044c\u0448\u0435 \u043d\u0435)\b",
     re.IGNORECASE,
 )
@@ -296,9 +274,9 @@ def _english_outline(text: str) -> Statement:
         is_now=_NOW.search(text) is not None,
         is_denied=_DENIED.search(text) is not None,
         is_unreal=_UNREAL.search(text) is not None,
-        is_past=_PAST.search(text) is not None,
-        is_passing=_PASSING.search(text) is not None,
-        is_added=_ADDED.search(text) is not None,
+        is_past=PAST.search(text) is not None,
+        is_passing=PASSING.search(text) is not None,
+        is_added=ADDED.search(text) is not None,
         is_wish=_WISH.search(text) is not None,
     )
 

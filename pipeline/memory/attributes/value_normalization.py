@@ -37,10 +37,9 @@ _TRAILING = re.compile(rf"(?:,? (?:{NEUTRAL}))+$")
 _ARTICLE = re.compile(r"^(?:an?|the|my|their|our|his|her|its|some)\s+")
 _SPACES = re.compile(r"\s+")
 _VAGUE = re.compile(
-    r"\b(?:and|or|but|because|which|who|that|when|where|while|if|although|not|so|very|really|too|good|"
-    r"great|to|"
-    r"awesome|about|like|it|this|unknown|unclear|important|different|same|one of|between|usually|often|"
-    r"sometimes|both|amazing|nice|something|anything|what|how|going|also|still|just|than|been|having)\b"
+    r"\b(?:and|or|but|because|which|who|that|when|where|while|if|although|not|so|very|really|too|good|great|to|awesome|"
+    r"about|like|it|this|unknown|unclear|important|different|same|one of|between|usually|often|sometimes|both|amazing|"
+    r"nice|something|anything|what|how|going|also|still|just|than|been|having)\b"
 )
 _CLAUSE = re.compile(
     r"\b(?:and|or|but|because|which|who|that|when|where|while|if|although|it|this|them|those|these|what|"

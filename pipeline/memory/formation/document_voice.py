@@ -25,10 +25,9 @@ _FIRST = re.compile(
     r"\b(?:I|I['\u2019](?:m|ve|ll|d)|my|me|i['\u2019]?m|ich|je|j['\u2019]\w+|yo|mi|mein\w*)\b|[\u6211\u79c1\u50d5]"
 )
 _BOILERPLATE = re.compile(
-    r"\W*(?:(?:our )?(?:privacy|cookie|return|refund) (?:policy|notice|statement)|"
-    r"terms (?:of|and) \w+|imprint|impressum|licen[cs]e agreement|"
-    r"(?:end[ -])?(?:user|product|employee|software|staff|owner'?s) (?:guide|manual|handbook|licen[cs]e))\b"
-    r"(?=\s*(?:[.:\n\u2013\u2014-]|$))",
+    r"\W*(?:(?:our )?(?:privacy|cookie|return|refund) (?:policy|notice|statement)|terms (?:of|and) \w+|imprint|"
+    r"impressum|licen[cs]e agreement|(?:end[ -])?(?:user|product|employee|software|staff|owner'?s) (?:guide|manual|"
+    r"handbook|licen[cs]e))\b(?=\s*(?:[.:\n\u2013\u2014-]|$))",
     re.IGNORECASE,
 )
 """Titles of texts that nobody says."""

@@ -32,8 +32,7 @@ _NEGATED = re.compile(
 )
 _SPOKEN = re.compile(r"[\w'-]+")
 _INTRODUCED = re.compile(
-    r"\b(?:is|are|named|called|married to|married|dating) (?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)?)"
-    r"(?=[,.]|$| and\b)"
+    r"\b(?:is|are|named|called|married to|married|dating) (?P<name>[A-Z][\w-]*(?: [A-Z][\w-]*)?)(?=[,.]|$| and\b)"
 )
 _HELPING = word_set("is are was were has have had")
 _BEING = word_set("is are was were been became becomes")
@@ -57,18 +56,17 @@ _WHEN = re.compile(
 )
 _FAVOURITE = re.compile(r"\b(?:favou?rite [\w ]+ is|is a fan of|supports|roots for) (?P<name>[A-Z][\w-]*)$")
 _EMPTY_WORDS = (
-    "is are was were has have had do does did got much part around happened since back stuff really able "
-    "kind heard shared new old good great nice day time thing people lot way year week weekend month "
-    "today tonight tomorrow yesterday now first last next every once twice again name named called email "
-    "phone number address birthday favorite favourite learning using going living working running based "
-    "employed brother sister son daughter child mother father friend wife husband january february march "
-    "april may june july august september october november december monday tuesday wednesday thursday "
-    "friday saturday sunday morning afternoon evening night one two three four five lately nearby still "
-    "something someone anything everything everyone somebody little proud excited thankful grateful happy "
-    "sad glad fun different similar important special hard easy awesome amazing cool fantastic wonderful "
-    "lovely best better big small huge long short whole full sure ready busy tired super gone more most "
-    "many few lots couple bit kinda sort yet already together alone others difference chance support "
-    "inspired inspiring motivated struggling feeling feelings half another else"
+    "is are was were has have had do does did got much part around happened since back stuff really able kind heard "
+    "shared new old good great nice day time thing people lot way year week weekend month today tonight tomorrow "
+    "yesterday now first last next every once twice again name named called email phone number address birthday "
+    "favorite favourite learning using going living working running based employed brother sister son daughter child "
+    "mother father friend wife husband january february march april may june july august september october november "
+    "december monday tuesday wednesday thursday friday saturday sunday morning afternoon evening night one two three "
+    "four five lately nearby still something someone anything everything everyone somebody little proud excited "
+    "thankful grateful happy sad glad fun different similar important special hard easy awesome amazing cool fantastic "
+    "wonderful lovely best better big small huge long short whole full sure ready busy tired super gone more most many "
+    "few lots couple bit kinda sort yet already together alone others difference chance support inspired inspiring "
+    "motivated struggling feeling feelings half another else"
 )
 _ATTRIBUTES = "diet owner owned owns role position title status nationality religion hometown favourite"
 """Words that merely name the attribute whose value is stated."""

@@ -157,9 +157,7 @@ def build_prompt(
 
 
 def parse_answer(
-    answer: ExtractedMemories,
-    batch: Sequence[tuple[TextPart, ExtractionJob]],
-    known_memories: Mapping[str, MemoryRow],
+    answer: ExtractedMemories, batch: Sequence[tuple[TextPart, ExtractionJob]], known_memories: Mapping[str, MemoryRow]
 ) -> ParsedAnswer:
     """Check every item of an answer by itself; the good ones become facts."""
     facts: list[tuple[int, CandidateFact]] = []

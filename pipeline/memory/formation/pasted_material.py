@@ -4,19 +4,15 @@ import re
 
 _TASK = (
     r"proof-?read|translate|summari[sz]e|re-?write|re-?phrase|paraphrase|correct|fix|edit|improve|polish|review|"
-    r"explain|analy[sz]e|"
-    r"convert|classify|extract|grammar|spell-?check|check|shorten|simplify|tl;?dr|feedback|critique|comment on|"
-    r"turn|parse|"
-    r"make (?:this|it|the)|what (?:does|do) (?:this|the|you think)|thoughts on|look at|read|format|reply to|"
-    r"respond to|answer"
+    r"explain|analy[sz]e|convert|classify|extract|grammar|spell-?check|check|shorten|simplify|tl;?dr|feedback|critique|"
+    r"comment on|turn|parse|make (?:this|it|the)|what (?:does|do) (?:this|the|you think)|thoughts on|look at|read|"
+    r"format|reply to|respond to|answer"
 )
 _GIVEN = (
     r"(?:here(?:'s| is| are)|this is|below is|following is|(?:i|we) (?:got|received|found)|(?:he|she|they|\w+) "
-    r"(?:wrote|texted|sent|said|emailed|posted)(?: me)?)"
-    r"[^\n:.!?]{0,60}\b(?:email|e-mail|mail|letter|text|essay|article|paragraph|post|message|poem|lyrics|song|"
-    r"code|draft|bio|story|script|"
-    r"abstract|review|ad|listing|transcript|excerpt|passage|sentence|statement|paper|reads?|quote|error|log|"
-    r"speech|wrote|said|sent|posted)"
+    r"(?:wrote|texted|sent|said|emailed|posted)(?: me)?)[^\n:.!?]{0,60}\b(?:email|e-mail|mail|letter|text|essay|"
+    r"article|paragraph|post|message|poem|lyrics|song|code|draft|bio|story|script|abstract|review|ad|listing|"
+    r"transcript|excerpt|passage|sentence|statement|paper|reads?|quote|error|log|speech|wrote|said|sent|posted)"
 )
 _ASKED = (
     r"(?:^|(?<=[.!?:\n]))[ \t]*(?:[^\n:.!?]{0,60}\b(?:please|pls|(?:can|could|would|will) you|help me|"
@@ -44,10 +40,9 @@ _PRETENCE = (
 _IN_ROLE = re.compile(_PRETENCE, re.IGNORECASE)
 _ROLE_PLAY = re.compile(
     rf"{_PRETENCE}|\b(?:act (?:as|like)\b|imagine (?:that )?you(?:'re| are)|"
-    r"you are (?:now )?(?:an?|the) [a-z]+ (?:who|that|named|called|in|from)|you play (?:the|a)|"
-    r"write (?:me )?(?:an?|the|some) [^\n.!?]{0,80}?(?:(?:story|poem|song|dialogue|scene|monologue|script)|"
-    r"(?:essay|letter|bio|email|speech|post)(?= (?:from|by|as|in)\b))|"
-    r"first-person (?:story|narrat\w+|monologue)|say the following|repeat after me)\b",
+    r"you are (?:now )?(?:an?|the) [a-z]+ (?:who|that|named|called|in|from)|you play (?:the|a)|write (?:me )?(?:an?|"
+    r"the|some) [^\n.!?]{0,80}?(?:(?:story|poem|song|dialogue|scene|monologue|script)|(?:essay|letter|bio|email|speech|"
+    r"post)(?= (?:from|by|as|in)\b))|first-person (?:story|narrat\w+|monologue)|say the following|repeat after me)\b",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pipeline.text.english_verbs import word_set
+
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
@@ -13,55 +15,11 @@ SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "expl"})
 _ATTACHABLE = frozenset({"conj", "ccomp", "parataxis", "advcl", "dep"})
 _VERBS = frozenset({"VERB", "AUX"})
 _FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
-_SUBORDINATING = frozenset(
-    [
-        "if",
-        "unless",
-        "because",
-        "since",
-        "while",
-        "when",
-        "whenever",
-        "before",
-        "after",
-        "until",
-        "till",
-        "although",
-        "though",
-        "that",
-        "whether",
-        "as",
-        "once",
-        "like",
-        "how",
-        "what",
-        "where",
-        "why",
-        "who",
-        "which",
-        "than",
-    ]
+_SUBORDINATING = word_set(
+    "if unless because since while when whenever before after until till although though that whether as once like how "
+    "what where why who which than"
 )
-_UNREAL = frozenset(
-    [
-        "let",
-        "make",
-        "hope",
-        "wish",
-        "think",
-        "guess",
-        "bet",
-        "suppose",
-        "imagine",
-        "glad",
-        "hear",
-        "say",
-        "feel",
-        "tell",
-        "know",
-        "promise",
-    ]
-)
+_UNREAL = word_set("let make hope wish think guess bet suppose imagine glad hear say feel tell know promise")
 """Verbs without a subject whose clauses are not said to be true."""
 _EDGE = frozenset(["and", "but", "so", "plus", "also", "then", "well", "anyway", "or", "nor", "yet", "therefore"])
 
@@ -207,9 +165,7 @@ def _shares_subject(token: "Token", first: "Token") -> bool:
     return token.tag_ in ("VBP", "VB") and is_finite and (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO or passive)
 
 
-_LEADS_TO = frozenset(
-    ["move", "relocate", "return", "graduate", "marry", "divorce", "retire", "switch", "change", "join", "be"]
-)
+_LEADS_TO = word_set("move relocate return graduate marry divorce retire switch change join be")
 
 
 def _misread_noun(head: "Token") -> "Token | None":
@@ -282,23 +238,7 @@ def _is_tail(tokens: "list[Token]") -> bool:
     return first.tag_ in ("VBP", "VB") and not any(child.dep_ in SUBJECTS for child in first.children)
 
 
-_REMARKS = frozenset(
-    {
-        "so",
-        "then",
-        "still",
-        "lol",
-        "whatever",
-        "thankfully",
-        "luckily",
-        "sadly",
-        "tho",
-        "though",
-        "only",
-        "no",
-        "please",
-    }
-)
+_REMARKS = word_set("so then still lol whatever thankfully luckily sadly tho though only no please")
 
 
 _TRAILING = frozenset({"and", "but", "so", "plus", "or", "though", "tho"})

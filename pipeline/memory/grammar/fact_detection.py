@@ -36,19 +36,17 @@ _QUESTION_AFTER = re.compile(
 _FIELDS = re.compile(r"(?:^|\s)[A-Z]\w+: ")
 """Fields of a form, of which several make no sentence."""
 _IRONY = re.compile(
-    r"^(?:(?:oh|lol|haha\w*|well|hah|pfft?|hm+|and|but)[,!.]* )*"
-    r"(?:yeah,? (?:sure|right|totally|of course|obviously)|(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|"
-    r"oh (?:sure|totally|absolutely|definitely|of course)[, ]|as if\b|because obviously)|"
-    r"\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|\bi (?:just )?dream(?:t|ed) (?!of\b|about\b)|"
-    r"^dream(?:t|ed) (?!of\b|about\b)",
+    r"^(?:(?:oh|lol|haha\w*|well|hah|pfft?|hm+|and|but)[,!.]* )*(?:yeah,? (?:sure|right|totally|of course|obviously)|"
+    r"(?:sure|right|totally|obviously),? and (?=(?:i|we)\b)|oh (?:sure|totally|absolutely|definitely|of course)[, ]|as "
+    r"if\b|because obviously)|\U0001f644|(?:^|\s)/s[.!]*$|\bsaid no one\b|\bin my dreams\b|\bi (?:just )?dream(?:t|ed) "
+    r"(?!of\b|about\b)|^dream(?:t|ed) (?!of\b|about\b)",
     re.IGNORECASE,
 )
 """What is said in irony, or was dreamt: openings, rolling eyes, `/s`. Better no memory than the opposite of one."""
 _IDENTITY = re.compile(
-    r"(?:my|our) (?P<what>(?:[\w'-]+ ){0,2}"
-    r"(?:favou?rite [\w -]{2,30}?|name|nickname|surname|hobby|job title|pronouns)) "
-    r"(?P<verb>is|are) (?P<value>(?:now |still )?[^,;:.!?()]{2,60}?)"
-    r"(?= (?:because|but|so|since|and (?:I|my|the)) |[.!]*$)",
+    r"(?:my|our) (?P<what>(?:[\w'-]+ ){0,2}(?:favou?rite [\w -]{2,30}?|name|nickname|surname|hobby|job title|"
+    r"pronouns)) (?P<verb>is|are) (?P<value>(?:now |still )?[^,;:.!?()]{2,60}?)(?= (?:because|but|so|since|and (?:I|my|"
+    r"the)) |[.!]*$)",
     re.IGNORECASE,
 )
 """What somebody calls their own, whatever the parser takes the value for: `my favourite food is grilled sardines`."""

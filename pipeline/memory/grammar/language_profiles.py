@@ -20,8 +20,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _KANA = re.compile("[\u3040-\u30ff]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _ENGLISH = word_set(
-    "the and me is are was were i my to of in that with for have has it you we at on be this not but from "
-    "they he she "
+    "the and me is are was were i my to of in that with for have has it you we at on be this not but from they he she "
     "will would can do did don doesn so as an our your their his her there been had just get got"
 )
 
@@ -51,26 +50,22 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 _GERMAN = LanguageProfile(
     word_set(
-        "der die das und ist ich nicht ein eine einen einer mein meine meinen mit f\u00fcr auf zu wir "
-        "wohne habe bin "
-        "den dem im am von es war sind auch sehr seit mich mir uns bei aus als nach hat "
-        "kein keine keinen mehr jetzt immer gern gerne nie jeden hab"
+        "der die das und ist ich nicht ein eine einen einer mein meine meinen mit f\u00fcr auf zu wir wohne habe bin "
+        "den dem im am von es war sind auch sehr seit mich mir uns bei aus als nach hat kein keine keinen mehr jetzt "
+        "immer gern gerne nie jeden hab"
     ),
     _pattern(
-        r"ich|mein\w{0,2}|mich|mir|wir|unser\w{0,2}|uns|"
-        r"^(?:bin(?! day)|(?:hab|habe|wohne|arbeite|studiere|ziehe|fahre|gehe|esse|trinke)(?! ich\b)|"
-        r"(?!(?:\w*eine|ihre|unsere|die|diese|alle|heute)\b)\w{3,}e (?=(?:kein|nicht|mein|in|bei|seit|jetzt|gern|"
-        r"immer|nie|am|im|mit|lieber|nur|momentan|wieder|ab|auch|kaum|jede)\w{0,3}\b))"
+        r"ich|mein\w{0,2}|mich|mir|wir|unser\w{0,2}|uns|^(?:bin(?! day)|(?:hab|habe|wohne|arbeite|studiere|ziehe|fahre|"
+        r"gehe|esse|trinke)(?! ich\b)|(?!(?:\w*eine|ihre|unsere|die|diese|alle|heute)\b)\w{3,}e (?=(?:kein|nicht|mein|"
+        r"in|bei|seit|jetzt|gern|immer|nie|am|im|mit|lieber|nur|momentan|wieder|ab|auch|kaum|jede)\w{0,3}\b))"
     ),
     _pattern(
-        "vielleicht|wahrscheinlich|m\u00f6glicherweise|eventuell|w\u00fcrde|w\u00fcrden|k\u00f6nnte|sollte|"
-        "glaube|denke|hoffe|"
-        "hoffentlich|falls|wenn|bitte|danke|hallo|du|dir|dich|dein\\w{0,2}|euch|ihr|tsch\u00fcss"
+        "vielleicht|wahrscheinlich|m\u00f6glicherweise|eventuell|w\u00fcrde|w\u00fcrden|k\u00f6nnte|sollte|glaube|"
+        "denke|hoffe|hoffentlich|falls|wenn|bitte|danke|hallo|du|dir|dich|dein\\w{0,2}|euch|ihr|tsch\u00fcss"
     ),
     _pattern(
-        r"wohne|lebe|hei\u00dfe|hei\u00dft|arbeite|arbeitet|mag|liebe|hasse|spreche|bin|habe|trinke|esse|"
-        r"studiere|spiele|"
-        r"bevorzuge|lieblings\w*"
+        r"wohne|lebe|hei\u00dfe|hei\u00dft|arbeite|arbeitet|mag|liebe|hasse|spreche|bin|habe|trinke|esse|studiere|"
+        r"spiele|bevorzuge|lieblings\w*"
     ),
     _openings(
         "und|aber|also|oder|doch|denn|ja|nein|nee|naja|nun|ach|achso|oh|ok|okay|\u00fcbrigens|haha|hey|sorry|genau"
@@ -78,15 +73,13 @@ _GERMAN = LanguageProfile(
 )
 _FRENCH = LanguageProfile(
     word_set(
-        "le la les et est je j un une des mon ma mes nous pas ne de du dans pour avec \u00e0 au aux suis "
-        "ai que qui sur en "
-        "notre nos mais depuis chez tr\u00e8s c"
+        "le la les et est je j un une des mon ma mes nous pas ne de du dans pour avec \u00e0 au aux suis ai que qui "
+        "sur en notre nos mais depuis chez tr\u00e8s c"
     ),
     _pattern("je|j|mon|ma|mes|moi|nous|notre|nos|^on (?:a|est|va|vit|habite|part)"),
     _pattern(
-        "peut-\u00eatre|probablement|sans doute|si|pense|crois|esp\u00e8re|pourrais|pourrait|devrais|"
-        "devrait|voudrais|merci|"
-        "bonjour|salut|tu|te|toi|ton|ta|tes|vous|votre|vos"
+        "peut-\u00eatre|probablement|sans doute|si|pense|crois|esp\u00e8re|pourrais|pourrait|devrais|devrait|voudrais|"
+        "merci|bonjour|salut|tu|te|toi|ton|ta|tes|vous|votre|vos"
     ),
     _pattern(
         "habite|vis|appelle|travaille|aime|adore|d\u00e9teste|parle|suis|ai|bois|mange|\u00e9tudie|joue|"
@@ -96,19 +89,16 @@ _FRENCH = LanguageProfile(
 )
 _SPANISH = LanguageProfile(
     word_set(
-        "el la los las y es yo un una mi mis en de que con para por no soy tengo estoy me vivo muy del al "
-        "nos nuestro "
+        "el la los las y es yo un una mi mis en de que con para por no soy tengo estoy me vivo muy del al nos nuestro "
         "nuestra gusta trabajo pero desde se su lo"
     ),
     _pattern(
-        r"yo|mi|mis|me|nos|nosotr[oa]s|nuestr[oa]s?|soy|vivo|trabajo|tengo|estoy|prefiero|estudio|hablo|"
-        r"fui|voy|com\u00ed|"
-        r"vivimos|tenemos|fuimos|somos|quiero|^(?:ya |ayer |no )*\w{2,}[\u00e9\u00ed](?= \w)"
+        r"yo|mi|mis|me|nos|nosotr[oa]s|nuestr[oa]s?|soy|vivo|trabajo|tengo|estoy|prefiero|estudio|hablo|fui|voy|"
+        r"com\u00ed|vivimos|tenemos|fuimos|somos|quiero|^(?:ya |ayer |no )*\w{2,}[\u00e9\u00ed](?= \w)"
     ),
     _pattern(
-        "quiz\u00e1s?|tal vez|probablemente|a lo mejor|si|creo|pienso|espero|podr\u00eda|deber\u00eda|"
-        "ojal\u00e1|gracias|hola|t\u00fa|te|ti|"
-        "tu|tus|usted|ustedes|os|vosotr[oa]s"
+        "quiz\u00e1s?|tal vez|probablemente|a lo mejor|si|creo|pienso|espero|podr\u00eda|deber\u00eda|ojal\u00e1|"
+        "gracias|hola|t\u00fa|te|ti|tu|tus|usted|ustedes|os|vosotr[oa]s"
     ),
     _pattern("vivo|llamo|llama|trabajo|trabaja|gusta|gustan|encanta|prefiero|hablo|soy|tengo|odio|estudio|favorit[oa]"),
     _openings("y|e|pero|pues|entonces|s\u00ed|bueno|vale|ah|oh|ok|por cierto|adem\u00e1s|as\u00ed que|jaja\\w*"),
@@ -130,11 +120,10 @@ _JAPANESE = LanguageProfile(
         "\u3093\u3067\u3059|\u3093\u3060)?$"
     ),
     re.compile(
-        "\u304b$|\u304b\u306a|\u304b\u3082|\u305f\u3076\u3093|\u591a\u5206|\u3067\u3057\u3087\u3046|"
-        "\u3060\u308d\u3046|\u3068\u601d|\u307f\u305f\u3044|\u3089\u3057\u3044|\u3082\u3057|"
-        "\u304f\u3060\u3055\u3044|\u307e\u3057\u3087\u3046|\u306a\u3055\u3044|"
-        "\u3042\u308a\u304c\u3068\u3046|\u3053\u3093\u306b\u3061\u306f|\u304a\u306f\u3088\u3046|"
-        "\u3053\u3093\u3070\u3093\u306f|\u3088\u308d\u3057\u304f|\u304a\u75b2\u308c|"
+        "\u304b$|\u304b\u306a|\u304b\u3082|\u305f\u3076\u3093|\u591a\u5206|\u3067\u3057\u3087\u3046|\u3060\u308d\u3046|"
+        "\u3068\u601d|\u307f\u305f\u3044|\u3089\u3057\u3044|\u3082\u3057|\u304f\u3060\u3055\u3044|"
+        "\u307e\u3057\u3087\u3046|\u306a\u3055\u3044|\u3042\u308a\u304c\u3068\u3046|\u3053\u3093\u306b\u3061\u306f|"
+        "\u304a\u306f\u3088\u3046|\u3053\u3093\u3070\u3093\u306f|\u3088\u308d\u3057\u304f|\u304a\u75b2\u308c|"
         "\u3059\u307f\u307e\u305b\u3093|\u3054\u3081\u3093|\u3042\u306a\u305f|\u304a\u5143\u6c17"
     ),
     re.compile(

@@ -9,35 +9,26 @@ from pipeline.text.english_nouns import PARENTS, is_plural, own_noun
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
 _OPENING = re.compile(
-    r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|"
-    r"yes|yup|yay|no(?! (?:more|longer)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|"
-    r"well|so|sure|sorry|thanks|thank you|thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|"
-    r"btw|by the "
-    r"way|anyways?|actually|honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|"
-    r"absolutely|definitely|exactly|totally|for sure|"
-    r"sounds good|perfect|"
-    r"congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|my bad|"
-    r"change of plans|smashed it|"
-    r"(?:ignore|forget|scratch) (?:that|what I (?:said|wrote))(?: about [\w' ]{2,30})?(?= ?[,.;\u2013-])|"
-    r"lately|nowadays|these days|from today|me too|you know what|you know|i mean|guess what|wait|"
-    r"in fact|dear [a-z]+(?= ?,)|of course|"
-    r"unfortunately|luckily|thankfully|fortunately|sadly|finally|good (?:morning|evening|question)|"
-    r"no (?:worries|problem|way)|to be honest|long story short|fun fact|"
-    r"(?:(?:please|pls) )?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|"
-    r"remind me(?: that)?(?= ?:)|just so you know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|"
-    r"(?:(?:a|ok|okay|small|quick|big|little|life|job|another|some|good|great|bad|sad|fun|random|minor|tiny|"
-    r"status) )*"
-    r"(?:update|news|correction|edit|note|fact|reminder|heads[ -]up|ps|p\.s\.?)(?= ?[:,-])|good news|bad news)"
-    r"(?: (?:so much|a lot|a bunch|a ton|again|there|all|guys|everyone|everybody|"
-    r"team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
+    r"^(?:(?:hi|hey|hello|hiya|yo|wow|whoa|woah|on another note|speaking of which|in other news|yeah|yea|yep|yes|yup|"
+    r"yay|no(?! (?:more|longer)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|"
+    r"thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|"
+    r"honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for sure|"
+    r"sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|"
+    r"my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|wrote))(?: about [\w' "
+    r"]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you know|i mean|guess "
+    r"what|wait|in fact|dear [a-z]+(?= ?,)|of course|unfortunately|luckily|thankfully|fortunately|sadly|finally|good "
+    r"(?:morning|evening|question)|no (?:worries|problem|way)|to be honest|long story short|fun fact|(?:(?:please|pls) "
+    r")?(?:note|remember|keep in mind|bear in mind|be aware|don't forget) that|remind me(?: that)?(?= ?:)|just so you "
+    r"know|hey there|(?:oh|my) (?:man|god|gosh)|right|true|indeed|(?:(?:a|ok|okay|small|quick|big|little|life|job|"
+    r"another|some|good|great|bad|sad|fun|random|minor|tiny|status) )*(?:update|news|correction|edit|note|fact|"
+    r"reminder|heads[ -]up|ps|p\.s\.?)(?= ?[:,-])|good news|bad news)(?: (?:so much|a lot|a bunch|a ton|again|there|"
+    r"all|guys|everyone|everybody|team))?(?:[,!.:;\s\u2013\u2014-]+|$))+",
     re.IGNORECASE,
 )
 _TRAILING = re.compile(
-    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|y'?know|you know|btw|by "
-    r"the way|tbh|ngl|"
-    r"honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
-    r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])"
-    r"(?![\w']))+(?=[.!\u2026\s]*$)",
+    r"(?:[\s,.!;-]*(?<![\w'])(?:lol|lmao|haha\w*|hehe|thanks|thank you|thx|tho|though|y'?know|you know|btw|by the way|"
+    r"tbh|ngl|honestly|i swear|for sure|actually|\(?:[-']?[()DPp/|]|[;:]-?[()DPp]|xd|xx+|<3|\U0001f300|"
+    r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])(?![\w']))+(?=[.!\u2026\s]*$)",
     re.IGNORECASE,
 )
 _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
@@ -139,10 +130,9 @@ _BEGUN = re.compile(
 )
 _SUBJECT = re.compile(r"(?:I|my|we|our|the|a|an|he|she|it|they|this|that|there)\b", re.IGNORECASE)
 _HAD = re.compile(
-    r"(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|"
-    r"haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|slept|smoked)\b|"
-    r"(?:rewrote|threw|wore|rode|swore|rebuilt|retook|unsubscribed|swapped|stuck|dyed|outgrew|repaid|won) "
-    r"(?:the|my|our|an?|all)\b|(?:cut|put|set) (?:my|our)\b"
+    r"(?:just )?turned \d|had (?:my|an?|our|the|to|\d+)\b|haven't (?:\w+e[dn]|had|been|gone|done|read|met|run|drunk|"
+    r"slept|smoked)\b|(?:rewrote|threw|wore|rode|swore|rebuilt|retook|unsubscribed|swapped|stuck|dyed|outgrew|repaid|"
+    r"won) (?:the|my|our|an?|all)\b|(?:cut|put|set) (?:my|our)\b"
 )
 """Pasts that English verbs are not known by, before an object."""
 _BEEN = re.compile(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b")
@@ -161,9 +151,8 @@ _PRESENT = re.compile(
 )
 """Present forms that are no orders: `prefer window seats`, `can't eat nuts`, `don't drink anymore`."""
 _PARTICIPLES = word_set(
-    "based interested excited married divorced engaged retired turned looked sounded seemed agreed missed "
-    "needed red hundred "
-    "indeed said loved closed"
+    "based interested excited married divorced engaged retired turned looked sounded seemed agreed missed needed red "
+    "hundred indeed said loved closed"
 )
 _GERUNDS = word_set("nothing something anything everything morning evening during according including following")
 _PLAIN_FINITE = word_set("is has was moved lived worked got")
@@ -177,9 +166,8 @@ _FINITE = re.compile(
 
 _OCCASION = re.compile(
     r"^(?:(?:my|our) )?(?P<what>(?:\w+ )?(?:dinner|lunch|breakfast|brunch|drinks|coffee|meeting|interview|appointment|"
-    r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)"
-    r"(?!.*\b(?:is|was|are|were|went)\b)"
-    r"(?=.*\b(?:\w+day|tomorrow|tonight|next|\d))",
+    r"exam|check-?up|surgery|party|rehearsal|viewing)) (?=(?:with|at|on|for|next|tomorrow|this|tonight)\b)(?!.*\b(?:is|"
+    r"was|are|were|went)\b)(?=.*\b(?:\w+day|tomorrow|tonight|next|\d))",
     re.IGNORECASE,
 )
 """An appointment without a verb: `dinner with Marc on Saturday`."""
@@ -187,12 +175,11 @@ _INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+) here$")
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
 _OWN_FIRST = re.compile(
-    r"^(?!(?:my|our|the|an?|his|her|their|your|its|this|that|every|each|no)\b|(?-i:[A-Z])\w+ (?:is|was) (?:my|our)\b)"
-    r"(?P<new>(?:next |new )?)(?P<what>[a-z][a-z-]+(?: [a-z]+)?)"
-    r"(?P<is>'s(?= (?:an?|the|in|on|at|from|called|named|now|not|\w+ing)\b)|"
-    r"(?= (?:(?:just|finally|now|also|still|always|never) )?(?:is|was|got|has|had|went|gave|says|said|moved|leaves|"
-    r"starts|died|put|told|wants|prescribed|cancelled|changed|raised|broke|hates|loves|likes|works|lives|plays|comes|"
-    r"turned|turns)\b))",
+    r"^(?!(?:my|our|the|an?|his|her|their|your|its|this|that|every|each|no)\b|(?-i:[A-Z])\w+ (?:is|was) (?:my|"
+    r"our)\b)(?P<new>(?:next |new )?)(?P<what>[a-z][a-z-]+(?: [a-z]+)?)(?P<is>'s(?= (?:an?|the|in|on|at|from|called|"
+    r"named|now|not|\w+ing)\b)|(?= (?:(?:just|finally|now|also|still|always|never) )?(?:is|was|got|has|had|went|gave|"
+    r"says|said|moved|leaves|starts|died|put|told|wants|prescribed|cancelled|changed|raised|broke|hates|loves|likes|"
+    r"works|lives|plays|comes|turned|turns)\b))",
     re.IGNORECASE,
 )
 """A noun without an owner that means the writer's own: `dentist moved to Friday`."""
@@ -204,11 +191,10 @@ _RECURRING = re.compile(
 _ABOUT_ME = re.compile(r"^(?P<age>1[3-9]|[2-9]\d) ?(?:[mf](?=,)|yo|years old|y/o)?(?=, [a-z])", re.IGNORECASE)
 """What people say of themselves first: `30, female, from Belfast`."""
 _OWN_CHANGED = re.compile(
-    r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)"
-    r"(?P<is>'s| is| was| got| has been| just got| just|(?= went| rose| dropped| fell))"
-    r"(?= (?:now |just |finally |been )*(?:(?:cut|raised|moved|pushed|postponed|delayed|changed|rescheduled|extended|"
-    r"upgraded|lowered|hit|went|rose|dropped|fell|increased|reduced)"
-    r"\b.{0,20}?(?:\d|\bto\b|\buntil\b|\btill\b)|(?:at|on|in|with) [^,]{2,40}? (?:now|instead)\b))"
+    r"^(?P<what>[a-z]{3,12}(?: [a-z]{3,12})?)(?P<is>'s| is| was| got| has been| just got| just|(?= went| rose| dropped|"
+    r" fell))(?= (?:now |just |finally |been )*(?:(?:cut|raised|moved|pushed|postponed|delayed|changed|rescheduled|"
+    r"extended|upgraded|lowered|hit|went|rose|dropped|fell|increased|reduced)\b.{0,20}?(?:\d|\bto\b|\buntil\b|"
+    r"\btill\b)|(?:at|on|in|with) [^,]{2,40}? (?:now|instead)\b))"
 )
 """A noun of the writer's whose value has changed: `wedding's postponed to September`, `budget got cut to 15k`."""
 _MOVED = re.compile(
@@ -218,9 +204,8 @@ _MOVED = re.compile(
     re.IGNORECASE,
 )
 _PUT_ME = re.compile(
-    r"^(?:they(?:'ve)?|he|she|(?:my |the )?doc(?:tor)?) (?:have |has |had |just )*"
-    r"(?:put|moved|switched|upped|cut|transferred) me "
-    r"(?:up |down |back |over )?(?P<where>(?:on|in|at|next to|with) .*|to (?=\d).*)$",
+    r"^(?:they(?:'ve)?|he|she|(?:my |the )?doc(?:tor)?) (?:have |has |had |just )*(?:put|moved|switched|upped|cut|"
+    r"transferred) me (?:up |down |back |over )?(?P<where>(?:on|in|at|next to|with) .*|to (?=\d).*)$",
     re.IGNORECASE,
 )
 """Where others have put the speaker: `they moved me next to Ines`."""
@@ -230,10 +215,9 @@ _AND_IT = re.compile(
 )
 """What was changed, and what it is now: `they moved my shift, it starts at 7`."""
 _NEW_VALUE = re.compile(
-    r"^(?:got a |have a |my |our )?new (?P<what>[\w-]+(?: [\w-]+){0,2}?)(?: today| now| btw)*"
-    r"(?:,? it'?s |: |, | is | - )(?P<value>[\w@+.:-]*\d[\w@+.:-]*)(?P<rest>.*)$|"
-    r"^(?:my |our )?new (?P<measure>(?:[\w-]+ )?(?:PB|PR|record|best|number|pin|code|password))(?: is)? "
-    r"(?P<figure>[\w.:-]*\d\S*)$",
+    r"^(?:got a |have a |my |our )?new (?P<what>[\w-]+(?: [\w-]+){0,2}?)(?: today| now| btw)*(?:,? it'?s |: |, | is | "
+    r"- )(?P<value>[\w@+.:-]*\d[\w@+.:-]*)(?P<rest>.*)$|^(?:my |our )?new (?P<measure>(?:[\w-]+ )?(?:PB|PR|record|best|"
+    r"number|pin|code|password))(?: is)? (?P<figure>[\w.:-]*\d\S*)$",
     re.IGNORECASE,
 )
 _CHANGING = re.compile(

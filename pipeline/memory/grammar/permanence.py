@@ -5,35 +5,24 @@ import re
 from pipeline.memory.grammar.speaker_context import DEFAULT_SPEAKER
 
 _NO_ROLE = (
-    r"(?:for|or|over|under|after|later|never|ever|either|neither|whether|together|other|another|rather|"
-    r"further|"
-    r"better|per|her|september|october|november|december|summer|winter|number|offer|order|letter|paper|"
-    r"matter|"
-    r"water|weather|dinner|different|present|absent|recent|urgent|silent|excellent|current|confident|"
-    r"frequent|"
-    r"apartment|appointment|moment|treatment|environment|agreement|document|event|content|important|constant|"
-    r"distant|relevant|pregnant|significant)"
+    r"(?:for|or|over|under|after|later|never|ever|either|neither|whether|together|other|another|rather|further|better|"
+    r"per|her|september|october|november|december|summer|winter|number|offer|order|letter|paper|matter|water|weather|"
+    r"dinner|different|present|absent|recent|urgent|silent|excellent|current|confident|frequent|apartment|appointment|"
+    r"moment|treatment|environment|agreement|document|event|content|important|constant|distant|relevant|pregnant|"
+    r"significant)"
 )
 """Phrases like an identity that state none: `is looking for`, `is on 3 December`."""
 _STATIC = re.compile(
-    r"\b(?:is|isn't|is not) (?:[A-Z]\w+, )?(?:an? |the |not )?(?:\w+ ){0,3}"
-    r"(?:years old|vegetarian|vegan|allergic|married|"
-    r"single|divorced|"
-    r"engaged|from|born|based|left-handed|right-handed|fluent|called|named|intolerant|diabetic|retired|"
-    r"unemployed|"
-    r"self-employed|widowed|bilingual|deaf|blind|colou?rblind|religious|"
+    r"\b(?:is|isn't|is not) (?:[A-Z]\w+, )?(?:an? |the |not )?(?:\w+ ){0,3}(?:years old|vegetarian|vegan|allergic|"
+    r"married|single|divorced|engaged|from|born|based|left-handed|right-handed|fluent|called|named|intolerant|diabetic|"
+    r"retired|unemployed|self-employed|widowed|bilingual|deaf|blind|colou?rblind|religious|"
     rf"(?!{_NO_ROLE}\b)\w*(?:er|or|ist|ian|ant|ent|nurse|chef|man|woman|dad|mom|mother|father|parent|"
-    r"student|engineer|pilot|"
-    r"artist|coach))\b"
-    r"|\b(?:lives?|works?|speaks?|likes?|loves?|enjoys?|prefers?|hates?|dislikes?|owns?|belongs?|studies|"
-    r"teaches|plays|"
-    r"collects|drives|never eats|doesn't (?:like|eat|drink|speak|live|work|own|have|drive)|can't (?:eat|"
-    r"stand)|supports?)\b"
-    r"|\b(?:favou?rite|name is|birthday|e-?mail|phone|address|hometown|nationality|native language|was "
-    r"born|grew up|"
-    r"(?:has|have) (?:an? |two |three |four |five |\d+ )?(?:\w+ ){0,2}(?:kids?|child|children|sons?|"
-    r"daughters?|brothers?|sisters?|"
-    r"siblings?|dogs?|cats?|pets?|twins|degree|allergy|phd|wife|husband|partner|girlfriend|boyfriend))\b",
+    r"student|engineer|pilot|artist|coach))\b|\b(?:lives?|works?|speaks?|likes?|loves?|enjoys?|prefers?|hates?|"
+    r"dislikes?|owns?|belongs?|studies|teaches|plays|collects|drives|never eats|doesn't (?:like|eat|drink|speak|live|"
+    r"work|own|have|drive)|can't (?:eat|stand)|supports?)\b|\b(?:favou?rite|name is|birthday|e-?mail|phone|address|"
+    r"hometown|nationality|native language|was born|grew up|(?:has|have) (?:an? |two |three |four |five |\d+ )?(?:\w+ "
+    r"){0,2}(?:kids?|child|children|sons?|daughters?|brothers?|sisters?|siblings?|dogs?|cats?|pets?|twins|degree|"
+    r"allergy|phd|wife|husband|partner|girlfriend|boyfriend))\b",
     re.IGNORECASE,
 )
 _RELATIVE = (
@@ -42,12 +31,10 @@ _RELATIVE = (
 )
 _FAMILY = re.compile(rf"'s {_RELATIVE}(?:'s name)? is\b", re.IGNORECASE)
 _DYNAMIC = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|month|year|"
-    r"summer|winter)|"
-    r"last (?:night|week|weekend|month|year|summer|winter|\w+day)|next (?:week|month|year|weekend|\w+day)|"
-    r"recently|ago|"
-    r"used to|right now|at the moment|currently|lately|just|will|going to|plans?|planning|working on|"
-    r"trying|about to|soon)\b",
+    r"\b(?:yesterday|today|tonight|tomorrow|this (?:morning|afternoon|evening|week|weekend|month|year|summer|winter)|"
+    r"last (?:night|week|weekend|month|year|summer|winter|\w+day)|next (?:week|month|year|weekend|\w+day)|recently|ago|"
+    r"used to|right now|at the moment|currently|lately|just|will|going to|plans?|planning|working on|trying|about to|"
+    r"soon)\b",
     re.IGNORECASE,
 )
 

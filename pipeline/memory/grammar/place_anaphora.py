@@ -5,19 +5,17 @@ import re
 _WORD = r"[A-Z][\w&'-]*\w"
 _PLACE = rf"(?P<place>(?:the )?{_WORD}(?: (?:(?:of|de|da|la|del|am|upon) )?{_WORD})*(?:, {_WORD}(?=[.!?]*$))?)"
 _REACHED = (
-    r"(?:mov(?:e|es|ed|ing)|go|goes|going|went|gone|travel(?:s|l?ed|l?ing)?|fl(?:y|ies|ew|ying)|"
-    r"dr(?:ive|ives|ove|iving)|return(?:s|ed|ing)?|relocat(?:e|es|ed|ing)|commut(?:e|es|ed|ing)|"
-    r"back|trip|flight)"
+    r"(?:mov(?:e|es|ed|ing)|go|goes|going|went|gone|travel(?:s|l?ed|l?ing)?|fl(?:y|ies|ew|ying)|dr(?:ive|ives|ove|"
+    r"iving)|return(?:s|ed|ing)?|relocat(?:e|es|ed|ing)|commut(?:e|es|ed|ing)|back|trip|flight)"
 )
 _NAMED = re.compile(
     rf"\b(?:(?P<how>in|at)|{_REACHED} to|(?:is|are|was|were|comes?|came|am|'m|'s|originally|moved) from|"
     rf"visit(?:s|ed|ing)?) {_PLACE}"
 )
 _NO_PLACE = re.compile(
-    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b|(?:January|February|March|April|May|June|July|August|"
-    r"September|October|November|December|Spring|Summer|Autumn|Winter|Christmas|Easter|Thanksgiving|"
-    r"I|English|"
-    r"French|German|Spanish|Italian|Japanese|Chinese)\b|.*'s$"
+    r"(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?\b|(?:January|February|March|April|May|June|July|August|September|"
+    r"October|November|December|Spring|Summer|Autumn|Winter|Christmas|Easter|Thanksgiving|I|English|French|German|"
+    r"Spanish|Italian|Japanese|Chinese)\b|.*'s$"
 )
 _THERE = re.compile(
     rf"(?<=\w )(?:(?<=\b)(?P<going>{_REACHED}) )?(?P<there>there)\b(?=(?: (?:too|as|now|since|in|every|"

@@ -18,10 +18,9 @@ _UNSURE = word_set(
     "imagine suppose"
 )
 _NOBODY = word_set(
-    "it this that these those what which who whoever there something someone somebody everything everyone "
-    "everybody anyone "
-    "anything nothing nobody one some others all both most such thing things people stuff life time part way "
-    "things none each tons lots loads fingers plenty"
+    "it this that these those what which who whoever there something someone somebody everything everyone everybody "
+    "anyone anything nothing nobody one some others all both most such thing things people stuff life time part way "
+    "none each tons lots loads fingers plenty"
 )
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})

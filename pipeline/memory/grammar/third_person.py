@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import FIRST, OTHERS, SUBJECTS, Clause, auxiliaries
 from pipeline.memory.grammar.worth import is_own_kin
 from pipeline.text.english_nouns import PARENTS
-from pipeline.text.english_verbs import third_person
+from pipeline.text.english_verbs import third_person, word_set
 
 if TYPE_CHECKING:
     from spacy.tokens import Token
@@ -26,9 +26,7 @@ _AGREED = {
     "'ll": "will",
     "\u2019m": "is",
 }
-_FILLERS = frozenset(
-    ["also", "even", "definitely", "totally", "actually", "honestly", "literally", "basically", "absolutely", "truly"]
-)
+_FILLERS = word_set("also even definitely totally actually honestly literally basically absolutely truly")
 _POINTING = frozenset({"this", "that", "these", "those"})
 _SPACES = re.compile(r"\s+")
 _BEFORE_MARK = re.compile(r" (?=[,;:!?])")

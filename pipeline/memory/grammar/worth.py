@@ -17,12 +17,10 @@ DEFAULT_MIN_WORTH = 3.5
 _HOUSEHOLD = word_set("kid kids children twins baby dog cat dogs cats puppy kitten wife husband")
 HUMAN = (KIN - PETS) | word_set("man woman boy girl guy lady person student nurse lawyer")
 _STRONG = word_set(
-    "live reside move relocate settle work study teach graduate marry divorce separate bear adopt retire quit "
-    "hire fire promote "
-    "resign own buy sell rent diagnose prefer hate dislike smoke speak name call book schedule cancel move enroll "
-    "volunteer publish inherit found launch migrate commute weigh earn cost die propose switch transfer upgrade "
-    "renew relocate engage steal expire settle "
-    "postpone win visit travel collect practise decide drive play like love enjoy dislike"
+    "live reside move relocate settle work study teach graduate marry divorce separate bear adopt retire quit hire "
+    "fire promote resign own buy sell rent diagnose prefer hate dislike smoke speak name call book schedule cancel "
+    "enroll volunteer publish inherit found launch migrate commute weigh earn cost die propose switch transfer upgrade "
+    "renew engage steal expire postpone win visit travel collect practise decide drive play like love enjoy"
 )
 """Verbs that say most about a life."""
 _WITH_OBJECT = frozenset({"keep", "see", "bring", "stand"})
@@ -57,44 +55,31 @@ _PHRASES = frozenset(
 )
 """Verbs with a particle that say more than the verb."""
 _EMPTY = word_set(
-    "think feel guess suppose hope wish mean look sound seem appear hear see wonder imagine bet thank "
-    "appreciate understand "
-    "remember forget notice realize realise believe say tell ask talk chat let keep wait check show happen "
-    "matter agree glad "
-    "recommend inspire motivate scare remind cherish value deserve admire face try push deal relate imagine "
+    "think feel guess suppose hope wish mean look sound seem appear hear see wonder imagine bet thank appreciate "
+    "understand remember forget notice realize realise believe say tell ask talk chat let keep wait check show happen "
+    "matter agree glad recommend inspire motivate scare remind cherish value deserve admire face try push deal relate "
     "capture express bring"
 )
 """Verbs of thought, speech and courtesy."""
 _EVALUATIONS = word_set(
-    "great good nice amazing awesome cool fun wonderful beautiful lovely important hard tough difficult easy "
-    "crazy incredible "
-    "special happy glad proud excited thrilled grateful thankful sorry sure tired stoked pumped ready lucky "
-    "blessed sad bummed "
-    "nervous fine ok okay okey busy worth rewarding interesting inspiring exciting scary weird funny true right "
-    "wrong bad "
-    "impressed curious honored relieved overwhelmed stressed determined confident hopeful passionate fantastic "
-    "fab perfect best better help "
-    "cute sweet delicious touching powerful peaceful calming relaxing hooked down up alone keen eager able "
-    "afraid positive "
-    "blast joy honor pleasure treat experience feeling idea way thing moment time adventure reminder journey support "
-    "fire finger series family "
-    "hungry thirsty bored hot sleepy here there back late early similar game rollercoaster relief"
+    "great good nice amazing awesome cool fun wonderful beautiful lovely important hard tough difficult easy crazy "
+    "incredible special happy glad proud excited thrilled grateful thankful sorry sure tired stoked pumped ready lucky "
+    "blessed sad bummed nervous fine ok okay okey busy worth rewarding interesting inspiring exciting scary weird "
+    "funny true right wrong bad impressed curious honored relieved overwhelmed stressed determined confident hopeful "
+    "passionate fantastic fab perfect best better help cute sweet delicious touching powerful peaceful calming "
+    "relaxing hooked down up alone keen eager able afraid positive blast joy honor pleasure treat experience feeling "
+    "idea way thing moment time adventure reminder journey support fire finger series family hungry thirsty bored hot "
+    "sleepy here there back late early similar game rollercoaster relief"
 )
 _VAGUE_OBJECTS = word_set(
-    "time fun blast thing things lot stuff something anything everything nothing way ways idea idea moment "
-    "moments look feeling "
-    "feelings experience experiences point part memories words word support joy challenge challenges break care "
-    "love hope "
-    "photo pic picture photos pics pictures difference sense mind day luck progress touch step steps faith "
-    "impact courage kind "
-    "dream dreams goal goals destiny path paths voice rock rocks journey mix bummer hurdle passion success "
-    "happiness confidence "
-    "motivation strength energy best ton shot chance fan advantage ability life heart hope attention choice "
-    "word big deal people "
-    "everyone person place week year game food hunt lookout gig power one everything change doubt risk risks "
-    "roller coaster vibe vibes "
-    "connection connections inspiration encouragement kudos opportunity opportunities possibilities future hand "
-    "hands eye eyes"
+    "time fun blast thing things lot stuff something anything everything nothing way ways idea moment moments look "
+    "feeling feelings experience experiences point part memories words word support joy challenge challenges break "
+    "care love hope photo pic picture photos pics pictures difference sense mind day luck progress touch step steps "
+    "faith impact courage kind dream dreams goal goals destiny path paths voice rock rocks journey mix bummer hurdle "
+    "passion success happiness confidence motivation strength energy best ton shot chance fan advantage ability life "
+    "heart attention choice big deal people everyone person place week year game food hunt lookout gig power one "
+    "change doubt risk risks roller coaster vibe vibes connection connections inspiration encouragement kudos "
+    "opportunity opportunities possibilities future hand hands eye eyes"
 )
 _PLACING = frozenset({"in", "from", "at", "on", "into", "out", "back"})
 _CHANGES = word_set("now again anymore back instead longer up down gone")

@@ -22,9 +22,8 @@ _KIN = (
     "aunt uncle niece nephew cousin"
 )
 _OTHERS = (
-    "best friend|friend|partner|girlfriend|boyfriend|boss|manager|supervisor|mentor|coach|dentist|doctor|"
-    "therapist|landlord|landlady|lawyer|accountant|teacher|tutor|trainer|assistant|roommate|flatmate|"
-    "neighbour|neighbor|colleague"
+    "best friend|friend|partner|girlfriend|boyfriend|boss|manager|supervisor|mentor|coach|dentist|doctor|therapist|"
+    "landlord|landlady|lawyer|accountant|teacher|tutor|trainer|assistant|roommate|flatmate|neighbour|neighbor|colleague"
 )
 _ALIKE = {"mom": "mother", "mum": "mother", "dad": "father"}
 _TITLE = r"(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?"

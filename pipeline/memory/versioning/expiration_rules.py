@@ -14,10 +14,9 @@ _RECURRING = re.compile(
     r"\b(?:every|each|annual(?:ly)?|yearly|weekly|monthly|birthday|anniversary|usually|always)\b", re.IGNORECASE
 )
 _OCCASION = (
-    r"(?:exam|test|quiz|interview|appointment|meeting|call|flight|train|presentation|talk|rehearsal|audition|"
-    r"check-up|checkup|surgery|operation|hearing|viewing|delivery|dinner|lunch|breakfast|date|match|game|"
-    r"race|"
-    r"concert|party|deadline|class|lesson|shift|session|reservation|webinar|workshop|stand-up|standup|demo)"
+    r"(?:exam|test|quiz|interview|appointment|meeting|call|flight|train|presentation|talk|rehearsal|audition|check-up|"
+    r"checkup|surgery|operation|hearing|viewing|delivery|dinner|lunch|breakfast|date|match|game|race|concert|party|"
+    r"deadline|class|lesson|shift|session|reservation|webinar|workshop|stand-up|standup|demo)"
 )
 _DAY = r"(?:on |at |in |for |by )?(?:the (?:morning|afternoon|evening|night|week|weekend) of |\w+day,? )?\d"
 _STATED_END = re.compile(

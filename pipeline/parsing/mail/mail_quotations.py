@@ -1,7 +1,7 @@
 """Quotations in mails: what a message repeats of earlier ones in its thread is left out, all else is kept."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 _WORD = re.compile(r"\w+")
 _LINK_TARGET = re.compile(r"\]\([^()\s]*\)|<?https?://\S+|<mailto:[^>\s]*>")
@@ -122,10 +122,3 @@ def _words_of(text: str) -> list[str]:
 
 def _grams_of(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
     return zip(*(words[at:] for at in range(_GRAM)), strict=False)
-
-
-def known_text(texts: Iterable[str]) -> KnownText:
-    known = KnownText()
-    for text in texts:
-        known.add(text)
-    return known

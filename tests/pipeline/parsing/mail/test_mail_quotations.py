@@ -2,9 +2,16 @@
 
 import pytest
 
-from pipeline.parsing.mail.mail_quotations import known_text, strip_quotations
+from pipeline.parsing.mail.mail_quotations import KnownText, strip_quotations
 
 ASKED = "Shall we paint the lighthouse this spring? And who buys the white paint?"
+
+
+def _known(*texts: str) -> KnownText:
+    known = KnownText()
+    for text in texts:
+        known.add(text)
+    return known
 
 
 @pytest.mark.parametrize(
@@ -19,24 +26,24 @@ ASKED = "Shall we paint the lighthouse this spring? And who buys the white paint
     ],
 )
 def test_what_was_said_before_is_left_out_with_its_introduction(quotation: str) -> None:
-    assert strip_quotations(f"Yes, in April.\n\n{quotation}", known_text([ASKED])) == "Yes, in April."
+    assert strip_quotations(f"Yes, in April.\n\n{quotation}", _known(ASKED)) == "Yes, in April."
 
 
 def test_answers_between_quoted_lines_are_kept_in_order() -> None:
     text = "> Shall we paint the lighthouse this spring?\nYes.\n> And who buys the white paint?\nGrace does.\n\nAda"
-    assert strip_quotations(text, known_text([ASKED])) == "Yes.\nGrace does.\n\nAda"
+    assert strip_quotations(text, _known(ASKED)) == "Yes.\nGrace does.\n\nAda"
 
 
 def test_answers_inside_the_quoted_message_of_outlook_are_kept() -> None:
     header = "From: Ada\nSent: Sunday\nTo: Grace\nSubject: a"
     text = f"See below.\n\n{header}\n\n{ASKED}\n[Grace] Hank buys it at the harbour.\n{ASKED}"
-    stripped = strip_quotations(text, known_text([ASKED]))
+    stripped = strip_quotations(text, _known(ASKED))
     assert stripped.split() == ["See", "below.", "[Grace]", "Hank", "buys", "it", "at", "the", "harbour."]
 
 
 @pytest.mark.parametrize("kept", ["> An offer of 300 euros that nobody in this thread has seen.", "> 300 euros"])
 def test_a_quotation_of_a_message_outside_the_thread_is_kept(kept: str) -> None:
-    assert strip_quotations(f"Look:\n\n{kept}", known_text([ASKED])) == f"Look:\n\n{kept}"
+    assert strip_quotations(f"Look:\n\n{kept}", _known(ASKED)) == f"Look:\n\n{kept}"
 
 
 def test_a_mail_that_outlook_forwards_is_kept_with_its_header() -> None:
@@ -44,14 +51,14 @@ def test_a_mail_that_outlook_forwards_is_kept_with_its_header() -> None:
         "FYI\n\n________________________________\nFrom: Bob <bob@example.test>\nSent: Monday, 2 March 2026 09:00\n"
         "To: Ada\nSubject: The offer\n\nThe paint costs 300 euros if you order before Friday."
     )
-    assert strip_quotations(text, known_text([ASKED])) == text
+    assert strip_quotations(text, _known(ASKED)) == text
 
 
 def test_the_first_message_of_a_thread_is_kept_whole() -> None:
     text = f"On Sunday Ada <a@b.c> wrote:\n> {ASKED}"
-    assert strip_quotations(text, known_text([])) == text
+    assert strip_quotations(text, _known()) == text
 
 
 def test_a_header_that_is_all_there_is_of_a_message_is_kept() -> None:
     text = "Undelivered:\n\nFrom: Ada\nDate: Sunday\nTo: Grace\nSubject: Paint"
-    assert strip_quotations(text, known_text([])) == text
+    assert strip_quotations(text, _known()) == text
