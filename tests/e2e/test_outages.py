@@ -161,3 +161,8 @@ def test_processes_of_each_kind_survive_without_the_broker(
         poll_until(lambda: on_kafka.add("broker", "refused"), lambda answer: answer.status_code == 503, "a refusal")
 
     survive(on_kafka, "broker", stopped(), until_refused)
+    for server in on_kafka.servers:
+        logged = server.output.read_text(errors="replace")
+        told = f"Kafka broker {kafka.bootstrap} "
+        assert 1 <= logged.count(f"{told}can't be reached and") == logged.count(f"{told}answers again")
+        assert "Unable connect" not in logged

@@ -2,19 +2,21 @@
 
 While a broker refuses connections, each client of a process tries several times in each `retry_backoff_ms`, and logs
 each attempt three times. Neither pace nor logging can be set, and FastStream makes some of the clients, so
-`quiet_reconnects` replaces the function by which all of them connect. That function is not part of aiokafka's
-documented interface: its version is pinned, and `tests/pipeline/bus/kafka/test_reconnects.py` fails if it changes.
+`quiet_reconnects` replaces the function by which all of them connect, and wraps the one by which they send. These are
+not part of aiokafka's documented interface: its version is pinned, and `tests/pipeline/bus/kafka/test_reconnects.py`
+fails if they change.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import wraps
 from time import monotonic
 from typing import Any
 
 from aiokafka import client
-from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError
+from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, RequestTimedOutError
 
 FIRST_PAUSE_SECONDS = 0.1
 MAX_PAUSE_SECONDS = 1.0
@@ -38,13 +40,33 @@ log = logging.getLogger(__name__)
 
 
 def quiet_reconnects() -> None:
-    """Pace the reconnects of all clients of this process, and filter their log lines; repeated calls change nothing."""
+    """Pace the reconnects of all clients of this process, and filter their log lines; repeated calls change nothing.
+
+    Also keep their fetching alive when a request and its connection end at once.
+    """
     if isinstance(client.create_conn, PacedConnect):
         return
     client.create_conn = PacedConnect(client.create_conn)
+    client.AIOKafkaClient.send = _with_lost_connections_as_timeouts(client.AIOKafkaClient.send)
     log_filter = RepetitionFilter()
     for name in LIBRARY_LOGGERS:
         logging.getLogger(name).addFilter(log_filter)
+
+
+def _with_lost_connections_as_timeouts(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Raise RequestTimedOutError where a request times out whose connection another one has given up already.
+
+    aiokafka raises KeyError there, which ends the task that fetches for a consumer: it would wait for records for ever.
+    """
+
+    @wraps(send)
+    async def send_or_time_out(*args: Any, **options: Any) -> Any:
+        try:
+            return await send(*args, **options)
+        except KeyError as error:
+            raise RequestTimedOutError from error
+
+    return send_or_time_out
 
 
 @dataclass(slots=True)

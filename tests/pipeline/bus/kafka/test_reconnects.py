@@ -1,11 +1,12 @@
 """Reconnects are paced, and an outage is told a few times rather than at each attempt."""
 
+import asyncio
 import logging
 from typing import Any
 
 import pytest
 from aiokafka import client
-from aiokafka.errors import KafkaConnectionError, NodeNotReadyError
+from aiokafka.errors import KafkaConnectionError, NodeNotReadyError, RequestTimedOutError
 
 from pipeline.bus.kafka.reconnects import (
     MAX_PAUSE_SECONDS,
@@ -109,3 +110,22 @@ async def test_clients_of_the_library_connect_this_way() -> None:
     with pytest.raises(KafkaConnectionError):
         await client.AIOKafkaClient(bootstrap_servers="127.0.0.1:1").bootstrap()
     assert "127.0.0.1:1" in installed._outages
+
+
+async def test_a_request_that_times_out_after_its_connection_was_given_up_is_a_timeout() -> None:
+    quiet_reconnects()
+    kafka_client = client.AIOKafkaClient(bootstrap_servers="127.0.0.1:1")
+
+    class GivenUpConnection:
+        def connected(self) -> bool:
+            return True
+
+        def send(self, request: object, *, expect_response: bool) -> "asyncio.Future[None]":
+            kafka_client._conns.clear()
+            answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            answer.set_exception(TimeoutError())
+            return answer
+
+    kafka_client._conns[(1, client.ConnectionGroup.DEFAULT)] = GivenUpConnection()
+    with pytest.raises(RequestTimedOutError):
+        await kafka_client.send(1, object())
