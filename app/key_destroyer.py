@@ -15,7 +15,7 @@ from pipeline.bus.records import SEALED_HEADER
 from pipeline.erasure.deleted_content import DeletedContent
 from pipeline.erasure.pending_rewrite import PendingRewrite
 from pipeline.erasure.record_index import RecordIndex, SettledRecords, number
-from pipeline.erasure.record_references import TOPICS, RecordReferences, references_of
+from pipeline.erasure.record_references import TOPICS, references_of
 from pipeline.errors import RetryableError
 from pipeline.runtime.backoff import exponential_backoff
 from pipeline.runtime.cooperative_yield import CooperativeYield
@@ -117,8 +117,9 @@ class KeyDestroyer:
         """Index what is new in the log."""
         ends = await self._log.ends(TOPICS)
         positions = await self._in_thread(index.positions)
-        if any(position > ends.get(place, 0) for place, position in positions.items()):
-            log.warning("The log is shorter than it was: the index of its records is made anew.")
+        is_shorter = any(position > ends.get(place, 0) for place, position in positions.items())
+        if is_shorter or (self._names is None and await self._is_other_log(index)):
+            log.warning("The log is not the one that was indexed: the index of its records is made anew.")
             await self._in_thread(index.clear)
             positions, self._names = {}, None
         starts = {place: positions.get(place, 0) for place in ends}
@@ -133,22 +134,26 @@ class KeyDestroyer:
                     if (references := references_of(record)) is not None:
                         found.append(references)
                     await pause.checkpoint()
-                await self._add(index, place, found, position, is_complete=len(found) == len(records))
+                if len(found) < len(records) or any(each.deletes_before is not None for each in found):
+                    await asyncio.to_thread(self._pending_rewrite.note)
+                if self._names is not None:
+                    self._names |= {number(each.incarnation.encode()): each.incarnation for each in found}
+                is_last = bool(records) and records[-1].offset == position - 1
+                stamp = records[-1].timestamp.timestamp() if is_last else None
+                await self._in_thread(partial(index.add, place, found, position, stamp))
 
-    async def _add(
-        self,
-        index: RecordIndex,
-        place: TopicPartition,
-        found: Sequence[RecordReferences],
-        position: int,
-        *,
-        is_complete: bool,
-    ) -> None:
-        if not is_complete or any(references.deletes_before is not None for references in found):
-            await asyncio.to_thread(self._pending_rewrite.note)
-        if self._names is not None:
-            self._names |= {number(references.incarnation.encode()): references.incarnation for references in found}
-        await self._in_thread(partial(index.add, place, found, position))
+    async def _is_other_log(self, index: RecordIndex) -> bool:
+        """Tell whether the log has other records than those that were indexed last: it was restored."""
+        last = await self._in_thread(index.last_records)
+        if not last:
+            return False
+        ranges = {place: (offset, offset + 1) for place, (offset, _) in last.items()}
+        async with aclosing(self._log.read_ranges(ranges)) as batches:
+            async for place, records, _ in batches:
+                for record in records:
+                    if (record.offset, record.timestamp.timestamp()) != last[place]:
+                        return True
+        return False
 
     async def _find_unowned(self, index: RecordIndex) -> None:
         """Let the records of incarnations wait that no namespace owns."""

@@ -1,5 +1,7 @@
 """Index of the log's records by incarnation, document and blob: a deletion finds its own without reading the log."""
 
+import logging
+import sqlite3
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from pipeline.erasure.record_references import RecordReferences
 from pipeline.runtime.sqlite_connection import connect, transaction
 
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS places(id INTEGER PRIMARY KEY, topic TEXT, partition INTEGER, next INTEGER,
+CREATE TABLE IF NOT EXISTS places(id INTEGER PRIMARY KEY, topic TEXT, partition INTEGER, next INTEGER, stamp REAL,
     UNIQUE(topic, partition));
 CREATE TABLE IF NOT EXISTS incarnations(incarnation INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS records(incarnation INTEGER, document INTEGER, place INTEGER, offset INTEGER,
@@ -25,6 +27,7 @@ CREATE TABLE IF NOT EXISTS released_blobs(digest TEXT PRIMARY KEY) WITHOUT ROWID
 """
 _TABLES = ("places", "incarnations", "records", "deletions", "pending", "needed_blobs", "released_blobs")
 _NO_DOCUMENT = 0
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,14 @@ class RecordIndex:
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._db = connect(path, "secure_delete = ON")
-        self._db.executescript(_SCHEMA)
+        try:
+            self._db = _open(path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            log.warning("%s is damaged (%s), and is made anew from the log.", path, error)
+            path.unlink()
+            self._db = _open(path)
         rows = self._db.execute("SELECT id, topic, partition FROM places").fetchall()
         self._ids: dict[TopicPartition, int] = {(topic, partition): id_ for id_, topic, partition in rows}
 
@@ -56,6 +65,11 @@ class RecordIndex:
         rows = self._db.execute("SELECT topic, partition, next FROM places")
         return {(topic, partition): position for topic, partition, position in rows}
 
+    def last_records(self) -> dict[TopicPartition, tuple[int, float]]:
+        """Return offset and time of the last record that was indexed of each partition."""
+        rows = self._db.execute("SELECT topic, partition, next - 1, stamp FROM places WHERE stamp IS NOT NULL")
+        return {(topic, partition): (offset, stamp) for topic, partition, offset, stamp in rows}
+
     def clear(self) -> None:
         """Empty the index: the log is another one."""
         self._ids = {}
@@ -63,8 +77,13 @@ class RecordIndex:
             for table in _TABLES:
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608 - a constant
 
-    def add(self, place: TopicPartition, found: Sequence[RecordReferences], position: int) -> None:
-        """Add records of a partition, which is indexed up to `position`. Those that a deletion may concern wait."""
+    def add(
+        self, place: TopicPartition, found: Sequence[RecordReferences], position: int, stamp: float | None = None
+    ) -> None:
+        """Add records of a partition, which is indexed up to `position`. Those that a deletion may concern wait.
+
+        `stamp`: time of the record before `position`, if there is one.
+        """
         id_ = self._id_of(place)
         with transaction(self._db):
             kept = [record for record in found if record.deletes_before is None]
@@ -79,7 +98,7 @@ class RecordIndex:
             for record in found:
                 if record.deletes_before is not None:
                     self._add_deletion(record, record.deletes_before)
-            self._db.execute("UPDATE places SET next = ? WHERE id = ?", (position, id_))
+            self._db.execute("UPDATE places SET next = ?, stamp = ? WHERE id = ?", (position, stamp, id_))
 
     def incarnations(self) -> set[int]:
         """Return the numbers of the incarnations that have records."""
@@ -187,6 +206,16 @@ class RecordIndex:
 
     def _forget_blobs(self, digests: Iterable[str]) -> None:
         self._db.executemany("DELETE FROM released_blobs WHERE digest = ?", [(digest,) for digest in digests])
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    db = connect(path, "secure_delete = ON")
+    try:
+        db.executescript(_SCHEMA)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
 
 
 def number(text: bytes) -> int:

@@ -337,10 +337,32 @@ async def test_the_index_is_made_anew_where_it_is_lost_or_another_log_is_there(t
         assert (await service.replays.wait_finished()).state == "done"
         await destroyer.destroy()
         await service.delete_documents("home", "diary")
-    (data / "record-index.db").unlink()
+    (data / "record-index.db").write_bytes(b"no index" * 1000)
     async with running_service(data, sealing=True) as service, _destroyer(service) as destroyer:
         assert await destroyer.destroy() >= 3
         assert await _readable(service, GONE, KEPT) == {KEPT}
+
+
+async def test_a_restored_log_that_has_grown_since_is_indexed_anew(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with running_service(data, sealing=True) as service:
+        await _write(service)
+    shutil.copytree(data / "log", tmp_path / "log")
+    async with running_service(data, sealing=True) as service, _destroyer(service) as destroyer:
+        await service.add_document("home", "Cleo keeps a lynx.", id="later")
+        await service.wait_idle()
+        await destroyer.destroy()
+    shutil.rmtree(data / "log")
+    (tmp_path / "log").rename(data / "log")
+    shutil.rmtree(data / "tables")
+    async with running_service(data, sealing=True) as service, _destroyer(service) as destroyer:
+        for number in range(8):
+            await service.add_document("home", f"Dora keeps a zyxonewq {number}.", id=f"new-{number}")
+        await service.wait_idle()
+        await destroyer.destroy()
+        await service.delete_documents("home", *(f"new-{number}" for number in range(8)))
+        await destroyer.destroy()
+        assert await _readable(service, GONE, "zyxonewq") == {GONE}
 
 
 async def test_the_next_round_erases_the_rows_from_the_tables(
