@@ -63,16 +63,19 @@ class AnalyzedQuery:
     def neighbor_contribution(self, view: SegmentView[ChunkColumns], rows: NDArray[np.intp]) -> NDArray[np.float32]:
         """A share of the lead that the better of the chunks before and after each row has by cosine; at least 0."""
         columns = view.segment.columns
-        own = self.vector_contribution(view.segment, rows)
-        best = own
-        for step in (-1, 1):
-            others = np.clip(rows + step, 0, len(columns.positions) - 1)
-            adjacent = columns.positions[others] == columns.positions[rows] + step
-            adjacent &= view.document_ordinals[others] == view.document_ordinals[rows]
-            best = np.where(adjacent, np.maximum(best, self.vector_contribution(view.segment, others)), best)
+        gains = np.zeros(len(rows), np.float32)
         lengths = (columns.ends[rows] - columns.starts[rows]).astype(np.float32)
         shares = NEIGHBOR_SHARE * np.maximum(1.0 - lengths / np.float32(NEIGHBOR_MAX_CHARS), 0.0)
-        gains: NDArray[np.float32] = shares * (best - own)
+        neighbors = [_adjacent_rows(view, rows, step) for step in (-1, 1)]
+        gaining = np.flatnonzero((shares > 0.0) & np.logical_or(*(adjacent for _, adjacent in neighbors)))
+        if len(gaining):  # most documents of a few sentences have one chunk
+            own = self.vector_contribution(view.segment, rows[gaining])
+            best = own.copy()
+            for others, adjacent in neighbors:
+                among = np.flatnonzero(adjacent[gaining])
+                contribution = self.vector_contribution(view.segment, others[gaining[among]])
+                best[among] = np.maximum(best[among], contribution)
+            gains[gaining] = shares[gaining] * (best - own)
         return gains
 
     def approximate_vector_contribution(
@@ -102,3 +105,13 @@ class AnalyzedQuery:
             products /= lengths if rows is None else lengths[rows]
         contribution: NDArray[np.float32] = self.calibration.vector_weight * (products - np.float32(self.cosine_floor))
         return contribution
+
+
+def _adjacent_rows(
+    view: SegmentView[ChunkColumns], rows: NDArray[np.intp], step: int
+) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """The rows before (-1) or after (1) these, and whether each holds the chunk beside it in the same document."""
+    positions = view.segment.columns.positions
+    others = np.clip(rows + step, 0, len(positions) - 1)
+    adjacent = positions[others] == positions[rows] + step
+    return others, adjacent & (view.document_ordinals[others] == view.document_ordinals[rows])
