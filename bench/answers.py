@@ -102,7 +102,7 @@ def main() -> None:
 
 
 async def _measure(server: Server, found: Sequence[Conversation]) -> None:
-    connection = await HttpConnection.open(server.url, server.key)
+    connection = HttpConnection(server.url, server.key)
     for conversation in found:
         await _ingest(connection, conversation, conversation.name, by_turn=False)
         await _ingest(connection, conversation, f"{conversation.name}:turns", by_turn=True)

@@ -36,7 +36,7 @@ class _Measurement:
         self._writer = TextGenerator()
 
     async def run(self, passages: int, questions: int) -> None:
-        connection = await HttpConnection.open(self._server.url, self._server.key)
+        connection = HttpConnection(self._server.url, self._server.key)
         began = time.perf_counter()
         await self._ask(connection, "warm up")
         print(f"first search after the start: {time.perf_counter() - began:.2f} s")

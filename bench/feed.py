@@ -124,7 +124,7 @@ async def _measure(servers: Sequence[Server], urls: Sequence[str], key: str, siz
             await listener.begin(http)
         with _spent(servers) as writing:
             await _submit(urls[0], key, range(documents))
-            await wait_for_zero_lag(await HttpConnection.open(urls[0], key), LAG_POLL_SECONDS)
+            await wait_for_zero_lag(HttpConnection(urls[0], key), LAG_POLL_SECONDS)
             await wait_for_idle_cpu(servers[-1].pid, IDLE_SECONDS)
         with _spent(servers) as replaying:
             await _listen_together(http, everyone, documents)

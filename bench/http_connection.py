@@ -12,34 +12,31 @@ class UnexpectedAnswerError(Exception):
 
 
 class HttpConnection:
-    """Requests one after the other on a connection. Use `await Connection.open(url, key)`."""
+    """Requests one after the other on a connection that the first opens: the service ends one that sends nothing."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: str) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._head = head
-
-    @classmethod
-    async def open(cls, url: str, key: str) -> "HttpConnection":
-        """Connect to `http://host:port`."""
-        parts = urlsplit(url)
-        reader, writer = await asyncio.open_connection(parts.hostname, parts.port, limit=2**24)
-        head = f"Host: {parts.netloc}\r\nAuthorization: Bearer {key}\r\n"
-        return cls(reader, writer, head)
+    def __init__(self, url: str, key: str) -> None:
+        """Name the service, `http://host:port`."""
+        self._address = urlsplit(url)
+        self._head = f"Host: {self._address.netloc}\r\nAuthorization: Bearer {key}\r\n"
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def close(self) -> None:
-        """Close the connection."""
-        self._writer.close()
-        await self._writer.wait_closed()
+        """Close the connection, if it was opened."""
+        if self._streams is not None:
+            self._streams[1].close()
+            await self._streams[1].wait_closed()
 
     async def request(self, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
         """Status and body of the answer."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(self._address.hostname, self._address.port, limit=2**24)
+        reader, writer = self._streams
         kind = "Content-Type: application/json\r\n" if body else ""
         head = f"{method} {path} HTTP/1.1\r\n{self._head}{kind}Content-Length: {len(body)}\r\n\r\n"
-        self._writer.write(head.encode() + body)
-        await self._writer.drain()
-        answer = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-        return int(answer[9:12]), await self._reader.readexactly(_length(answer))
+        writer.write(head.encode() + body)
+        await writer.drain()
+        answer = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        return int(answer[9:12]), await reader.readexactly(_length(answer))
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """The answer of a POST that must succeed."""

@@ -87,7 +87,7 @@ class LoadBenchmark:
 
     async def add_alone(self) -> Figures:
         """Documents of 1 KB, one after the other."""
-        connection = await self._connect()
+        connection = self._connect()
         taken = [await self._add(connection, "alone", number) for number in range(self._sizes.adds)]
         await self._wait_until_processed(connection, "alone")
         await connection.close()
@@ -95,7 +95,7 @@ class LoadBenchmark:
 
     async def add_concurrently(self) -> Figures:
         """Documents of 1 KB from 32 connections, each waiting for its answer."""
-        connections = [await self._connect() for _ in range(32)]
+        connections = [self._connect() for _ in range(32)]
         each = self._sizes.adds_per_client
 
         async def adds(client: int, connection: HttpConnection) -> list[float]:
@@ -114,7 +114,7 @@ class LoadBenchmark:
 
     async def batches(self) -> Figures:
         """600 documents of about 100 characters in one request."""
-        connection = await self._connect()
+        connection = self._connect()
         taken = []
         for batch in range(self._sizes.batches):
             body = self._batch([self._writer.paragraph(100) + f" {batch}.{n}" for n in range(600)])
@@ -128,7 +128,7 @@ class LoadBenchmark:
 
     async def time_to_searchable(self) -> Figures:
         """Measure the time from sending a document until a search returns it, on an idle service."""
-        connection = await self._connect()
+        connection = self._connect()
         taken = []
         for number in range(self._sizes.found):
             word = f"quixotry{number}"
@@ -147,7 +147,7 @@ class LoadBenchmark:
         texts = [self._writer.paragraph(1000) for _ in range(count)]
         began = time.perf_counter()
         await self.send("ingest", texts, 100)
-        connection = await self._connect()
+        connection = self._connect()
         await self._wait_until_processed(connection, "ingest")
         seconds = time.perf_counter() - began
         await self._expect(connection, "ingest", "documents", count)
@@ -157,7 +157,7 @@ class LoadBenchmark:
     async def fill(self) -> Figures:
         """Namespaces of equal size, in documents of ten chunks."""
         documents = self._sizes.chunks // CHUNKS_PER_DOCUMENT
-        connection = await self._connect()
+        connection = self._connect()
         began = time.perf_counter()
         for incarnation in range(self._sizes.namespaces):
             texts = namespace_texts(self._writer, documents)
@@ -171,7 +171,7 @@ class LoadBenchmark:
 
     async def search(self) -> Figures:
         """Questions of five words to one namespace after the other; memory is read when all were asked."""
-        connection = await self._connect()
+        connection = self._connect()
         cold = [await self._search(connection, incarnation, 0) for incarnation in range(self._sizes.namespaces)]
         plain, filtered = [], []
         for number in range(self._sizes.searches):
@@ -198,11 +198,11 @@ class LoadBenchmark:
             taken.append(await asyncio.to_thread(self._server.start))
         return {"start": statistics.median(taken)}
 
-    async def _connect(self) -> HttpConnection:
-        return await HttpConnection.open(self._server.url, self._server.key)
+    def _connect(self) -> HttpConnection:
+        return HttpConnection(self._server.url, self._server.key)
 
     async def _times(self, url: str, path: str, count: int) -> list[float]:
-        connection = await HttpConnection.open(url, self._server.key)
+        connection = HttpConnection(url, self._server.key)
         taken = []
         for _ in range(count):
             began = time.perf_counter()
@@ -228,7 +228,7 @@ class LoadBenchmark:
         waiting = iter(range(0, len(texts), size))
 
         async def sends() -> None:
-            connection = await self._connect()
+            connection = self._connect()
             for first in waiting:
                 body = self._batch(texts[first : first + size], first)
                 _none_failed(await connection.post(f"/ns/{namespace}/document/batch", body))
@@ -256,7 +256,7 @@ class LoadBenchmark:
         each = max(1, self._sizes.searches // clients)
 
         async def searches(client: int) -> None:
-            connection = await self._connect()
+            connection = self._connect()
             for number in range(each):
                 await self._search(connection, 3, client * each + number)
             await connection.close()

@@ -67,7 +67,7 @@ def main() -> None:
 
 
 async def _measure(server: Server, halves: dict[str, Paraphrases], guides: dict[str, list[str]]) -> None:
-    connection = await HttpConnection.open(server.url, server.key)
+    connection = HttpConnection(server.url, server.key)
     for language, half in halves.items():
         await _remember(connection, language, half, guides.get(language, []))
     await wait_for_zero_lag(connection)

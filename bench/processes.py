@@ -123,7 +123,7 @@ async def _measure(deployment: Deployment, texts: Sequence[str], *, replays: boo
     load = LoadBenchmark(api, TextGenerator(5), Sizes(adds=200, found=30))
     add = (await load.add_alone())["add_alone_p50"]
     found = (await load.time_to_searchable())["found_p50"]
-    connection = await HttpConnection.open(api.url, api.key)
+    connection = HttpConnection(api.url, api.key)
     await wait_for_zero_lag(connection)
     before = deployment.cpu_seconds()
     began = time.perf_counter()
@@ -153,7 +153,7 @@ async def _send(api: Server, texts: Sequence[str]) -> None:
     waiting = iter(range(0, len(texts), BATCH))
 
     async def sends() -> None:
-        connection = await HttpConnection.open(api.url, api.key)
+        connection = HttpConnection(api.url, api.key)
         for first in waiting:
             documents = [
                 {"id": f"d{first + n}", "content": text} for n, text in enumerate(texts[first : first + BATCH])

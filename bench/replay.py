@@ -32,7 +32,7 @@ async def _measure(server: Server, documents: int) -> None:
     between = cpu_seconds(server.pid)
     await wait_for_idle_cpu(server.pid)
     rested = cpu_seconds(server.pid)
-    connection = await HttpConnection.open(server.url, server.key)
+    connection = HttpConnection(server.url, server.key)
     seconds = await trigger_and_wait_for_replay(connection)
     after = cpu_seconds(server.pid)
     rate = documents / seconds

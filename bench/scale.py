@@ -131,7 +131,7 @@ def replayed(data: Path) -> float:
 
 
 async def _asked(server: Server, namespaces: int) -> dict[str, Any]:
-    connection = await HttpConnection.open(server.url, server.key)
+    connection = HttpConnection(server.url, server.key)
     writer, chance = TextGenerator(11), random.Random(5)
     ingest = await _ingest(connection, writer, namespaces)
     strangers = chance.sample(range(namespaces), min(namespaces, 50))

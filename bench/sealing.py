@@ -25,7 +25,7 @@ async def _measure(documents: int, *, sealing: bool) -> tuple[float, float]:
         server = Server(Path(folder) / "data", {**_SETTINGS, "RECOLLECT_SEALING": str(sealing).lower()})
         with server:
             before = cpu_seconds(server.pid)
-            connection = await HttpConnection.open(server.url, server.key)
+            connection = HttpConnection(server.url, server.key)
             for number in range(documents):
                 await connection.post("/ns/home/document", _document(number))
             await wait_for_zero_lag(connection, 0.5)

@@ -139,12 +139,12 @@ async def _measure(server: Server, chosen: argparse.Namespace, report: MarkdownR
     report.add(f"{machine_description()}; {chosen.documents:,} chunks in {chosen.namespaces:,} namespaces.\n")
     warm = min(WARM, chosen.namespaces)
     plain, filtered = _searches(warm, filtered=False), _searches(warm, filtered=True)
-    alone = await HttpConnection.open(server.url, server.key)
+    alone = HttpConnection(server.url, server.key)
     await wait_for_idle_cpu(server.pid)
     report.add(f"Before the first search: {Memory.of(server.pid)}.\n\n{HEAD}")
     report.add((await _run_clients(server, [alone], list(islice(plain, warm)))).row("the first of each namespace"))
     await _run_clients(server, [alone], list(islice(filtered, warm)))
-    together = [await HttpConnection.open(server.url, server.key) for _ in range(chosen.clients)]
+    together = [HttpConnection(server.url, server.key) for _ in range(chosen.clients)]
     for name, clients in (("one client", [alone]), (f"{chosen.clients} clients", together)):
         for kind, requests in (("", plain), (", with a filter", filtered)):
             asked = await _run_clients(server, clients, list(islice(requests, chosen.searches)))
@@ -205,7 +205,7 @@ async def _background_writes(
             await asyncio.sleep(max(0.0, due - time.perf_counter()))
         await connection.close()
 
-    connections = [await HttpConnection.open(server.url, server.key) for _ in range(chosen.writers)]
+    connections = [HttpConnection(server.url, server.key) for _ in range(chosen.writers)]
     writing = asyncio.gather(*(writes(connection) for connection in connections))
     try:
         yield

@@ -123,7 +123,7 @@ async def run(server: Server, plan: Plan) -> tuple[list[Sample], ClientStatistic
         while (elapsed := time.perf_counter() - began) < plan.seconds:
             await asyncio.sleep(min(plan.seconds / SAMPLES, plan.seconds - elapsed))
             samples.append(await asyncio.to_thread(_sample, server, seen, time.perf_counter() - began))
-    connection = await HttpConnection.open(server.url, server.key)
+    connection = HttpConnection(server.url, server.key)
     await wait_for_zero_lag(connection)
     status = await connection.get("/admin/status")
     await connection.close()
@@ -156,7 +156,7 @@ class _Client:
 
     @classmethod
     async def open(cls, server: Server, writer: TextGenerator, seen: ClientStatistics, number: int) -> "_Client":
-        return cls(server, await _connect(server), writer, seen, number)
+        return cls(server, _connect(server), writer, seen, number)
 
     async def run(self, began: float, plan: Plan) -> None:
         """All begin at once; who is late does not catch up."""
@@ -204,13 +204,13 @@ class _Client:
             status, answer = await self._connection.request(method, self._path + path, sent)
         except (OSError, asyncio.IncompleteReadError) as error:
             self._seen.unexpected[f"{kind} got no answer: {error!r}"] += 1
-            self._connection = await _connect(self._server)
+            self._connection = _connect(self._server)
             return False
         self._seen.record(kind, time.perf_counter() - began)
         if status != 200:
             # The service may close the connection with it.
             await self._connection.close()
-            self._connection = await _connect(self._server)
+            self._connection = _connect(self._server)
         if status in RETRY_LATER_STATUSES:
             self._seen.retry_later[kind, status] += 1
         elif status != 200:
@@ -218,8 +218,8 @@ class _Client:
         return status == 200
 
 
-async def _connect(server: Server) -> HttpConnection:
-    return await HttpConnection.open(server.url, server.key)
+def _connect(server: Server) -> HttpConnection:
+    return HttpConnection(server.url, server.key)
 
 
 def _sample(server: Server, seen: ClientStatistics, at: float) -> Sample:

@@ -187,7 +187,7 @@ class ElapsedTime:
 
 async def _measure(data: Path) -> str:
     with Server(data, {"RECOLLECT_SHARDS": "4"}) as server:
-        connection = await HttpConnection.open(server.url, server.key)
+        connection = HttpConnection(server.url, server.key)
         process = psutil.Process(server.pid)
         first = await _time_until_remembered(connection, process, 0)
         await wait_for_idle_cpu(process.pid, seconds=_QUIET, least=_IDLE_SECONDS)

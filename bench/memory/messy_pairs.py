@@ -67,7 +67,7 @@ def is_retired(first: Sequence[CandidateFact], second: Sequence[CandidateFact]) 
 
 
 async def _print_searches(server: Server, sets: dict[str, list[MessyPair]]) -> None:
-    connection = await HttpConnection.open(server.url, server.key)
+    connection = HttpConnection(server.url, server.key)
     print("\n| pairs | questions | right first | after an update | empty |\n|---|---:|---:|---:|---:|")
     for name, pairs in sets.items():
         asked = [pair for pair in pairs if pair.question is not None]

@@ -16,7 +16,7 @@ Reply = Callable[[str, bytes], bytes]
 async def _serving(reply: Reply) -> AsyncIterator[HttpConnection]:
     server = await asyncio.start_server(_answering(reply), "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    connection = await HttpConnection.open(f"http://127.0.0.1:{port}", "rk_x")
+    connection = HttpConnection(f"http://127.0.0.1:{port}", "rk_x")
     yield connection
     await connection.close()
     server.close()
