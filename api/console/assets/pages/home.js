@@ -38,7 +38,7 @@ export async function home(view) {
     el(
       "div.two",
       {},
-      newest(memories),
+      newest(memories, names.length > 1),
       el("div.stack", {}, status ? attention(status) : null, cameIn(growth), status ? speed(status.searches) : null),
     ),
     sources.connectors.length > 0 ? connected(sources) : null,
@@ -144,12 +144,13 @@ async function newMemories({ api, signal }, names) {
   return rows.sort((left, right) => right.system.updatedAt.localeCompare(left.system.updatedAt)).slice(0, NEW_MEMORIES);
 }
 
-function newest(memories) {
+/** `areSeveral`: memories of several namespaces are named with theirs. */
+function newest(memories, areSeveral) {
   if (memories.length === 0) return card("New memories", el("p.muted", {}, "None yet. They are formed from documents when a namespace has been quiet for a while."));
   const rows = memories.map((row) =>
-    el("li", {}, el("span", {}, el("a", { href: to(["ns", row.namespace, "memories", row.id]), dir: "auto" }, row.memory), " ", el("span.muted", {}, row.namespace)), time(row.system.updatedAt)),
+    el("li", {}, el("span", {}, el("a", { href: to(["ns", row.namespace, "memories", row.id]), dir: "auto" }, row.memory), areSeveral ? [" ", el("span.muted", {}, row.namespace)] : null), time(row.system.updatedAt)),
   );
-  return card("New memories", el("ul.list", {}, rows), { link: el("a", { href: to(["ns", memories[0].namespace, "memories"]) }, "All") });
+  return card("New memories", el("ul.list", {}, rows), { link: el("a", { href: to(["ns", memories[0].namespace, "memories"]) }, areSeveral ? `All of ${memories[0].namespace}` : "All") });
 }
 
 function connected({ connectors: rows, pagination }) {
