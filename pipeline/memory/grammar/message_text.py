@@ -137,6 +137,8 @@ _HAD = re.compile(
 """Pasts that English verbs are not known by, before an object."""
 _BEEN = re.compile(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b")
 _PASSIVE = re.compile(r"\s+(?:by|as|in(?! (?:my|our|the|an?|with|together)\b))\b")
+_HEADING = re.compile(r" (?:lists?|notes?|plans?|tips|ideas|schedule|guide|hours)\b")
+"""What follows a gerund in a heading: `Shopping list`."""
 _NO_ACTS = word_set("was were had did felt put let read set cut said")
 """Pasts that are other forms too, or need a subject."""
 _STATE = re.compile(
@@ -393,6 +395,6 @@ def _omitted_subject(verb: str, lower: str, rest: str) -> str | None:
     is_participle = verb.endswith("ed") and len(verb) > 4 and verb not in _PARTICIPLES
     if is_participle or (verb in PASTS and verb not in _NO_ACTS):
         return None if verb.endswith("ed") and _PASSIVE.match(rest) else "I"
-    if is_gerund(verb) and len(verb) > 5 and verb not in _GERUNDS:
+    if is_gerund(verb) and len(verb) > 5 and verb not in _GERUNDS and not _HEADING.match(rest):
         return None if _FINITE.search(_NO_MORE.split(lower)[0]) else "I'm"
     return None
