@@ -11,7 +11,8 @@ import numpy as np
 
 from bench.datasets import buckets
 from pipeline.models import open_embedder
-from pipeline.profile.bucket_classifier import build_classifier, embed_topics
+from pipeline.profile.bucket_classifier import build_classifier
+from pipeline.profile.topic_vectors import topic_vectors
 from pipeline.text.analyzer import hash_terms
 
 
@@ -19,7 +20,7 @@ async def main() -> None:
     """Print a table with one line per half and wording."""
     data = json.loads((Path(buckets.__file__).parent / "facts.json").read_text("utf-8"))
     embedder = open_embedder("e5-encoder")
-    topics = await embed_topics(embedder)
+    topics = await topic_vectors(embedder)
     print("| half | wording | right of 50 | precision among them | with 15 facts of no bucket |")
     print("|---|---|---:|---:|---:|")
     for half in ("open", "locked"):

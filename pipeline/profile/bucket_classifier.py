@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.ports import Embedder
-from pipeline.profile.bucket_topics import TOPICS
+from pipeline.profile.topic_vectors import TopicVectors, center_vectors, topic_vectors
 from pipeline.rows import MemoryColumns, NamespaceRow, OrganizationRow, Terms, Vector
 from pipeline.text.analyzer import hash_terms
 from pipeline.text.english_verbs import word_set
@@ -51,20 +51,6 @@ def effective_buckets(namespace: NamespaceRow, organization: OrganizationRow) ->
 
 
 @dataclass(frozen=True, slots=True)
-class TopicVectors:
-    """Vectors of the topics by which descriptions and facts are compared.
-
-    Shapes: `examples` and `descriptions` (topics, dimensions), unit length without the means; `example_mean`,
-    `description_mean` (dimensions,).
-    """
-
-    examples: NDArray[np.float32]
-    descriptions: NDArray[np.float32]
-    example_mean: NDArray[np.float32]
-    description_mean: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
 class BucketClassifier:
     """Buckets prepared to classify facts.
 
@@ -86,7 +72,7 @@ class BucketClassifier:
         """
         if not self.names:
             return np.zeros((len(vectors), 0), np.bool_)
-        facts = _centered(vectors, self.fact_mean)
+        facts = center_vectors(vectors, self.fact_mean)
         background = (facts @ self.background_vectors.T).max(axis=1, initial=0.0)
         similarity = facts @ self.bucket_vectors.T - BACKGROUND_WEIGHT * background[:, None]
         score = similarity + SHARED_TERM_BONUS * shared_term_counts
@@ -128,28 +114,15 @@ NO_BUCKETS = BucketClassifier(
 """Classifier without any bucket."""
 
 
-async def embed_topics(embedder: Embedder) -> TopicVectors:
-    vectors = np.stack(await embedder.embed_documents([text for texts in TOPICS.values() for text in texts]))
-    offsets = np.cumsum([0, *map(len, TOPICS.values())])[:-1]
-    mean = vectors.mean(axis=0)
-    counts = np.array([len(texts) for texts in TOPICS.values()], np.float32)
-    examples = (np.add.reduceat(_centered(vectors, mean), offsets, axis=0) / counts[:, None]).astype(np.float32)
-    descriptions = np.stack(await asyncio.gather(*map(embedder.embed_query, TOPICS)))
-    description_mean = descriptions.mean(axis=0)
-    return TopicVectors(
-        _centered(examples, np.zeros_like(mean)), _centered(descriptions, description_mean), mean, description_mean
-    )
-
-
 async def build_classifier(
     embedder: Embedder, definitions: Mapping[str, str], topics: TopicVectors | None = None
 ) -> BucketClassifier:
-    """Build a classifier for buckets by name and description; `topics` are embedded if not given."""
+    """Build a classifier for buckets by name and description; `topics` are looked up if not given."""
     if not definitions:
         return NO_BUCKETS
-    topics = topics or await embed_topics(embedder)
+    topics = topics or await topic_vectors(embedder)
     texts = [describe_bucket(name, description) for name, description in definitions.items()]
-    own = _centered(np.stack(await asyncio.gather(*map(embedder.embed_query, texts))), topics.description_mean)
+    own = center_vectors(np.stack(await asyncio.gather(*map(embedder.embed_query, texts))), topics.description_mean)
     weights = np.exp(own @ topics.descriptions.T / TOPIC_TEMPERATURE)
     weights /= weights.sum(axis=1, keepdims=True)
     zero = np.zeros_like(topics.example_mean)
@@ -158,7 +131,7 @@ async def build_classifier(
     vocabulary = np.unique(np.concatenate([*terms, np.zeros(0, np.uint32)])).astype(np.uint32)
     return BucketClassifier(
         names=tuple(definitions),
-        bucket_vectors=_mixed(own, _centered(weights @ topics.examples, zero)),
+        bucket_vectors=_mixed(own, center_vectors(weights @ topics.examples, zero)),
         background_vectors=_mixed(topics.descriptions, topics.examples)[unclaimed],
         fact_mean=topics.example_mean,
         vocabulary=vocabulary,
@@ -183,15 +156,4 @@ def describe_bucket(name: str, description: str) -> str:
 
 def _mixed(descriptions: NDArray[np.float32], examples: NDArray[np.float32]) -> NDArray[np.float32]:
     mixed = DESCRIPTION_WEIGHT * descriptions + (1 - DESCRIPTION_WEIGHT) * examples
-    return _centered(mixed, np.zeros(mixed.shape[1], np.float32))
-
-
-def _centered(vectors: NDArray[np.float32], mean: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the vectors without a common part, at unit length; zero stays zero."""
-    if not vectors.any():
-        return vectors
-    # A text of no known word has no vector: without the common part it would be its opposite.
-    centered = np.where(vectors.any(axis=1, keepdims=True), vectors - mean, 0)
-    lengths = np.linalg.norm(centered, axis=1, keepdims=True)
-    scaled: NDArray[np.float32] = (centered / np.where(lengths > 0, lengths, 1)).astype(np.float32)
-    return scaled
+    return center_vectors(mixed, np.zeros(mixed.shape[1], np.float32))

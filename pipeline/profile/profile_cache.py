@@ -15,10 +15,8 @@ from pipeline.columns import to_microseconds
 from pipeline.ports import Catalog, Clock, DocumentTable, Embedder, MemoryTable
 from pipeline.profile.bucket_classifier import (
     BucketClassifier,
-    TopicVectors,
     build_classifier,
     effective_buckets,
-    embed_topics,
 )
 from pipeline.profile.profile_sections import (
     DEFAULT_MAX_TOKENS,
@@ -27,6 +25,7 @@ from pipeline.profile.profile_sections import (
     build_profile_from_ordered,
 )
 from pipeline.profile.profile_state import DYNAMIC, STATIC, ProfileState, ScoredFacts
+from pipeline.profile.topic_vectors import TopicVectors, topic_vectors
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow, OrganizationRow, Vector
 from pipeline.text.analyzer import hash_terms
 
@@ -228,7 +227,7 @@ class ProfileCache:
         key = tuple(bucket_definitions.items())
         cached = self._classifiers.get(key)
         if cached is None:
-            self._topics = self._topics or await embed_topics(self._embedder)
+            self._topics = self._topics or await topic_vectors(self._embedder)
             cached = self._classifiers[key] = _CachedClassifier(
                 await build_classifier(self._embedder, bucket_definitions, self._topics)
             )
