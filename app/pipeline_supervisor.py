@@ -19,6 +19,7 @@ from pipeline.store.log_consistency import verify_log_covers_tables
 
 log = logging.getLogger(__name__)
 
+_SHUTTING_DOWN_MESSAGE = "This process is shutting down."
 POINTER_POLL_SECONDS = 1.0
 """Interval of reading which generation is active."""
 RETIREMENT_GRACE_SECONDS = 3.0
@@ -57,6 +58,8 @@ class PipelineSupervisor:
     _pending_switches: asyncio.Queue[_PendingSwitch] = field(default_factory=asyncio.Queue)
     _switch_listeners: list[PrepareRequestState] = field(default_factory=list)
     _follow_task: asyncio.Task[None] | None = None
+    _has_ended: bool = False
+    """True once `run` has ended: nothing switches any more."""
 
     def __post_init__(self) -> None:
         self._install_publish_hook(self.pipeline)
@@ -66,7 +69,12 @@ class PipelineSupervisor:
         self._switch_listeners.append(listener)
 
     async def switch(self, switchover: Switchover) -> Pipeline:
-        """Switch over; returns the retired pipeline. A failure before the commit keeps the current one."""
+        """Switch over; returns the retired pipeline. A failure before the commit keeps the current one.
+
+        Raises OutageError when this process is shutting down.
+        """
+        if self._has_ended:
+            raise OutageError(_SHUTTING_DOWN_MESSAGE)
         turn = _PendingSwitch(switchover, asyncio.get_running_loop().create_future())
         await self._pending_switches.put(turn)
         try:
@@ -86,7 +94,7 @@ class PipelineSupervisor:
             following = self._follow_task
             await asyncio.wait([following])
             if following.cancelled():
-                raise OutageError("This process is shutting down.")
+                raise OutageError(_SHUTTING_DOWN_MESSAGE)
             if (error := following.exception()) is not None:
                 raise OutageError(
                     f"The active table generation changed and this process cannot open it: {error}"
@@ -94,6 +102,7 @@ class PipelineSupervisor:
 
     async def run(self) -> None:
         """Run until cancelled; an unexpected error of any part propagates."""
+        self._has_ended = False
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(run_in_background_lane(self.pipeline.run_tables))
@@ -108,6 +117,7 @@ class PipelineSupervisor:
                         if self.resources.is_multi_process:
                             tasks.create_task(self._close_retired(before, self.pipeline))
         finally:
+            self._has_ended = True
             while not self._pending_switches.empty():
                 self._pending_switches.get_nowait().completed.cancel()
 
@@ -167,11 +177,18 @@ class PipelineSupervisor:
         working = tasks.create_task(
             run_in_background_lane(self.pipeline.run_stages) if self.runs_stages else _idle_forever()
         )
+        turn: _PendingSwitch | None = None
         try:
-            return await self._pending_switches.get()
+            turn = await self._pending_switches.get()
         finally:
             working.cancel()
-            await asyncio.wait([working])
+            try:
+                await asyncio.wait([working])
+            except asyncio.CancelledError:
+                if turn is not None:  # it is in no queue any more, and nobody else would end it
+                    turn.completed.cancel()
+                raise
+        return turn
 
     async def _handle_switch(self, pending: _PendingSwitch) -> None:
         before = self.pipeline
@@ -199,26 +216,26 @@ class PipelineSupervisor:
             pending.completed.set_result(before)
 
     def _show_on_both_pipelines(self, retired: Pipeline) -> Callable[[], Awaitable[None]]:
-        foresee = Coalescer(partial(_show_until_closed, retired))
+        show_on_retired = Coalescer(partial(_show_until_closed, retired))
 
-        async def see() -> None:
-            await asyncio.gather(self.ensure_current_generation(), foresee())
+        async def show() -> None:
+            await asyncio.gather(self.ensure_current_generation(), show_on_retired())
 
-        return see
+        return show
 
     async def _execute_switchover(self, switchover: Switchover) -> Pipeline:
         successor = await switchover.prepare()
         if successor is self.pipeline:
             return successor
-        see = Coalescer(partial(_show_until_closed, successor))
+        show = Coalescer(partial(_show_until_closed, successor))
         if self.serves_requests:
-            self.pipeline.publisher.set_after_publish(see)
-            await see()
+            self.pipeline.publisher.set_after_publish(show)
+            await show()
         swaps = [await prepare(successor) for prepare in self._switch_listeners]
         await switchover.commit()
         if self.serves_requests and self.resources.is_multi_process:
             # Apply records that others published before they saw the new pointer.
-            await see()
+            await show()
         for swap in swaps:
             swap()
         return successor

@@ -8,6 +8,8 @@ from datetime import datetime
 from itertools import islice
 from types import MappingProxyType
 
+import numpy as np
+
 from pipeline.ports import Blobs, Catalog, ChunkTable, Embedder
 from pipeline.rows import ChunkRow, DocumentRow, Terms, Vector
 from pipeline.runtime.cooperative_yield import run_cooperatively
@@ -134,7 +136,7 @@ def _chunk_row(
         seq=event.seq,
         created_at=event.at,
         vector=vector,
-        terms=terms,
+        terms=np.sort(terms),  # as they are stored
         heading=span.heading,
         page=span.page,
     )

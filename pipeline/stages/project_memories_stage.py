@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+import numpy as np
+
 from pipeline.memory.versioning.memory_repository import MemoryRepository
 from pipeline.memory.versioning.provenance import MemoryEdit, SearchFields, add_source, provenance_of, remove_sources
 from pipeline.memory.versioning.truth_maintenance import premises
@@ -146,7 +148,7 @@ class ProjectMemoriesStage:
         texts = {memory.id: memory.text for event in events for memory in event.memories if memory.id not in readings}
         vectors = await self.embedder.embed_documents(list(texts.values())) if texts else []
         for (id_, text), vector in zip(texts.items(), vectors, strict=True):
-            readings[id_] = SearchFields(vector, self.count_terms(text))
+            readings[id_] = SearchFields(vector, np.sort(self.count_terms(text)))
         return readings
 
     async def _document_order(

@@ -69,7 +69,7 @@ def comparable_attributes(text: str) -> tuple[Attribute, ...]:
     """Return the attributes of a fact, and its statement under all that it is about.
 
     >>> [found.name for found in comparable_attributes("User has braces")]
-    ['have', 'involves', 'involves', 'what is said of brace', 'what is said of has']
+    ['have', 'involves', 'involves', 'what is said of brace']
     """
     if len(text) > MAX_FACT_CHARS:
         return ()

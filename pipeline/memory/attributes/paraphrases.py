@@ -261,8 +261,8 @@ _TAIL = re.compile(r"(?:,| after all$| in the end$| because | so | but | though 
 def plain_forms(text: str, *, is_first: bool = True) -> Iterator[str]:
     """Yield plain statements that say the same as a fact, without an aside after a comma, and forms of these.
 
-    >>> list(plain_forms("User relocated to Riga"))
-    ['User moved to Riga']
+    >>> next(plain_forms("User relocated to Riga"))
+    'User moved to Riga'
     """
     text = text.strip().rstrip(".!")
     head = _TAIL.sub("", text)

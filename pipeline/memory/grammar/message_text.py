@@ -267,7 +267,7 @@ _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favo
 def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool) -> str:
     """Return a sentence without greetings and vocatives, in common spelling, its omitted subject restored.
 
-    >>> normalize_message("omg just moved back to Omaha lol!!", SpeakerContext(), is_speech=True)
+    >>> normalize_message("omg just moved back to Omaha lol", SpeakerContext(), is_speech=True)
     'I just moved back to Omaha'
     """
     text = _SYMBOLS.sub("", _EMOTICONS.sub("", sentence).strip(" \t*_~\u2013\u2014-,;"))
