@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.datasets.messy_pairs import PairSet, messy_pairs, pairs_of_file
+from bench.logistic_regression import fit_logistic
 from bench.memory.conversations import conversations
 from bench.memory.coverage import extracted
 from bench.recall import DATA
@@ -22,7 +23,7 @@ from pipeline.memory.formation.rule_based_extraction import extract_facts
 
 RIDGE = 0.25
 NATURAL_WEIGHT = 0.3
-STEPS = 40
+"""What an example of a conversation counts: they are many."""
 FOLDS = 10
 
 
@@ -38,7 +39,7 @@ def main() -> None:
     names = sorted({name for _, found, _ in examples for name in found})
     rows = np.array([[1.0, *(name in found for name in names)] for _, found, _ in examples])
     truth = np.array([is_replaced for _, _, is_replaced in examples], float)
-    weights = _fit(rows, truth, counts)
+    weights = fit_logistic(rows, truth, counts, ridge=RIDGE)
     print(f"_BIAS = {weights[0]:.2f}\n_WEIGHTS = {{")
     for name, weight in zip(names, weights[1:], strict=True):
         print(f'    "{name}": {weight:.2f},')
@@ -82,25 +83,13 @@ def _examples(newer: Sequence[str], older: Sequence[str], *, is_replaced: bool) 
                 yield f"{old} -> {new}", frozenset(features(outline(new), outline(old))), is_replaced
 
 
-def _fit(rows: NDArray[np.float64], truth: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Fit by Newton's method. `counts`: what each example counts; natural ones, which are many, count less."""
-    weights, ridge = np.zeros(rows.shape[1]), np.eye(rows.shape[1]) * RIDGE
-    ridge[0, 0] = 1e-6
-    for _ in range(STEPS):
-        found = 1 / (1 + np.exp(-rows @ weights))
-        slope = rows.T @ (counts * (found - truth)) + ridge @ weights
-        curve = (rows * (counts * found * (1 - found))[:, None]).T @ rows + ridge
-        weights -= np.linalg.solve(curve, slope)
-    return weights
-
-
 def _cross_validated(
     rows: NDArray[np.float64], truth: NDArray[np.float64], counts: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     fold = np.arange(len(truth)) % FOLDS
     found = np.zeros(len(truth))
     for at in range(FOLDS):
-        weights = _fit(rows[fold != at], truth[fold != at], counts[fold != at])
+        weights = fit_logistic(rows[fold != at], truth[fold != at], counts[fold != at], ridge=RIDGE)
         found[fold == at] = 1 / (1 + np.exp(-rows[fold == at] @ weights))
     return found
 
