@@ -94,12 +94,12 @@ def _judge(weights: NDArray[np.float64], examples: Sequence[Example]) -> str:
 
 
 async def _examples() -> list[Example]:
-    return [
-        example
-        for name in ("e5-encoder", "e5")
-        for namespace in _namespaces()
-        for example in await _compare(namespace, open_embedder(name))
-    ]
+    found = []
+    for name in ("e5-encoder", "e5"):
+        embedder = open_embedder(name)
+        for namespace in _namespaces():
+            found += await _compare(namespace, embedder)
+    return found
 
 
 def _namespaces() -> Iterator[Namespace]:
