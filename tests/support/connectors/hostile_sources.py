@@ -8,6 +8,7 @@ import json
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import quote
@@ -94,7 +95,7 @@ class HostileApp:
                 del value[key]
                 return
             elif isinstance(value, dict):
-                value[key] = choice.choice(_VALUES)
+                value[key] = deepcopy(choice.choice(_VALUES))  # else spoiling it again could put it into itself
                 return
             else:
                 return
