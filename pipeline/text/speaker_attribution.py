@@ -8,6 +8,7 @@ from typing import Any
 
 from pipeline.text.calendar_day import parse_calendar_day
 from pipeline.text.email_threads import parse_thread
+from pipeline.text.english_nouns import RELATIVES, own_noun
 from pipeline.text.english_verbs import word_set
 from pipeline.text.utterance import Utterance
 
@@ -42,8 +43,13 @@ _NOT_NAMES = word_set(
     "correction news reminder edit agenda attendees location time type result output input returns args usage see "
     "default goal context problem solution reason decision action http https fact facts hint caution error fix monday "
     "tuesday wednesday thursday friday saturday sunday january february march july september october november december "
-    "breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon evening night present absent"
+    "what why how who where when plan mood sleep food work weight todos done doing blocked next yesterday today "
+    "tomorrow breakfast brunch lunch dinner supper snack meeting standup morning noon afternoon evening night present "
+    "absent blockers"
 )
+_CHANNEL = re.compile(r"#[\w-]+$")
+_MIN_TURN_SHARE = 0.6
+"""Least share of a text's lines that begin with a small name where it is read as a chat."""
 _SAID = ("content", "text", "message", "said")
 _WHEN = ("timestamp", "date", "created_at", "createdAt", "time")
 _WHO = ("name", "speaker", "author", "sender", "from", "role")
@@ -153,10 +159,15 @@ def _turns(text: str) -> list[_Turn]:
     lines = text.splitlines(keepends=True)
     heads = Counter(head["name"] for line in lines if (head := _HEADED.match(line.rstrip("\r\n"))))
     is_markup = "</" in text
+    handles = _chat_handles(lines)
     for line in lines:
         spoken = None if is_markup else _IRC_TURN.match(line.rstrip("\r\n"))
         match = spoken or _TURN.match(line.rstrip("\r\n"))
-        if match and (_is_speaker_name(match["name"]) or ((spoken or match["stamp"]) and _is_handle(match["name"]))):
+        if match and (
+            _is_speaker_name(match["name"])
+            or match["name"] in handles
+            or ((spoken or match["stamp"]) and _is_handle(match["name"]))
+        ):
             on = parse_calendar_day(match["stamp"]) if match["stamp"] else None
             turns.append((match["name"], position + match.start("said"), position + len(line), on))
         elif (
@@ -170,6 +181,27 @@ def _turns(text: str) -> list[_Turn]:
             turns[-1] = (name, start, position + len(line), on)
         position += len(line)
     return turns
+
+
+def _chat_handles(lines: list[str]) -> frozenset[str]:
+    """Small names without a time (`mira: I'm on call`) where most lines begin with one, and it is no list of fields.
+
+    It is a chat if a name comes back, or below a channel's name, or if all lines begin so and go on in small letters,
+    as people type.
+    """
+    written = [stripped for line in lines if (stripped := line.strip())]
+    turns = [match for line in written if (match := _TURN.match(line)) and not match["stamp"]]
+    turns = [turn for turn in turns if turn["name"].islower() and _is_handle(turn["name"])]
+    names = Counter(turn["name"] for turn in turns)
+    if len(names) < 2 or len(turns) < _MIN_TURN_SHARE * len(written) or any(map(_is_field, names)):
+        return frozenset()
+    is_typed = len(turns) == len(written) and all(turn["said"][0].islower() for turn in turns)
+    is_chat = _CHANNEL.match(written[0]) is not None or max(names.values()) > 1 or is_typed
+    return frozenset(names) if is_chat else frozenset()
+
+
+def _is_field(name: str) -> bool:
+    return own_noun(name) is not None and name not in RELATIVES
 
 
 def _is_handle(name: str) -> bool:

@@ -19,7 +19,7 @@ from pipeline.text.statement_words import asks_about_asker, asks_about_asker_alo
 from pipeline.text.temporal_expressions import DateRange, resolve_dates
 
 _ASKS_WHEN = re.compile(
-    r"\s*(?:(?:since|until|by)\s+)?(?:when|how\s+(?:long|recently)"
+    r"\s*(?:(?:since|until|by)\s+)?(?:when|how\s+(?:long(?!\s+(?:should|can|could|may|must)\b)|recently)"
     r"|(?:what|which|in\s+(?:what|which)|on\s+(?:what|which))"
     r"\s+(?:year|month|week|day|date|time|season)s?)\b",
     re.IGNORECASE,

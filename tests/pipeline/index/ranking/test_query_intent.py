@@ -23,6 +23,10 @@ def test_who_asks_when_is_answered_by_a_time(query: str) -> None:
     assert gain(cues, "it was nice") == 0
 
 
+def test_who_asks_how_long_something_should_be_asks_for_no_time() -> None:
+    assert gain(QueryIntent.parse("How long should your answers be?"), "her birthday is in March") == 0
+
+
 def test_who_asks_how_many_is_answered_by_a_number() -> None:
     assert gain(QueryIntent.parse("How many cats are there?"), "there are three") == NUMBER_BOOST
     assert gain(QueryIntent.parse("How many cats are there?"), "there are cats") == 0

@@ -54,6 +54,12 @@ def test_minutes_are_told_from_their_heading(document: str, facts: list[str]) ->
         ("Ann  9:00 AM\nI like tea.", ["Ann"]),
         ("Ann Lee  9:00\nI like tea.\nBob Ray  9:01\nI like milk.", ["Ann Lee", "Bob Ray"]),
         ("<ann> I like tea.\n<@bob> I like milk.", ["ann", "bob"]),
+        ("#ops\nann: I'm on call\nbob: thanks", ["ann", "bob"]),
+        ("ann: i got the job\nbob: congrats\nann: i start in june", ["ann", "bob", "ann"]),
+        ("ann: the freeze is over, we can deploy\nbob: nice, my fix is in", ["ann", "bob"]),
+        ("diet: i eat no meat\npets: two cats, i love them", [None]),
+        ("sleep: I slept 7 h\nmood: my mood is fine", [None]),
+        ("host: localhost\nport: 80\nme: no", [None]),
         ("<p> I like tea.</p>\n<p> I like milk.</p>", [None]),
     ],
 )
