@@ -1,7 +1,8 @@
 """Base models of events and of HTTP bodies."""
 
 from datetime import UTC, datetime
-from typing import Any
+from types import NoneType
+from typing import Any, ClassVar, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic.alias_generators import to_camel
@@ -17,27 +18,43 @@ class Event(BaseModel):
 
 
 class RequestBody(BaseModel):
-    """Request body: camelCase on the wire, unknown fields rejected, null counts as absent.
-
-    Fields that null clears are listed by `nullable_fields`.
-    """
+    """Request body: camelCase on the wire, unknown fields rejected, null counts as absent unless it clears a field."""
 
     model_config = ConfigDict(
         extra="forbid", alias_generator=to_camel, validate_by_name=False, validate_by_alias=True, frozen=True
     )
 
-    @classmethod
-    def nullable_fields(cls) -> frozenset[str]:
-        """Return the wire names of fields for which null is a value."""
-        return frozenset()
+    null_clears: ClassVar[frozenset[str]] = frozenset()
+    """Wire names of the fields for which null is a value."""
 
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        nullable = cls.nullable_fields()
-        return {key: value for key, value in data.items() if value is not None or key in nullable}
+        return {key: value for key, value in data.items() if value is not None or key in cls.null_clears}
+
+
+class PatchBody(RequestBody):
+    """Request body of a change, of at least one field. null is a value of the fields declared `X | None`."""
+
+    changes_nothing: ClassVar[frozenset[str]] = frozenset()
+    """Names of the fields that change nothing by themselves."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        nullable = (name for name, field in cls.model_fields.items() if NoneType in get_args(field.annotation))
+        cls.null_clears = frozenset(map(to_camel, nullable))
+
+    @model_validator(mode="after")
+    def _require_a_change(self) -> Self:
+        if not self.model_fields_set - self.changes_nothing:
+            fields = type(self).model_fields
+            *names, last = (to_camel(name) for name in fields if name not in self.changes_nothing)
+            given = f"at least one of {', '.join(names)} and {last}" if names else last
+            raise ValueError(f"give {given}: there is nothing to change")
+        return self
 
 
 class ResponseBody(BaseModel):

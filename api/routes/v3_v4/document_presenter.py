@@ -9,7 +9,7 @@ from api.routes.v3_v4.document_ids import custom_id_of, encode_document_id
 from api.routes.v3_v4.metadata_filters import FILEPATH_FIELD
 from pipeline.rows import ChunkRow, DocumentRow
 from schemas.base import format_timestamp
-from schemas.http.v3_v4.document_bodies import Document, DocumentChunk, ListedDocument, PageNumbers, ProcessingDocument
+from schemas.http.v3_v4.document_bodies import Document, DocumentChunk, ListedDocument, ProcessingDocument
 
 TYPES = frozenset(
     {"text", "pdf", "tweet", "google_doc", "google_slide", "google_sheet", "image", "video", "audio"}
@@ -54,11 +54,6 @@ def document_chunk(chunk: ChunkRow, row: DocumentRow) -> DocumentChunk:
         metadata=row.metadata,
         created_at=format_timestamp(chunk.created_at),
     )
-
-
-def page_numbers(page: int, limit: int, total: int) -> PageNumbers:
-    """Return the place of a page; an empty list has no pages."""
-    return PageNumbers(current_page=page, limit=limit, total_items=total, total_pages=-(-total // limit))
 
 
 def type_of(row: DocumentRow) -> str:

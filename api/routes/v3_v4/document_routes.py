@@ -21,6 +21,7 @@ from api.routes.v5 import multipart_upload
 from pipeline.rows import DocumentRow
 from schemas.base import Metadata
 from schemas.http.field_types import REJECT_NUL
+from schemas.http.pagination import paginate
 from schemas.http.v3_v4.document_bodies import (
     Accepted,
     AddDocumentBody,
@@ -119,7 +120,7 @@ async def list_documents(caller: ReadKey, body: ListDocumentsBody | None = None)
     state, body = caller.state, body or ListDocumentsBody()
     incarnations = readable_incarnations(caller, body.tags)
     if not incarnations:
-        return ListDocumentsResponse(memories=[], pagination=document_presenter.page_numbers(body.page, body.limit, 0))
+        return ListDocumentsResponse(memories=[], pagination=paginate(body.page, body.limit, 0))
     page = await state.documents.page(
         incarnations,
         filter=parse_filters(body.filters, body.filepath),
@@ -131,7 +132,7 @@ async def list_documents(caller: ReadKey, body: ListDocumentsBody | None = None)
     )
     return ListDocumentsResponse(
         memories=[document_presenter.listed_document(state, row, content=body.include_content) for row in page.rows],
-        pagination=document_presenter.page_numbers(body.page, body.limit, page.total),
+        pagination=paginate(body.page, body.limit, page.total),
     )
 
 

@@ -12,10 +12,10 @@ from api.errors.http_errors import BadRequestError, NotFoundError, NotImplemente
 from api.routes.contract_route import LenientRoute
 from api.routes.v3_v4.container_tags import open_for_change, readable_incarnations
 from api.routes.v3_v4.document_ids import encode_document_id
-from api.routes.v3_v4.document_presenter import page_numbers
 from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, parent_id, updated_memory
 from api.routes.v3_v4.metadata_filters import parse_filters
 from pipeline.rows import DocumentRow, MemoryRow
+from schemas.http.pagination import paginate
 from schemas.http.v3_v4.memory_bodies import (
     CreateMemoriesBody,
     CreateMemoriesResponse,
@@ -114,7 +114,7 @@ async def list_memories(caller: ReadKey, body: ListMemoriesBody) -> ListMemories
     incarnations = readable_incarnations(caller, body.tags)
     selected = parse_filters(body.filters)
     if not incarnations:
-        return ListMemoriesResponse(memory_entries=[], pagination=page_numbers(body.page, body.limit, 0))
+        return ListMemoriesResponse(memory_entries=[], pagination=paginate(body.page, body.limit, 0))
     page = await state.memories.page(
         incarnations,
         documents=None if selected is None else await state.documents.matching_keys(incarnations, selected),
@@ -126,7 +126,7 @@ async def list_memories(caller: ReadKey, body: ListMemoriesBody) -> ListMemories
     history = await _read_history(state, page.rows)
     sources = await _read_documents(state, {key for row in page.rows for key in row.sources})
     entries = [memory_entry(state, row, history, sources) for row in page.rows]
-    return ListMemoriesResponse(memory_entries=entries, pagination=page_numbers(body.page, body.limit, page.total))
+    return ListMemoriesResponse(memory_entries=entries, pagination=paginate(body.page, body.limit, page.total))
 
 
 def _stated(memory: NewMemory) -> StatedMemory:

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StrictInt, model_validator
 
-from schemas.base import RequestBody, ResponseBody
+from schemas.base import PatchBody, RequestBody, ResponseBody
 from schemas.http.field_types import COERCE_WHOLE_FLOAT, Omittable, Text, Timestamp
 from schemas.limits import MAX_MONTHLY_BUDGET, MAX_MONTHLY_QUOTA, MAX_NAMESPACE_LENGTH, MAX_REQUESTS_PER_MINUTE
 
@@ -54,7 +54,7 @@ class KeyCreateBody(RequestBody):
         return self
 
 
-class KeyPatch(RequestBody):
+class KeyPatch(PatchBody):
     """Changes of a key. null: the default of the settings; for `expiresInDays`: no expiry; `scopes`: the role's."""
 
     name: Omittable[KeyName] = None
@@ -65,30 +65,6 @@ class KeyPatch(RequestBody):
     monthly_searches: QuotaLimit | None = None
     monthly_bytes: BudgetLimit | None = None
     monthly_tokens: BudgetLimit | None = None
-
-    @classmethod
-    def nullable_fields(cls) -> frozenset[str]:
-        """Return the fields that null resets."""
-        return frozenset(
-            {
-                "scopes",
-                "expiresInDays",
-                "rateLimit",
-                "monthlyDocuments",
-                "monthlySearches",
-                "monthlyBytes",
-                "monthlyTokens",
-            }
-        )
-
-    @model_validator(mode="after")
-    def _require_a_change(self) -> "KeyPatch":
-        if not self.model_fields_set:
-            raise ValueError(
-                "give at least one of name, scopes, expiresInDays, rateLimit, monthlyDocuments, monthlySearches,"
-                " monthlyBytes and monthlyTokens: there is nothing to change"
-            )
-        return self
 
 
 class KeyRotationBody(RequestBody):

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from schemas.base import RequestBody, ResponseBody
+from schemas.base import PatchBody, RequestBody, ResponseBody
 from schemas.events import DeadLetterAction
 from schemas.http.field_types import Count, Omittable, StrictFlag, StrictNumber, Text, Timestamp
 from schemas.limits import MAX_QUESTION_LENGTH, MAX_WEBHOOK_URL_LENGTH
@@ -80,19 +80,13 @@ class QuestionBody(RequestBody):
     threshold: Threshold = 0.3
 
 
-class QuestionPatch(RequestBody):
+class QuestionPatch(PatchBody):
     """Changes of a question. `paused`: nothing is sent; matches found meanwhile are sent when it resumes."""
 
     query: Omittable[QuestionText] = None
     url: Omittable[ReceiverUrl] = None
     threshold: Omittable[Threshold] = None
     paused: Omittable[StrictFlag] = None
-
-    @model_validator(mode="after")
-    def _require_a_change(self) -> "QuestionPatch":
-        if not self.model_fields_set:
-            raise ValueError("give at least one of query, url, threshold and paused: there is nothing to change")
-        return self
 
 
 class DeadLettersBody(RequestBody):

@@ -7,6 +7,7 @@ from pydantic import Field
 from schemas.base import ResponseBody
 from schemas.events import Dreaming, TaskType
 from schemas.http.field_types import MetadataBody, NewDocumentId, ResponseMetadata, SupportingContext, Text
+from schemas.http.pagination import Pagination
 from schemas.http.v3_v4.lenient_body import LenientBody, TaggedBody
 from schemas.limits import MAX_BATCH_DOCUMENTS, MAX_FILEPATH_LENGTH
 
@@ -168,20 +169,11 @@ class Document(ListedDocument):
     dreaming_status: str
 
 
-class PageNumbers(ResponseBody):
-    """Position of a page in a list."""
-
-    current_page: int
-    limit: int
-    total_items: int
-    total_pages: int
-
-
 class ListDocumentsResponse(ResponseBody):
     """A page of documents, which v3 calls memories."""
 
     memories: list[ListedDocument]
-    pagination: PageNumbers
+    pagination: Pagination
 
 
 class ProcessingDocument(ResponseBody):

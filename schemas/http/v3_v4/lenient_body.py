@@ -2,23 +2,21 @@
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import ConfigDict, Field, model_validator
 
+from schemas.base import RequestBody
 from schemas.limits import MAX_NAMESPACE_LENGTH, NAMESPACE_PATTERN
 
 ContainerTag = Annotated[str, Field(min_length=1, max_length=MAX_NAMESPACE_LENGTH, pattern=NAMESPACE_PATTERN)]
 
 
-class LenientBody(BaseModel):
-    """Request body: camelCase, null counts as absent, unknown fields are ignored.
+class LenientBody(RequestBody):
+    """Request body that ignores unknown fields.
 
     The clients send fields that their published interface does not name, so unknown fields are not an error.
     """
 
-    model_config = ConfigDict(
-        extra="ignore", alias_generator=to_camel, validate_by_name=False, validate_by_alias=True, frozen=True
-    )
+    model_config = ConfigDict(extra="ignore")
 
     cleared_by_null: ClassVar[frozenset[str]] = frozenset()
     """Names of texts that null clears, as an empty text does."""

@@ -6,7 +6,8 @@ from pydantic import Field
 
 from schemas.base import ResponseBody
 from schemas.http.field_types import MetadataBody, ResponseMetadata, Text
-from schemas.http.v3_v4.document_bodies import MAX_LISTED_DOCUMENTS, PageNumbers
+from schemas.http.pagination import Pagination
+from schemas.http.v3_v4.document_bodies import MAX_LISTED_DOCUMENTS
 from schemas.http.v3_v4.lenient_body import ContainerTag, LenientBody, TaggedBody
 from schemas.limits import MAX_FORGET_IDS, MAX_FORGET_QUERY_LENGTH
 
@@ -178,4 +179,4 @@ class ListMemoriesResponse(ResponseBody):
     """A page of memories."""
 
     memory_entries: list[MemoryEntry]
-    pagination: PageNumbers
+    pagination: Pagination

@@ -3,9 +3,9 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
-from schemas.base import RequestBody, ResponseBody
+from schemas.base import PatchBody, RequestBody, ResponseBody
 from schemas.events import Dreaming, TaskType
 from schemas.http.field_types import (
     REJECT_NUL,
@@ -57,8 +57,10 @@ class BatchBody(RequestBody):
     dreaming: Omittable[Dreaming] = None
 
 
-class DocumentPatch(RequestBody):
+class DocumentPatch(PatchBody):
     """Changes to a document: at least one of the first five."""
+
+    changes_nothing = frozenset({"task_type", "dreaming"})
 
     content: Omittable[Text] = None
     supporting_context: Omittable[SupportingContext] = None
@@ -67,14 +69,6 @@ class DocumentPatch(RequestBody):
     date: Omittable[Text] = None
     task_type: Omittable[TaskType] = None
     dreaming: Omittable[Dreaming] = None
-
-    @model_validator(mode="after")
-    def _require_a_change(self) -> "DocumentPatch":
-        if not self.model_fields_set - {"task_type", "dreaming"}:
-            raise ValueError(
-                "give at least one of content, supportingContext, metadata, group and date: there is nothing to change"
-            )
-        return self
 
 
 class FileFormFields(RequestBody):

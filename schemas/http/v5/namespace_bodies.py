@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from schemas.base import RequestBody, ResponseBody
+from schemas.base import PatchBody, ResponseBody
 from schemas.http.field_types import Count, DateTime, SupportingContext, Text
 from schemas.http.pagination import Pagination
 
@@ -42,21 +42,10 @@ class NamespaceDetails(ResponseBody):
     system: NamespaceSystem
 
 
-class NamespacePatch(RequestBody):
+class NamespacePatch(PatchBody):
     """A change of settings; null clears."""
 
     supporting_context: SupportingContext | None = None
-
-    @classmethod
-    def nullable_fields(cls) -> frozenset[str]:
-        """Return the field that null clears."""
-        return frozenset({"supportingContext"})
-
-    @model_validator(mode="after")
-    def _require_a_change(self) -> "NamespacePatch":
-        if not self.model_fields_set:
-            raise ValueError("give supportingContext (a text, or null to clear it): there is nothing to change")
-        return self
 
 
 class NamespaceDeleted(ResponseBody):
@@ -77,15 +66,10 @@ class NamespaceMoveQueued(ResponseBody):
     move_to: str
 
 
-class OrganizationPatch(RequestBody):
+class OrganizationPatch(PatchBody):
     """Organizational context; null clears it."""
 
     organizational_context: Annotated[Text, Field(min_length=1)] | None
-
-    @classmethod
-    def nullable_fields(cls) -> frozenset[str]:
-        """Return the field that null clears."""
-        return frozenset({"organizationalContext"})
 
 
 class OrganizationResponse(ResponseBody):
