@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Collection, Mapping, Sequence
 
 from pipeline.columns import chunk_columns, memory_columns
+from pipeline.index.introduced_names import introduced_names
 from pipeline.index.memory_relation_lookup import find_related_memories
 from pipeline.index.pending_changes import PendingChanges
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
@@ -106,6 +107,10 @@ class NamespaceIndex:
                 row_kind(view), view.segment.postings, view.mask, view.document_ordinals, view.document_lengths
             )
         return statistics
+
+    def introduced_names(self, terms: Collection[int]) -> list[str]:
+        """Names with one of these terms that memories say to be the user's own."""
+        return introduced_names(self.memories.snapshot(), terms)
 
     async def search(self, query: AnalyzedQuery, request: SearchRequest) -> list[Hit]:
         """The best rows for a query, best first."""

@@ -8,6 +8,7 @@ from datetime import date
 import numpy as np
 
 from pipeline.errors import RetryableError
+from pipeline.index.asker_name import asked_by_name
 from pipeline.index.namespace_index import NamespaceIndex
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
 from pipeline.index.ranking.query_intent import QueryIntent
@@ -46,7 +47,11 @@ async def analyze_query(
     query_text = query_text[:MAX_QUERY_CHARS]
     forms = query_term_forms(query_text)[:MAX_QUERY_TERMS]
     statistics = await index.collect_statistics(dict.fromkeys(term for group in forms for term in group))
+    asked = asked_by_name(query_text, index.introduced_names(statistics.row_frequencies))
     statistics.choose_forms(forms)
+    if asked is not None:
+        query_text = asked.text
+        statistics.asker_terms = {term for word in asked.name_words for form in query_term_forms(word) for term in form}
     weights = statistics.term_weights()
     embedding: Awaitable[Vector] = embedder.embed_query(query_text, weights.word_weight)
     if words_suffice:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.ranking.ranking_parameters import (
+    ASKER_NAME_FACTOR,
     COMMON_TERM_ROW_SHARE,
     DOCUMENT_B,
     DOCUMENT_K1,
@@ -69,6 +70,8 @@ class CollectionStatistics:
     """Those of each segment of chunks."""
     total_lengths: DocumentLengths | None = None
     """Their sum, where the caller has it; nobody reads every document for each query."""
+    asker_terms: Collection[int] = ()
+    """Terms of the asker's own name, which their texts replace by *I*: they weigh less."""
 
     def add_segment(
         self,
@@ -111,9 +114,15 @@ class CollectionStatistics:
     def term_weights(self) -> TermWeights:
         """Inverse document frequencies, smoothed for small namespaces."""
         total = sum(self.row_counts.values()) + IDF_PRIOR_ROWS
-        weights = {term: math.log1p((total - count) / (count + 1.0)) for term, count in self.row_frequencies.items()}
+        weights = {
+            term: self._share(term) * math.log1p((total - count) / (count + 1.0))
+            for term, count in self.row_frequencies.items()
+        }
         deferred = self._deferred_terms(weights)
         return TermWeights({term: weights[term] for term in sorted(weights, key=deferred.__contains__)}, deferred)
+
+    def _share(self, term: int) -> float:
+        return ASKER_NAME_FACTOR if term in self.asker_terms else 1.0
 
     def _deferred_terms(self, weights: Mapping[int, float]) -> frozenset[int]:
         deferred, weight_left = set[int](), MAX_DEFERRED_WEIGHT_SHARE * sum(weights.values())
@@ -138,7 +147,8 @@ class CollectionStatistics:
         scores, total_weight, found = np.zeros(len(lengths) + 1), 0.0, [np.zeros(0, np.intp)]
         for term in self.term_weights().discriminative_terms:
             documents, counts = self._document_counts(term, len(lengths))
-            weight = math.log1p((document_count + 0.5 - len(documents)) / (len(documents) + 1.0))
+            frequency = len(documents)
+            weight = self._share(term) * math.log1p((document_count + 0.5 - frequency) / (frequency + 1.0))
             total_weight += weight
             norms = DOCUMENT_K1 * (1 - DOCUMENT_B + DOCUMENT_B * lengths[documents] / average)
             scores[documents] += weight * counts / (counts + norms)

@@ -168,3 +168,19 @@ async def test_the_nearest_memories_are_the_current_ones(either: IndexHarness) -
     assert [row.id for row, _ in near] == ["cat", "kitten"]
     assert near[0][1] == pytest.approx(1.0, abs=1e-3)  # vectors are stored in half precision
     assert await either.cache.nearest("nobody", vector, 2) == []
+
+
+async def test_a_question_that_names_the_user_is_asked_as_the_user_would(either: IndexHarness) -> None:
+    await either.add_document("talk", "Hello.")
+    await either.add_memory("name", "User's name is Alice", "talk")
+    await either.add_memory("home", "User lives in Lisbon with a cat and a dog", "talk")
+    assert (await either.found_ids("Where does Alice live?"))[0] == "home"
+    assert (await either.found_ids("Who is Alice?"))[0] == "name"
+
+
+async def test_a_forgotten_name_is_a_name_like_any_other(either: IndexHarness) -> None:
+    await either.add_document("talk", "Hello.")
+    await either.add_memory("name", "User's name is Alice", "talk", forgotten_at=NOW)
+    await either.add_memory("other", "Alice runs the bakery", "talk")
+    await either.add_memory("home", "User lives in Lisbon with a cat and a dog", "talk")
+    assert (await either.found_ids("Where does Alice live?"))[0] == "other"

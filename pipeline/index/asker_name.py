@@ -1,0 +1,110 @@
+"""The name of whoever writes a namespace's texts: read from what they say of themselves, and found in a question.
+
+"Where does Alice live?" asks Alice's own memory what she would ask by "Where do I live?".
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from pipeline.text.analyzer import content_words, is_unspaced_script, words
+from pipeline.text.english_verbs import word_set
+from pipeline.text.statement_words import asks_about_asker
+
+MAX_MEMORY_CHARS = 80
+"""Longer statements introduce nobody."""
+_NAME = r"(?P<name>(?:[^\W\d_a-z][\w'\u2019-]*)(?: [^\W\d_a-z][\w'\u2019-]*){0,3})"
+_ENGLISH = re.compile(
+    rf"User(?:'s (?:full |first |given |nick)?name is(?: now)?| is (?:called|named)| goes by| wants to be called)"
+    rf" (?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{_NAME}"
+)
+_IDENTITY = re.compile(rf"User is {_NAME}(?:$|,| from | and )")
+"""Also what `User is Danish` looks like."""
+_CAPITALIZED = r"(?-i:[A-ZÀ-ÖØ-ÞĄ-ŽΑ-ΩА-ЯЁЄІЇҐ])[\w'\u2019-]*"
+_OTHER_LANGUAGES = re.compile(
+    r"User: (?:ich hei(?:ß|ss)e|mein name ist|je m'appelle|mon (?:nom|prénom) est|me llamo|mi nombre es|mi chiamo|"
+    r"il mio nome è|me chamo|chamo-me|(?:o )?meu nome é|ik heet|mijn naam is|mam na imię|nazywam się|jmenuji se|"
+    r"jag heter|mitt namn är|меня зовут|моё имя|мене звати|με λένε|(?:benim )?ad\u0131m|اسمي|मेरा नाम|שמי|קוראים לי|"
+    r"tên tôi là|tôi tên là|我叫|我的名字[是叫]|私の名前は|(?:ผม|ฉัน)ชื่อ|(?:제|내) 이름은) *"
+    rf"(?P<name>{_CAPITALIZED}(?: {_CAPITALIZED}){{0,2}}|"
+    r"[\u0590-\u097f]+|[\u4e00-\u9fff]{2,3}|[\u30a0-\u30ff]{2,8}|[\uac00-\ud7af]{2,3}(?=[이입예]))",
+    re.IGNORECASE,
+)
+_NO_NAMES = word_set(
+    "american argentinian asian australian austrian belgian brazilian british bulgarian canadian catholic chinese "
+    "christian colombian croatian czech danish dutch egyptian english estonian finnish french german greek hindu "
+    "hungarian indian indonesian iranian irish israeli italian japanese jewish korean latvian lithuanian lutheran "
+    "mexican muslim nigerian norwegian pakistani persian peruvian polish portuguese protestant romanian russian "
+    "scottish serbian slovenian spanish swedish swiss syrian thai turkish ukrainian vegan vegetarian vietnamese welsh"
+)
+_BEFORE_OTHERS = word_set("a an any another every no other some that the these this those what which")
+"""Before a name they make another one of it: `the Alice river`, `which Bob`."""
+_PRONOUN, _OWNER = "I", "my"
+"""In questions of all languages with spaces: one vector space, and one list of words for the asker, hold them all."""
+
+_KANA, _IDEOGRAPH = re.compile("[\u3040-\u30ff]"), re.compile("[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class AskedByName:
+    """A question that names its asker, as they would ask it themselves; and the folded words of the name in it."""
+
+    text: str
+    name_words: tuple[str, ...]
+
+
+def introduced_name(memory: str) -> str | None:
+    """Return the name that a memory says to be the user's own.
+
+    >>> introduced_name("User's name is Alice"), introduced_name("User: Ich heiße Jonas und wohne in Hamburg")
+    ('Alice', 'Jonas')
+    >>> introduced_name("User is Danish"), introduced_name("User's sister Ines is a doctor")
+    (None, None)
+    """
+    if len(memory) > MAX_MEMORY_CHARS:
+        return None
+    found = _ENGLISH.match(memory) or _OTHER_LANGUAGES.match(memory) or _IDENTITY.match(memory)
+    if found is None or (found.re is _IDENTITY and found["name"].lower() in _NO_NAMES):
+        return None
+    return found["name"]
+
+
+def asked_by_name(question: str, names: Iterable[str]) -> AskedByName | None:
+    """Return a question with a pronoun instead of its asker's name; None where it is not about one of these names.
+
+    >>> asked_by_name("Where does Alice's cat sleep?", ["Alice Miller"]).text
+    'Where does my cat sleep?'
+    >>> asked_by_name("Who is Alice?", ["Alice"]), asked_by_name("Where does Alice Cooper live?", ["Alice"])
+    (None, None)
+    """
+    if asks_about_asker(question):
+        return None
+    for name in names:
+        asked = _without_name(question, name)
+        if asked is not None:
+            return asked
+    return None
+
+
+def _without_name(question: str, name: str) -> AskedByName | None:
+    first, *rest = name.split()
+    unspaced = is_unspaced_script(first)
+    forms = [re.escape(name)] if unspaced else [re.escape(" ".join([first, *rest])), re.escape(first)]
+    pattern = "|".join(forms) if unspaced else rf"(?<!\w)(?:{'|'.join(forms)})(?P<owner>['\u2019]s)?(?!\w)"
+    found = re.search(pattern, question, 0 if question != question.lower() else re.IGNORECASE)
+    if found is None:
+        return None
+    before, after = question[: found.start()].split(), question[found.end() :].split()
+    is_other = (before and before[-1].lower() in _BEFORE_OTHERS) or (after and after[0][:1].isupper())
+    name_words = tuple(words(found.group().removesuffix("'s").removesuffix("\u2019s")))
+    if not unspaced and (is_other or set(content_words(words(question))) <= set(name_words)):
+        return None
+    instead = _pronoun_in(question) if unspaced else _OWNER if found["owner"] else _PRONOUN
+    return AskedByName(f"{question[: found.start()]}{instead}{question[found.end() :]}", name_words)
+
+
+def _pronoun_in(question: str) -> str:
+    """The pronoun of a language without spaces; Korean and Thai questions are asked as English ones are."""
+    if _KANA.search(question):
+        return "私"
+    return "我" if _IDEOGRAPH.search(question) else _PRONOUN
