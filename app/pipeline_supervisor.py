@@ -75,13 +75,13 @@ class PipelineSupervisor:
         """
         if self._has_ended:
             raise OutageError(_SHUTTING_DOWN_MESSAGE)
-        turn = _PendingSwitch(switchover, asyncio.get_running_loop().create_future())
-        await self._pending_switches.put(turn)
+        pending = _PendingSwitch(switchover, asyncio.get_running_loop().create_future())
+        await self._pending_switches.put(pending)
         try:
-            return await asyncio.shield(turn.completed)
+            return await asyncio.shield(pending.completed)
         except asyncio.CancelledError:
             # A switch in progress always completes.
-            await asyncio.wait([turn.completed])
+            await asyncio.wait([pending.completed])
             raise
 
     async def ensure_current_generation(self) -> None:
@@ -109,9 +109,9 @@ class PipelineSupervisor:
                 if self.resources.is_multi_process:
                     tasks.create_task(self._poll_active_generation())
                 while True:
-                    turn = await self._run_until_switch(tasks)
+                    pending = await self._run_until_switch(tasks)
                     before = self.pipeline
-                    await self._handle_switch(turn)
+                    await self._handle_switch(pending)
                     if self.pipeline is not before:
                         tasks.create_task(run_in_background_lane(self.pipeline.run_tables))
                         if self.resources.is_multi_process:
@@ -143,11 +143,11 @@ class PipelineSupervisor:
                 progress.stale_generation = None
 
     async def _switch_to_active_generation(self) -> None:
-        takeover = _FollowSwitchover(self)
+        switchover = _FollowSwitchover(self)
         try:
-            await self.switch(takeover)
+            await self.switch(switchover)
         except BaseException:
-            await takeover.abort()
+            await switchover.abort()
             raise
 
     def _on_follow_done(self, _: asyncio.Task[None]) -> None:
@@ -177,18 +177,18 @@ class PipelineSupervisor:
         working = tasks.create_task(
             run_in_background_lane(self.pipeline.run_stages) if self.runs_stages else _idle_forever()
         )
-        turn: _PendingSwitch | None = None
+        pending: _PendingSwitch | None = None
         try:
-            turn = await self._pending_switches.get()
+            pending = await self._pending_switches.get()
         finally:
             working.cancel()
             try:
                 await asyncio.wait([working])
             except asyncio.CancelledError:
-                if turn is not None:  # it is in no queue any more, and nobody else would end it
-                    turn.completed.cancel()
+                if pending is not None:  # it is in no queue any more, and nobody else would end it
+                    pending.completed.cancel()
                 raise
-        return turn
+        return pending
 
     async def _handle_switch(self, pending: _PendingSwitch) -> None:
         before = self.pipeline
@@ -231,13 +231,13 @@ class PipelineSupervisor:
         if self.serves_requests:
             self.pipeline.publisher.set_after_publish(show)
             await show()
-        swaps = [await prepare(successor) for prepare in self._switch_listeners]
+        activations = [await prepare(successor) for prepare in self._switch_listeners]
         await switchover.commit()
         if self.serves_requests and self.resources.is_multi_process:
             # Apply records that others published before they saw the new pointer.
             await show()
-        for swap in swaps:
-            swap()
+        for activate in activations:
+            activate()
         return successor
 
 
@@ -249,12 +249,12 @@ class _FollowSwitchover:
     opened: Pipeline | None = None
 
     async def prepare(self) -> Pipeline:
-        foundation = self.supervisor.resources
-        served = await foundation.generations.read_active()
-        if served.current.number == self.supervisor.pipeline.generation.number:
+        resources = self.supervisor.resources
+        active = await resources.generations.read_active()
+        if active.current.number == self.supervisor.pipeline.generation.number:
             return self.supervisor.pipeline
-        self.opened = await open_pipeline(foundation, served.current)
-        log.info("Generation %d is served from now on.", served.current.number)
+        self.opened = await open_pipeline(resources, active.current)
+        log.info("Generation %d is served from now on.", active.current.number)
         return self.opened
 
     async def commit(self) -> None:
@@ -277,28 +277,28 @@ async def open_supervisor(
     Raises:
         DataDirectoryLockedError, StoreMismatchError, ValueError: with a message for the operator.
     """
-    async with open_resources(settings) as foundation:
-        if not foundation.is_multi_process:
+    async with open_resources(settings) as resources:
+        if not resources.is_multi_process:
             # With shared tables another process may be building a generation.
-            await _remove_unfinished_generations(foundation)
-        served = await foundation.generations.read_active()
-        recipe, asked = foundation.index_config(served.current), index_config_from_settings(settings)
-        if recipe.model_copy(update={"embedder_base_url": asked.embedder_base_url}) != asked:
+            await _remove_unfinished_generations(resources)
+        active = await resources.generations.read_active()
+        built_with, configured = resources.index_config(active.current), index_config_from_settings(settings)
+        if built_with.model_copy(update={"embedder_base_url": configured.embedder_base_url}) != configured:
             log.warning(
                 "The tables were made with %s, the settings ask for %s: `recollect replay` makes new ones.",
-                recipe, asked,
+                built_with, configured,
             )  # fmt: skip
-        live = PipelineSupervisor(
-            foundation, await open_pipeline(foundation, served.current), runs_stages, serves_requests
+        supervisor = PipelineSupervisor(
+            resources, await open_pipeline(resources, active.current), runs_stages, serves_requests
         )
         try:
             if runs_stages or serves_requests:
-                await verify_log_covers_tables(foundation.bus, live.pipeline.store)
+                await verify_log_covers_tables(resources.bus, supervisor.pipeline.store)
             if serves_requests:
-                await live.pipeline.catch_up()
-            yield live
+                await supervisor.pipeline.catch_up()
+            yield supervisor
         finally:
-            await live.pipeline.close()
+            await supervisor.pipeline.close()
 
 
 async def _remove_unfinished_generations(resources: Resources) -> None:

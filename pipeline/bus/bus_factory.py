@@ -51,7 +51,7 @@ async def open_bus(
     if open_key_storage is not None:
         sealer = await asyncio.to_thread(_open_shared_sealer, settings, open_key_storage(), clock)
     from pipeline.bus.kafka.bus import KafkaBus
-    from pipeline.bus.span_exporter import open_tracer_provider
+    from pipeline.runtime.span_exporter import open_tracer_provider
 
     options = kafka_options_from(settings, settings.kafka_bootstrap)
     tracer_provider = open_tracer_provider(settings.otlp_endpoint) if settings.otlp_endpoint else None
@@ -193,4 +193,5 @@ def kafka_options_from(settings: Settings, bootstrap: str) -> "KafkaOptions":
         password=password.get_secret_value() if password else "",
         ca_file=settings.kafka_ca_file,
         session_timeout=settings.kafka_session_timeout_seconds,
+        paced_reconnects=settings.kafka_paced_reconnects,
     )

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
@@ -36,6 +36,10 @@ class KafkaUnavailableError(OutageError):
     """Kafka did not answer, or refused. Nothing was acknowledged."""
 
 
+class FetchEndedError(KafkaError):  # type: ignore[misc]  # aiokafka has no types
+    """A consumer fetches no more, though it was not stopped."""
+
+
 class KafkaOpenError(ValueError):
     """Kafka can't be used as configured; the message is for the operator."""
 
@@ -60,6 +64,8 @@ class KafkaOptions:
     """Time without a heartbeat after which a member loses its partitions."""
     call_timeout: float = 15.0
     """Time after which a call counts as an outage."""
+    paced_reconnects: bool = True
+    """Whether `reconnects` replaces the functions by which aiokafka connects and sends."""
 
     @property
     def servers(self) -> list[str]:
@@ -80,7 +86,8 @@ class Cluster:
     """Factory of clients. Keeps two of them open: the admin client and a consumer for offset queries."""
 
     def __init__(self, options: KafkaOptions) -> None:
-        quiet_reconnects()
+        if options.paced_reconnects:
+            quiet_reconnects()
         self.options = options
         self.security = options.security_config()
         # Partitions are assigned in the order of member ids, so one id per process gives it the same
@@ -127,7 +134,7 @@ class Cluster:
                 consumer.seek(partition, offset)
             yield consumer
         finally:
-            await consumer.stop()
+            await stop_consumer(consumer)
 
     @asynccontextmanager
     async def offset_committer(self, group: str, partitions: list[TopicPartition]) -> AsyncIterator[AIOKafkaConsumer]:
@@ -248,6 +255,35 @@ async def start_client(start: Coroutine[Any, Any, object]) -> None:
         # The result no longer matters: the caller was cancelled.
         await asyncio.gather(starting, return_exceptions=True)
         raise
+
+
+def fetch_task(consumer: AIOKafkaConsumer) -> asyncio.Task[None]:
+    """Return the task by which a started consumer fetches.
+
+    When it ends by itself, aiokafka's polls return nothing from then on and raise no error.
+    """
+    task: asyncio.Task[None] = consumer._fetcher.error_future  # noqa: SLF001 - there is no other way to see it
+    return task
+
+
+async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
+    """Stop a consumer; if its fetching has ended by an error, aiokafka raises that before it closes the connections."""
+    try:
+        await consumer.stop()
+    except KafkaError:
+        await consumer._client.close()  # noqa: SLF001 - aiokafka has no other way
+
+
+async def poll_records(
+    consumer: AIOKafkaConsumer, timeout_seconds: float, max_records: int
+) -> dict[TopicPartition, list[ConsumerRecord]]:
+    """Wait for records of each partition; FetchEndedError if there will never be any."""
+    polled: dict[TopicPartition, list[ConsumerRecord]] = await consumer.getmany(
+        timeout_ms=milliseconds(timeout_seconds), max_records=max_records
+    )
+    if not polled and fetch_task(consumer).done():
+        raise FetchEndedError("the task that fetches records has ended")
+    return polled
 
 
 def milliseconds(seconds: float) -> int:

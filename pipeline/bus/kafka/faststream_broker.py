@@ -1,5 +1,6 @@
 """FastStream broker with the middlewares for metrics and tracing."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,13 @@ def broker_middlewares(registry: "CollectorRegistry | None", tracer_provider: "T
 
 
 class _FastStreamLogger:
-    """Logger of FastStream, without its warning about topic creation: topics are created before."""
+    """Logger of FastStream, without its warning about topic creation: topics are created before.
+
+    A batch that is cancelled is no error: a rebalance took its partition, or the process ends.
+    """
 
     def log(self, level: int, msg: Any, /, *, exc_info: Any = None, extra: Any = None) -> None:
+        if isinstance(exc_info, asyncio.CancelledError):
+            level, exc_info = logging.DEBUG, None
         if not str(msg).startswith("Topic creation is skipped"):
             log.log(level, "%s", msg, exc_info=exc_info, extra=extra)

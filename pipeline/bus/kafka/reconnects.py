@@ -4,7 +4,7 @@ While a broker refuses connections, each client of a process tries several times
 each attempt three times. Neither pace nor logging can be set, and FastStream makes some of the clients, so
 `quiet_reconnects` replaces the function by which all of them connect, and wraps the one by which they send. These are
 not part of aiokafka's documented interface: its version is pinned, and `tests/pipeline/bus/kafka/test_reconnects.py`
-fails if they change.
+fails if they change. `RECOLLECT_KAFKA_PACED_RECONNECTS=false` leaves aiokafka as it is.
 """
 
 import asyncio

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaError
 from faststream.kafka import KafkaBroker
 
 from pipeline.bus.delivery import Delivery
-from pipeline.bus.kafka.cluster import KafkaOptions, milliseconds, start_client
+from pipeline.bus.kafka.cluster import KafkaOptions, fetch_task, milliseconds, start_client, stop_consumer
 from pipeline.bus.kafka.faststream_subscriber import ConsumerRecords, open_subscriber
 from pipeline.bus.kafka.partition_worker import PartitionWorker
 from pipeline.bus.records import RawRecord, WithOpeners
@@ -47,7 +47,8 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
         self.stage = stage
         self._with_openers = with_openers
         self._delivery = delivery
-        self._leaving = False
+        self._draining = False
+        self._is_member = False
         self._workers: dict[TopicPartition, PartitionWorker] = {}
         self._tasks: dict[TopicPartition, asyncio.Task[None]] = {}
         self._failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -65,17 +66,24 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
     async def run(self) -> None:
         """Run until cancelled, or until a worker fails, whose error is raised."""
         try:
-            await self._join()
+            while not self._failure.done():
+                await self._join()
+                fetching = fetch_task(self._consumer())
+                await asyncio.wait([self._failure, fetching], return_when=asyncio.FIRST_COMPLETED)
+                if fetching.done():
+                    log.warning(
+                        "Stage %s no longer gets records from Kafka (%s): it joins its consumer group anew.",
+                        self.stage.name,
+                        _reason(fetching),
+                    )
+                    await self._leave()
             await self._failure
         finally:
-            # A rebalance in progress must not start new workers.
-            self._leaving = True
-            await self._cancel_workers(list(self._workers))
-            await self._subscriber.stop()
+            await self._leave()
 
     async def drain(self) -> None:
         """Start no more batches and wait until the current ones are committed."""
-        self._leaving = True
+        self._draining = True
         await asyncio.gather(*(worker.drain(None) for worker in self._workers.values()))
 
     async def rewind(self, beginning_offsets: dict[TopicPartition, int]) -> None:
@@ -94,13 +102,14 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
 
     async def on_partitions_assigned(self, assigned: set[TopicPartition]) -> None:
         await self._cancel_workers([partition for partition in self._workers if partition not in assigned])
-        for partition in () if self._leaving else assigned:
+        for partition in assigned if self._is_member and not self._draining else ():
             if partition in self._workers:
                 self._workers[partition].resume_after_rebalance()
             else:
                 self._start_worker(partition)
 
     async def _join(self) -> None:
+        self._is_member = True
         while True:
             try:
                 await start_client(self._subscriber.start())
@@ -110,6 +119,14 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
                 await asyncio.sleep(RETRY_SECONDS)
             else:
                 return
+
+    async def _leave(self) -> None:
+        """Leave the group; a rebalance in progress starts no workers meanwhile."""
+        self._is_member = False
+        await self._cancel_workers(list(self._workers))
+        if (consumer := self._subscriber.consumer) is not None:
+            await stop_consumer(consumer)
+        await self._subscriber.stop()
 
     def _start_worker(self, topic_partition: TopicPartition) -> None:
         worker = PartitionWorker(topic_partition, self._consumer(), self._handle_batch, self.stage.batch_size)
@@ -163,3 +180,9 @@ class StageConsumer(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafk
             except OutageError as error:
                 log.warning("Stage %s is waiting for keys: %s", self.stage.name, error)
                 await asyncio.sleep(RETRY_SECONDS)
+
+
+def _reason(ended: asyncio.Task[None]) -> str:
+    """Return why a task has ended, in words."""
+    error = None if ended.cancelled() else ended.exception()
+    return "its task was cancelled" if error is None else str(error.__cause__ or error)

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from pipeline.bus.kafka.cluster import Cluster
+from pipeline.bus.kafka.cluster import Cluster, poll_records
 from pipeline.bus.kafka.offsets import Offsets
 from pipeline.bus.kafka.record_conversion import to_raw_records
 from pipeline.bus.records import RawRecord, WithOpeners
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 MAX_POLL_RECORDS = 512
 """Maximum records of one poll."""
-POLL_TIMEOUT_MS = 1000
+POLL_TIMEOUT_SECONDS = 1.0
 RETRY_SECONDS = 1.0
 
 
@@ -94,5 +94,5 @@ class KafkaTopicFeed:
 
 async def _poll(consumer: AIOKafkaConsumer, with_openers: WithOpeners) -> dict[TopicPartition, Sequence[RawRecord]]:
     """Return the next records of each partition that has any."""
-    polled = await consumer.getmany(timeout_ms=POLL_TIMEOUT_MS, max_records=MAX_POLL_RECORDS)
+    polled = await poll_records(consumer, POLL_TIMEOUT_SECONDS, MAX_POLL_RECORDS)
     return {partition: await with_openers(to_raw_records(records)) for partition, records in polled.items()}

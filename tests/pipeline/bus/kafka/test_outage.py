@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 import pytest
+from aiokafka.consumer.fetcher import Fetcher
 
 from pipeline.bus.kafka import cluster
 from pipeline.bus.kafka.cluster import Cluster, KafkaOptions
@@ -127,3 +128,54 @@ async def test_the_error_without_a_broker_names_its_address(kafka_harness: Kafka
     kafka_harness.options = replace(kafka_harness.options, bootstrap="127.0.0.1:1", call_timeout=1.0)
     with pytest.raises(ValueError, match=r"127\.0\.0\.1:1 .*RECOLLECT_KAFKA_BOOTSTRAP"):
         await kafka_harness.open()
+
+
+@pytest.mark.parametrize("is_cancelled", [True, False])
+async def test_consumers_whose_fetching_ends_begin_anew(
+    kafka_harness: KafkaHarness,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    is_cancelled: bool,
+) -> None:
+    bus, topic = await kafka_harness.open(), kafka_harness.topic("fetching")
+    handler, followed = RecordingHandler(), RecordingHandler()
+    stage = Stage(kafka_harness.stage("fetching"), topic, handler.handle)
+    running = asyncio.create_task(bus.run([stage]))
+    async with bus.follow(topic, followed.handle) as follower:
+
+        async def publish_and_wait(number: int) -> None:
+            (position,) = await bus.publish(topic, numbered_events([number]))
+            await bus.wait_until_consumed(stage.group, topic.name, position.partition, position.offset)
+            await follower.catch_up()
+
+        await publish_and_wait(1)
+        fetching = _fetch_tasks()
+        assert len(fetching) >= 2
+        if is_cancelled:
+            for task in fetching:
+                task.cancel()
+        else:
+            with monkeypatch.context() as broken:
+                broken.setattr(Fetcher, "_get_actions_per_node", _raise_unexpected_error)
+                # A consumer without partitions sleeps through it.
+                while sum(task.done() for task in fetching) < 2:
+                    running_tasks = [task for task in fetching if not task.done()]
+                    await asyncio.wait(running_tasks, return_when=asyncio.FIRST_COMPLETED)
+        await publish_and_wait(2)
+    running.cancel()
+    await asyncio.wait([running])
+    assert handler.numbers == followed.numbers == [1, 2]
+    reason = "its task was cancelled" if is_cancelled else "not foreseen"
+    assert any(f"no longer gets records from Kafka ({reason})" in line for line in caplog.messages)
+
+
+def _fetch_tasks() -> list["asyncio.Task[None]"]:
+    return [
+        task
+        for task in asyncio.all_tasks()
+        if getattr(task.get_coro(), "__qualname__", "") == "Fetcher._fetch_requests_routine"
+    ]
+
+
+def _raise_unexpected_error(*_: object) -> None:
+    raise RuntimeError("not foreseen")

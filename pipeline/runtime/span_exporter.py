@@ -1,4 +1,4 @@
-"""Export of spans to a collector over OTLP/HTTP."""
+"""Export of the spans of a whole process to a collector over OTLP/HTTP."""
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
