@@ -10,6 +10,7 @@ from api.commands.namespace_settings import require_namespace
 from api.dependencies.app_state import AppState
 from pipeline.memory.versioning.provenance import provenance_of
 from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
+from schemas.address_secrets import mask_secrets
 from schemas.events import KeyChanged, NamespaceChanged, OrganizationChanged
 from schemas.export_format import ExportedDocument, ExportedMemory, ExportEnd
 
@@ -76,9 +77,16 @@ async def _memories_by_document(state: AppState, keys: Sequence[str]) -> dict[st
 
 
 def exported_document(row: DocumentRow, memories: Sequence[MemoryRow]) -> ExportedDocument:
+    pending = row.text is not None and row.text_seq < row.content_seq
+    fields = {name: getattr(row, name) for name in _DOCUMENT_FIELDS}
+    if not pending and row.source is not None and row.url is not None and row.source.text is not None:
+        # An address that was read is not requested again, so its secrets are of no use.
+        fields["source"] = row.source.model_copy(update={"text": mask_secrets(row.source.text)})
+    if row.url is not None:
+        fields["url"] = mask_secrets(row.url)
     return ExportedDocument(
-        **{name: getattr(row, name) for name in _DOCUMENT_FIELDS},
-        source_pending=row.text is not None and row.text_seq < row.content_seq,
+        **fields,
+        source_pending=pending,
         error=row.error if row.status == "failed" else None,
         group=row.group_metadata,
         dreaming=row.extraction_mode,

@@ -22,13 +22,13 @@ from schemas.base import format_timestamp
 from schemas.events import ConnectorChanged, SelectedItem
 from schemas.http.pagination import Pagination, paginate
 from schemas.http.v5.connector_bodies import (
-    SECRET_FIELDS,
     ConnectorBody,
     ConnectorCreated,
     ConnectorPatch,
     ConnectorResponse,
     PickerLink,
     SelectionBody,
+    split_config,
 )
 from schemas.limits import MAX_CONNECTOR_DOCUMENTS
 
@@ -46,21 +46,20 @@ async def create(state: AppState, principal: Principal, namespace: str, body: Co
     connectors, capabilities = _require_capabilities(state, body.provider)
     fields = body.model_dump(by_alias=True, exclude_unset=True)
     redirect_url = _validate_redirect_url(fields.get("redirectUrl"))
-    config = {**_CONFIG_DEFAULTS.get(body.provider, {}), **fields.get("config", {})}
+    config, secrets = split_config({**_CONFIG_DEFAULTS.get(body.provider, {}), **fields.get("config", {})})
     now = state.clock.now()
     row = ConnectorChanged(
         id=f"con_{uuid4().hex}",
         provider=body.provider,
         incarnation=(await get_or_create_namespace(state, namespace)).incarnations[0],
         status="pending" if capabilities.requires_authorization else "active",
-        config={name: value for name, value in config.items() if name not in SECRET_FIELDS} or None,
+        config=config or None,
         document_limit=fields.get("documentLimit", MAX_CONNECTOR_DOCUMENTS),
         authorization_expires_at=now + AUTHORIZATION_TTL if capabilities.requires_authorization else None,
         created_by_key=principal.id,
         created_at=now,
         updated_at=now,
     )
-    secrets = {name: config[name] for name in SECRET_FIELDS & config.keys()}
     if (fault := await connectors.find_fault(row, secrets)) is not None:
         raise BadRequestError("The connector can't work like this", fault)
     if capabilities.requires_authorization:

@@ -15,6 +15,7 @@ from schemas.http.v5.connector_bodies import (
     SyncRun,
     SyncRunSummary,
     SyncRunSystem,
+    split_config,
 )
 from schemas.limits import MAX_SYNCS_SHOWN
 
@@ -48,7 +49,7 @@ def connector_response(
             selectable=bool(capabilities and capabilities.selectable_kinds),
             webhooks=bool(capabilities and capabilities.supports_webhooks),
         ),
-        config=row.config,
+        config=None if row.config is None else split_config(row.config)[0],
         selection=None
         if row.selection is None
         else {

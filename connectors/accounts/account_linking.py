@@ -15,6 +15,7 @@ from connectors.accounts.connection_factory import ConnectionFactory
 from connectors.accounts.credential_vault import VaultKeyError
 from pipeline.connector_registry import ConnectorRegistry
 from schemas.events import ConnectorChanged
+from schemas.http.v5.connector_bodies import ADDRESS_FIELDS
 
 PICKER_LINK_LIFETIME: Final = timedelta(hours=1)
 PICKER_PATH: Final = "/picker"
@@ -61,12 +62,13 @@ class AccountLinking:
         A connector that awaits authorization has no connection to ask with; `config_secrets` are tried in place
         of the stored ones.
         """
-        fault = config_fault(row.provider, row.config or {}) or credential_fault(config_secrets or {})
+        credentials = {name: value for name, value in (config_secrets or {}).items() if name not in ADDRESS_FIELDS}
+        fault = config_fault(row.provider, row.config or {}) or credential_fault(credentials)
         if fault is not None or row.status == "pending":
             return fault
         provider = self.connection_factory.provider_named(row.provider)
         is_public = provider.oauth is None and not provider.has_service_access
-        if is_public and not (config_secrets or (await self._config_secrets(row.id))):
+        if is_public and not (credentials or (await self._config_secrets(row.id)).keys() - ADDRESS_FIELDS):
             return None  # its runs tell
         return await connection_fault(provider, await self.connection_factory.connect(row, config_secrets))
 

@@ -27,6 +27,7 @@ from connectors.errors import (
 from pipeline.errors import ParsingError, RetryableError
 from pipeline.parsing.url_fetcher import GuardedTransport, resolve_host, tls_context
 from pipeline.runtime.backoff import exponential_backoff
+from schemas.address_secrets import mask_secrets
 from schemas.public_addresses import is_public
 
 USER_AGENT: Final = "recollect/0.1 (+self-hosted memory service)"
@@ -180,7 +181,7 @@ class HttpClient:
             if not (follow_redirects and response.has_redirect_location and method in {"GET", "HEAD"}):
                 return response
             call.url, call.signed = call.url.join(response.headers["location"]), False
-        raise ResourceFetchError(f"{url} redirects more than {MAX_REDIRECTS} times.")
+        raise ResourceFetchError(f"{mask_secrets(url)} redirects more than {MAX_REDIRECTS} times.")
 
     async def _send_with_retries(self, call: _PendingRequest) -> httpx2.Response:
         """Send until a response is final, an error is permanent, or the attempts are used up."""
@@ -254,7 +255,7 @@ class HttpClient:
             except ParsingError as error:  # the guard's refusal; its message is for users
                 raise ResourceFetchError(str(error)) from error
             except (httpx2.InvalidURL, httpx2.DecodingError, httpx2.UnsupportedProtocol) as error:
-                raise ResourceFetchError(f"{call.url} can't be fetched: {error}.") from error
+                raise ResourceFetchError(f"{mask_secrets(str(call.url))} can't be fetched: {error}.") from error
 
     def _is_api_origin(self, call: _PendingRequest) -> bool:
         return origin(call.url) in self._api_origins

@@ -26,6 +26,7 @@ from pipeline.runtime.backoff import exponential_backoff
 from pipeline.stage import Record, Stage
 from pipeline.store.tables.connector_state_table import ConnectorStateStore, ConnectorStateTable
 from schemas.events import ConnectorChanged, ConnectorTriggered, SelectedItem, SyncReported
+from schemas.http.v5.connector_bodies import split_config
 from schemas.topics import CONNECTORS_TRIGGERED, DOCUMENTS_SUBMITTED
 
 SCHEDULER_TICK_SECONDS: Final = 30.0
@@ -148,6 +149,7 @@ class SyncScheduler:
             quota=self.quota,
         )
         pending_run = pending_run.model_copy(update={"queued": False})
+        row = await self._seal_config(row)
         await runner.run(
             row,
             pending_run,
@@ -156,6 +158,17 @@ class SyncScheduler:
             state=state,
             lease=lease,
         )
+
+    async def _seal_config(self, row: ConnectorChanged) -> ConnectorChanged:
+        """Move what is secret in a config, where an earlier version left it in clear, to the other secrets."""
+        shown, secrets = split_config(row.config or {})
+        if not secrets:
+            return row
+        await self.connection_factory.secret_store.update(
+            row.id, lambda values: {**values, "config": {**values.get("config", {}), **secrets}}
+        )
+        changed = await self.registry.modify(row.id, lambda current: current.model_copy(update={"config": shown}))
+        return changed or row
 
     async def _open_connection(self, row: ConnectorChanged, *, triggered_by_event: bool) -> Connection:
         """Open a run's connection, with a current webhook subscription and names for the selection."""

@@ -19,6 +19,7 @@ import httpx2
 
 from pipeline.errors import ParsingError, RetryableError
 from pipeline.parsing.file_types import KIND_BY_EXTENSION, KIND_BY_MIME_TYPE, file_extension
+from schemas.address_secrets import mask_secrets
 from schemas.events import BlobRef, Upload
 from schemas.limits import FETCH_TIMEOUT_SECONDS, MAX_FETCH_BYTES
 from schemas.public_addresses import Address, is_public
@@ -62,11 +63,13 @@ class HttpFetcher:
             async with asyncio.timeout(self._timeout_seconds):
                 return await self._fetch_following_redirects(url)
         except (TimeoutError, httpx2.TimeoutException) as error:
-            raise RetryableError(f"{url} did not answer within {self._timeout_seconds:g} s.") from error
+            raise RetryableError(f"{mask_secrets(url)} did not answer within {self._timeout_seconds:g} s.") from error
         except httpx2.TransportError as error:
-            raise RetryableError(f"{url} could not be reached: {str(error) or type(error).__name__}.") from error
+            raise RetryableError(
+                f"{mask_secrets(url)} could not be reached: {str(error) or type(error).__name__}."
+            ) from error
         except (httpx2.InvalidURL, httpx2.DecodingError, ValueError) as error:
-            raise ParsingError(f"{url} can't be fetched: {error}.") from error
+            raise ParsingError(f"{mask_secrets(url)} can't be fetched: {error}.") from error
 
     async def aclose(self) -> None:
         await self._client.aclose()
@@ -79,7 +82,7 @@ class HttpFetcher:
                 if not response.has_redirect_location:
                     return await self._read_body(response)
                 current = _validated_url(str(response.url.join(response.headers["location"])))
-        raise ParsingError(f"{url} redirects more than {MAX_REDIRECTS} times. Give the final address.")
+        raise ParsingError(f"{mask_secrets(url)} redirects more than {MAX_REDIRECTS} times. Give the final address.")
 
     async def _read_body(self, response: httpx2.Response) -> tuple[bytes, Upload]:
         _raise_for_status(response)
@@ -89,7 +92,7 @@ class HttpFetcher:
             data += part
             if len(data) > self._max_bytes:
                 raise ParsingError(
-                    f"{response.url} is larger than {self._max_bytes:,} bytes. Send a part of it as a file."
+                    f"{_shown(response)} is larger than {self._max_bytes:,} bytes. Send a part of it as a file."
                 )
         blob = BlobRef(sha256=sha256(data).hexdigest(), size=len(data), media_type=mime or "text/plain")
         return bytes(data), Upload(blob=blob, filename=name, mime_type=mime or None)
@@ -166,20 +169,24 @@ async def resolve_host(host: str, port: int) -> list[Address]:
 def _validated_url(url: str) -> httpx2.URL:
     parts = urlsplit(url)
     if parts.scheme.lower() not in {"http", "https"}:
-        raise ParsingError(f"{url} is not an http or https address.")
+        raise ParsingError(f"{mask_secrets(url)} is not an http or https address.")
     if parts.username is not None or parts.password is not None:
         raise ParsingError("The URL carries credentials, which this service does not use. Remove them.")
     if not parts.hostname:
-        raise ParsingError(f"{url} names no host.")
+        raise ParsingError(f"{mask_secrets(url)} names no host.")
     return httpx2.URL(url)
+
+
+def _shown(response: httpx2.Response) -> str:
+    return mask_secrets(str(response.url))
 
 
 def _raise_for_status(response: httpx2.Response) -> None:
     status = response.status_code
     if status >= 500 or status in _RETRYABLE_STATUSES:
-        raise RetryableError(f"{response.url} answered {status}.")
+        raise RetryableError(f"{_shown(response)} answered {status}.")
     if status >= 400 or status == 204:
-        raise ParsingError(f"{response.url} answered {status} {response.reason_phrase}. Check the address.")
+        raise ParsingError(f"{_shown(response)} answered {status} {response.reason_phrase}. Check the address.")
 
 
 def _mime_type_and_filename(response: httpx2.Response) -> tuple[str, str | None]:
@@ -189,7 +196,7 @@ def _mime_type_and_filename(response: httpx2.Response) -> tuple[str, str | None]
     name = _filename(response)
     supported = mime in KIND_BY_MIME_TYPE or mime.startswith(("text/", "image/", "audio/")) or mime.endswith("+json")
     if not supported and not (mime in _GENERIC_MIME_TYPES and (not name or file_extension(name) in KIND_BY_EXTENSION)):
-        raise ParsingError(f"{response.url} is of type {mime}, which is not supported.")
+        raise ParsingError(f"{_shown(response)} is of type {mime}, which is not supported.")
     # No filename for web pages: their title is better than the last part of the URL.
     return full, None if KIND_BY_MIME_TYPE.get(mime) == "webpage" else name
 

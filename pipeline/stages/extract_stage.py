@@ -43,6 +43,7 @@ from pipeline.stages.submission_projection import (
     with_text,
 )
 from pipeline.tombstones import LocalTombstones
+from schemas.address_secrets import mask_secrets
 from schemas.events import Content, DocumentExtracted, DocumentSubmitted, ImportedDocument
 from schemas.limits import MAX_TEXT_CHARS
 from schemas.topics import DOCUMENTS_EXTRACTED, DOCUMENTS_SUBMITTED
@@ -309,7 +310,7 @@ class ExtractStage:
         url = single_url(text) if event.url is None else None
         if url is None:
             return await self._with_retries(lambda: self.document_parser.parse_text(text)), event.url or None
-        return await self._with_retries(lambda: self._fetch_and_parse(url)), url
+        return await self._with_retries(lambda: self._fetch_and_parse(url)), mask_secrets(url)
 
     async def _fetch_and_parse(self, url: str) -> ParsedDocument:
         data, upload = await self.url_fetcher.fetch(url)
@@ -470,4 +471,5 @@ def _source_url(event: DocumentSubmitted) -> str | None:
     """The URL of the submission; a URL as content is short, hence never a claim check."""
     if event.url is not None or event.content is None:
         return event.url
-    return single_url(event.content.text or "")
+    url = single_url(event.content.text or "")
+    return None if url is None else mask_secrets(url)

@@ -9,6 +9,7 @@ from lxml import html
 
 from connectors.providers.web_crawler.main_text import main_text
 from connectors.providers.web_crawler.url_normalization import normalize_url
+from schemas.address_secrets import mask_links
 
 _MAX_LINKS = 2000
 _MAX_PLACEHOLDER_CHARACTERS = 400
@@ -50,12 +51,13 @@ def parse_page(source: str, url: str) -> PageContent:
     robots = " ".join(_meta_values(document, "robots", "recollect")).lower()
     follow = "nofollow" not in robots and "none" not in robots
     canonical = next(iter(document.xpath("//link[@rel='canonical']/@href")), None)
-    text = main_text(document, url, characters=len(source))
+    links = tuple(_iter_links(document, base))
+    text = mask_links(main_text(document, url, characters=len(source)), links)
     return PageContent(
         title=_page_title(document),
         text=text,
         needs_javascript=_needs_javascript(document, text),
-        links=tuple(_iter_links(document, base)) if follow else (),
+        links=links if follow else (),
         canonical=normalize_url(canonical, base) if canonical else None,
         indexable="noindex" not in robots and "none" not in robots,
         author=next(iter(_meta_values(document, "author", "article:author")), None),

@@ -47,7 +47,7 @@ class WebCrawler(Provider):
         run = CrawlSync(
             http=connection.http,
             state=state,
-            start_url=start_url_of(config),
+            start_url=start_url_of(config, connection.secrets),
             max_depth=int(depth),
             max_pages=self._max_pages,
             sleep=self._sleep,

@@ -21,6 +21,7 @@ from connectors.providers.common.file_metadata import version_hash
 from connectors.providers.common.item_fetcher import MALFORMED_ANSWER_ERRORS, ItemFetcher
 from connectors.providers.web_crawler.browser_rendering import PageRenderer
 from connectors.providers.web_crawler.content import PageContent, parse_page
+from connectors.providers.web_crawler.page_names import PageNames
 from connectors.providers.web_crawler.robots_and_sitemaps import (
     RobotsRules,
     fetch_robots_rules,
@@ -59,6 +60,9 @@ _INDEX_NAME = re.compile(r"/(?:index|default|home)\.\w+$", re.IGNORECASE)
 _ACCEPT_HEADER = "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, application/pdf;q=0.8"
 _MARKUP_ERRORS = (etree.LxmlError, RecursionError, AssertionError, *MALFORMED_ANSWER_ERRORS)
 """Errors of libraries that read hostile markup."""
+_LOST_ADDRESS = (
+    "Its address holds a secret that only pages that link to it know, and they could not be read. A later run will."
+)
 _GONE_STATUSES = frozenset({404, 410})
 
 
@@ -75,7 +79,7 @@ class FetchOutcome:
 
 @dataclass(slots=True)
 class CrawlSync:
-    """Run of one connector."""
+    """Run of one connector. Pages go by their names (`PageNames`); only requests have the secrets of addresses."""
 
     http: HttpClient
     state: SyncState
@@ -102,10 +106,13 @@ class CrawlSync:
     truncated: bool = False
     sitemap_dates: dict[str, str] = field(default_factory=dict)
     """Last changes by URL according to the sitemaps."""
+    names: PageNames = field(init=False)
     incremental: bool = False
     """True if pages that the sitemap dates as unchanged are skipped; such a crawl can't be resumed."""
 
     def __post_init__(self) -> None:
+        self.names = PageNames(self.start_url)
+        self.start_url = self.names.name(self.start_url)
         self.fetcher = ItemFetcher("The site", lambda: fetch_robots_rules(self.http, self.start_url))
 
     async def run(self, cursor: Cursor | None) -> AsyncIterator[SyncMessage]:
@@ -114,10 +121,11 @@ class CrawlSync:
         Crawls with a cursor skip pages that the sitemaps date as unchanged.
         """
         self.rules = await fetch_robots_rules(self.http, self.start_url)
-        async for key, value in self.state.scan_provider_state("page/"):
-            self._cache_page_state(key.removeprefix("page/"), PageState.parse(value))
-        continued = cursor is not None and bool(cursor.get("open")) and not cursor.get("incremental")
-        self.incremental = cursor is not None and not continued
+        async for step in self._load_page_states():
+            yield step
+        interrupted = cursor is not None and bool(cursor.get("open")) and not cursor.get("incremental")
+        continued = interrupted and await self._knows_frontier()
+        self.incremental = cursor is not None and not interrupted
         self.truncated = continued and cursor is not None and bool(cursor.get("truncated"))
         async for step in self._resume_crawl() if continued else self._start_crawl():
             yield step
@@ -132,6 +140,25 @@ class CrawlSync:
         async for step in self._remove_undiscovered():
             yield step
         yield Checkpoint({"crawl": self.crawl_number})
+
+    async def _load_page_states(self) -> AsyncIterator[SyncMessage]:
+        """Load what is known of pages; one that an earlier version stored under its address, secrets included, goes."""
+        async for key, value in self.state.scan_provider_state("page/"):
+            name, page = key.removeprefix("page/"), PageState.parse(value)
+            if self.names.name(name) == name:
+                self._cache_page_state(name, page)
+                continue
+            yield ProviderState(key, None)
+            yield RemovedItem(page.item_id or name)
+
+    async def _knows_frontier(self) -> bool:
+        """Return whether every page that a killed run left can be requested; if not, it begins anew."""
+        lost = [key async for key, _ in self.state.scan_provider_state("frontier/") if self._is_lost_frontier(key)]
+        return not lost
+
+    def _is_lost_frontier(self, key: str) -> bool:
+        name = key.removeprefix("frontier/")
+        return self.names.name(name) != name or self.names.is_lost(name)
 
     async def _start_crawl(self) -> AsyncIterator[SyncMessage]:
         """Fetch the start page, whose redirects determine the origin, then the sitemaps."""
@@ -214,14 +241,15 @@ class CrawlSync:
             headers = {"accept": _ACCEPT_HEADER} | conditional_headers(self.page_states.get(where))
             try:
                 response = await self.http.get(
-                    where, headers=headers, max_bytes=MAX_FETCH_BYTES, follow_redirects=False
+                    self.names.address(where), headers=headers, max_bytes=MAX_FETCH_BYTES, follow_redirects=False
                 )
             except ResourceFetchError as error:
                 error.code = "too_large" if "bytes" in str(error) else error.code
                 raise
             if not response.has_redirect_location:
                 return FetchOutcome(url, where, depth, response)
-            following = normalize_url(response.headers["location"], where)
+            target = normalize_url(response.headers["location"], where)
+            following = target and self.names.name(target)
             if following is None or site_of(following) != site_of(self.start_url) or not self.rules.allows(following):
                 if url == self.start_url:
                     raise UnusableSourceError(f"{url} leads to {following}, which the crawl may not read. Start there.")
@@ -295,9 +323,12 @@ class CrawlSync:
             yield note
         yield self._save_page_state(outcome.final_url, page)
 
-    def _enqueue_stored_links(self, page: PageState, depth: int) -> list[ProviderState]:
+    def _enqueue_stored_links(self, page: PageState, depth: int) -> list[SyncMessage]:
         known_urls = [self.url_by_hash[name] for name in page.links.split() if name in self.url_by_hash]
-        return [note for url in known_urls for note in self._enqueue(url, depth + 1)]
+        lost = [url for url in known_urls if self.names.is_lost(url) and url not in self.discovered_urls]
+        self.discovered_urls.update(lost)
+        failures = [FailedItem(self._item_id(url), _LOST_ADDRESS, code="unavailable") for url in lost]
+        return [*failures, *(note for url in known_urls for note in self._enqueue(url, depth + 1))]
 
     async def _handle_content(self, outcome: FetchOutcome, response: httpx2.Response) -> AsyncIterator[SyncMessage]:
         media = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -308,7 +339,7 @@ class CrawlSync:
         page, validators = await self._read_page(outcome.final_url, response)
         for note in [note for link in page.links for note in self._enqueue(link, outcome.depth + 1)]:
             yield note
-        id_ = self._canonical_url(page, outcome.final_url)
+        id_ = self.names.name(self._canonical_url(page, outcome.final_url))
         wanted = page.indexable and not _NOINDEX.search(response.headers.get("x-robots-tag", ""))
         # What a browser shows is all there is: a short page about JavaScript is a page.
         if wanted and (not page.text or (page.needs_javascript and self.renderer is None)):
@@ -327,9 +358,12 @@ class CrawlSync:
             # Requested under its own URL before its canonical URL was known.
             yield RemovedItem(outcome.final_url)
         ours = [self._with_canonical_origin(link) for link in page.links if site_of(link) == site_of(self.start_url)]
-        links = " ".join(dict.fromkeys(map(url_hash, ours)))
-        kept = PageState(self.crawl_number, id_ if indexed else "", mark, *validators, links)
-        yield self._save_page_state(outcome.final_url, kept)
+        names = [*dict.fromkeys(map(self.names.name, ours))]
+        # A page whose links are signed anew each time has to be read each time.
+        lasts = all(map(self.names.lasts, names))
+        links = " ".join(map(url_hash, names))
+        kept = PageState(self.crawl_number, id_ if indexed else "", mark, *(validators if lasts else ("", "")), links)
+        yield self._save_page_state(outcome.final_url, kept, dated=lasts)
 
     async def _read_page(self, url: str, response: httpx2.Response) -> tuple[PageContent, tuple[str, str]]:
         """Parse a page, rendered if it needs that, with its validators; those of a rendered page say nothing."""
@@ -337,7 +371,8 @@ class CrawlSync:
         page = await asyncio.to_thread(parse_page, source, url)
         if not page.needs_javascript or self.renderer is None:
             return page, cache_validators(response)
-        return await asyncio.to_thread(parse_page, await self.renderer.render(url), url), ("", "")
+        shown = await self.renderer.render(self.names.address(url))
+        return await asyncio.to_thread(parse_page, shown, url), ("", "")
 
     async def _handle_file(
         self, outcome: FetchOutcome, response: httpx2.Response, media: str
@@ -389,6 +424,7 @@ class CrawlSync:
         """Enqueue a URL that belongs to the site, is allowed, within the depth limit, and no crawler trap."""
         if site_of(url) == site_of(self.start_url):
             url = self._with_canonical_origin(url)
+        url = self.names.name(url)
         if (
             url in self.discovered_urls
             or depth > self.max_depth
@@ -471,8 +507,9 @@ def _response_metadata(url: str, response: httpx2.Response) -> Metadata:
     return values
 
 
-def start_url_of(config: Mapping[str, str | float | bool]) -> str:
-    start = normalize_url(str(config.get("startUrl", "")))
+def start_url_of(config: Mapping[str, str | float | bool], secrets: Mapping[str, str]) -> str:
+    """Return the address to start at, which is kept with the secrets if it holds some."""
+    start = normalize_url(secrets.get("startUrl", str(config.get("startUrl", ""))))
     if start is None:
         raise UnusableSourceError("The start URL is not an http or https address. Give another one.")
     return start

@@ -1,12 +1,14 @@
 """Bodies of connectors."""
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StrictInt
 from pydantic_core import PydanticCustomError
 
+from schemas.address_secrets import MASK, is_masked, mask_secrets
 from schemas.base import RequestBody, ResponseBody
 from schemas.crawl_options import parse_crawl_options
 from schemas.http.field_types import COERCE_WHOLE_FLOAT, NumberTypedInt, Omittable, ResourceId, Text, Timestamp, Uri
@@ -15,6 +17,7 @@ from schemas.limits import MAX_CONNECTOR_DOCUMENTS, MAX_CONNECTOR_TEXT_LENGTH
 
 Provider = Literal["notion", "google-drive", "onedrive", "gmail", "github", "web-crawler", "s3", "granola"]
 SyncErrorCode = Literal["auth_expired", "rate_limited", "plan_required", "provider_unavailable", "internal"]
+ConfigValue = str | float | bool
 DocumentLimit = Annotated[StrictInt, Field(ge=1, le=MAX_CONNECTOR_DOCUMENTS), COERCE_WHOLE_FLOAT]
 
 
@@ -107,6 +110,14 @@ def _validate_web_address(address: str) -> str:
 
 def _validate_start_url(address: str) -> str:
     parse_crawl_options(address)
+    if is_masked(address):
+        raise ValueError(f"has {MASK} in place of a secret: give the secret itself")
+    return address
+
+
+def _validate_endpoint(address: str) -> str:
+    if urlsplit(address).query:
+        raise ValueError("holds a query after ?, which no storage service has")
     return address
 
 
@@ -120,7 +131,7 @@ class S3Config(RequestBody):
     region: Annotated[NonEmptyText, AfterValidator(_validate_region)]
     access_key_id: NonEmptyText
     secret_access_key: NonEmptyText
-    endpoint: Omittable[WebAddress] = None
+    endpoint: Omittable[Annotated[WebAddress, AfterValidator(_validate_endpoint)]] = None
     prefix: Omittable[Annotated[Text, _BOUNDED]] = None
 
 
@@ -160,6 +171,17 @@ class GranolaConnectorBody(_ConnectorCreateBody):
 
 SECRET_FIELDS = frozenset({"accessKeyId", "secretAccessKey", "apiKey"})
 """Config fields that are credentials: encrypted at rest and never returned."""
+ADDRESS_FIELDS = frozenset({"startUrl"})
+"""Config fields that are addresses: encrypted if they hold a secret, and returned with `***` in its place."""
+
+
+def split_config(config: Mapping[str, ConfigValue]) -> tuple[dict[str, ConfigValue], dict[str, str]]:
+    """Return what of a config may be shown, and what is secret."""
+    secrets = {name: str(config[name]) for name in SECRET_FIELDS & config.keys()}
+    masked = {name: mask_secrets(str(config[name])) for name in ADDRESS_FIELDS & config.keys()}
+    secrets |= {name: str(config[name]) for name, shown in masked.items() if shown != config[name]}
+    return {name: value for name, value in config.items() if name not in SECRET_FIELDS} | masked, secrets
+
 
 ConnectorBody = Annotated[
     NotionConnectorBody

@@ -165,6 +165,21 @@ async def test_what_cannot_work_is_refused_with_a_reason() -> None:
         assert "credentials" in await refused(fetcher, server.url.replace("//", "//a:b@"))
 
 
+async def test_no_refusal_shows_a_secret_of_the_address() -> None:
+    answers = {
+        "/loop?sig=s3cret": StubResponse(status=302, headers={"location": "/loop?sig=s3cret"}),
+        "/file?sig=s3cret": StubResponse(status=302, headers={"location": "file:///x?sig=s3cret"}),
+        "/bin?sig=s3cret": StubResponse(b"x", headers={"content-type": "application/x-msdownload"}),
+        "/big?sig=s3cret": StubResponse(b"x" * 200_000, headers=HTML),
+    }
+    async with stub_server(answers) as server:
+        fetcher = HttpFetcher(allow_private=True, max_bytes=100_000)
+        for path in (*answers, "/missing?sig=s3cret"):
+            message = await refused(fetcher, server.url + path)
+            assert "sig=***" in message, path
+            assert "s3cret" not in message, path
+
+
 async def test_what_may_work_later_is_retryable() -> None:
     async with stub_server({"/busy": StubResponse(status=503), "/slow": StubResponse(hangs=True)}) as server:
         fetcher = HttpFetcher(allow_private=True, timeout_seconds=0.2)

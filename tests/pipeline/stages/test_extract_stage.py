@@ -301,6 +301,14 @@ async def test_a_url_is_fetched_and_tried_again_when_it_may_work_later() -> None
     assert (world.row().text, world.row().url) == ("The page.", "https://example.com/a")
 
 
+async def test_a_secret_in_a_url_is_not_shown() -> None:
+    for answer in (b"The page.", ParsingError("Not public.")):
+        world = StageHarness(ScriptedFetcher(answer))
+        await world.handle_batch(submission(0, text="https://example.com/a?X-Amz-Signature=s3cret"))
+        assert world.row().url == "https://example.com/a?X-Amz-Signature=***"
+        assert "s3cret" not in repr(world.publisher.events(DOCUMENTS_EXTRACTED))
+
+
 async def test_a_url_that_never_answers_fails_its_document_after_bounded_tries() -> None:
     world = StageHarness(ScriptedFetcher(*[RetryableError("example.com answered 503.")] * 3))
     await world.handle_batch(submission(0, text="https://example.com/a"))

@@ -1,0 +1,106 @@
+"""A secret in an address is kept like other secrets, and shown, logged and exported nowhere."""
+
+import logging
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from connectors.providers.web_crawler.provider import WebCrawler
+from pipeline.runtime.log_format import configure_logging
+from tests.support.connectors.connected_service import ConnectedService, bytes_on_disk, run_connected_service
+from tests.support.fakes import FixedClock
+from tests.support.providers.web_site_double import SitePage, WebSiteDouble
+
+SECRETS = ("start-s3cret", "signature-s3cret")
+
+
+class CrawlerOfADouble(WebCrawler):
+    """Crawler that reaches a double."""
+
+    api_origins = frozenset({"https://site.test"})
+
+
+def _site() -> WebSiteDouble:
+    site = WebSiteDouble()
+    token, signature = SECRETS
+    site.page(f"/?token={token}", "The kettle is blue.", f"/file?sig={signature}", f"/gone?token={token}", title="T")
+    site.page(f"/file?sig={signature}", "The kettle is old.", title="File")
+    site.pages[f"/gone?token={token}"] = SitePage(b"", status=403)
+    return site
+
+
+async def _answers(world: ConnectedService, connector: str) -> list[str]:
+    asked = [
+        ("GET", f"/ns/alice/connectors/{connector}?include=syncs", None),
+        ("GET", "/connectors", None),
+        ("GET", f"/v3/connections/{connector}", None),
+        ("POST", "/ns/alice/list/documents", {"include": {"content": True}}),
+        ("POST", "/ns/alice/search", {"query": "kettle", "include": {"documents": True}}),
+        ("POST", "/v3/documents/list", {"containerTags": ["alice"], "includeContent": True}),
+        ("GET", "/admin/connectors", None),
+        ("GET", "/admin/audit", None),
+        ("GET", "/admin/failed", None),
+        ("GET", "/admin/dlq", None),
+        ("GET", "/admin/export", None),
+        ("GET", "/admin/export?namespace=alice", None),
+    ]
+    return [(await world.client(method, path, body)).text for method, path, body in asked]
+
+
+@pytest.mark.anyio
+async def test_a_secret_in_the_address_of_a_site_is_kept_and_shown_nowhere(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    configure_logging("info", "text")
+    site = _site()
+    with caplog.at_level(logging.INFO):
+        async with run_connected_service(
+            tmp_path, {"web-crawler": CrawlerOfADouble(clock=FixedClock())}, httpx2.ASGITransport(site)
+        ) as world:
+            config = {"startUrl": f"https://site.test/?token={SECRETS[0]}#include=/"}
+            connector = await world.create("alice", "web-crawler", config=config)
+            await world.wait_for_run(connector)
+            shown = (await world.get("alice", connector))["config"]
+            assert shown["startUrl"] == "https://site.test/?token=***#include=/"
+            assert set(await world.documents("alice")) == {"T", "File"}
+            answers = await _answers(world, connector)
+            site.pages = {f"/?token={SECRETS[0]}": SitePage(b"", status=403)}
+            answers.append(str((await world.sync("alice", connector)).model_dump()))
+            answers += await _answers(world, connector)
+    assert sum("https://site.test/file?sig=***" in answer for answer in answers) >= 4
+    kept = bytes_on_disk(tmp_path)
+    assert b"https://site.test/file?sig=***" in kept
+    for secret in SECRETS:
+        assert not [answer for answer in answers if secret in answer]
+        assert secret.encode() not in kept
+        assert secret not in caplog.text
+
+
+@pytest.mark.anyio
+async def test_a_secret_that_an_earlier_version_kept_in_clear_moves_to_the_others(tmp_path: Path) -> None:
+    site = _site()
+    async with run_connected_service(
+        tmp_path, {"web-crawler": CrawlerOfADouble(clock=FixedClock())}, httpx2.ASGITransport(site)
+    ) as world:
+        address = f"https://site.test/?token={SECRETS[0]}"
+        connector = await world.create("alice", "web-crawler", config={"startUrl": address})
+        await world.wait_for_run(connector)
+        registry = world.connectors.account_linking.registry
+        await world.connectors.account_linking.store_config_secrets(connector, {})
+        await registry.modify(connector, lambda row: row.model_copy(update={"config": {"startUrl": address}}))
+        assert SECRETS[0] not in str(await world.get("alice", connector))
+        run = await world.sync("alice", connector)
+        assert (run.status, run.documents) == ("completed", 2)
+        row = registry.catalog.connector(connector)
+        assert row is not None
+        assert row.config == {"startUrl": "https://site.test/?token=***"}
+
+
+@pytest.mark.anyio
+async def test_an_address_that_was_copied_from_an_answer_is_refused(tmp_path: Path) -> None:
+    async with run_connected_service(tmp_path, {"web-crawler": CrawlerOfADouble(clock=FixedClock())}) as world:
+        body = {"provider": "web-crawler", "config": {"startUrl": "https://site.test/?token=***"}}
+        refused = await world.client("POST", "/ns/alice/connectors", body)
+        assert refused.status_code == 400
+        assert "in place of a secret" in refused.text
