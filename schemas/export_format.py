@@ -16,6 +16,14 @@ from schemas.events import (
     TaskType,
     Upload,
 )
+from schemas.http.extensions.api_key_bodies import (
+    BudgetLimit,
+    KeyName,
+    NamespaceScopePattern,
+    QuotaLimit,
+    RequestsPerMinute,
+    Scope,
+)
 from schemas.http.field_types import NamespaceName, NewDocumentId, parse_metadata
 from schemas.http.v5.document_bodies import is_url_with_credentials
 from schemas.limits import NAMESPACE_PATTERN
@@ -118,6 +126,7 @@ class _ContentBounds(Event):
 
 
 _Incarnation = Annotated[str, Field(pattern=NAMESPACE_PATTERN.replace("+$", "+#[0-9]+$"))]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Bounded = Annotated[Metadata, AfterValidator(parse_metadata)]
 
 
@@ -140,7 +149,27 @@ class _NamespaceBounds(Event):
     incarnations: tuple[_Incarnation, ...]
 
 
-_BOUNDS: dict[type[Event], type[Event]] = {ExportedDocument: _DocumentBounds, NamespaceChanged: _NamespaceBounds}
+class _KeyBounds(Event):
+    """Bounds of a key. Its id is none of the operator's own key, whose end nobody looks up."""
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+    name: KeyName
+    sha256: _Digest
+    previous_sha256: _Digest | None = None
+    namespaces: tuple[NamespaceScopePattern, ...] | None = Field(None, min_length=1, max_length=1000)
+    scopes: tuple[Scope, ...] | None = Field(None, max_length=5)
+    rate_limit: RequestsPerMinute | None = None
+    monthly_documents: QuotaLimit | None = None
+    monthly_searches: QuotaLimit | None = None
+    monthly_bytes: BudgetLimit | None = None
+    monthly_tokens: BudgetLimit | None = None
+
+
+_BOUNDS: dict[type[Event], type[Event]] = {
+    ExportedDocument: _DocumentBounds,
+    NamespaceChanged: _NamespaceBounds,
+    KeyChanged: _KeyBounds,
+}
 
 
 def parse_line(text: bytes) -> ExportLine:

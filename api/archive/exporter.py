@@ -33,7 +33,8 @@ async def export_settings(state: AppState) -> AsyncIterator[bytes]:
     """Yield the organization, the keys (hashed), and every namespace without its documents."""
     owned = state.catalog.organization()
     yield _json_line(OrganizationChanged(context=owned.context, buckets=owned.buckets, updated_at=UNKNOWN_UPDATE_TIME))
-    for key in state.catalog.keys():  # noqa: SIM118 - a catalog is not a dictionary
+    # Issuers first: an import places a key below its issuer only if it knows that.
+    for key in sorted(state.catalog.keys(), key=lambda row: (row.created_at, row.id)):
         yield _json_line(KeyChanged.model_validate(asdict(key)))
     for row in sorted(state.catalog.namespaces(), key=lambda row: row.name):
         yield _json_line(_exported_namespace(row))

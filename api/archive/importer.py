@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from api.commands.document_submission import submit
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import ConflictError
+from api.policies import key_delegation
 from pipeline.rows import DocumentRow
 from schemas.events import (
     Content,
@@ -34,7 +35,7 @@ class _ImportCounts:
     unchanged: int = 0
 
 
-async def import_lines(state: AppState, lines: Sequence[ExportLine]) -> ImportResponse:
+async def import_lines(state: AppState, lines: Sequence[ExportLine], importing_key: str) -> ImportResponse:
     """Import lines in order; idempotent, unchanged content is skipped.
 
     Raises:
@@ -48,12 +49,14 @@ async def import_lines(state: AppState, lines: Sequence[ExportLine]) -> ImportRe
         elif not isinstance(line, ExportEnd):
             await _import_documents(state, batch, counts)
             batch = []
-            counts.settings += await _import_setting(state, line)
+            counts.settings += await _import_setting(state, line, importing_key)
     await _import_documents(state, batch, counts)
     return ImportResponse.model_validate(counts)
 
 
-async def _import_setting(state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged) -> int:
+async def _import_setting(
+    state: AppState, change: OrganizationChanged | KeyChanged | NamespaceChanged, importing_key: str
+) -> int:
     """Import a setting; return 1 if it was new here, else 0."""
     async with state.settings_lock.acquire():
         key = _setting_key_if_new(state, change)
@@ -61,6 +64,8 @@ async def _import_setting(state: AppState, change: OrganizationChanged | KeyChan
             return 0
         if isinstance(change, OrganizationChanged):
             change = change.model_copy(update={"updated_at": state.clock.now()})
+        if isinstance(change, KeyChanged):
+            change = key_delegation.adopted(change, importing_key, state.catalog.key)
         event = SettingsChanged(change=change)
         await state.publisher.publish(SETTINGS_CHANGED, [(key, event)])
         state.catalog.apply(event)
@@ -83,6 +88,9 @@ def _setting_key_if_new(state: AppState, change: OrganizationChanged | KeyChange
             f"{change.name} can only be imported if it never had content of its own here.",
         )
     for incarnation in change.incarnations:
+        name, _, epoch = incarnation.rpartition("#")
+        if int(epoch) < state.catalog.epoch(name):
+            raise ConflictError("The content was deleted here", f"{incarnation} ended, and can't be had back.")
         owner = state.catalog.namespace_of(incarnation)
         if owner is not None:
             raise ConflictError("The content exists already", f"{owner.name} has {incarnation}.")

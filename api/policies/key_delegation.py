@@ -1,12 +1,13 @@
 """Grants of API keys: a key gives others at most its own namespaces, scopes, limits and time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from api.policies.api_keys import Principal, issuers_of, scopes_of
+from api.policies.api_keys import OPERATOR_KEY_ID, Principal, issuers_of, scopes_of
 from pipeline.rows import ApiKeyRow
+from schemas.events import KeyChanged
 from schemas.http.extensions.api_key_bodies import ROLE_SCOPES
 
 _LIMITS = {
@@ -29,6 +30,12 @@ class Grant:
     monthly_tokens: int | None = None
     expires_at: datetime | None = None
     scopes: frozenset[str] = ROLE_SCOPES["admin"]
+
+    @classmethod
+    def of_row(cls, row: ApiKeyRow, default: "Grant") -> "Grant":
+        """Return what a stored key has."""
+        limits = {name: getattr(default, name) if value is None else value for name, value in limits_of(row).items()}
+        return cls(**limits)
 
     def inherited(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a new key; what is not given is as the issuer has it."""
@@ -66,10 +73,27 @@ def limits_of(row: ApiKeyRow) -> dict[str, Any]:
     return {name: getattr(row, name) for name in (*_LIMITS, "expires_at")} | {"scopes": scopes_of(row)}
 
 
+def may_enlarge(principal: Principal, row: ApiKeyRow, keys: Iterable[ApiKeyRow]) -> bool:
+    """Return whether a key may get more, or a new secret, by this one: it is the same, or below it.
+
+    What another key got would outlast this one's revocation, and has a quota of its own.
+    """
+    if principal.id in {OPERATOR_KEY_ID, row.id}:
+        return True
+    by_id = {known.id: known for known in keys}
+    return any(issuer.id == principal.id for issuer in issuers_of(row.id, by_id.get))
+
+
 def is_issuer_of(row: ApiKeyRow, key: str, keys: Iterable[ApiKeyRow]) -> bool:
     """Return whether `row` issued the key, or issued one of its issuers."""
     by_id = {known.id: known for known in keys}
     return any(issuer.id == row.id for issuer in issuers_of(key, by_id.get))
+
+
+def adopted(key: KeyChanged, importer: str, find: Callable[[str], ApiKeyRow | None]) -> KeyChanged:
+    """Return an imported key below the key that imports it, with which it ends; the operator's own changes none."""
+    issuers = [] if key.issuer is None else [key.issuer, *(row.id for row in issuers_of(key.issuer, find))]
+    return key if importer in {OPERATOR_KEY_ID, *issuers} else key.model_copy(update={"issuer": importer})
 
 
 def issued_by(row: ApiKeyRow, keys: Iterable[ApiKeyRow]) -> list[ApiKeyRow]:

@@ -257,6 +257,65 @@ async def test_a_line_holds_no_more_than_a_request_could_have_stored(tmp_path: P
         assert [row["id"] for row in await service.list_items("home", "documents")] == ["x"]
 
 
+async def test_imported_keys_end_with_the_key_that_imported_them(tmp_path: Path) -> None:
+    """Whatever issuer their lines name: none, one that stays, one that comes later, themselves, each other."""
+    now = datetime.now(UTC)
+    async with running_service(tmp_path) as service:
+        issued = await service.client.ok("POST", "/admin/keys", {"name": "restorer", "role": "admin"})
+        stays = await service.client.ok("POST", "/admin/keys", {"name": "stays", "role": "admin"})
+        restorer = service.client.as_key(issued["key"])
+        made = [create_key(f"key {number}", "admin", None, now=now) for number in range(8)]
+        ids = [change.id for change, _ in made]
+        issuers = [None, "admin", stays["id"], ids[4], ids[5], ids[4], ids[6], ids[0]]
+        lines = [
+            change.model_copy(update={"issuer": issuer}).model_dump_json()
+            for (change, _), issuer in zip(made, issuers, strict=True)
+        ]
+        assert (await restorer.ok("POST", "/admin/import", content="\n".join(lines)))["settings"] == 8
+        shown = {key["id"]: key["issuer"] for key in (await service.client.ok("GET", "/admin/keys"))["keys"]}
+        assert shown[ids[7]] == ids[0]
+        for _, secret in made:
+            await service.client.as_key(secret).ok("GET", "/admin/whoami")
+        await service.client.ok("DELETE", f"/admin/keys/{issued['id']}")
+        for _, secret in made:
+            await service.client.as_key(secret).fails(401, "GET", "/admin/whoami")
+
+
+async def test_a_whole_export_keeps_its_tree_of_keys(tmp_path: Path) -> None:
+    async with running_service(tmp_path / "from") as service:
+        lead = await service.client.ok("POST", "/admin/keys", {"name": "lead", "role": "admin"})
+        child = await service.client.as_key(lead["key"]).ok("POST", "/admin/keys", {"name": "child"})
+        exported = (await service.client("GET", "/admin/export")).text
+    async with running_service(tmp_path / "to") as service:
+        restorer = await service.client.ok("POST", "/admin/keys", {"name": "restorer", "role": "admin"})
+        await service.client.as_key(restorer["key"]).ok("POST", "/admin/import", content=exported)
+        shown = {key["id"]: key["issuer"] for key in (await service.client.ok("GET", "/admin/keys"))["keys"]}
+        assert (shown[child["id"]], shown[lead["id"]]) == (lead["id"], restorer["id"])
+
+
+async def test_a_key_that_no_service_can_have_issued_is_not_imported(tmp_path: Path) -> None:
+    change, _ = create_key("k", "read", None, now=datetime.now(UTC))
+    false: list[dict[str, Any]] = [
+        {"id": "admin"}, {"id": ""}, {"id": "a_b"}, {"sha256": ""}, {"previous_sha256": "x"}, {"namespaces": ("a b",)},
+        {"scopes": ("root",)}, {"rate_limit": 0}, {"name": "x" * 201},
+    ]  # fmt: skip
+    async with running_service(tmp_path) as service:
+        for fields in false:
+            line = change.model_copy(update=fields).model_dump_json()
+            assert "Line 1" in (await service.client.fails(400, "POST", "/admin/import", content=line))["details"], line
+
+
+async def test_an_import_brings_no_deleted_content_back(tmp_path: Path) -> None:
+    async with running_service(tmp_path) as service:
+        await service.client.ok("POST", "/ns/home/document", {"id": "a", "content": "Ada lives in Porto."})
+        before = (await service.client("GET", "/admin/export?namespace=home")).text.splitlines()
+        await service.client.ok("DELETE", "/ns/home")
+        taken = json.loads(before[0]) | {"name": "elsewhere"}
+        refused = await service.client.fails(409, "POST", "/admin/import", content=json.dumps(taken))
+        assert "deleted" in refused["error"]
+        assert (await service.client.ok("GET", "/ns"))["namespaces"] == []
+
+
 async def test_an_operator_imports_no_key_that_may_more_or_lasts_longer(tmp_path: Path) -> None:
     now = datetime.now(UTC)
     async with running_service(tmp_path) as service:

@@ -75,6 +75,8 @@ async def update_api_key(caller: AdminKey, id: ResourcePath, body: KeyPatch) -> 
         fields = _row_fields(body.model_dump(exclude_unset=True), row.role, now)
         _require_scopes_of_role(fields, row.role)
         _require_within(_grant(caller), fields)
+        if not _may_enlarge(caller, row) and Grant.of_row(row, _default_grant(caller)).refusal(fields) is not None:
+            raise ForbiddenError("Your key did not issue this key", "It may take from it, not give it more.")
         if "scopes" in fields:
             fields["scopes"] = _stored_scopes(fields["scopes"], row.role)
         changed = api_keys.update_key(row, fields, now=now)
@@ -132,22 +134,25 @@ def _require_changeable_key(caller: AuthenticatedCaller, id: str) -> ApiKeyRow:
 
 
 def _require_own_key(caller: AuthenticatedCaller, row: ApiKeyRow) -> None:
-    """Raise ForbiddenError unless an operator asks, or the key is the caller's or one that it issued.
+    if not _may_enlarge(caller, row):
+        raise ForbiddenError(
+            "Your key did not issue this key",
+            "Revoke it and issue another, or ask whoever holds RECOLLECT_ADMIN_KEY.",
+        )
 
-    Another key's secret would still be valid after the caller's key is revoked, and has a quota of its own.
-    """
-    own, keys = caller.principal, caller.state.catalog.keys()
-    issuer = caller.state.catalog.key(own.id)
-    is_below = issuer is not None and key_delegation.is_issuer_of(issuer, row.id, keys)
-    if not (own.is_operator or row.id == own.id or is_below):
-        raise ForbiddenError("Your key did not issue this key", "Revoke it and issue another, or ask an operator.")
+
+def _may_enlarge(caller: AuthenticatedCaller, row: ApiKeyRow) -> bool:
+    return key_delegation.may_enlarge(caller.principal, row, caller.state.catalog.keys())
 
 
 def _grant(caller: AuthenticatedCaller) -> Grant:
+    return key_delegation.grant_of(caller.principal, _default_grant(caller))
+
+
+def _default_grant(caller: AuthenticatedCaller) -> Grant:
     policies = caller.state.policies
     quota = policies.quotas.default_key_quota
-    default = Grant(policies.rate_limiter.default_limit, quota.documents, quota.searches)
-    return key_delegation.grant_of(caller.principal, default)
+    return Grant(policies.rate_limiter.default_limit, quota.documents, quota.searches)
 
 
 def _row_fields(fields: dict[str, Any], role: Role, now: datetime) -> dict[str, Any]:

@@ -78,7 +78,7 @@ async def import_lines(caller: WritingOperatorKey, request: Request) -> ImportRe
     for line in lines:
         if isinstance(line, KeyChanged):
             _require_grantable(caller, line)
-    return await importer.import_lines(caller.state, lines)
+    return await importer.import_lines(caller.state, lines, caller.principal.id)
 
 
 def _parse_line(number: int, text: bytes) -> ExportLine:

@@ -242,6 +242,24 @@ async def test_a_namespace_admin_gets_no_secret_of_a_key_that_it_did_not_issue(c
     await client.ok("POST", f"/admin/keys/{sibling}/rotate", {})
 
 
+@pytest.mark.parametrize("namespaces", [["team-a:*"], None])
+async def test_what_a_key_did_not_issue_gets_no_more_by_it(
+    client: ContractClient, namespaces: list[str] | None
+) -> None:
+    """Else it would keep that once the other key is revoked."""
+    _, admin = await issued(client, role="admin", **({} if namespaces is None else {"namespaces": namespaces}))
+    narrow: dict[str, Any] = {"role": "write", "scopes": ["read"], "namespaces": ["team-a:x"], **LIMITS}
+    sibling, _ = await issued(client, **narrow)
+    for more in (*MORE, *({name: None} for name in LIMITS), {"scopes": ["read", "write"]}, {"scopes": None}):
+        refused = await admin.fails(403, "PATCH", f"/admin/keys/{sibling}", more)
+        assert "issue" in refused["error"] or "more than your key" in refused["error"]
+    await admin.fails(403, "POST", f"/admin/keys/{sibling}/rotate", {})
+    await admin.ok("PATCH", f"/admin/keys/{sibling}", {"name": "slower", "rateLimit": 50, "expiresInDays": 1})
+    own, _ = await issued(admin, **narrow)
+    await admin.ok("PATCH", f"/admin/keys/{own}", {"scopes": ["read", "write"], "monthlyDocuments": 11})
+    await client.ok("PATCH", f"/admin/keys/{sibling}", {"scopes": None, "rateLimit": None})
+
+
 async def test_a_key_does_not_outlive_its_issuer(service: Service, client: ContractClient) -> None:
     id_, admin = await issued(client, role="admin", namespaces=["team-a:*"], expiresInDays=5)
     _, child = await issued(admin, namespaces=["team-a:x"], expiresInDays=4)
