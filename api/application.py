@@ -28,6 +28,7 @@ from api.routes.extensions import (
     feed_routes,
     health_routes,
     operations_routes,
+    page_routes,
     replay_routes,
 )
 from api.routes.v3_v4 import connection_routes, container_tag_routes, search_routes, settings_routes
@@ -49,6 +50,7 @@ _API_ROUTERS = (
     list_routes,
     memory_routes,
     explain_routes,
+    page_routes,
     correction_routes,
     namespace_routes,
     connector_routes,

@@ -210,6 +210,7 @@ def _build_app_state(
         operations=store.operations,
         memory_repository=pipeline.memory_repository,
         blobs=resources.blobs,
+        page_renderer=resources.page_renderer,
         clock=resources.clock,
         keyring=ApiKeyAuthenticator(store.catalog, admin_key),
         key_tree=KeyTree(store.catalog),

@@ -22,6 +22,7 @@ from pipeline.models.media_endpoint import MediaEndpoint
 from pipeline.models.vector_cache import VectorCache, cache_embedder
 from pipeline.parsing.document_parser import FileParser
 from pipeline.parsing.parser_pool import ParserPool
+from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.parsing.url_fetcher import HttpFetcher
 from pipeline.ports import (
     Blobs,
@@ -88,6 +89,7 @@ class Resources:
     query_rewriter: QueryRewriter | None = None
     """Rewrites queries, if a language model is configured."""
     vector_cache: VectorCache
+    page_renderer: PageRenderer
 
     @property
     def is_multi_process(self) -> bool:
@@ -194,6 +196,8 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
         blob_uri = settings.blob_uri or str(settings.data_dir / "blobs")
         blobs = await open_blobs(blob_uri, settings.storage_options(blob_uri), bus.content_keys)
         extractor, fetcher = _open_parser_and_fetcher(settings, stack)
+        renderer = PageRenderer()
+        stack.push_async_callback(renderer.aclose)
         model = _open_language_model(settings, stack)
         vectors = VectorCache(settings.data_dir / "vectors.sqlite")
         stack.push_async_callback(vectors.aclose)
@@ -219,6 +223,7 @@ async def open_resources(settings: Settings) -> AsyncIterator[Resources]:
             reranker=_open_reranker(settings, stack),
             query_rewriter=_open_query_rewriter(settings, bus, clock, stack),
             vector_cache=vectors,
+            page_renderer=renderer,
         )
 
 

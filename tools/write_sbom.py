@@ -59,8 +59,6 @@ class VendoredFile:
 
 VENDORED = (
     VendoredFile("api/console/assets/vendor/cytoscape.js", "cytoscape", "3.34.4", "MIT"),
-    VendoredFile("api/console/assets/vendor/pdfjs.js", "pdfjs-dist", "5.6.205", "Apache-2.0"),
-    VendoredFile("api/console/assets/vendor/pdfjs-worker.js", "pdfjs-dist", "5.6.205", "Apache-2.0"),
     VendoredFile("api/documentation/assets/api/vendor/swagger-ui.js", "swagger-ui-dist", "5.35.0", "Apache-2.0"),
     VendoredFile("api/documentation/assets/api/vendor/swagger-ui.css", "swagger-ui-dist", "5.35.0", "Apache-2.0"),
 )

@@ -13,8 +13,8 @@ _CYTOSCAPE_STYLE_HASH: Final = "sha256-pgvDUBa4IjFA2yuSJ2cqcyxmNYJMborsd0ORcRv9v
 """Hash of the only rule that cytoscape.js adds to a page: the position of its container."""
 CONTENT_SECURITY_POLICY: Final = (
     f"default-src 'none'; script-src 'self'; style-src 'self' '{_CYTOSCAPE_STYLE_HASH}'; img-src 'self' blob:;"
-    " connect-src 'self'; worker-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none';"
-    " require-trusted-types-for 'script'; trusted-types recollect-worker"
+    " connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none';"
+    " require-trusted-types-for 'script'; trusted-types 'none'"
 )
 RESPONSE_HEADERS: Final = page_headers(CONTENT_SECURITY_POLICY)
 ASSETS_DIR: Final = Path(__file__).parent / "assets"

@@ -9,6 +9,7 @@ from api.policies.request_policies import RequestPolicies
 from pipeline.bus.port import Bus
 from pipeline.health import HealthService
 from pipeline.memory.versioning.memory_repository import MemoryRepository
+from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.ports import Blobs, Clock, Publisher, Submissions
 from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.settings_lock import SettingsLock
@@ -43,6 +44,7 @@ class AppState:
     operations: OperationRepository
     memory_repository: MemoryRepository
     blobs: Blobs
+    page_renderer: PageRenderer
     clock: Clock
     keyring: ApiKeyAuthenticator
     key_tree: KeyTree

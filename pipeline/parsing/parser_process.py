@@ -43,21 +43,26 @@ def encode_frame(header: dict[str, Any], body: bytes) -> bytes:
 
 def main() -> None:
     """Serve until stdin ends."""
-    _die_with_parent()
-    # Keep the answer pipe for answers: send the prints of native libraries to stderr.
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
+    die_with_parent()
+    answers = take_answer_pipe()
     xberg = _import_parser()
     extra_bytes = int(sys.argv[1]) * 1024 * 1024
-    _limit_memory(extra_bytes)
+    limit_memory(extra_bytes)
     with asyncio.Runner() as runner:
-        while (request := _read_frame(sys.stdin.buffer)) is not None:
+        while (request := read_frame(sys.stdin.buffer)) is not None:
             if request[0].get("ocr"):
                 answers.write(_recognize(*request))
-                _limit_memory(extra_bytes)
+                limit_memory(extra_bytes)
             else:
                 answers.write(runner.run(_parse_request(xberg, *request)))
             answers.flush()
+
+
+def take_answer_pipe() -> BinaryIO:
+    """Keep stdout for answers: send the prints of native libraries to stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return answers
 
 
 def _import_parser() -> Any:
@@ -197,7 +202,8 @@ async def _extract_text(xberg: Any, config: Any, data: bytes, media_type: str, f
     return str(result.results[0].content).strip() if result.results and not result.errors else ""
 
 
-def _read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+def read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    """Read the next message; None at the end of the stream."""
     lengths = stream.read(FRAME_LENGTHS.size)
     if len(lengths) < FRAME_LENGTHS.size:
         return None
@@ -205,7 +211,7 @@ def _read_frame(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
     return json.loads(stream.read(head)), stream.read(body)
 
 
-def _limit_memory(extra_bytes: int) -> None:
+def limit_memory(extra_bytes: int) -> None:
     """Limit the address space to its present size plus `extra_bytes`; only OCR may go beyond, to a fixed highest."""
     if sys.platform != "linux":
         return
@@ -230,7 +236,7 @@ def _make_room_for_ocr() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (highest, highest))
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Ask the Linux kernel to kill the worker with its parent; elsewhere the end of stdin ends it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":

@@ -28,6 +28,7 @@ from pipeline.health import HealthService
 from pipeline.index.namespace_index_cache import NamespaceIndexCache
 from pipeline.memory.versioning.fact_lookup import FactLookup
 from pipeline.memory.versioning.memory_repository import MemoryRepository
+from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.profile.profile_cache import ProfileCache
 from pipeline.rows import ChunkRow, DocumentRow, MemoryRow
 from pipeline.runtime.metrics import Metrics
@@ -125,6 +126,7 @@ async def open_service(folder: Path, site: Path | None = None) -> AsyncIterator[
         operations=store.operations,
         memory_repository=MemoryRepository(store.memories, FactLookup(store.memories), store.catalog),
         blobs=FolderBlobs(folder / "blobs"),
+        page_renderer=PageRenderer(),
         clock=clock,
         keyring=ApiKeyAuthenticator(store.catalog, ADMIN),
         key_tree=KeyTree(store.catalog),

@@ -97,6 +97,14 @@ class Browser:
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         await self._send_devtools_command("Emulation.setEmulatedMedia", {"features": features})
 
+    async def disable_cache(self) -> None:
+        """Load every file anew from now on."""
+        await self._send_devtools_command("Network.enable", {})
+        await self._send_devtools_command("Network.setCacheDisabled", {"cacheDisabled": True})
+
+    async def enable_cache(self) -> None:
+        await self._send_devtools_command("Network.setCacheDisabled", {"cacheDisabled": False})
+
     async def screenshot(self) -> bytes:
         """Return a screenshot as PNG."""
         return b64decode(await self._command("GET", "screenshot"))

@@ -61,14 +61,19 @@ export class Api {
     return { name, content: await answer.blob() };
   }
 
+  /** A picture that the service draws. */
+  async picture(path, query, signal) {
+    return (await this.#open(path, {}, signal, query)).blob();
+  }
+
   /** Response of a stream of server-sent events, after the event with this id. */
   async stream(path, after, signal) {
     return this.#open(path, after ? { "last-event-id": after } : {}, signal);
   }
 
-  async #open(path, options, signal) {
+  async #open(path, options, signal, query) {
     const headers = { ...options, authorization: `Bearer ${this.#key}` };
-    const answer = await fetch(address(path), { headers, credentials: "omit", cache: "no-store", signal }).catch(unreachable);
+    const answer = await fetch(address(path, query), { headers, credentials: "omit", cache: "no-store", signal }).catch(unreachable);
     if (answer.ok) return answer;
     throw failed(answer, await answer.json().catch(unread));
   }

@@ -21,7 +21,7 @@ if (!paint) return null;
 const entries = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
 return [paint.startTime, entries.reduce((sum, entry) => sum + entry.encodedBodySize, 0)];
 """
-_PAGE_SHOWN = "return document.querySelector('.page:has(.mark) canvas')?.closest('.page').dataset.page"
+_PAGE_SHOWN = "return document.querySelector('.page:has(.mark) img')?.closest('.page').dataset.page"
 
 
 @dataclass

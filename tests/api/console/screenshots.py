@@ -62,9 +62,7 @@ async def _take_review_and_document(visitor: ConsoleUser) -> None:
     survey = next(row["id"] for row in documents if row["type"] == "pdf")
     marta = next(row["id"] for row in rows if "harbour master" in row["memory"])
     await visitor.navigate(f"#/ns/alice/documents/{survey}?memory={marta}")
-    await visitor.browser.wait_until(
-        "return document.querySelector('.page .mark')?.parentElement.querySelector('canvas')"
-    )
+    await visitor.browser.wait_until("return document.querySelector('.page .mark')?.parentElement.querySelector('img')")
     await _save_screenshot(visitor, "document")
 
 

@@ -60,7 +60,7 @@ async def test_the_sentence_of_a_memory_is_marked_on_its_page_of_a_pdf(visitor: 
     await visitor.open_signed_in("#/ns/paged/memories")
     await visitor.press("Marta Lindqvist lives in Tromso")
     await visitor.press("survey.pdf", "main")
-    await visitor.browser.wait_until("return document.querySelector('.page:has(.mark) canvas')")
+    await visitor.browser.wait_until("return document.querySelector('.page:has(.mark) img')")
     assert await visitor.browser.execute("return document.querySelector('.page:has(.mark)').dataset.page") == "2"
     assert await visitor.accessibility_violations() == []
     assert await visitor.horizontal_overflow() == 0

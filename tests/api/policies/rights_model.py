@@ -43,6 +43,7 @@ NEEDS = {
         GET /ns/{ns}/explain/chunks/{id}; GET /ns/{ns}/explain/memories/{id}; GET /ns/{ns}/explain/graph;
         GET /ns/{ns}/explain/memories;
         GET /ns/{ns}/explain/feed; POST /ns/{ns}/explain/missing; GET /ns/{ns}/explain/originals/{id};
+        GET /ns/{ns}/explain/pages/{id}; GET /ns/{ns}/explain/page-pictures/{id}; GET /ns/{ns}/explain/page-texts/{id};
         GET /ns/{ns}/explain/reviews; GET /ns/{ns}/explain/questions;
         GET /ns; GET /namespaces; GET /ns/{ns}; GET /organization; GET /admin/growth;
         POST /v3/search; POST /v4/search; POST /v4/profile; POST /v4/profile/buckets; POST /v3/documents/list;

@@ -197,8 +197,8 @@ async def _recognition_error(files: FileParser) -> ParsingError:
 async def test_the_room_for_recognition_is_taken_back() -> None:
     program = (
         "import resource\n"
-        "from pipeline.parsing.parser_process import _limit_memory, _make_room_for_ocr\n"
-        "for step in (lambda: _limit_memory(1 << 28), _make_room_for_ocr, lambda: _limit_memory(1 << 28)):\n"
+        "from pipeline.parsing.parser_process import limit_memory, _make_room_for_ocr\n"
+        "for step in (lambda: limit_memory(1 << 28), _make_room_for_ocr, lambda: limit_memory(1 << 28)):\n"
         "    step()\n"
         "    soft, hard = resource.getrlimit(resource.RLIMIT_AS)\n"
         "    print(soft < hard)\n"

@@ -26,7 +26,7 @@ export function documentView(view, shown, spans) {
     asText();
     return place;
   }
-  const asOriginal = () => original(view, place, marks.map(([from, to]) => needle(content, from, to)), asText);
+  const asOriginal = () => original(view, place, spans, asText);
   const choices = [button("Original", () => choose(0)), button("Text", () => choose(1))];
   const choose = (at) => {
     for (const [number, choice] of choices.entries()) choice.setAttribute("aria-pressed", String(number === at));
@@ -36,23 +36,17 @@ export function documentView(view, shown, spans) {
   return el("div", {}, el("div.reader-bar", {}, el("div.tabs", { role: "group", "aria-label": "View" }, choices)), place);
 }
 
-/** A text to look for, and its page: the page breaks of the text are form feeds. */
-function needle(content, from, to) {
-  const breaks = content.slice(0, from).split("\f").length;
-  return { text: content.slice(from, to).replaceAll("\f", " "), page: content.includes("\f") ? breaks : undefined };
-}
-
-async function showPages({ api, namespace, id, signal }, place, needles, asText) {
+async function showPages(view, place, spans, asText) {
   refill(place, loading("the pages"));
   try {
-    const [{ content }, { showPdf }] = await Promise.all([api.download(path("ns", namespace, "explain", "originals", id), signal), import("./pdf-view.js")]);
+    const { showPdf } = await import("./pdf-view.js");
     const pages = el("div.pages", { tabindex: "0", role: "region", "aria-label": "Pages" });
     const note = el("p.muted", { role: "status" });
     refill(place, pages, note);
-    const found = await showPdf(pages, content, needles, signal);
-    if (found < needles.length) refill(note, "The passage could not be found on a page. It is marked in the text.");
+    const found = await showPdf(view, pages, spans);
+    if (found < spans.length) refill(note, "The passage could not be found on a page. It is marked in the text.");
   } catch (error) {
-    if (signal.aborted) return;
+    if (view.signal.aborted) return;
     // Without a file, as when a source synchronized it, the text is all there is.
     if (error.status === 404) asText();
     else refill(place, failure({ message: "The pages can't be shown", details: `${error.message}. The text is shown under “Text”.`, status: error.status ?? 0 }));

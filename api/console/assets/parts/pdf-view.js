@@ -1,124 +1,69 @@
-/** The pages of a PDF, drawn by pdf.js as they come into view, with a text marked on its page. */
+/** The pages of a PDF as the service draws them, as they come into view, with their text to select and passages marked. */
 
-import { el } from "../dom.js";
-import { GlobalWorkerOptions, getDocument } from "../vendor/pdfjs.js";
+import { path } from "../api.js";
+import { el, svg } from "../dom.js";
+import { failure } from "./placeholders.js";
 
-const WORKER = new URL("../vendor/pdfjs-worker.js", import.meta.url).href;
-const MOST_PIXELS = 2;
-/** Texts are looked for by their beginning too: over a page end, or where the parser joined lines differently. */
-const BEGINNINGS = [Infinity, 160, 60];
+/** Pixels of a picture for each of the page: small print is blurred at one. */
+const DENSITIES = [1.5, 2];
+const MOST_WIDTH = 2400;
+/** Text is laid over the picture in units of the page's width. */
+const UNITS = 1000;
 
-/** Show a PDF in a place of the page until the signal aborts. `needles`: texts to mark; resolves to how many were found. */
-export async function showPdf(place, content, needles, signal) {
-  GlobalWorkerOptions.workerPort ??= new Worker(workerAddress(), { type: "module" });
-  const task = getDocument({ data: new Uint8Array(await content.arrayBuffer()), isEvalSupported: false, useWasm: false, useWorkerFetch: false, enableXfa: false });
-  signal.addEventListener("abort", () => task.destroy());
-  const pdf = await task.promise;
-  const first = (await pdf.getPage(1)).getViewport({ scale: 1 });
-  const pages = Array.from({ length: pdf.numPages }, (_, at) => frame(at + 1, first));
-  place.replaceChildren(...pages);
-  drawWhenSeen(place, pages, pdf, signal);
-  const marks = await findTexts(pdf, needles);
-  for (const { page, boxes } of marks) for (const box of boxes) pages[page - 1].append(mark(box));
-  if (marks.length > 0) pages[marks[0].page - 1].querySelector(".mark").scrollIntoView({ block: "center" });
-  return marks.length;
+/** Show a PDF in a place of the page. `spans`: of the text, to mark; resolves to how many were found. */
+export async function showPdf({ api, namespace, id, signal }, place, spans) {
+  const query = { span: spans.map(({ start, end }) => `${start}-${end}`) };
+  const { pages, marks } = await api.get(path("ns", namespace, "explain", "pages", id), query, signal);
+  const frames = pages.map(frame);
+  const found = marks.filter(({ page }) => page !== null);
+  for (const { page, boxes } of found) for (const box of boxes) frames[page - 1].append(mark(box));
+  place.replaceChildren(...frames);
+  place.querySelector(".mark")?.scrollIntoView({ block: "center" });
+  drawWhenSeen(place, frames, signal, (node) => draw({ api, namespace, id, signal }, node));
+  return found.length;
 }
 
-/** The one address that the console's policy lets a worker be made of. */
-function workerAddress() {
-  const policy = globalThis.trustedTypes?.createPolicy("recollect-worker", { createScriptURL: () => WORKER });
-  return policy ? policy.createScriptURL("") : WORKER;
-}
-
-function frame(number, { width, height }) {
-  const node = el("div.page", { role: "img", "aria-label": `Page ${number}`, "data-page": number }, el("span.number", { "aria-hidden": "true" }, String(number)));
+function frame({ width, height }, at) {
+  const node = el("section.page", { "aria-label": `Page ${at + 1}`, "data-page": at + 1 }, el("span.number", { "aria-hidden": "true" }, String(at + 1)));
   node.style.aspectRatio = `${width} / ${height}`;
   return node;
 }
 
-function drawWhenSeen(place, pages, pdf, signal) {
+function drawWhenSeen(place, frames, signal, drawPage) {
   const seen = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) {
       if (!isIntersecting) continue;
       seen.unobserve(target);
-      draw(pdf, target).catch((error) => { if (!signal.aborted) throw error; });
+      drawPage(target).catch((error) => { if (!signal.aborted) target.append(failure(error)); });
     }
-  }, { root: place, rootMargin: "600px" });
-  for (const page of pages) seen.observe(page);
+  }, { root: place, rootMargin: "200px" });
+  for (const node of frames) seen.observe(node);
   signal.addEventListener("abort", () => seen.disconnect());
 }
 
-async function draw(pdf, node) {
-  const page = await pdf.getPage(Number(node.dataset.page));
-  const natural = page.getViewport({ scale: 1 });
-  const scale = (node.clientWidth / natural.width) * Math.min(devicePixelRatio, MOST_PIXELS);
-  const viewport = page.getViewport({ scale });
-  node.style.aspectRatio = `${natural.width} / ${natural.height}`;
-  const canvas = el("canvas", { width: Math.floor(viewport.width), height: Math.floor(viewport.height) });
-  await page.render({ canvas, viewport }).promise;
-  node.prepend(canvas);
+async function draw({ api, namespace, id, signal }, node) {
+  const page = node.dataset.page;
+  const density = Math.min(Math.max(devicePixelRatio, DENSITIES[0]), DENSITIES[1]);
+  const width = Math.min(MOST_WIDTH, Math.max(100, Math.round(node.clientWidth * density)));
+  const picture = await api.picture(path("ns", namespace, "explain", "page-pictures", id), { page, width }, signal);
+  const address = URL.createObjectURL(picture);
+  signal.addEventListener("abort", () => URL.revokeObjectURL(address));
+  node.prepend(el("img", { src: address, alt: "" }));
+  const { lines } = await api.get(path("ns", namespace, "explain", "page-texts", id), { page }, signal);
+  node.append(textLayer(lines, node.clientHeight / node.clientWidth));
 }
 
-/** Where texts stand: boxes in hundredths of their page. */
-async function findTexts(pdf, needles) {
-  let wanted = needles.map(({ text, page }) => ({ folded: folded(text), page })).filter(({ folded: text }) => text !== "");
-  const found = [];
-  for (const length of BEGINNINGS) {
-    for (let number = 1; number <= pdf.numPages && wanted.length > 0; number += 1) {
-      const here = wanted.filter(({ page }) => page === undefined || Math.abs(page - number) <= 1);
-      if (here.length === 0) continue;
-      const page = await pdf.getPage(number);
-      const text = await readPage(page);
-      for (const needle of here) {
-        const boxes = boxesOf(text, needle.folded.slice(0, length));
-        if (boxes.length === 0) continue;
-        found.push({ page: number, boxes });
-        wanted = wanted.filter((one) => one !== needle);
-      }
-    }
-  }
-  return found.sort((one, other) => one.page - other.page);
+/** The words of a page, invisible over its picture: to be selected, found and read aloud. */
+function textLayer(lines, ratio) {
+  const tall = UNITS * ratio;
+  const line = ({ text, box }) =>
+    svg("text", { x: box.left * UNITS, y: (box.top + box.height * 0.8) * tall, "font-size": box.height * tall, textLength: box.width * UNITS, lengthAdjust: "spacingAndGlyphs" }, `${text}\n`);
+  return svg("svg", { class: "words", viewBox: `0 0 ${UNITS} ${tall}` }, lines.map(line));
 }
 
-/** Without spaces, hyphens and case, which parsers treat differently. */
-function folded(text) {
-  return text.normalize("NFKC").replaceAll(/[\s\u00ad\p{Pd}#*|_`\\]/gu, "").toLowerCase();
-}
-
-async function readPage(page) {
-  const { items } = await page.getTextContent();
-  const viewport = page.getViewport({ scale: 1 });
-  const parts = items.filter((item) => item.str).map((item) => ({ item, text: folded(item.str) }));
-  return { parts, joined: parts.map(({ text }) => text).join(""), viewport };
-}
-
-function boxesOf({ parts, joined, viewport }, needle) {
-  const start = joined.indexOf(needle);
-  if (start < 0) return [];
-  const end = start + needle.length;
-  const boxes = [];
-  let at = 0;
-  for (const { item, text } of parts) {
-    const [from, to] = [Math.max(start - at, 0), Math.min(end - at, text.length)];
-    if (from < to) boxes.push(boxOf(item, from / text.length, to / text.length, viewport));
-    at += text.length;
-  }
-  return boxes;
-}
-
-/** A part of a line, by the shares of its width where it begins and ends. */
-function boxOf({ transform, width, height }, from, to, viewport) {
-  const [, , , , x, y] = transform;
-  const rise = height || Math.hypot(transform[2], transform[3]);
-  const corners = [viewport.convertToViewportPoint(x + width * from, y - rise * 0.25), viewport.convertToViewportPoint(x + width * to, y + rise)];
-  const [left, right] = corners.map(([across]) => across).sort((one, other) => one - other);
-  const [top, bottom] = corners.map(([, down]) => down).sort((one, other) => one - other);
-  const share = (length, all) => `${(100 * length) / all}%`;
-  return { left: share(left, viewport.width), top: share(top, viewport.height), width: share(right - left, viewport.width), height: share(bottom - top, viewport.height) };
-}
-
-function mark(box) {
+function mark({ left, top, width, height }) {
   const node = el("span.mark");
-  Object.assign(node.style, box);
+  const share = (one) => `${100 * one}%`;
+  Object.assign(node.style, { left: share(left), top: share(top), width: share(width), height: share(height) });
   return node;
 }
