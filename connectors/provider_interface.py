@@ -18,15 +18,10 @@ from connectors.client.http_client import HttpClient
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import WebhookVerificationError
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
+from schemas.events import ConnectorAccount, SelectedItem
 from schemas.http.v5.connector_bodies import Provider as ProviderName
 
 SelectionKind: TypeAlias = Literal["repos", "labels", "files", "folders"]
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedResource:
-    id: str
-    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +37,13 @@ class Connection:
     token_source: AccessTokenSource | None = None
     config: Mapping[str, str | float | bool] = field(default_factory=dict)
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    selection: Mapping[SelectionKind, tuple[SelectedResource, ...]] | None = None
-    account: "Account | None" = None
+    selection: Mapping[str, tuple[SelectedItem, ...]] | None = None
+    """Selected resources by `SelectionKind`."""
+    account: ConnectorAccount | None = None
     triggered_by_event: bool = False
 
     def selected_ids(self, kind: SelectionKind) -> tuple[str, ...]:
         return tuple(choice.id for choice in (self.selection or {}).get(kind, ()))
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """Account at the provider: `name` for display (an address, a login), `key` as in webhooks."""
-
-    name: str
-    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +92,10 @@ class WebhookSubscription:
     secret: str = field(repr=False)
     expires_at: datetime | None = None
     data: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    def is_fresh(self, now: datetime, margin: timedelta) -> bool:
+        """Return whether it ends, and not within the margin."""
+        return self.expires_at is not None and self.expires_at - now > margin
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +199,7 @@ class Provider(ABC):
         del http, namespace
         return None
 
-    async def fetch_account(self, connection: Connection) -> Account | None:
+    async def fetch_account(self, connection: Connection) -> ConnectorAccount | None:
         """Return the account that was just authorized, or that the operator's own access belongs to."""
         del connection
         return None

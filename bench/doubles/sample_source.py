@@ -20,7 +20,6 @@ from connectors.client.http_client import json_or_raise
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import CursorExpiredError, WebhookVerificationError
 from connectors.provider_interface import (
-    Account,
     ChangeHint,
     Connection,
     OAuthConfig,
@@ -41,6 +40,7 @@ from connectors.sync_messages import (
     SyncMessage,
     SyncState,
 )
+from schemas.events import ConnectorAccount
 
 ORIGIN = "https://shelf.test"
 SECRET = "the-client-secret-of-the-shelf"
@@ -281,9 +281,9 @@ class SampleProvider(Provider):
     def _is_selected(self, connection: Connection, entry: Mapping[str, Any]) -> bool:
         return connection.selection is None or entry["board"] in connection.selected_ids("repos")
 
-    async def fetch_account(self, connection: Connection) -> Account | None:
+    async def fetch_account(self, connection: Connection) -> ConnectorAccount | None:
         me = json_or_raise(await connection.http.get(f"{self._base_url}/me"))
-        return Account(me["name"], me["id"])
+        return ConnectorAccount(name=me["name"], webhook_id=me["id"])
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
         return {id_: f"Board {id_}" for id_ in ids}

@@ -1,6 +1,5 @@
 """Operations on accounts behind the API: capabilities, authorization and picker links, key rotation."""
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,17 +8,14 @@ from secrets import token_urlsafe
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from connectors.accounts import verification_tokens
 from connectors.accounts.connection_check import config_fault, connection_fault, credential_fault
 from connectors.accounts.connection_factory import ConnectionFactory
-from connectors.accounts.credential_vault import VaultKeyError
 from pipeline.connector_registry import ConnectorRegistry
 from schemas.events import ConnectorChanged
 from schemas.http.v5.connector_bodies import ADDRESS_FIELDS
 
 PICKER_LINK_LIFETIME: Final = timedelta(hours=1)
 PICKER_PATH: Final = "/picker"
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +42,13 @@ class AccountLinking:
 
     async def verification_tokens(self) -> Mapping[str, str]:
         """List the verification tokens that providers sent for the operator."""
-        return await verification_tokens.list_tokens(self.connection_factory.secret_store)
+        return await self.connection_factory.secret_store.verification_tokens()
 
     async def rotate_credentials(self) -> tuple[int, list[str]]:
-        """Re-encrypt all secrets with the newest key; see the function of the same name."""
-        return await rotate_credentials(self.registry, self.connection_factory)
+        """Re-encrypt all secrets with the newest key; see `SecretStore.rotate_keys`."""
+        return await self.connection_factory.secret_store.rotate_keys(
+            [row.id for row in self.registry.catalog.connectors()]
+        )
 
     async def store_config_secrets(self, connector: str, config: Mapping[str, str]) -> None:
         """Encrypt and store the secret part of a connector's config."""
@@ -99,22 +97,6 @@ class AccountLinking:
     def _authorization_link(self, row: ConnectorChanged, secret: Mapping[str, Any]) -> str:
         authority = self.connection_factory.authorization_server(row.provider)
         return authority.authorization_url(f"{row.id}.{secret['state']}", secret["verifier"])
-
-
-async def rotate_credentials(
-    registry: ConnectorRegistry, connection_factory: ConnectionFactory
-) -> tuple[int, list[str]]:
-    """Re-encrypt secrets with the newest key: the number re-encrypted, and the ids that no key decrypts."""
-    secrets = connection_factory.secret_store
-    places = [verification_tokens.SECRETS_KEY, *(row.id for row in registry.catalog.connectors())]
-    anew, closed = 0, []
-    for place in places:
-        try:
-            anew += await secrets.rotate_key(place)
-        except VaultKeyError as error:
-            log.warning("%s", error)
-            closed.append(place)
-    return anew, closed
 
 
 def token_digest(token: str) -> str:

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from connectors.accounts.credential_vault import SecretStore
 from connectors.accounts.oauth import AuthorizationServer, RefreshingTokenSource
 from connectors.client.access_token import AccessTokenSource
 from connectors.client.http_client import HttpClient, HttpClients
 from connectors.errors import MisconfigurationError
-from connectors.provider_interface import Account, Connection, Provider, SelectedResource, SelectionKind
+from connectors.provider_interface import Connection, Provider
 from pipeline.ports import Locks
 from schemas.events import ConnectorChanged
 
@@ -64,8 +63,8 @@ class ConnectionFactory:
             secrets=(await self.secret_store.read(row.id)).get("config", {})
             if config_secrets is None
             else config_secrets,
-            selection=provider_selection(row),
-            account=Account(row.account.name, row.account.webhook_id) if row.account else None,
+            selection=row.selection,
+            account=row.account,
         )
 
     def _http_client(self, provider: Provider, access: AccessTokenSource | None) -> HttpClient:
@@ -76,14 +75,3 @@ class ConnectionFactory:
             token_source=access,
             rate_limit=provider.rate_limit,
         )
-
-
-def provider_selection(row: ConnectorChanged) -> Mapping[SelectionKind, tuple[SelectedResource, ...]] | None:
-    """Convert a connector's selection to the provider's types."""
-    if row.selection is None:
-        return None
-    chosen = {
-        kind: tuple(SelectedResource(choice.id, choice.name) for choice in choices)
-        for kind, choices in row.selection.items()
-    }
-    return cast("Mapping[SelectionKind, tuple[SelectedResource, ...]]", chosen)  # the interface accepts no other kinds

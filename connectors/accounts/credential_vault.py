@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import logging
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 KEY_BYTES = 32
 ConnectorSecrets = Mapping[str, Any]
 """Secrets of one connector by name: config, tokens, authorization, subscription, picker, visit."""
+_VERIFICATION_TOKENS = "verification_tokens"
+"""Key in the secret store, in place of a connector's id, of the tokens that providers sent for the operator."""
+log = logging.getLogger(__name__)
 
 
 class VaultKeyError(MisconfigurationError, ValueError):
@@ -182,8 +186,28 @@ class SecretStore:
         await self.update(connector, remove)
         return taken[0] if taken else None
 
-    async def rotate_key(self, connector: str) -> bool:
-        """Re-encrypt secrets that an older key encrypted; return whether that was necessary."""
+    async def store_verification_token(self, provider: str, token: str) -> None:
+        """Store the newest token that a provider sent for the operator; VaultKeyError without an encryption key."""
+        await self.update(
+            _VERIFICATION_TOKENS, lambda kept: None if kept.get(provider) == token else {**kept, provider: token}
+        )
+
+    async def verification_tokens(self) -> Mapping[str, str]:
+        """List verification tokens by provider; empty without an encryption key."""
+        return await self.read(_VERIFICATION_TOKENS) if self.has_key else {}
+
+    async def rotate_keys(self, connectors: Iterable[str]) -> tuple[int, list[str]]:
+        """Re-encrypt secrets with the newest key: the number re-encrypted, and the ids that no key decrypts."""
+        rotated, unreadable = 0, []
+        for connector in (_VERIFICATION_TOKENS, *connectors):
+            try:
+                rotated += await self._rotate_key(connector)
+            except VaultKeyError as error:
+                log.warning("%s", error)
+                unreadable.append(connector)
+        return rotated, unreadable
+
+    async def _rotate_key(self, connector: str) -> bool:
         async with self._locks.acquire(f"secrets/{connector}"):
             sealed = await self._table.load_encrypted(connector)
             if sealed is None or self._cipher.uses_current_key(sealed):

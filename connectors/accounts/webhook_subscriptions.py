@@ -5,11 +5,14 @@ from datetime import datetime
 from secrets import token_urlsafe
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from connectors.accounts.connection_factory import ConnectionFactory
 from connectors.provider_interface import Connection, WebhookSubscription
 from schemas.events import ConnectorChanged
 
 WEBHOOKS_PATH = "/webhooks"
+_SUBSCRIPTION_ADAPTER = TypeAdapter(WebhookSubscription)
 
 
 async def ensure_subscribed(
@@ -42,25 +45,12 @@ async def unsubscribe(connection_factory: ConnectionFactory, row: ConnectorChang
 
 def load_subscription(stored: Mapping[str, Any]) -> WebhookSubscription:
     """Parse a subscription as stored among a connector's secrets."""
-    until = stored["expires_at"]
-    return WebhookSubscription(
-        id=stored["id"],
-        secret=stored["secret"],
-        expires_at=None if until is None else datetime.fromisoformat(until),
-        data=stored["data"],
-    )
+    return _SUBSCRIPTION_ADAPTER.validate_python(stored)
 
 
 def _to_stored(subscription: WebhookSubscription, revision: int, now: datetime) -> dict[str, Any]:
-    until = subscription.expires_at
-    return {
-        "id": subscription.id,
-        "secret": subscription.secret,
-        "expires_at": None if until is None else until.isoformat(),
-        "data": dict(subscription.data),
-        "revision": revision,
-        "since": now.isoformat(),
-    }
+    kept: dict[str, Any] = _SUBSCRIPTION_ADAPTER.dump_python(subscription, mode="json")
+    return {**kept, "revision": revision, "since": now.isoformat()}
 
 
 def _is_half_expired(stored: Mapping[str, Any], now: datetime) -> bool:

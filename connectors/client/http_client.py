@@ -310,6 +310,12 @@ def json_or_raise(response: httpx2.Response) -> Any:
         raise ProviderUnavailableError(f"{response.url.host} sent an answer that is not JSON.") from error
 
 
+def json_object(response: httpx2.Response) -> dict[str, Any]:
+    """Parse a response that is one object; see `json_or_raise`."""
+    found: dict[str, Any] = json_or_raise(response)
+    return found
+
+
 def _retry_after_seconds(response: httpx2.Response) -> float | None:
     """Return the seconds of the Retry-After header, if present."""
     value = response.headers.get("retry-after", "").strip()

@@ -13,7 +13,7 @@ from connectors.accounts.connection_factory import ConnectionFactory
 from connectors.edge.html_page import SECURITY_HEADERS, message_page
 from connectors.errors import ConnectorError, ProviderUnavailableError
 from pipeline.connector_registry import ConnectorRegistry
-from schemas.events import ConnectorAccount, ConnectorChanged
+from schemas.events import ConnectorChanged
 
 _LINKABLE = frozenset({"pending", "active"})
 """Statuses of connectors that a user may authorize, also anew."""
@@ -61,9 +61,8 @@ class OAuthCallback:
         await self.connection_factory.secret_store.set_value(row.id, "tokens", dict(token))
         provider = self.connection_factory.provider_named(row.provider)
         account = await provider.fetch_account(await self.connection_factory.connect(row))
-        linked_account = None if account is None else ConnectorAccount(name=account.name, webhook_id=account.key)
-        update: dict[str, Any] = {"status": "active", "account": linked_account, "authorization_expires_at": None}
-        if row.status == "active" and row.account != linked_account:
+        update: dict[str, Any] = {"status": "active", "account": account, "authorization_expires_at": None}
+        if row.status == "active" and row.account != account:
             # Another account: its items are listed anew, and those of the former one removed.
             update["selection_revision"] = row.selection_revision + 1
         active = await self.registry.modify(

@@ -10,7 +10,6 @@ from typing import Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 
-from connectors.accounts import verification_tokens
 from connectors.accounts.connection_factory import ConnectionFactory
 from connectors.accounts.webhook_subscriptions import load_subscription
 from connectors.errors import ConnectorError, WebhookVerificationError
@@ -81,8 +80,8 @@ class WebhookReceiver:
 
     async def _process(self, receipt: VerifiedDelivery, provider: Provider, row: ConnectorChanged | None) -> None:
         if receipt.verification_token is not None:
-            await verification_tokens.store_token(
-                self.connection_factory.secret_store, provider.name, receipt.verification_token
+            await self.connection_factory.secret_store.store_verification_token(
+                provider.name, receipt.verification_token
             )
             log.info("%s sent its verification token: `recollect connectors handshakes`.", provider.name)
         if receipt.delivery_id is not None and self._is_duplicate(f"{provider.name}/{receipt.delivery_id}"):

@@ -88,9 +88,9 @@ class _Batch:
     """Events that count towards the quota."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class SyncRunner:
-    """Dependencies of all runs."""
+    """One run of a connector, whose lock the caller holds."""
 
     publisher: Publisher
     blobs: Blobs
@@ -99,28 +99,23 @@ class SyncRunner:
     document_ids: Callable[[str, str], Awaitable[Sequence[str]]]
     """Lookup of an incarnation's document ids by prefix."""
     quota: DocumentQuota
+    row: ConnectorChanged
+    requested_run: SyncReported
+    provider: Provider
+    state: ConnectorStateTable
+    lease: Lease
+    _progress: SyncProgress = field(init=False)
+    _sync_state: BufferedSyncState = field(init=False)
+    _batch: _Batch = field(default_factory=_Batch, init=False)
+    _full_listing: bool = field(default=False, init=False)
+    _reported_at: datetime = field(init=False)
 
-    async def run(
-        self,
-        row: ConnectorChanged,
-        requested_run: SyncReported,
-        *,
-        provider: Provider,
-        connect: Callable[[], Awaitable[Connection]],
-        state: ConnectorStateTable,
-        lease: Lease,
-    ) -> SyncReported:
-        """Execute the requested run and return its last report; the caller holds the connector's lock."""
-        stored = (await state.get("run", [_PROGRESS_ID])).get(_PROGRESS_ID)
-        progress = SyncProgress.model_validate_json(stored.value) if stored else SyncProgress()
-        if progress.run != requested_run.run_id:
-            progress = progress.model_copy(
-                update={"run": requested_run.run_id, "processed": 0, "failed": 0, "over_limit": 0, "failures": ()}
-            )
-        run = _SyncRun(self, row, requested_run, provider=provider, state=state, lease=lease, progress=progress)
+    async def run(self, connect: Callable[[], Awaitable[Connection]]) -> SyncReported:
+        """Execute the requested run and return its last report."""
+        await self._restore_progress()
         error: ConnectorError | None = None
         try:
-            await run.execute(connect)
+            await self._execute(connect)
         except ConnectorError as expected:
             error = expected
         except ItemError as failure:
@@ -131,48 +126,24 @@ class SyncRunner:
             error = ConnectorError("An unexpected error ended the run. See the service's log for details.")
             # The message is left out, because it may contain data of the provider or credentials.
             frames = "".join(traceback.format_tb(unexpected.__traceback__))
-            log.error("Run %s of %s: %s\n%s", requested_run.run_id, row.id, type(unexpected).__name__, frames)  # noqa: TRY400 - see above
-        return await run.finish(error)
+            log.error("Run %s of %s: %s\n%s", self.requested_run.run_id, self.row.id, type(unexpected).__name__, frames)  # noqa: TRY400 - see above
+        return await self._finish(error)
 
+    async def _restore_progress(self) -> None:
+        """Load the progress of this run if it was begun before, else that of earlier runs, with nothing counted."""
+        stored = (await self.state.get("run", [_PROGRESS_ID])).get(_PROGRESS_ID)
+        self._progress = SyncProgress.model_validate_json(stored.value) if stored else SyncProgress()
+        if self._progress.run != self.requested_run.run_id:
+            self._progress = self._progress.model_copy(
+                update={"run": self.requested_run.run_id, "processed": 0, "failed": 0, "over_limit": 0, "failures": ()}
+            )
+        self._sync_state = BufferedSyncState(self.state, clock=self.clock)
+        self._reported_at = self.clock.now()
 
-class _SyncRun:
-    """Run in progress."""
-
-    def __init__(
-        self,
-        runner: SyncRunner,
-        row: ConnectorChanged,
-        requested_run: SyncReported,
-        *,
-        provider: Provider,
-        state: ConnectorStateTable,
-        lease: Lease,
-        progress: SyncProgress,
-    ) -> None:
-        self._runner = runner
-        self._row = row
-        self._requested_run = requested_run
-        self._provider = provider
-        self._state = state
-        self._lease = lease
-        self._progress = progress
-        self._sync_state = BufferedSyncState(
-            state,
-            listing_number=0,
-            full_sync=False,
-            document_limit=0,
-            document_count=0,
-            slots_taken=0,
-            clock=runner.clock,
-        )
-        self._batch = _Batch()
-        self._full_listing = False
-        self._reported_at = runner.clock.now()
-
-    async def execute(self, connect: Callable[[], Awaitable[Connection]]) -> None:
+    async def _execute(self, connect: Callable[[], Awaitable[Connection]]) -> None:
         """Sync from the stored cursor to the end of the provider's data."""
         await self._begin(full_sync=self._needs_full_sync())
-        await self._runner.report(self._row, self._build_report("running"))
+        await self.report(self.row, self._build_report("running"))
         connection = await connect()
         for restarts_left in reversed(range(_MAX_RESTARTS + 1)):
             try:
@@ -185,12 +156,12 @@ class _SyncRun:
                 await self._begin(full_sync=True)
         await self._finish_listing()
 
-    async def finish(self, error: ConnectorError | None) -> SyncReported:
-        now = self._runner.clock.now()
+    async def _finish(self, error: ConnectorError | None) -> SyncReported:
+        now = self.clock.now()
         code: SyncError | None = None if error is None else error.code
         after = error.retry_after if isinstance(error, RateLimitedError) else None
         if error is not None:
-            log.warning("Run %s of %s failed (%s): %s", self._requested_run.run_id, self._row.id, code, error)
+            log.warning("Run %s of %s failed (%s): %s", self.requested_run.run_id, self.row.id, code, error)
         report = self._build_report("completed" if error is None else "failed").model_copy(
             update={
                 "completed_at": now,
@@ -199,19 +170,19 @@ class _SyncRun:
                 "retry_at": None if after is None else now + after,
             }
         )
-        await self._runner.report(self._row, report)
+        await self.report(self.row, report)
         return report
 
     def _needs_full_sync(self) -> bool:
         """Return whether a complete listing is due rather than an incremental run."""
         progress = self._progress
-        if progress.revision != self._row.selection_revision or progress.cursor is None:
+        if progress.revision != self.row.selection_revision or progress.cursor is None:
             return True
         if progress.full_sync:
             return False
         listed = progress.listed_at
-        overdue = listed is None or self._runner.clock.now() - listed >= self._provider.full_sync_interval
-        return self._requested_run.full or overdue
+        overdue = listed is None or self.clock.now() - listed >= self.provider.full_sync_interval
+        return self.requested_run.full or overdue
 
     async def _begin(self, *, full_sync: bool) -> None:
         progress = self._progress
@@ -220,26 +191,26 @@ class _SyncRun:
                 "cursor": None,
                 "listing_number": progress.listing_number + 1,
                 "full_sync": True,
-                "revision": self._row.selection_revision,
+                "revision": self.row.selection_revision,
                 "unlistable_prefixes": (),
             }
             progress = progress.model_copy(update=update)
         self._progress = progress
         self._full_listing |= progress.full_sync
         listing = progress.listing_number
-        placed = await self._state.count("item", "failed", in_listing=listing) if progress.full_sync else 0
+        placed = await self.state.count("item", "failed", in_listing=listing) if progress.full_sync else 0
         self._sync_state = BufferedSyncState(
-            self._state,
+            self.state,
             listing_number=listing,
             full_sync=progress.full_sync,
-            document_limit=self._row.document_limit,
-            document_count=await self._state.count("item"),
+            document_limit=self.row.document_limit,
+            document_count=await self.state.count("item"),
             slots_taken=placed,
-            clock=self._runner.clock,
+            clock=self.clock,
         )
 
     async def _consume(self, connection: Connection) -> None:
-        steps = self._provider.sync(connection, self._progress.cursor, self._sync_state)
+        steps = self.provider.sync(connection, self._progress.cursor, self._sync_state)
         try:
             async for step in steps:
                 await self._handle(step)
@@ -263,7 +234,7 @@ class _SyncRun:
             case RemovedItem():
                 self._count(processed=1)
                 if await self._sync_state.on_removed(step.id):
-                    self._enqueue_deletion(document_id(self._row, step.id))
+                    self._enqueue_deletion(document_id(self.row, step.id))
             case FailedItem():
                 await self._handle_failure(step)
             case ProviderState():
@@ -284,7 +255,7 @@ class _SyncRun:
             self._check_quota()
         try:
             event = await build_submission(
-                self._row, item, sent, fingerprint, blobs=self._runner.blobs, submitted_at=self._runner.clock.now()
+                self.row, item, sent, fingerprint, blobs=self.blobs, submitted_at=self.clock.now()
             )
         except ItemError as error:
             await self._handle_failure(FailedItem(item.id, str(error), item.title, error.code, error.retryable))
@@ -296,7 +267,7 @@ class _SyncRun:
 
     def _check_quota(self) -> None:
         """QuotaExhaustedError if no further content may be added; state and cursor stay before the item."""
-        refusal = self._runner.quota.check(self._row.created_by_key, self._batch.quota_documents + 1)
+        refusal = self.quota.check(self.row.created_by_key, self._batch.quota_documents + 1)
         if refusal is not None:
             raise QuotaExhaustedError(refusal)
 
@@ -304,11 +275,11 @@ class _SyncRun:
         self._count(processed=1, failed=1)
         if len(self._progress.failures) < MAX_REPORTED_FAILURES:
             reported = SyncItemFailure(
-                document=document_id(self._row, failure.id),
+                document=document_id(self.row, failure.id),
                 title=failure.title,
                 code=failure.code,
                 message=failure.message,
-                at=self._runner.clock.now(),
+                at=self.clock.now(),
             )
             failures = (*self._progress.failures, reported)
             self._progress = self._progress.model_copy(update={"failures": failures})
@@ -321,7 +292,7 @@ class _SyncRun:
             async for rows in self._sync_state.unlisted_rows():
                 await self._remove_unlisted(rows)
             await self._remove_orphans()
-            update = {"full_sync": False, "unlistable_prefixes": (), "listed_at": self._runner.clock.now()}
+            update = {"full_sync": False, "unlistable_prefixes": (), "listed_at": self.clock.now()}
             self._progress = self._progress.model_copy(update=update)
         await self._commit()
 
@@ -331,21 +302,21 @@ class _SyncRun:
             if kept and row.id.startswith(kept):
                 continue
             if await self._sync_state.on_removed(row.id) and row.kind == "item":
-                self._enqueue_deletion(document_id(self._row, row.id))
+                self._enqueue_deletion(document_id(self.row, row.id))
         await self._commit()
 
     async def _remove_orphans(self) -> None:
         """Delete documents without an item, left behind when the state was lost."""
-        documents = await self._runner.document_ids(self._row.incarnation, document_id_prefix(self._row))
+        documents = await self.document_ids(self.row.incarnation, document_id_prefix(self.row))
         async for orphan in find_orphaned_documents(
-            self._row, documents, self._state, self._progress.unlistable_prefixes
+            self.row, documents, self.state, self._progress.unlistable_prefixes
         ):
             self._enqueue_deletion(orphan)
             if len(self._batch.events) >= MAX_BATCH_ITEMS:
                 await self._publish()
 
     def _enqueue_deletion(self, public_id: str) -> None:
-        self._enqueue(build_deletion(self._row, public_id, self._runner.clock.now()), 200)
+        self._enqueue(build_deletion(self.row, public_id, self.clock.now()), 200)
 
     def _enqueue(self, event: DocumentSubmitted, size: int) -> None:
         self._batch.events.append(event)
@@ -355,10 +326,10 @@ class _SyncRun:
     async def _publish(self) -> None:
         batch, self._batch = self._batch, _Batch()
         if batch.events:
-            self._lease.ensure_valid()
+            self.lease.ensure_valid()
             entries = [(f"{event.incarnation}/{event.document}", event) for event in batch.events]
-            await self._runner.publisher.publish(DOCUMENTS_SUBMITTED, entries)
-            self._runner.quota.record_documents(self._row.created_by_key, batch.quota_documents)
+            await self.publisher.publish(DOCUMENTS_SUBMITTED, entries)
+            self.quota.record_documents(self.row.created_by_key, batch.quota_documents)
 
     async def _commit(self) -> None:
         """Publish the documents, then commit their state together with the cursor."""
@@ -366,16 +337,16 @@ class _SyncRun:
         self._count(over_limit=self._sync_state.over_limit)
         self._sync_state.over_limit = 0
         rows, gone = self._sync_state.drain()
-        self._lease.ensure_valid()
+        self.lease.ensure_valid()
         progress = ConnectorStateRow("run", _PROGRESS_ID, value=self._progress.model_dump_json())
-        await self._state.commit([*rows, progress], gone)
+        await self.state.commit([*rows, progress], gone)
 
     async def _report_progress(self) -> None:
         """Report progress at intervals, also between checkpoints of a slow source."""
-        now = self._runner.clock.now()
+        now = self.clock.now()
         if now - self._reported_at >= REPORT_INTERVAL:
             self._reported_at = now
-            await self._runner.report(self._row, self._build_report("running"))
+            await self.report(self.row, self._build_report("running"))
 
     def _count(self, *, processed: int = 0, failed: int = 0, over_limit: int = 0) -> None:
         progress = self._progress
@@ -389,10 +360,10 @@ class _SyncRun:
 
     def _build_report(self, status: Any) -> SyncReported:
         progress = self._progress
-        return self._requested_run.model_copy(
+        return self.requested_run.model_copy(
             update={
                 "status": status,
-                "full": self._full_listing or self._requested_run.full,
+                "full": self._full_listing or self.requested_run.full,
                 "processed": progress.processed,
                 "failed": progress.failed,
                 "over_limit": progress.over_limit,

@@ -11,7 +11,6 @@ from itertools import takewhile
 from typing import Final, cast
 
 from connectors.accounts import webhook_subscriptions
-from connectors.accounts.account_linking import rotate_credentials
 from connectors.accounts.connection_factory import ConnectionFactory
 from connectors.errors import ConnectorError
 from connectors.provider_interface import Connection, Provider, SelectionKind
@@ -71,7 +70,9 @@ class SyncScheduler:
         async with asyncio.TaskGroup() as tasks:
             self._task_group = tasks
             try:
-                await rotate_credentials(self.registry, self.connection_factory)
+                await self.connection_factory.secret_store.rotate_keys(
+                    [row.id for row in self.registry.catalog.connectors()]
+                )
                 while True:
                     await self._schedule_all()
                     await asyncio.sleep(SCHEDULER_TICK_SECONDS)
@@ -140,6 +141,7 @@ class SyncScheduler:
     async def _run_sync(
         self, row: ConnectorChanged, pending_run: SyncReported, state: ConnectorStateTable, lease: Lease
     ) -> None:
+        row = await self._seal_config(row)
         runner = SyncRunner(
             publisher=self.registry.publisher,
             blobs=self.blobs,
@@ -147,17 +149,13 @@ class SyncScheduler:
             report=self.registry.report_run,
             document_ids=self.registry.document_ids.ids_with_prefix,
             quota=self.quota,
-        )
-        pending_run = pending_run.model_copy(update={"queued": False})
-        row = await self._seal_config(row)
-        await runner.run(
-            row,
-            pending_run,
+            row=row,
+            requested_run=pending_run.model_copy(update={"queued": False}),
             provider=self.connection_factory.providers.get(row.provider) or MissingProvider(),
-            connect=partial(self._open_connection, row, triggered_by_event=pending_run.trigger == "event"),
             state=state,
             lease=lease,
         )
+        await runner.run(partial(self._open_connection, row, triggered_by_event=pending_run.trigger == "event"))
 
     async def _seal_config(self, row: ConnectorChanged) -> ConnectorChanged:
         """Move what is secret in a config, where an earlier version left it in clear, to the other secrets."""
@@ -188,7 +186,13 @@ class SyncScheduler:
         if not any(nameless.values()):
             return connection
         provider = self.connection_factory.provider_named(row.provider)
-        names = {kind: await provider.resolve_names(connection, kind, ids) for kind, ids in nameless.items() if ids}
+        names = {
+            kind: await provider.resolve_names(
+                connection, cast("SelectionKind", kind), ids
+            )  # the interface has no other
+            for kind, ids in nameless.items()
+            if ids
+        }
         named = await self.registry.modify(row.id, partial(_with_selection_names, names))
         return await self.connection_factory.connect(named or row)
 
@@ -274,7 +278,7 @@ class MissingProvider(Provider):
         raise NotImplementedError
 
 
-def _with_selection_names(names: Mapping[SelectionKind, Mapping[str, str]], row: ConnectorChanged) -> ConnectorChanged:
+def _with_selection_names(names: Mapping[str, Mapping[str, str]], row: ConnectorChanged) -> ConnectorChanged:
     """Fill in names of the selection; a resource that no longer exists is named by its id."""
     selection = {
         kind: tuple(
@@ -282,6 +286,6 @@ def _with_selection_names(names: Mapping[SelectionKind, Mapping[str, str]], row:
             for choice in choices
         )
         for kind, choices in (row.selection or {}).items()
-        for found in [names.get(cast("SelectionKind", kind), {})]
+        for found in [names.get(kind, {})]
     }
     return row.model_copy(update={"selection": selection})

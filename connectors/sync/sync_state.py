@@ -22,12 +22,12 @@ class BufferedSyncState:
         self,
         state: ConnectorStateTable,
         *,
-        listing_number: int,
-        full_sync: bool,
-        document_limit: int,
-        document_count: int,
-        slots_taken: int,
         clock: Clock,
+        listing_number: int = 0,
+        full_sync: bool = False,
+        document_limit: int = 0,
+        document_count: int = 0,
+        slots_taken: int = 0,
     ) -> None:
         self._state = state
         self._clock = clock

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from connectors.client.http_client import json_or_raise
+from connectors.client.http_client import json_object
 from connectors.errors import ProviderUnavailableError
 from connectors.providers.github.client import GitHubClient
 
@@ -38,7 +38,7 @@ async def fetch_heads(client: GitHubClient, node_ids: Sequence[str]) -> Mapping[
             return {}
         if answer.status_code >= 400:
             return {}
-        data: Mapping[str, Any] = json_or_raise(answer).get("data") or {}
+        data = json_object(answer).get("data") or {}
         found |= {node["id"]: _parse_head(node) for node in data.get("nodes") or () if node}
     return found
 

@@ -17,7 +17,6 @@ from connectors.client.http_client import HttpClient, json_or_raise, origin
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import ItemError, WebhookVerificationError
 from connectors.provider_interface import (
-    Account,
     ChangeHint,
     Connection,
     OAuthConfig,
@@ -50,6 +49,7 @@ from connectors.sync_messages import (
     UnlistablePrefix,
 )
 from pipeline.ports import Clock
+from schemas.events import ConnectorAccount
 
 API_URL: Final = "https://api.github.com"
 SITE_URL: Final = "https://github.com"
@@ -126,13 +126,13 @@ class GitHub(Provider):
         del namespace
         return None if self._app is None else InstallationTokenSource(self._app, http, self._api_url, self._clock)
 
-    async def fetch_account(self, connection: Connection) -> Account | None:
+    async def fetch_account(self, connection: Connection) -> ConnectorAccount | None:
         """Return the login, and the number that identifies the account in webhooks."""
         found = await self._probe(self._client(connection))
         if self._app is None:
-            return Account(found["login"], str(found["id"]))
+            return ConnectorAccount(name=found["login"], webhook_id=str(found["id"]))
         owner = next((repository["owner"] for repository in found["repositories"]), None)
-        return owner and Account(owner["login"], str(owner["id"]))
+        return owner and ConnectorAccount(name=owner["login"], webhook_id=str(owner["id"]))
 
     async def _probe(self, api: GitHubClient) -> Any:
         """Send a cheap request that answers whenever the access works."""

@@ -13,7 +13,6 @@ from connectors.client.http_client import HttpClient, json_or_raise
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import PlanRequiredError, WebhookVerificationError
 from connectors.provider_interface import (
-    Account,
     ChangeHint,
     Connection,
     PickerEntry,
@@ -29,6 +28,7 @@ from connectors.providers.google.oauth_client import GoogleOAuthClient, classify
 from connectors.providers.google.pubsub_push import GoogleSigningKeys, require_strings, verify_push
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
+from schemas.events import ConnectorAccount
 
 SCOPE = "https://www.googleapis.com/auth/gmail.readonly"
 _HIDDEN_LABELS = frozenset({"TRASH", "SPAM", "DRAFT", "CHAT", "UNREAD"})
@@ -79,10 +79,10 @@ class Gmail(Provider):
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
         return self._client.token_source(http, namespace, SCOPE, self._clock)
 
-    async def fetch_account(self, connection: Connection) -> Account:
+    async def fetch_account(self, connection: Connection) -> ConnectorAccount:
         """Return the mailbox, which pushes identify by its address."""
         profile = json_or_raise(await connection.http.get(f"{self._base_url}/profile"))
-        return Account(profile["emailAddress"], profile["emailAddress"].lower())
+        return ConnectorAccount(name=profile["emailAddress"], webhook_id=profile["emailAddress"].lower())
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
         del kind
@@ -130,7 +130,11 @@ class Gmail(Provider):
         if self._pubsub is None or not self.supports_webhooks:
             return None
         labels = sorted(connection.selected_ids("labels"))
-        if current is not None and current.data.get("labels") == labels and self._is_fresh(current):
+        if (
+            current is not None
+            and current.data.get("labels") == labels
+            and current.is_fresh(self._clock.now(), _RENEW_BEFORE)
+        ):
             return current
         body = {"topicName": self._pubsub.topic}
         chosen = {"labelIds": labels, "labelFilterBehavior": "include"} if labels else {}
@@ -138,7 +142,7 @@ class Gmail(Provider):
             await connection.http.request("POST", f"{self._base_url}/watch", json=body | chosen, idempotent=True)
         )
         expires = datetime.fromtimestamp(int(answer["expiration"]) / 1000, self._clock.now().tzinfo)
-        name = connection.account.key if connection.account else connection.connector_id
+        name = connection.account.webhook_id if connection.account else connection.connector_id
         return WebhookSubscription(name, secret, expires, {"labels": list(labels)})
 
     async def unsubscribe(self, connection: Connection, current: WebhookSubscription) -> None:
@@ -147,9 +151,6 @@ class Gmail(Provider):
         response = await connection.http.request("POST", f"{self._base_url}/stop", idempotent=True)
         if response.status_code >= 400:
             json_or_raise(response)
-
-    def _is_fresh(self, current: WebhookSubscription) -> bool:
-        return current.expires_at is not None and current.expires_at - self._clock.now() > _RENEW_BEFORE
 
     async def _list_labels(self, connection: Connection) -> list[PickerEntry]:
         listed = json_or_raise(await connection.http.get(f"{self._base_url}/labels")).get("labels", ())

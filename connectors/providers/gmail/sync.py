@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import HttpClient, json_or_raise
+from connectors.client.http_client import HttpClient, json_object, json_or_raise
 from connectors.errors import CursorExpiredError, ItemError
 from connectors.providers.common.file_metadata import unsupported_reason, version_hash
 from connectors.providers.common.item_fetcher import ItemFetcher, item_response
@@ -43,7 +43,6 @@ _MAX_THREAD_BYTES = 64 * 1024 * 1024
 _ATTACHMENTS_PREFIX = "attached/"
 _IGNORED_LABELS = frozenset({"UNREAD", "STARRED", "IMPORTANT"})
 """Labels that change while mail is read, without changing its content."""
-_HIDING = frozenset({"TRASH", "SPAM"})
 
 
 @dataclass(slots=True)
@@ -280,8 +279,7 @@ class GmailSync:
         response = await self.http.get(f"{self.base_url}/history", params=params)
         if response.status_code == 404:
             raise CursorExpiredError("Gmail keeps its history for about a week: this place in it is gone.")
-        answer: Mapping[str, Any] = json_or_raise(response)
-        return answer
+        return json_object(response)
 
     def _affected_threads(self, record: Mapping[str, Any]) -> set[str]:
         """Return the threads that a history record changes in a relevant way."""
@@ -299,8 +297,7 @@ class GmailSync:
         return not self.label_ids or any(mail.labels & {*self.label_ids} for mail in mails)
 
     async def _get_json(self, path: str) -> Mapping[str, Any]:
-        answer: Mapping[str, Any] = json_or_raise(await self.http.get(f"{self.base_url}/{path}"))
-        return answer
+        return json_object(await self.http.get(f"{self.base_url}/{path}"))
 
     def _thread_url(self, thread: str) -> str:
         return f"https://mail.google.com/mail/?authuser={self.account_name}#all/{thread}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from connectors.client.http_client import HttpClient, json_or_raise
+from connectors.client.http_client import HttpClient, json_object, json_or_raise
 from connectors.errors import CursorExpiredError, ItemError, ProviderUnavailableError
 from connectors.providers.common.folder_tree import Shortcut
 from connectors.providers.common.item_fetcher import item_response
@@ -114,7 +114,8 @@ class DriveClient:
 
     async def user(self) -> Mapping[str, Any]:
         params = {"fields": "user(displayName,emailAddress,permissionId)"}
-        return _json_object(json_or_raise(await self._http.get(f"{self._base_url}/about", params=params))["user"])
+        user: Mapping[str, Any] = json_or_raise(await self._http.get(f"{self._base_url}/about", params=params))["user"]
+        return user
 
     async def file(self, id_: str) -> DriveFile | None:
         """Fetch a file by id; None if it is missing or inaccessible."""
@@ -221,10 +222,8 @@ class DriveClient:
         params = _changes_parameters(drive_id, await self.start_page_token(drive_id)) | {
             "fields": "id,resourceId,expiration"
         }
-        return _json_object(
-            json_or_raise(
-                await self._http.request("POST", f"{self._base_url}/changes/watch", params=params, json=channel)
-            )
+        return json_object(
+            await self._http.request("POST", f"{self._base_url}/changes/watch", params=params, json=channel)
         )
 
     async def stop(self, channel: str, resource: str) -> None:
@@ -275,8 +274,3 @@ def _shortcut_target(shortcut: Mapping[str, Any] | None) -> tuple[str, str] | No
 def _person_name(user: Mapping[str, Any] | None) -> str | None:
     name: str | None = (user or {}).get("displayName") or (user or {}).get("emailAddress")
     return name
-
-
-def _json_object(value: Any) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = value
-    return found

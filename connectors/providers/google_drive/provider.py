@@ -14,7 +14,6 @@ from connectors.client.http_client import HttpClient
 from connectors.client.request_throttle import RateLimit, SleepFunction
 from connectors.errors import WebhookVerificationError
 from connectors.provider_interface import (
-    Account,
     ChangeHint,
     Connection,
     PickerEntry,
@@ -32,6 +31,7 @@ from connectors.providers.google_drive.client import FOLDER, SHORTCUT, DriveClie
 from connectors.providers.google_drive.sync import DriveSync
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
+from schemas.events import ConnectorAccount
 
 SCOPE = "https://www.googleapis.com/auth/drive.readonly"
 CHANNEL_LIFETIME = timedelta(days=7)
@@ -68,9 +68,9 @@ class GoogleDrive(Provider):
     def service_token_source(self, http: HttpClient, namespace: str | None) -> AccessTokenSource | None:
         return self._client.token_source(http, namespace, SCOPE, self._clock)
 
-    async def fetch_account(self, connection: Connection) -> Account:
+    async def fetch_account(self, connection: Connection) -> ConnectorAccount:
         user = await self._drive_client(connection).user()
-        return Account(user["emailAddress"], user.get("permissionId", user["emailAddress"]))
+        return ConnectorAccount(name=user["emailAddress"], webhook_id=user.get("permissionId", user["emailAddress"]))
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
         api = self._drive_client(connection)
@@ -122,7 +122,7 @@ class GoogleDrive(Provider):
         """Open a channel per selected drive, then close the old ones."""
         mark = FolderSelection.of_connection(connection).fingerprint
         now = self._clock.now()
-        if current is not None and current.data.get("selection") == mark and _is_fresh(current, now):
+        if current is not None and current.data.get("selection") == mark and current.is_fresh(now, _RENEW_BEFORE):
             return current
         api = self._drive_client(connection)
         channels: dict[str, str] = {}
@@ -161,10 +161,6 @@ class GoogleDrive(Provider):
 
     def _drive_client(self, connection: Connection) -> DriveClient:
         return DriveClient(connection.http, self._client.api_url, self._sleep)
-
-
-def _is_fresh(current: WebhookSubscription, now: datetime) -> bool:
-    return current.expires_at is not None and current.expires_at - now > _RENEW_BEFORE
 
 
 def _picker_page(files: Sequence[DriveFile], following: str | None) -> PickerPage:

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx2
 
 from connectors.client.concurrent_map import map_concurrently
-from connectors.client.http_client import json_or_raise, origin
+from connectors.client.http_client import json_object, json_or_raise, origin
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import AuthExpiredError, ItemError, PlanRequiredError
 from connectors.provider_interface import (
@@ -196,7 +196,7 @@ class _GranolaSync:
             answer = await _request(self._api_url, self._connection, path, {})
         if answer.status_code == 404:
             return None
-        note: dict[str, Any] = json_or_raise(item_response(answer, "Granola"))
+        note = json_object(item_response(answer, "Granola"))
         if note.get("id") != id_:
             raise ItemError("Granola sent something else than this note.", code="malformed", retryable=True)
         return note | {"transcript": await self._get_transcript(path)} if too_large else note

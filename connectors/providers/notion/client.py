@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import httpx2
 
-from connectors.client.http_client import HttpClient, json_or_raise
+from connectors.client.http_client import HttpClient, json_object, json_or_raise
 from connectors.errors import ItemError
 from connectors.providers.common.item_fetcher import item_response
 from connectors.providers.notion.content import block_markdown
@@ -52,18 +52,12 @@ class NotionClient:
     async def get_if_accessible(self, path: str) -> dict[str, Any] | None:
         """Fetch an object; None if it is missing or not shared."""
         answer = await self.get_response(path)
-        if answer.status_code in _INACCESSIBLE_STATUSES:
-            return None
-        found: dict[str, Any] = json_or_raise(answer)
-        return found
+        return None if answer.status_code in _INACCESSIBLE_STATUSES else json_object(answer)
 
     async def get_unless_missing(self, path: str) -> dict[str, Any] | None:
         """Fetch an object; None if Notion says that it is gone or not shared, ItemError if it says anything else."""
         answer = await self.get_response(path)
-        if answer.status_code == 404:
-            return None
-        found: dict[str, Any] = json_or_raise(item_response(answer, "Notion"))
-        return found
+        return None if answer.status_code == 404 else json_object(item_response(answer, "Notion"))
 
     async def list_all(self, path: str) -> list[dict[str, Any]]:
         """Fetch all pages of a list; ItemError if Notion refuses it."""

@@ -9,7 +9,6 @@ from connectors.client.http_client import json_or_raise, origin
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import WebhookVerificationError
 from connectors.provider_interface import (
-    Account,
     ChangeHint,
     Connection,
     OAuthConfig,
@@ -26,6 +25,7 @@ from connectors.providers.notion.content import object_title
 from connectors.providers.notion.enhanced_markdown import dashed_id
 from connectors.providers.notion.sync import NotionSync
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
+from schemas.events import ConnectorAccount
 
 API_URL: Final = "https://api.notion.com"
 _RELEVANT_EVENT_PREFIXES: Final = ("page.", "data_source.", "database.")
@@ -70,11 +70,11 @@ class Notion(Provider):
                 pkce=False,
             )
 
-    async def fetch_account(self, connection: Connection) -> Account:
+    async def fetch_account(self, connection: Connection) -> ConnectorAccount:
         """Return the workspace, which identifies the account in webhooks."""
         answer = await self._client(connection).get_response("users/me")
         bot = json_or_raise(answer)["bot"]
-        return Account(bot.get("workspace_name") or "Notion", bot["workspace_id"])
+        return ConnectorAccount(name=bot.get("workspace_name") or "Notion", webhook_id=bot["workspace_id"])
 
     async def sync(self, connection: Connection, cursor: Cursor | None, state: SyncState) -> AsyncIterator[SyncMessage]:
         """Sync everything or recent changes; a killed complete listing lists again and reads the rest."""

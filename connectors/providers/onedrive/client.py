@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 
-from connectors.client.http_client import HttpClient, json_or_raise, origin
+from connectors.client.http_client import HttpClient, json_object, json_or_raise, origin
 from connectors.errors import (
     ConnectorError,
     CursorExpiredError,
@@ -138,7 +138,7 @@ class GraphClient:
 
     async def user(self) -> Mapping[str, Any]:
         params = {"$select": "id,displayName,mail,userPrincipalName"}
-        return _json_object(await self._http.get(self._me_url, params=params))
+        return json_object(await self._http.get(self._me_url, params=params))
 
     async def delta_page(self, link: str | None) -> ItemPage:
         """Fetch a page of the change feed, from its start (None) or by a link, which is followed verbatim."""
@@ -156,7 +156,11 @@ class GraphClient:
     async def item(self, id_: str) -> DriveItem | None:
         """Fetch an item of any drive; None if it is missing."""
         response = await self._http.get(self._item_url(id_))
-        return None if response.status_code == 404 else DriveItem.from_json(_item_object(response))
+        return (
+            None
+            if response.status_code == 404
+            else DriveItem.from_json(json_object(item_response(response, "OneDrive")))
+        )
 
     async def children(self, id_: str, *, page_link: str | None = None, page_size: int = _PAGE_SIZE) -> ItemPage:
         if page_link is not None:
@@ -173,7 +177,7 @@ class GraphClient:
         response = await self._http.get(f"{self._graph_url}/shares/u!{token}/driveItem")
         if response.status_code >= 400:
             return None
-        found = _json_object(response)
+        found = json_object(response)
         drive = (found.get("parentReference") or {}).get("driveId")
         return DriveItem.from_json(found).outside_own_drive(drive, "") if drive else None
 
@@ -202,14 +206,14 @@ class GraphClient:
 
     async def subscribe(self, body: Mapping[str, str]) -> Mapping[str, Any]:
         """Create a subscription; Graph validates our URL before it responds."""
-        return _json_object(await self._http.request("POST", self._subscriptions_url, json=dict(body)))
+        return json_object(await self._http.request("POST", self._subscriptions_url, json=dict(body)))
 
     async def renew_subscription(self, id_: str, expires_at: str) -> Mapping[str, Any] | None:
         """Renew a subscription; None if it no longer exists."""
         response = await self._http.request(
             "PATCH", f"{self._subscriptions_url}/{id_}", json={"expirationDateTime": expires_at}, idempotent=True
         )
-        return None if response.status_code == 404 else _json_object(response)
+        return None if response.status_code == 404 else json_object(response)
 
     async def unsubscribe(self, id_: str) -> None:
         """Delete a subscription; a missing one is ignored."""
@@ -260,25 +264,15 @@ def error_code(response: httpx2.Response) -> str:
 
 
 def _parse_page(response: httpx2.Response) -> ItemPage:
-    answer = _json_object(response)
+    answer = json_object(response)
     # An item may occur more than once; its last occurrence is current.
     latest = {each["id"]: DriveItem.from_json(each) for each in answer.get("value") or () if each.get("id")}
     return ItemPage(tuple(latest.values()), answer.get("@odata.nextLink"), answer.get("@odata.deltaLink"))
 
 
-def _item_object(response: httpx2.Response) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json_or_raise(item_response(response, "OneDrive"))
-    return found
-
-
 def _target(remote: Mapping[str, Any] | None) -> str | None:
     drive = ((remote or {}).get("parentReference") or {}).get("driveId")
     return f"{drive}{_SEPARATOR}{remote['id']}" if remote and drive and remote.get("id") else None
-
-
-def _json_object(response: httpx2.Response) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json_or_raise(response)
-    return found
 
 
 def _unsupported_reason(data: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -12,7 +12,6 @@ from connectors.client.concurrent_map import map_concurrently
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import WebhookVerificationError
 from connectors.provider_interface import (
-    Account,
     ChangeHint,
     Connection,
     PickerEntry,
@@ -31,6 +30,7 @@ from connectors.providers.onedrive.sync import OneDriveSync
 from connectors.sync_messages import Cursor, SyncMessage, SyncState
 from pipeline.ports import Clock
 from schemas.base import format_timestamp
+from schemas.events import ConnectorAccount
 
 SUBSCRIPTION_LIFETIME = timedelta(days=29)
 """Lifetime of a subscription, slightly below Graph's maximum of 42,300 minutes."""
@@ -61,9 +61,9 @@ class OneDrive(Provider):
     def classify_error(self, response: httpx2.Response) -> Exception | None:
         return classify_error(response)
 
-    async def fetch_account(self, connection: Connection) -> Account:
+    async def fetch_account(self, connection: Connection) -> ConnectorAccount:
         user = await self._graph_client(connection).user()
-        return Account(user.get("mail") or user["userPrincipalName"], user["id"])
+        return ConnectorAccount(name=user.get("mail") or user["userPrincipalName"], webhook_id=user["id"])
 
     async def resolve_names(self, connection: Connection, kind: SelectionKind, ids: Sequence[str]) -> Mapping[str, str]:
         found = [
@@ -106,7 +106,7 @@ class OneDrive(Provider):
         until = format_timestamp(now + SUBSCRIPTION_LIFETIME)
         graph = self._graph_client(connection)
         if current is not None:
-            if current.expires_at is not None and current.expires_at - now > _RENEW_BEFORE:
+            if current.is_fresh(now, _RENEW_BEFORE):
                 return current
             if (prolonged := await graph.renew_subscription(current.id, until)) is not None:
                 return _parse_subscription(prolonged, current.secret)

@@ -1,7 +1,7 @@
 """Stored state of a crawled page, for conditional requests and for skipping unchanged pages."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from hashlib import sha256
 
 import httpx2
@@ -27,16 +27,7 @@ class PageState:
         return cls(*json.loads(value))
 
     def __str__(self) -> str:
-        values = [
-            self.crawl_number,
-            self.item_id,
-            self.version,
-            self.etag,
-            self.last_modified,
-            self.links,
-            self.sitemap_date,
-        ]
-        return json.dumps(values)
+        return json.dumps(astuple(self))
 
 
 def conditional_headers(page: PageState | None) -> dict[str, str]:

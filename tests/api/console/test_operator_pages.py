@@ -4,7 +4,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from connectors.accounts.verification_tokens import store_token
 from pipeline.bus.records import ProducerRecord
 from tests.support.chromium import needs_chromium
 from tests.support.console_user import ConsoleUser
@@ -113,11 +112,8 @@ async def test_a_source_is_authorized_at_its_provider_and_leads_back(visitor: Co
 async def test_an_operator_sets_how_often_and_how_much_a_source_is_read(visitor: ConsoleUser) -> None:
     connector = await visitor.service.create("scheduled", "github")
     await visitor.service.wait_for_run(connector)
-    await store_token(
-        visitor.service.connectors.account_linking.connection_factory.secret_store,
-        "notion",
-        "a-token-to-paste",
-    )
+    secrets = visitor.service.connectors.account_linking.connection_factory.secret_store
+    await secrets.store_verification_token("notion", "a-token-to-paste")
     await visitor.open_signed_in("#/connectors")
     await visitor.wait_for_text("a-token-to-paste")
     await visitor.wait_for_text("scheduled")

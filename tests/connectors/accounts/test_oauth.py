@@ -156,8 +156,8 @@ async def test_rotation_seals_anew_what_an_older_key_sealed(tmp_path: Path) -> N
     states = await ConnectorStateStore.open(str(tmp_path))
     await SecretStore(states, CredentialCipher(old), LocalLocks()).set_value("con_1", "config", {"apiKey": "planted"})
     rotating = SecretStore(states, CredentialCipher(f"{new},{old}"), LocalLocks())
-    assert await rotating.rotate_key("con_1")
-    assert not await rotating.rotate_key("con_1")
+    assert await rotating.rotate_keys(["con_1"]) == (1, [])
+    assert await rotating.rotate_keys(["con_1"]) == (0, [])
     assert await SecretStore(states, CredentialCipher(new), LocalLocks()).read("con_1") == {
         "config": {"apiKey": "planted"}
     }

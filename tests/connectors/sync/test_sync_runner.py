@@ -175,23 +175,21 @@ class SyncHarness:
             started_at=EPOCH,
             full=full,
         )
-        runner = SyncRunner(
-            publisher=self.documents,
-            blobs=FakeBlobs(),
-            clock=self.clock,
-            report=self._reported,
-            document_ids=self.documents.ids_with_prefix,
-            quota=self.month,
-        )
         async with self.states.open_state("con_1") as state:
-            return await runner.run(
-                self.row,
-                asked,
+            runner = SyncRunner(
+                publisher=self.documents,
+                blobs=FakeBlobs(),
+                clock=self.clock,
+                report=self._reported,
+                document_ids=self.documents.ids_with_prefix,
+                quota=self.month,
+                row=self.row,
+                requested_run=asked,
                 provider=self.provider,
-                connect=self._connected,
                 state=state,
                 lease=LocalLease(),
             )
+            return await runner.run(self._connected)
 
     def limit(self, documents: int) -> None:
         update = {"document_limit": documents, "selection_revision": self.row.selection_revision + 1}

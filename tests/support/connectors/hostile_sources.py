@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from connectors.client.http_client import HttpClients
-from connectors.provider_interface import Account, Connection, Provider
+from connectors.provider_interface import Connection, Provider
 from connectors.providers.github.provider import GitHub
 from connectors.providers.gmail.provider import Gmail
 from connectors.providers.google.oauth_client import GoogleOAuthClient
@@ -28,6 +28,7 @@ from connectors.providers.granola.provider import Granola
 from connectors.providers.s3.provider import S3
 from connectors.providers.web_crawler.provider import WebCrawler
 from connectors.sync_messages import RemovedItem
+from schemas.events import ConnectorAccount
 from tests.support.connectors.in_memory_sync import InMemorySync, VirtualSleep, connect, http_clients
 from tests.support.connectors.provider_harness import FixedTokenSource
 from tests.support.fakes import FixedClock
@@ -167,7 +168,9 @@ def gmail_source(seed: int) -> HostileSource:
     )
     provider = Gmail(GoogleOAuthClient("id", "secret", mail.address), clock=FixedClock(mail.now))
     connection = connect(provider, http_clients(app), mail.accounts)
-    return HostileSource(provider, replace(connection, account=Account("a@b.c", "a@b.c")), app, ids)
+    return HostileSource(
+        provider, replace(connection, account=ConnectorAccount(name="a@b.c", webhook_id="a@b.c")), app, ids
+    )
 
 
 def github_source(seed: int) -> HostileSource:

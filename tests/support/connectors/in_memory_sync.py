@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from connectors.client.http_client import USER_AGENT, HttpClient, HttpClients
 from connectors.client.request_throttle import RateLimit
 from connectors.errors import CursorExpiredError
-from connectors.provider_interface import Connection, Provider, SelectedResource, SelectionKind
+from connectors.provider_interface import Connection, Provider, SelectionKind
 from connectors.sync_messages import (
     Checkpoint,
     FailedItem,
@@ -20,6 +20,7 @@ from connectors.sync_messages import (
     SyncMessage,
     UnlistablePrefix,
 )
+from schemas.events import SelectedItem
 from tests.support.providers.authorization_server import AuthorizationServerDouble, GrantTokenSource
 
 UNLIMITED_RATE = RateLimit(requests_per_second=1e6, max_concurrent=8, burst=1000)
@@ -182,5 +183,7 @@ def connect(
         sleep=virtual_sleep.sleep,
         clock=lambda: virtual_sleep.now,
     )
-    chosen = {kind: tuple(SelectedResource(id_, id_) for id_ in ids) for kind, ids in (selection or {}).items()}
+    chosen = {
+        str(kind): tuple(SelectedItem(id=id_, name=id_) for id_ in ids) for kind, ids in (selection or {}).items()
+    }
     return Connection("connector-1", http, access, config or {}, selection=chosen or None)

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from connectors.errors import AuthExpiredError, PlanRequiredError, RateLimitedError, WebhookVerificationError
-from connectors.provider_interface import Account, Connection, WebhookDelivery
+from connectors.provider_interface import Connection, WebhookDelivery
 from connectors.providers.gmail.provider import Gmail, PubSubConfig
 from connectors.providers.google.oauth_client import GoogleOAuthClient
 from connectors.providers.google.pubsub_push import GoogleSigningKeys
 from connectors.sync_messages import Checkpoint
+from schemas.events import ConnectorAccount
 from tests.support.connectors.in_memory_sync import (
     InMemorySync,
     SimulatedKill,
@@ -59,7 +60,7 @@ class World:
             virtual_sleep=self.patience,
             selection=chosen,  # type: ignore[arg-type]  # a label is a kind
         )
-        return replace(made, account=Account("ada@example.test", "ada@example.test"))
+        return replace(made, account=ConnectorAccount(name="ada@example.test", webhook_id="ada@example.test"))
 
     async def sync(self, *labels: str) -> list[str]:
         """A run; the operations that it asked for."""
@@ -395,7 +396,7 @@ async def test_the_picker_shows_labels_a_persons_own_first(world: World) -> None
     assert [entry.name for entry in found.entries] == ["Projects"]
     ids = [entry.id for entry in found.entries]
     assert await world.provider.resolve_names(world.connect(), "labels", [*ids, "gone"]) == {ids[0]: "Projects"}
-    assert (await world.provider.fetch_account(world.connect())).key == "ada@example.test"
+    assert (await world.provider.fetch_account(world.connect())).webhook_id == "ada@example.test"
 
 
 async def _receive(world: World, authorization: str, body: bytes) -> Any:

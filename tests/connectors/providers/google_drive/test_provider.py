@@ -513,7 +513,7 @@ async def test_names_and_account(world: GoogleDriveHarness) -> None:
     assert await world.provider.resolve_names(at, "files", [id_, "missing"]) == {id_: "plan.txt"}
     assert await world.provider.resolve_names(at, "folders", [world.folder]) == {world.folder: "Projects"}
     account = await world.provider.fetch_account(at)
-    assert (account.name, account.key) == ("ada@example.test", "0123")
+    assert (account.name, account.webhook_id) == ("ada@example.test", "0123")
 
 
 async def _subscribed(world: GoogleDriveHarness, current: WebhookSubscription | None = None) -> WebhookSubscription:

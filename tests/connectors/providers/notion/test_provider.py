@@ -277,7 +277,7 @@ async def test_an_event_is_a_hint_for_its_workspace(
     assert receipt.delivery_id
     account = await bench.provider.fetch_account(bench.connection())
     assert account is not None
-    assert account.key == WORKSPACE
+    assert account.webhook_id == WORKSPACE
 
 
 async def test_a_delivery_with_another_signature_is_forged(

@@ -355,7 +355,7 @@ async def test_names_and_account(world: OneDriveHarness) -> None:
     at = world.connect()
     assert await world.provider.resolve_names(at, "files", [id_, "missing"]) == {id_: "plan.txt"}
     account = await world.provider.fetch_account(at)
-    assert (account.name, account.key) == ("ada@example.test", "user-1")
+    assert (account.name, account.webhook_id) == ("ada@example.test", "user-1")
 
 
 def _delivery(world: OneDriveHarness, ours: WebhookSubscription | None, body: bytes, **query: str) -> WebhookDelivery:
