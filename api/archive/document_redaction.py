@@ -42,10 +42,7 @@ async def redact_memories(
     Raises:
         ConflictError: a document was changed at the same time.
     """
-    namespace = state.catalog.namespace(namespace_name)
-    incarnations = namespace.incarnations if namespace else ()
-    found = await state.memories.get(dict.fromkeys(ids)) if namespace else {}
-    rows = {id_: rows[0] for id_, rows in found.items() if rows and rows[0].incarnation in incarnations}
+    rows = await state.find_memories(namespace_name, dict.fromkeys(ids).keys())
     problems = {id_: f"There is no such memory in {namespace_name}" for id_ in ids if id_ not in rows}
     if not dry_run:
         # At once, and also what can't be taken out.
@@ -75,13 +72,13 @@ async def redact_memories(
 async def _plan(state: AppState, rows: Mapping[str, MemoryRow], problems: dict[str, str]) -> list[_Plan]:
     """Plan the redaction of each document; `problems` get the memories whose sentences can't be taken out."""
     spans: dict[str, list[Span]] = {}
-    documents = await state.documents.get({source for row in rows.values() for source in row.sources})
+    documents = await state.documents_by_key({source for row in rows.values() for source in row.sources})
     for row in rows.values():
         if origins := premises(row):
             problems[row.id] = f"It follows from other memories; redact one of these instead: {', '.join(origins)}"
             continue
         for entry in provenance_of(row):
-            document = next(iter(documents.get(entry.document, ())), None)
+            document = documents.get(entry.document)
             if document is None:
                 continue
             if document.text_seq != document.content_seq or document.extraction_pending:
@@ -91,7 +88,7 @@ async def _plan(state: AppState, rows: Mapping[str, MemoryRow], problems: dict[s
             else:
                 spans.setdefault(document.key, []).append(Span(entry.start, entry.end))
     stated = await state.memories.find_by_documents(spans)
-    return [_plan_document(documents[key][0], found, stated) for key, found in spans.items()]
+    return [_plan_document(documents[key], found, stated) for key, found in spans.items()]
 
 
 def _plan_document(document: DocumentRow, spans: Iterable[Span], memories: Iterable[MemoryRow]) -> _Plan:

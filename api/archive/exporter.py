@@ -52,10 +52,10 @@ async def _document_lines(state: AppState, row: NamespaceRow) -> AsyncIterator[b
     count = 0
     for begin in range(0, len(keys), DOCUMENTS_PER_BATCH):
         batch = keys[begin : begin + DOCUMENTS_PER_BATCH]
-        documents = await state.documents.get(batch)
+        documents = await state.documents_by_key(batch)
         memories = await _memories_by_document(state, batch)
         for key in batch:
-            for document in documents.get(key, []):  # empty if deleted meanwhile
+            if (document := documents.get(key)) is not None:  # None if deleted meanwhile
                 count += 1
                 yield _json_line(exported_document(document, memories[key]))
     yield _json_line(ExportEnd(documents=count))

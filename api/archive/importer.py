@@ -101,13 +101,13 @@ async def _import_documents(state: AppState, lines: Sequence[ExportedDocument], 
     if not lines:
         return
     _require_known_incarnations(state, lines)
-    existing = await state.documents.get([line.key for line in lines])
-    fresh = [line for line in lines if not existing.get(line.key)]
+    existing = await state.documents_by_key([line.key for line in lines])
+    fresh = [line for line in lines if line.key not in existing]
     events = [event for line in fresh for event in await submission_events(state, line)]
     rows = {row.key: row for row in await submit(state, events)}
     # An earlier import may have stopped between a document and its memories: publish these again.
-    unchanged = [line for line in lines if existing.get(line.key) and _is_unchanged(existing[line.key][0], line)]
-    rows |= {line.key: existing[line.key][0] for line in unchanged}
+    unchanged = [line for line in lines if line.key in existing and _is_unchanged(existing[line.key], line)]
+    rows |= {line.key: existing[line.key] for line in unchanged}
     supported = [line for line in [*fresh, *unchanged] if line.memories and line.key in rows]
     formed = [(line.incarnation, _memories_formed(line, rows[line.key])) for line in supported]
     await state.publisher.publish(MEMORIES_FORMED, formed)

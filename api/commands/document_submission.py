@@ -84,8 +84,7 @@ async def add_documents(
     new content only, before anything is stored; if it raises, nothing is added.
     """
     ids = [draft.id or _content_derived_id(namespace_name, draft) for draft in drafts]
-    known = state.catalog.namespace(namespace_name)
-    rows = await state.documents.find_by_public_id(known.incarnations, set(ids)) if known else {}
+    rows = await state.find_documents(namespace_name, set(ids))
     keys = [submission_key(namespace_name, item, draft) for item, draft in enumerate(drafts)]
     now = state.clock.now()
     sent = [
@@ -126,9 +125,8 @@ async def require_quota_for(
     state: AppState, namespace_name: str, draft: DocumentDraft, require_quota: RequireQuota
 ) -> None:
     """Ask `require_quota` for a draft that will be added, if its document lacks the content."""
-    known = state.catalog.namespace(namespace_name)
     public = draft.id or _content_derived_id(namespace_name, draft)
-    rows = await state.documents.find_by_public_id(known.incarnations, [public]) if known else {}
+    rows = await state.find_documents(namespace_name, [public])
     if _new_content(rows, [(public, draft)]):
         require_quota(1, draft.size)
 
@@ -177,8 +175,7 @@ async def require_document(state: AppState, namespace_name: str, document_id: st
 async def delete_documents(state: AppState, namespace_name: str, ids: Sequence[str]) -> tuple[int, list[str]]:
     """Delete documents with their chunks and the memories only they support; return count and unknown ids."""
     ids = list(dict.fromkeys(ids))
-    namespace = state.catalog.namespace(namespace_name)
-    rows = await state.documents.find_by_public_id(namespace.incarnations, ids) if namespace else {}
+    rows = await state.find_documents(namespace_name, ids)
     events = [_deletion(state, row) for row in rows.values()]
     if events:
         positions = await _publish(state, events)
@@ -193,8 +190,8 @@ async def resubmit_document(state: AppState, row: DocumentRow, events: Sequence[
     Raises:
         ConflictError: the document is not as in `row` any more.
     """
-    current = (await state.documents.get([row.key])).get(row.key)
-    if not current or current[0].seq != row.seq:
+    current = (await state.documents_by_key([row.key])).get(row.key)
+    if current is None or current.seq != row.seq:
         raise ConflictError("The document was changed at the same time", f"Try again: {row.id[:100]!r} is newer.")
     positions = await _publish(state, [_deletion(state, row), *events])
     await state.submissions.wait_until_shown(positions)
@@ -221,11 +218,10 @@ async def _delete_derived_rows(state: AppState, positions: Sequence[Position], d
 
 
 async def _find_document(state: AppState, namespace_name: str, document_id: str) -> DocumentRow:
-    namespace = state.catalog.namespace(namespace_name)
-    rows = await state.documents.find_by_public_id(namespace.incarnations, [document_id]) if namespace else {}
-    if document_id not in rows:
+    row = (await state.find_documents(namespace_name, [document_id])).get(document_id)
+    if row is None:
         raise NotFoundError("Document not found", f"There is no document {document_id[:100]!r} in {namespace_name}.")
-    return rows[document_id]
+    return row
 
 
 async def _change_document(
@@ -387,8 +383,7 @@ async def _rows_after(
     state: AppState, events: Sequence[DocumentSubmitted], positions: Sequence[Position]
 ) -> list[DocumentRow]:
     is_shown = await state.submissions.wait_until_shown(positions)
-    found = await state.documents.get([event.document for event in events])
-    rows = {key: rows[0] for key, rows in found.items() if rows}
+    rows = await state.documents_by_key([event.document for event in events])
     if not is_shown:
         # The events are in the log, so they are acknowledged with the rows that they will make.
         for event, position in zip(events, positions, strict=True):

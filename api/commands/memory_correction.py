@@ -12,7 +12,7 @@ from api.commands.memory_storage import StatedMemory, store_memories
 from api.dependencies.app_state import AppState
 from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError
 from pipeline.memory.versioning.provenance import DECIDED_REASON, ENDED_REASON, EXPIRED_REASON
-from pipeline.rows import MemoryRow, NamespaceRow
+from pipeline.rows import MemoryRow
 from schemas.events import Relation, RelationKind
 from schemas.http.extensions.correction_bodies import DECISIONS, CorrectionBody, CorrectionResponse, CorrectionUndo
 
@@ -35,15 +35,14 @@ async def correct(state: AppState, name: str, body: CorrectionBody) -> Correctio
         BadRequestError: the action needs another field.
         ConflictError: the memory is in a state in which the action means nothing.
     """
-    namespace = state.catalog.namespace(name)
     if body.action == "withdraw":
-        return await _withdraw(state, name, namespace, body.id)
-    row = await _require_memory(state, name, namespace, body.id)
+        return await _withdraw(state, name, body.id)
+    row = await _require_memory(state, name, body.id)
     if body.action in {"forget", "end", "restore"}:
         return await _hide_or_restore(state, row, body.action)
     if row.forgotten_at is not None:
         raise ConflictError("The memory is forgotten", "Restore it first.")
-    return await _state_anew(state, name, await _statement(state, name, namespace, row, body))
+    return await _state_anew(state, name, await _statement(state, name, row, body))
 
 
 async def _hide_or_restore(state: AppState, row: MemoryRow, action: str) -> CorrectionResponse:
@@ -60,9 +59,7 @@ async def _hide_or_restore(state: AppState, row: MemoryRow, action: str) -> Corr
     return CorrectionResponse(id=None, memory=None, undo=CorrectionUndo(action="restore", id=row.id))
 
 
-async def _statement(
-    state: AppState, name: str, namespace: NamespaceRow | None, row: MemoryRow, body: CorrectionBody
-) -> StatedMemory:
+async def _statement(state: AppState, name: str, row: MemoryRow, body: CorrectionBody) -> StatedMemory:
     """Return what a correction states."""
     if body.action == "edit":
         if body.text is None or not body.text.strip() or body.text.strip() == row.text:
@@ -72,7 +69,7 @@ async def _statement(
         return _stated(row.text, row, body)
     if body.action not in DECISIONS or body.replaced is None:
         raise BadRequestError("The other memory is not named", "Send `replaced` with the id of the replaced memory.")
-    older = await _require_memory(state, name, namespace, body.replaced)
+    older = await _require_memory(state, name, body.replaced)
     if body.action == "decline":
         return _stated(older.text, older, body, relation=("updates", row.id))
     relation: RelationKind = "updates" if body.action == "accept" else "extends"
@@ -104,21 +101,20 @@ def _stated(
 
 async def _state_anew(state: AppState, name: str, stated: StatedMemory) -> CorrectionResponse:
     (stored,) = await store_memories(state, name, [stated])
-    (document,) = (await state.documents.get([stored.document]))[stored.document]
+    document = (await state.documents_by_key([stored.document]))[stored.document]
     return CorrectionResponse(id=stored.id, memory=stored.text, undo=CorrectionUndo(action="withdraw", id=document.id))
 
 
-async def _withdraw(state: AppState, name: str, namespace: NamespaceRow | None, document_id: str) -> CorrectionResponse:
-    incarnations = namespace.incarnations if namespace else ()
-    found = (await state.documents.find_by_public_id(incarnations, [document_id])).get(document_id)
+async def _withdraw(state: AppState, name: str, document_id: str) -> CorrectionResponse:
+    found = (await state.find_documents(name, [document_id])).get(document_id)
     if found is None or CORRECTION_FIELD not in (found.metadata or {}):
         raise NotFoundError("Correction not found", f"There is no correction {document_id[:100]!r} in {name}.")
     await delete_documents(state, name, [document_id])
     return CorrectionResponse(id=None, memory=None, undo=None)
 
 
-async def _require_memory(state: AppState, name: str, namespace: NamespaceRow | None, memory_id: str) -> MemoryRow:
-    rows = (await state.memories.get([memory_id])).get(memory_id, []) if namespace else []
-    if namespace is None or not rows or rows[0].incarnation not in namespace.incarnations:
+async def _require_memory(state: AppState, name: str, memory_id: str) -> MemoryRow:
+    row = (await state.find_memories(name, [memory_id])).get(memory_id)
+    if row is None:
         raise NotFoundError("Memory not found", f"There is no memory {memory_id[:100]!r} in {name}.")
-    return rows[0]
+    return row

@@ -18,13 +18,9 @@ async def forget_by_ids(
 ) -> ForgetResponse:
     """Forget memories by id, for the reason given; unknown and already forgotten ids are reported as errors."""
     ids = list(dict.fromkeys(ids))
-    namespace = state.catalog.namespace(namespace_name)
-    rows_by_id = await state.memories.get(ids) if namespace else {}
-    incarnations = namespace.incarnations if namespace else ()
-    rows = [rows[0] for rows in rows_by_id.values() if rows and rows[0].incarnation in incarnations]
-    readable = {row.id: row for row in rows}
-    problems = {memory_id: _forget_error(readable.get(memory_id), namespace_name) for memory_id in ids}
-    fresh = [row for row in rows if problems[row.id] is None]
+    rows = await state.find_memories(namespace_name, ids)
+    problems = {memory_id: _forget_error(rows.get(memory_id), namespace_name) for memory_id in ids}
+    fresh = [row for row in rows.values() if problems[row.id] is None]
     await _forget(state, fresh, reason or REQUESTED_REASON)
     errors = [ForgetError(id=memory_id, error=error) for memory_id, error in problems.items() if error is not None]
     return _forget_response(fresh, errors)

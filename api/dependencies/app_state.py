@@ -1,5 +1,6 @@
 """The state of requests: the opened components of the generation in service, wired by `app.container`."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from api.dependencies import service_interfaces
@@ -11,6 +12,7 @@ from pipeline.health import HealthService
 from pipeline.memory.versioning.memory_repository import MemoryRepository
 from pipeline.parsing.pdf_pages.page_renderer import PageRenderer
 from pipeline.ports import Blobs, Clock, Publisher, Submissions
+from pipeline.rows import DocumentRow, MemoryRow
 from pipeline.runtime.metrics import Metrics
 from pipeline.runtime.settings_lock import SettingsLock
 from pipeline.store import (
@@ -61,6 +63,32 @@ class AppState:
     feed: service_interfaces.NamespaceFeed | None = None
     questions: service_interfaces.QuestionService | None = None
     settings_lock: SettingsLock = field(default_factory=SettingsLock)
+
+    def incarnations_of(self, namespace: str) -> tuple[str, ...]:
+        """Return the incarnations of a namespace; none if it does not exist."""
+        row = self.catalog.namespace(namespace)
+        return row.incarnations if row else ()
+
+    async def find_documents(self, namespace: str, ids: Collection[str]) -> dict[str, DocumentRow]:
+        """Return the documents of a namespace by their public ids."""
+        incarnations = self.incarnations_of(namespace)
+        return await self.documents.find_by_public_id(incarnations, ids) if incarnations else {}
+
+    async def find_memories(self, namespace: str, ids: Collection[str]) -> dict[str, MemoryRow]:
+        """Return the memories of a namespace by their ids, forgotten ones too."""
+        incarnations = self.incarnations_of(namespace)
+        found = await self.memories_by_id(ids) if incarnations else {}
+        return {id_: row for id_, row in found.items() if row.incarnation in incarnations}
+
+    async def documents_by_key(self, keys: Collection[str]) -> dict[str, DocumentRow]:
+        """Return documents by their row keys."""
+        found = await self.documents.get(keys) if keys else {}
+        return {key: rows[0] for key, rows in found.items() if rows}
+
+    async def memories_by_id(self, ids: Collection[str]) -> dict[str, MemoryRow]:
+        """Return memories by their ids, of any namespace."""
+        found = await self.memories.get(ids) if ids else {}
+        return {id_: rows[0] for id_, rows in found.items() if rows}
 
 
 @dataclass(slots=True)

@@ -49,12 +49,10 @@ async def list_filtered(
     state: AppState, name: str, wanted: MemoryFilter, *, document: str | None, page: int, limit: int
 ) -> FilteredMemories:
     """Return a page of the memories that match, newest first; `document`: id of one that states them."""
-    namespace = state.catalog.namespace(name)
-    incarnations = namespace.incarnations if namespace else ()
+    incarnations = state.incarnations_of(name)
     keys: list[str] | None = None
     if document is not None:
-        found = await state.documents.find_by_public_id(incarnations, [document]) if incarnations else {}
-        keys = [row.key for row in found.values()]
+        keys = [row.key for row in (await state.find_documents(name, [document])).values()]
     rows: list[MemoryRow] = []
     looked_at = 0
     if incarnations and keys != []:
@@ -63,10 +61,9 @@ async def list_filtered(
             if wanted.matches(row):
                 rows.append(row)
     shown = rows[(page - 1) * limit : page * limit]
-    sources = await state.documents.get({key for row in shown for key in row.sources})
-    by_key = {key: documents[0] for key, documents in sources.items() if documents}
+    sources = await state.documents_by_key({key for row in shown for key in row.sources})
     return FilteredMemories(
-        memories=[resource_presenter.memory_response(row, by_key) for row in shown],
+        memories=[resource_presenter.memory_response(row, sources) for row in shown],
         pagination=paginate(page, limit, len(rows)),
         is_complete=looked_at < MAX_LOOKED_AT,
     )

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import ChunkSortField
 from api.presenters import resource_presenter
-from pipeline.rows import DocumentRow
 from schemas.http.pagination import paginate
 from schemas.http.v5.list_bodies import ListBody, ListResponse
 
@@ -28,7 +27,7 @@ class ListQuery:
 
 
 async def list_documents(state: AppState, namespace_name: str, query: ListQuery) -> ListResponse:
-    incarnations = _incarnations(state, namespace_name)
+    incarnations = state.incarnations_of(namespace_name)
     if not incarnations or query.sort == "position":
         return _list_response(query, 0)
     include = query.body.include
@@ -54,7 +53,7 @@ async def list_documents(state: AppState, namespace_name: str, query: ListQuery)
 
 async def list_chunks(state: AppState, namespace_name: str, query: ListQuery) -> ListResponse:
     """List a page of chunks; filters apply to the metadata of their documents."""
-    incarnations = _incarnations(state, namespace_name)
+    incarnations = state.incarnations_of(namespace_name)
     if not incarnations:
         return _list_response(query, 0)
     page = await state.chunks.page(
@@ -65,7 +64,7 @@ async def list_chunks(state: AppState, namespace_name: str, query: ListQuery) ->
         offset=query.offset,
         limit=query.limit,
     )
-    sources = await _documents_by_key(state, {row.document for row in page.rows})
+    sources = await state.documents_by_key({row.document for row in page.rows})
     answer = _list_response(query, page.total)
     answer.chunks = [
         resource_presenter.listed_chunk_response(row, sources[row.document])
@@ -77,7 +76,7 @@ async def list_chunks(state: AppState, namespace_name: str, query: ListQuery) ->
 
 async def list_memories(state: AppState, namespace_name: str, query: ListQuery) -> ListResponse:
     """List a page of memories; forgotten memories only on request."""
-    incarnations = _incarnations(state, namespace_name)
+    incarnations = state.incarnations_of(namespace_name)
     if not incarnations or query.sort == "position":
         return _list_response(query, 0)
     matching = await _matching_documents(state, incarnations, query)
@@ -91,7 +90,7 @@ async def list_memories(state: AppState, namespace_name: str, query: ListQuery) 
         limit=query.limit,
     )
     keys = {key for row in page.rows for key in row.sources if matching is None or key in matching}
-    sources = await _documents_by_key(state, keys)
+    sources = await state.documents_by_key(keys)
     answer = _list_response(query, page.total)
     answer.memories = [resource_presenter.memory_response(row, sources) for row in page.rows]
     return answer
@@ -99,24 +98,13 @@ async def list_memories(state: AppState, namespace_name: str, query: ListQuery) 
 
 async def memory_counts(state: AppState, namespace_name: str, ids: Sequence[str]) -> dict[str, int]:
     """Count recallable memories by public document id, in request order, without unknown documents."""
-    incarnations = _incarnations(state, namespace_name)
-    rows = await state.documents.find_by_public_id(incarnations, list(dict.fromkeys(ids))) if incarnations else {}
+    rows = await state.find_documents(namespace_name, list(dict.fromkeys(ids)))
     counts = await state.memories.count_by_document([row.key for row in rows.values()])
     return {public: counts.get(rows[public].key, 0) for public in dict.fromkeys(ids) if public in rows}
 
 
-def _incarnations(state: AppState, namespace_name: str) -> Sequence[str]:
-    namespace = state.catalog.namespace(namespace_name)
-    return namespace.incarnations if namespace else ()
-
-
 async def _matching_documents(state: AppState, incarnations: Sequence[str], query: ListQuery) -> Collection[str] | None:
     return None if query.body.filter is None else await state.documents.matching_keys(incarnations, query.body.filter)
-
-
-async def _documents_by_key(state: AppState, keys: Collection[str]) -> dict[str, DocumentRow]:
-    rows_by_key = await state.documents.get(keys) if keys else {}
-    return {key: rows[0] for key, rows in rows_by_key.items() if rows}
 
 
 def _list_response(query: ListQuery, total: int) -> ListResponse:

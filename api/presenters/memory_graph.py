@@ -25,7 +25,7 @@ async def memory_graph(state: AppState, namespace: str, limit: int) -> GraphResp
         return GraphResponse(memories=[], relations=[], names=[], total=0)
     page = await state.memories.page(row.incarnations, include_forgotten=True, limit=limit)
     place = {memory.id: at for at, memory in enumerate(page.rows)}
-    documents = await state.documents.get({memory.sources[0] for memory in page.rows if memory.sources})
+    documents = await state.documents_by_key({memory.sources[0] for memory in page.rows if memory.sources})
     ends = _replaced_at(page.rows)
     return GraphResponse(
         memories=[_graph_memory(memory, ends, documents) for memory in page.rows],
@@ -92,14 +92,14 @@ def _replaced_at(rows: Sequence[MemoryRow]) -> Mapping[str, datetime]:
 
 
 def _graph_memory(
-    row: MemoryRow, replaced: Mapping[str, datetime], documents: Mapping[str, Sequence[DocumentRow]]
+    row: MemoryRow, replaced: Mapping[str, datetime], documents: Mapping[str, DocumentRow]
 ) -> GraphMemory:
     stating = documents.get(row.sources[0]) if row.sources else None
     ends = [end for end in (row.forgotten_at, row.expires_at, replaced.get(row.id)) if end is not None]
     return GraphMemory(
         id=row.id,
         memory=row.text,
-        document=stating[0].id if stating else None,
+        document=stating.id if stating else None,
         is_static=row.is_static,
         is_inference=row.is_inference,
         created_at=format_timestamp(row.created_at),

@@ -42,11 +42,11 @@ async def open_reviews(state: AppState, name: str, limit: int) -> ReviewResponse
         return ReviewResponse(reviews=[], total=0, doubtful=0)
     page = await state.memories.page(namespace.incarnations, limit=MAX_LOOKED_AT)
     targets = {relation.target for row in page.rows for relation in row.relations if relation.kind == "updates"}
-    older = {id_: rows[0] for id_, rows in (await state.memories.get(targets)).items() if rows}
+    older = await state.memories_by_id(targets)
     updates = sorted(undecided_updates(page.rows, older), key=lambda update: _ORDER[update.kind])
     shown = updates[:limit]
     keys = {row.sources[-1] for update in shown for row in (update.newer, update.older) if row.sources}
-    documents = {key: rows[0] for key, rows in (await state.documents.get(keys)).items() if rows}
+    documents = await state.documents_by_key(keys)
     return ReviewResponse(
         reviews=[_review(update, documents) for update in shown],
         total=len(updates),

@@ -80,8 +80,8 @@ async def document(access: ReadAccess, id: DocumentPath) -> ExplainedDocument:
 @router.get("/originals/{id:path}", response_class=Response, responses=_ITEM_ERRORS)
 async def original(access: ReadAccess, id: DocumentPath) -> Response:
     """Return the file that a document was uploaded as, to be saved: never shown by the browser itself."""
-    namespace = _require_namespace(access)
-    row = (await access.state.documents.find_by_public_id(namespace.incarnations, [id])).get(id)
+    _require_namespace(access)
+    row = (await access.state.find_documents(access.namespace, [id])).get(id)
     if row is None or row.upload is None:
         raise NotFoundError(
             "Original not found", f"There is no document {id[:100]!r} here that was uploaded as a file."

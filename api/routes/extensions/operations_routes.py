@@ -8,7 +8,7 @@ from api.commands import erasure
 from api.dependencies.authentication import AdminKey, ForgettingOperatorKey, OperatorKey, ReadingOperatorKey, ReadKey
 from api.errors.http_errors import BadRequestError, ForbiddenError
 from api.presenters import growth_report, service_status, usage_report
-from api.presenters.erasure_presenter import erasure_response, planned_erasure_response
+from api.presenters.erasure_presenter import erasure_response
 from api.routes.contract_route import ContractRoute, error_responses
 from pipeline.usage_counter import month_of
 from schemas.http.extensions.erasure_bodies import ErasureBody, ErasureResponse
@@ -127,8 +127,8 @@ async def erase(caller: ForgettingOperatorKey, body: ErasureBody) -> ErasureResp
     caller.add_audit_fields(namespace=body.namespace or "", documentIds=", ".join(body.documents or ()))
     if body.dry_run:
         caller.add_audit_fields(dryRun=True)
-        return planned_erasure_response(scope, await erasure.plan_erasure(caller.state, scope), caller.principal.id)
+        return erasure_response(scope, await erasure.plan_erasure(caller.state, scope), caller.principal.id)
     report = await erasure.erase(caller.state, scope)
-    response = erasure_response(scope, report, caller.principal.id)
+    response = erasure_response(scope, report.counts, caller.principal.id, report)
     caller.add_audit_fields(**response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by"}))
     return response

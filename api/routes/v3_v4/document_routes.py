@@ -341,19 +341,18 @@ async def _delete_ids(caller: AuthenticatedCaller, ids: Sequence[str]) -> tuple[
 
 async def _delete_contents(caller: AuthenticatedCaller, tag: str, filepath: str | None) -> int:
     access = open_for_change(caller, [tag])
-    namespace = caller.state.catalog.namespace(access.namespace)
-    if namespace is None:
-        return 0
+    incarnations = caller.state.incarnations_of(access.namespace)
     selected = parse_filters(None, filepath)
     count = 0
-    while True:
-        page = await caller.state.documents.page(namespace.incarnations, filter=selected, limit=_DELETION_PAGE)
+    while incarnations:
+        page = await caller.state.documents.page(incarnations, filter=selected, limit=_DELETION_PAGE)
         if not page.rows:
-            return count
+            break
         deleted, _ = await document_submission.delete_documents(
             caller.state, access.namespace, [row.id for row in page.rows]
         )
         count += deleted
+    return count
 
 
 def _message_line(message: Message) -> str:

@@ -1,6 +1,6 @@
 """Memories of v4: store as they are, replace, forget and list."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fastapi import APIRouter
 
@@ -14,7 +14,7 @@ from api.routes.v3_v4.container_tags import open_for_change, readable_incarnatio
 from api.routes.v3_v4.document_ids import encode_document_id
 from api.routes.v3_v4.memory_presenter import created_memory, memory_entry, parent_id, updated_memory
 from api.routes.v3_v4.metadata_filters import parse_filters
-from pipeline.rows import DocumentRow, MemoryRow
+from pipeline.rows import MemoryRow
 from schemas.http.pagination import paginate
 from schemas.http.v3_v4.memory_bodies import (
     CreateMemoriesBody,
@@ -124,7 +124,7 @@ async def list_memories(caller: ReadKey, body: ListMemoriesBody) -> ListMemories
         limit=body.limit,
     )
     history = await _read_history(state, page.rows)
-    sources = await _read_documents(state, {key for row in page.rows for key in row.sources})
+    sources = await state.documents_by_key({key for row in page.rows for key in row.sources})
     entries = [memory_entry(state, row, history, sources) for row in page.rows]
     return ListMemoriesResponse(memory_entries=entries, pagination=paginate(body.page, body.limit, page.total))
 
@@ -152,12 +152,11 @@ async def _require_memory(access: NamespaceAccess, body: MemoryReference) -> Mem
     """Return the memory with this id or this exact text; NotFoundError if there is none to recall."""
     if not body.id and not body.content:
         raise BadRequestError("No memory is named", "Send its id, or its exact text as content.")
-    namespace = access.state.catalog.namespace(access.namespace)
-    incarnations = namespace.incarnations if namespace else ()
+    incarnations = access.state.incarnations_of(access.namespace)
     ids = [body.id] if body.id else [memory_id(incarnation, body.content or "") for incarnation in incarnations]
-    for rows in (await access.state.memories.get(ids)).values():
-        if rows and rows[0].incarnation in incarnations and rows[0].forgotten_at is None:
-            return rows[0]
+    for row in (await access.state.find_memories(access.namespace, ids)).values():
+        if row.forgotten_at is None:
+            return row
     raise NotFoundError("Memory not found", f"There is no such memory in {access.namespace}.")
 
 
@@ -180,12 +179,7 @@ async def _read_history(state: AppState, rows: Sequence[MemoryRow]) -> dict[str,
     found: dict[str, MemoryRow] = {}
     wanted = {target for row in rows if (target := parent_id(row)) is not None}
     while wanted:
-        read = {id_: versions[0] for id_, versions in (await state.memories.get(wanted)).items() if versions}
+        read = await state.memories_by_id(wanted)
         found |= read
         wanted = {target for row in read.values() if (target := parent_id(row)) is not None} - found.keys()
     return found
-
-
-async def _read_documents(state: AppState, keys: set[str]) -> Mapping[str, DocumentRow]:
-    rows = await state.documents.get(keys) if keys else {}
-    return {key: found[0] for key, found in rows.items() if found}

@@ -53,7 +53,7 @@ async def found_memories(
 ) -> list[FoundMemory]:
     """Present results with the parts that were asked for."""
     memory_ids = [hit.result.id for hit in found if hit.result.memory is not None]
-    memories = {id_: rows[0] for id_, rows in (await state.memories.get(memory_ids)).items() if rows}
+    memories = await state.memories_by_id(memory_ids)
     documents = await _source_documents(state, found) if include.documents or include.chunks else {}
     passages = await state.chunks.get({row.key for row in documents.values()}) if include.chunks else {}
     return [

@@ -166,9 +166,7 @@ router.add_api_route(
 async def get(access: ReadAccess, id: DocumentPath, include: DocumentIncludes) -> DocumentResponse:
     """Return a document as of the newest write."""
     state = access.state
-    namespace = state.catalog.namespace(access.namespace)
-    rows = await state.documents.find_by_public_id(namespace.incarnations, [id]) if namespace else {}
-    row = rows.get(id)
+    row = (await state.find_documents(access.namespace, [id])).get(id)
     if row is None:
         raise NotFoundError("Document not found", f"There is no document {id[:100]!r} in {access.namespace}.")
     answer = resource_presenter.document_response(row)

@@ -26,14 +26,13 @@ async def get(
     """Return a memory, with its versions and relations on request."""
     state = access.state
     namespace = state.catalog.namespace(access.namespace)
-    rows = (await state.memories.get([id])).get(id, [])
-    if namespace is None or not rows or rows[0].incarnation not in namespace.incarnations:
+    row = (await state.find_memories(access.namespace, [id])).get(id)
+    if namespace is None or row is None:
         raise NotFoundError("Memory not found", f"There is no memory {id[:100]!r} in {access.namespace}.")
-    sources = await state.documents.get(rows[0].sources)
-    by_key = {key: documents[0] for key, documents in sources.items() if documents}
-    details = MemoryDetails(**dict(resource_presenter.memory_response(rows[0], by_key)))
+    sources = await state.documents_by_key(row.sources)
+    details = MemoryDetails(**dict(resource_presenter.memory_response(row, sources)))
     if include:
-        details.included = await state.queries.find_related(namespace, rows[0], include=include, limit=relatedLimit)
+        details.included = await state.queries.find_related(namespace, row, include=include, limit=relatedLimit)
     return details
 
 

@@ -69,12 +69,8 @@ async def profile(request: Request, access: ReadAccess, body: ProfileBody | None
 
 async def _days_of(state: AppState, facts: Sequence[ProfileFact]) -> dict[str, str]:
     """Return by id the days of what is going on now; a fact of several memories has none."""
-    rows = await state.memories.get([fact.id for fact in facts]) if facts else {}
-    return {
-        id_: parse_valid_time(found[0].date, found[0].updated_at).date().isoformat()
-        for id_, found in rows.items()
-        if found
-    }
+    rows = await state.memories_by_id([fact.id for fact in facts])
+    return {id_: parse_valid_time(row.date, row.updated_at).date().isoformat() for id_, row in rows.items()}
 
 
 def _prefers_markdown(accept: str) -> bool:
