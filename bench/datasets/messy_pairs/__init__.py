@@ -7,8 +7,19 @@ from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
-PairSet = Literal["open", "locked", "lives_open", "lives_locked", "days_open", "days_locked", "hurried", "stranger"]
-"""Three sets in two halves, two of them of many kinds and languages, and two written in minutes after the rules."""
+PairSet = Literal[
+    "open",
+    "locked",
+    "lives_open",
+    "lives_locked",
+    "days_open",
+    "days_locked",
+    "hurried",
+    "stranger",
+    "voices_open",
+    "voices_locked",
+]
+"""Four sets in two halves, three of them of many kinds and languages, and two written in minutes after the rules."""
 
 
 @dataclass(frozen=True, slots=True)

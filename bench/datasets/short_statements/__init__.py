@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 _FOLDER = Path(__file__).parent
-StatementSet = Literal["open", "locked"]
-"""Every second one of each kind is locked."""
+StatementSet = Literal["open", "locked", "voices_open", "voices_locked"]
+"""Every second one of each kind is locked; *voices* are in ten languages, divided by hash."""
 _NOTHING = "-"
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from pipeline.memory.attributes.attribute_patterns import NAME, NOW, RELATIVE
+from pipeline.memory.attributes.statements import as_done
 
 _WHO = rf"(?P<s>{NAME}(?:{RELATIVE})?)"
 _PLACE = r"(?P<v>[A-Z][\w'-]*(?: [A-Z][\w'-]*)*)"
@@ -111,6 +112,19 @@ _FORMS = tuple(
         ),
         (rf"User's (?:new )?(?P<o>{_COMMON_THINGS}) (?P<v>.+)", ("The {o} {v}",)),
         (r"User's new (?P<o>[a-z][\w -]{1,30}?) (?P<v>is .+)", ("User's {o} {v}",)),
+        (
+            (
+                rf"(?P<v>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?[A-Z][a-z]\w*(?: [A-Z]\w+)?) is {NOW}{_WHO}'s (?:new )?"
+                rf"(?P<o>[a-z]+(?: [a-z]+)?){_WHEN}"
+            ),
+            ("{s}'s {o} is {v}",),
+        ),
+        (r"User wants to be called (?P<v>.+)", ("User's nickname is now {v}",)),
+        (r"User is getting married (?P<v>(?:in|on|next) .+)", ("The wedding is {v}",)),
+        (
+            rf"{_WHO} (?:has )?{NOW}(?:got|landed|found|took) (?:the|a) (?:new )?job at {_PLACE}{_WHEN}",
+            ("{s} works at {v}", "{s} is employed", "{s} is no longer looking for a job"),
+        ),
         (rf"{_WHO} is no longer at {_PLACE}{_WHEN}", ("{s} no longer works at {v}",)),
         (rf"{_WHO} (?:has )?found (?:a|the|their)(?: new)? job{_WHEN}", ("{s} is no longer looking for a job",)),
         (
@@ -203,7 +217,7 @@ _FORMS = tuple(
         (
             (
                 rf"{_WHO} (?:has )?{NOW}(?:switched|changed|moved|upped|raised|lowered|bumped|pushed|rescheduled|"
-                r"renamed|increased) (?:their|the|his|her) (?P<o>[\w -]{2,30}?) to (?P<v>[^,;]+?)"
+                r"postponed|renamed|increased) (?:their|the|his|her) (?P<o>[\w -]{2,30}?) to (?P<v>[^,;]+?)"
             ),
             (
                 "{s}'s {o} is now {v}",
@@ -264,7 +278,7 @@ def plain_forms(text: str, *, is_first: bool = True) -> Iterator[str]:
     >>> next(plain_forms("User relocated to Riga"))
     'User moved to Riga'
     """
-    text = text.strip().rstrip(".!")
+    text = as_done(text.strip().rstrip(".!"))
     head = _TAIL.sub("", text)
     if head != text and len(head.split()) > 2:
         yield head

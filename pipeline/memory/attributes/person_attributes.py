@@ -177,6 +177,12 @@ PATTERNS: tuple[AttributePattern, ...] = (
         _rank,
         "is promoted",
     ),
+    attribute_pattern(
+        rf"{WHO} (?:{NOW}works|is {NOW}(?:working|on)|(?:has )?{NOW}(?:switched|moved|changed) to) (?:the )?"
+        r"(?P<v>night|day|earl|late|evening)(?:(?:y|ies|s)? shifts?|s|ies)",
+        single_attribute("shift"),
+        "works working is switched moved changed",
+    ),
     attribute_pattern(rf"{WHO} {NOW}reports to {NAMED}", single_attribute("boss"), "reports"),
     attribute_pattern(
         rf"{WHO} is {NOW}in (?:the |their |his |her )?{_ORDINAL} (?P<a>grade|semester|year|trimester|form)",

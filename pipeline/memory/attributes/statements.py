@@ -81,14 +81,15 @@ _NOT_LATELY = re.compile(r"n't [^,;]*\b(?:since\b|(?:in|for) (?:\w+ )?(?:weeks|m
 """What ended a while ago: `hasn't read a book in months`."""
 _HOME_OF = re.compile(r"\b(?P<owner>[\w-]+?)(?:'s|s') (?:place|house|flat|home|apartment)\b", re.IGNORECASE)
 _CHANGED = re.compile(
-    r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|new|switched|"
-    r"changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|"
+    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays|again|new|"
+    r"switched|changed|moved|migrated|rewrote|rebuilt|converted|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|"
     r"doubled|halved|promoted|renamed|postponed|rescheduled|pushed|replaced|became|turned|(?:going|goes) (?:up|down)|"
     r"went|is (?:up|down) to|started|began|bought|joined|dyed|grew|extended|put up)\b",
     re.IGNORECASE,
 )
 _NOW = re.compile(
-    r"\b(?:now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays)\b", re.IGNORECASE
+    r"\b(?:(?<!for )now|since(?! (?:19|20)\d\d)|any ?more|no longer|instead|from now on|these days|nowadays)\b",
+    re.IGNORECASE,
 )
 _MOVES = re.compile(
     r"\b(?:switched|changed|moved|migrated|upgraded|raised|upped|lowered|cut|bumped|increased|reduced|renamed|"
@@ -123,6 +124,14 @@ _HOME = re.compile(
     r"abit\w*|trasferit\w|woon|wonen|verhuis\w*|mieszkam|przeprowadzi\w*|bor|flyttat|bydl\u00edm|"
     r"p\u0159est\u011bhova\w*|\u0436\u0438\u0432\u0443|\u043f\u0435\u0440\u0435\u0435\u0445\u0430\u043b\w?)\b",
     re.IGNORECASE,
+)
+_DONE = {
+    "quit": "quit", "cut": "cut", "put": "put", "let": "let", "sell": "sold", "give": "gave", "leave": "left",
+    "stop": "stopped", "drop": "dropped", "break": "broke", "throw": "threw", "take": "took", "scrap": "scrapped",
+}  # fmt: skip
+_HAD_TO = re.compile(
+    rf"\b(?:had|managed) to (?P<verb>{'|'.join(_DONE)}|push|move|change|switch|postpone|reschedule|cancel|delay|close|"
+    r"return|lower|raise|replace|rename|abandon|end|delete|ditch)\b"
 )
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
 _DATE = re.compile(
@@ -226,6 +235,15 @@ class Statement:
         return self.is_changed or bool(self.ended or self.loosely_ended or self.altered or self.begun or self.obtained)
 
 
+def as_done(text: str) -> str:
+    """Return what somebody had to do, and so did, as done.
+
+    >>> as_done("User had to push the wedding"), as_done("User managed to quit smoking")
+    ('User pushed the wedding', 'User quit smoking')
+    """
+    return _HAD_TO.sub(lambda match: _DONE.get(match["verb"], f"{match['verb'].removesuffix('e')}ed"), text)
+
+
 @lru_cache(maxsize=CACHED_TEXTS)
 def outline(text: str) -> Statement:
     """Return the outline of a statement.
@@ -235,7 +253,7 @@ def outline(text: str) -> Statement:
     ('user', ['choir'])
     """
     plain = text.replace("\u2019", "'")
-    text = _DATE.sub("", plain).strip().rstrip(".!")
+    text = as_done(_DATE.sub("", plain).strip().rstrip(".!"))
     foreign = _FOREIGN.match(text)
     if foreign is not None:
         return _foreign_outline(foreign["speaker"], foreign["said"])
@@ -378,7 +396,7 @@ def _phrases(text: str) -> list[Phrase]:
     found: list[Phrase] = []
     current: list[str] = []
     for token in [*_TOKEN.findall(text), ","]:
-        if token.lower() in _PREPOSITIONS or not token[0].isalnum() or token.lower() in _AUX:
+        if token.lower() in _PREPOSITIONS or not token[0].isalpha() or token.lower() in _AUX:
             if (phrase := _phrase(current)) is not None:
                 found.append(phrase)
             current = []

@@ -16,6 +16,7 @@ _JOINED = re.compile(
 )
 _SHOULD = re.compile(r" (?:that )?(?:I|we) (?:should|need to|have to|must|can) .*$", re.IGNORECASE)
 _NOW = r"(?: (?:these days|now|right now|currently|at the moment|by the way|then|at present|usually|again))*$"
+_TODAY = re.compile(f"{_NOW}")
 _TASK = re.compile(
     r"\b(?:it|this|that|these|those|them|here|next|about|other|else|me to|us to|time for|question|feedback|answer|"
     r"opinion|choice|idea|thoughts|decision|goal|plan|file|want|need|mean|think|know|remember|see|mind|agree|try|tried|"
@@ -61,6 +62,7 @@ _OF_YOURS = re.compile(
     rf"(?P<what>[\w' -]{{2,40}}?){_NOW}",
     re.IGNORECASE,
 )
+_NAMED = re.compile(r"^(?:what|how) (?:is|are) your (?P<what>[\w -]{2,20}?) (?:called|named)$", re.IGNORECASE)
 _CALLED = re.compile(
     r"^(?:how|what) (?:should|shall|can|may|do) (?:I|we|people|they|friends) call you\b", re.IGNORECASE
 )
@@ -98,7 +100,12 @@ def answered(asked: str, answer: str) -> list[str]:
     plain = questions[0].replace("\u2019", "'").replace("hat's", "hat is").strip(" ?,")
     question = _SHOULD.sub("", _JOINED.sub("", plain))
     said = _LEADING.sub("", answer.strip().rstrip(" .!").replace("\u2019", "'"))
-    if not said or len(said.split()) > MAX_ANSWER_WORDS or _TASK.search(question) or _OWN_SENTENCE.match(said):
+    if (
+        not said
+        or len(said.split()) > MAX_ANSWER_WORDS
+        or _TASK.search(_TODAY.sub("", question))
+        or _OWN_SENTENCE.match(said)
+    ):
         return []
     # What is asked of `the trip` or `the log` is about these.
     is_general = "the" not in question.lower().split()
@@ -141,6 +148,8 @@ def _of_own(question: str, said: str) -> str | None:
     if _JOB.match(question):
         article = "" if re.match(r"an? ", said) else "an " if said[0].lower() in "aeiou" else "a "
         return f"I'm {said}" if _NO_TRADE.match(said) else f"I work as {article}{said}"
+    if (match := _NAMED.match(question)) is not None and own_noun(match["what"]) is not None:
+        return f"My {match['what']} is called {said[:1].upper()}{said[1:]}"
     if (match := _OF_YOURS.match(question)) is not None and _is_personal(match["what"]):
         return f"My {match['what']}: {said}"
     if _OLD.match(question):

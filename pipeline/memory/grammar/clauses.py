@@ -9,7 +9,7 @@ from pipeline.text.english_verbs import word_set
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Token
 
-FIRST = frozenset({"i", "we", "me", "us", "my", "our", "mine", "ours", "myself", "ourselves"})
+_FIRST = frozenset({"i", "we", "me", "us", "my", "our", "mine", "ours", "myself", "ourselves"})
 OTHERS = frozenset({"he", "she", "they", "him", "her", "them", "his", "their", "hers", "theirs"})
 SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "expl"})
 _ATTACHABLE = frozenset({"conj", "ccomp", "parataxis", "advcl", "dep"})
@@ -34,6 +34,11 @@ class Clause:
     is_shared: bool = False
 
 
+def is_first(token: "Token") -> bool:
+    """Return whether a word means the speaker; `the US` is a country."""
+    return token.lower_ in _FIRST and token.text != "US"
+
+
 def find_clauses(doc: "Doc") -> Iterator[Clause]:
     """Yield the clauses that can stand alone, in order; subordinate ones stay within theirs."""
     heads: dict[int, Token] = {}
@@ -53,7 +58,7 @@ def find_clauses(doc: "Doc") -> Iterator[Clause]:
         while subject is None and (earlier := _coordinated_head(source, heads)) is not None:
             source = earlier
             subject = own_subject(source)
-        tokens = _tokens(head, heads, head)
+        tokens = _tokens(head.head if head.dep_ == "compound" else head, heads, head)
         # `Kim: fixed the bug`: what is cut off at the colon may be the subject.
         if subject is not None and (shared or subject in tokens):
             yield Clause(head, tokens, subject, shared)
@@ -96,6 +101,9 @@ def _top_down(doc: "Doc") -> "Iterator[Token]":
 def _begins_clause(token: "Token", heads: "dict[int, Token]") -> bool:
     if token.dep_ == "ROOT":
         return token.pos_ in _VERBS or own_subject(token) is not None
+    if token.dep_ == "compound" and token.head.dep_ == "ROOT":
+        # The parser takes `I'm working nights` for a kind of nights.
+        return token.tag_ == "VBG" and bool(auxiliaries(token)) and own_subject(token) is not None
     if token.dep_ not in _ATTACHABLE or _is_subordinate(token) or (token.i and token.nbor(-1).text == "/"):
         return False
     subject = own_subject(token)
@@ -154,7 +162,7 @@ def _shares_subject(token: "Token", first: "Token") -> bool:
         return True
     if token.pos_ not in _VERBS:
         return (first.tag_ == "VBP" or first.lemma_ in _LEADS_TO) and not auxiliaries(first)
-    if token.tag_ == "VBZ" and (subject := own_subject(first)) is not None and subject.lower_ in FIRST:
+    if token.tag_ == "VBZ" and (subject := own_subject(first)) is not None and is_first(subject):
         return False  # `I like it, tastes good`
     if token.tag_ in ("VBD", "VBZ"):
         return not any(child.dep_ == "auxpass" for child in first.children)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, find_clauses, without_addition
+from pipeline.memory.grammar.clauses import OTHERS, Clause, find_clauses, is_first, without_addition
 from pipeline.memory.grammar.english_parser import parsed
 from pipeline.memory.grammar.instructions import split_instruction
 from pipeline.memory.grammar.language_profiles import detect_language, is_permanent, states_personal_fact
@@ -223,7 +223,7 @@ def _without_dangling(clause: Clause, *, has_antecedent: bool) -> Clause:
 def _to_fact(
     clause: Clause, context: SpeakerContext, referents: Referents, value: Worth, previous_day: date | None
 ) -> DetectedFact:
-    is_own = any(token.lower_ in FIRST for token in (clause.subject, *clause.tokens))
+    is_own = any(is_first(token) for token in (clause.subject, *clause.tokens))
     rendered = restore_name(render_clause(clause, referents), clause.head.doc)
     if previous_day is not None:
         rendered = _SAME_DAY.sub(f"on {day_name(previous_day)}", rendered)
@@ -237,7 +237,7 @@ def _needs_antecedent(clause: Clause) -> bool:
     for token in (*clause.subject.subtree, *clause.tokens):
         if token.lower_ in OTHERS and (not named or is_object_of(token, clause.head)):
             return True
-        named = named or token.pos_ in ("NOUN", "PROPN") or token.lower_ in FIRST
+        named = named or token.pos_ in ("NOUN", "PROPN") or is_first(token)
     return False
 
 
@@ -248,7 +248,7 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     if subject.lower_ in ("it", "this", "that") and introduced is not None:
         discourse.person = _phrase(introduced, context)
         return
-    if subject.lower_ in FIRST and (owned := _introduced(clause)) is not None:
+    if is_first(subject) and (owned := _introduced(clause)) is not None:
         discourse.person = f"{context.speaker_name}'s {owned}"
         return
     own = {token.i for token in subject.subtree}
@@ -260,7 +260,7 @@ def _remember_person(clause: Clause, context: SpeakerContext, discourse: Discour
     if _is_person(subject) or (subject.lemma_.lower() in PETS and any(subject.children)):
         is_only = not others and not any(child.dep_ == "conj" for child in subject.children)
         discourse.person = _phrase(subject, context) if is_only else None
-    elif len(others) == 1 and subject.lower_ in FIRST and _is_speakers(others[0]):
+    elif len(others) == 1 and is_first(subject) and _is_speakers(others[0]):
         discourse.person = _phrase(others[0], context)
     elif others or not (is_resolved or _is_speakers_own(subject)):
         discourse.person = None
@@ -281,7 +281,7 @@ _ONE = frozenset({"a", "an", "one", "another"})
 
 def _is_speakers_own(subject: "Token") -> bool:
     """Return whether a clause is about the speaker or a thing of theirs: whom they spoke of before is still meant."""
-    return subject.lower_ in FIRST or (subject.pos_ == "NOUN" and _is_speakers(subject))
+    return is_first(subject) or (subject.pos_ == "NOUN" and _is_speakers(subject))
 
 
 def _is_person(token: "Token") -> bool:
@@ -293,7 +293,7 @@ def _is_person(token: "Token") -> bool:
 
 def _is_speakers(token: "Token") -> bool:
     """Return whether somebody is the speaker's: `for my dad`."""
-    return any(child.lower_ in FIRST for child in token.children)
+    return any(is_first(child) for child in token.children)
 
 
 def _is_pets_name(token: "Token") -> bool:

@@ -180,7 +180,10 @@ def detect_language(text: str) -> LanguageProfile | None:
         if language not in _PROFILED:
             return _OTHER
     best = max(_EUROPEAN, key=lambda profile: sum(word in profile.common_words for word in words))
-    return best if sum(word in best.common_words for word in words) > english else None
+    common = sum(word in best.common_words for word in words)
+    own = best.first_person.search(text)
+    is_own = own is not None and own[0].lower() not in _ENGLISH  # `Ich lebe in Mainz`
+    return best if common > english or (0 < common == english and is_own) else None
 
 
 def states_personal_fact(text: str, profile: LanguageProfile, *, is_note: bool) -> bool:

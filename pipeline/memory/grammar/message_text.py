@@ -13,6 +13,7 @@ _OPENING = re.compile(
     r"yay|no(?! (?:more|longer)\b)|nope|nah|oh|ooh|ohh|ah|aww?|ugh|hm+|um+|ok|okay|well|so|sure|sorry|thanks|thank you|"
     r"thx|cheers|cool|nice|great|awesome|amazing|sweet|haha\w*|lol|lmao|omg|oof|btw|by the way|anyways?|actually|"
     r"honestly|tbh|ngl|also|and|but|plus|(?:just )?fyi|for the record|absolutely|definitely|exactly|totally|for sure|"
+    r"let me (?:think|see)|"
     r"sounds good|perfect|congrats|congratulations|agreed|same here|oops|turns out|it turns out(?: that)?|i was wrong|"
     r"my bad|change of plans|smashed it|(?:ignore|forget|scratch) (?:that|what I (?:said|wrote))(?: about [\w' "
     r"]{2,30})?(?= ?[,.;\u2013-])|lately|nowadays|these days|from today|me too|you know what|you know|i mean|guess "
@@ -31,6 +32,7 @@ _TRAILING = re.compile(
     r"[\U0001f300-\U0001faff\u2600-\u27bf\ufe0f])(?![\w']))+(?=[.!\u2026\s]*$)",
     re.IGNORECASE,
 )
+_TELL_NOBODY = re.compile(r", (?:(?:pls|please) )?don't (?:tell|judge|ask|laugh|hate|worry)\b[^,.;]*$", re.IGNORECASE)
 _EMOTICONS = re.compile(r"\s+(?:[:;]['-]?[()DPp/|]+|<3|xD|XD)(?=\s|$)")
 _LAUGHTER = re.compile(r",? (?:lol|lmao|haha\w*|hehe|btw|by the way|tbh|ngl)(?=[ ,.!]|$)", re.IGNORECASE)
 _ASIDE = re.compile(r"\s*\[[^\[\]]*\]\s*")
@@ -44,7 +46,8 @@ _STATES = (
 )
 _PREDICATE = (
     rf"(?:(?:{_STATES})(?=$|[,.;!]| (?:to|of|with|in|and|but|now|again|since|so|too|because|from|about)\b)|"
-    r"an?|the|in|on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|pregnant|"
+    r"an?|the|in|on|at|not|now|just|also|back(?! (?:yard|garden|door|room|pain|seat|porch)\b)|still|gone|"
+    r"pregnant|(?:off|over)(?=$|[,.;!])|"
     r"(?!wedding|meeting|painting|building|evening|morning)"
     r"\w{2,}ing (?:an?|the|my|our|to|in|for|on|up|too|with|from|back|soon|next|at)|\w{2,}ing$)(?!\w)"
 )
@@ -135,7 +138,7 @@ _HAD = re.compile(
     r"won) (?:the|my|our|an?|all)\b|(?:cut|put|set) (?:my|our)\b"
 )
 """Pasts that English verbs are not known by, before an object."""
-_BEEN = re.compile(r"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed)\b")
+_BEEN = re.compile(rf"(?:\w+ )?been (?:\w+ing|married|to|there|on|with|in|at|\w+ed|{_STATES})\b")
 _PASSIVE = re.compile(r"\s+(?:by|as|in(?! (?:my|our|the|an?|with|together)\b))\b")
 _HEADING = re.compile(r" (?:lists?|notes?|plans?|tips|ideas|schedule|guide|hours)\b")
 """What follows a gerund in a heading: `Shopping list`."""
@@ -173,6 +176,13 @@ _OCCASION = re.compile(
     re.IGNORECASE,
 )
 """An appointment without a verb: `dinner with Marc on Saturday`."""
+NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
+_WITHOUT = re.compile(
+    rf"^(?P<time>(?:{NUMBER}|an?|one) (?:day|week|month|year)s?) (?P<state>without|sober|clean|smoke-?free|off) ?"
+    r"(?P<what>(?:(?:an?|any|the|my) )?[\w-]*)(?: (?:today|now|so far))?(?=$|[,.!])",
+    re.IGNORECASE,
+)
+"""How long somebody has done without: `6 weeks without a cigarette`."""
 _INTRODUCTION = re.compile(r"^(?:it'?s|this is) (?P<name>[A-Z][a-z]+) here$")
 _SECOND_NAME = re.compile(r"(?<=\w) and(?P<second> [A-Z]\w+ (?P<verb>[a-z]+s))\b")
 """A second statement, which the parser takes for a second place: `Bo lives in Turin and Ana lives in Rome`."""
@@ -229,7 +239,6 @@ _CHANGING = re.compile(
 )
 _OWNERS = re.compile(r"\b(?:my|our|the|his|her|their)\b", re.IGNORECASE)
 _NO_MORE_OF = re.compile(r"^no more (?P<what>[\w -]{3,20}?)(?: for me)?(?= since| now|$|,)", re.IGNORECASE)
-NUMBER = r"(?:\d{1,4}|two|three|four|five|six|seven|eight|nine|ten)"
 _COUNTED = re.compile(
     rf"(?:^|(?<=[,;:!.] ))(?:(?:so|and|only|just|now|down to) )*(?P<left>{NUMBER} [a-z]+s)(?: left| now){{1,2}}$",
     re.IGNORECASE,
@@ -278,7 +287,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     for hint, pattern, written in _SPELLING:
         if hint in folded:
             text = pattern.sub(written, text)
-    text = _TRAILING.sub("", _LAUGHTER.sub("", text))
+    text = _TRAILING.sub("", _LAUGHTER.sub("", _TELL_NOBODY.sub("", text)))
     for _ in range(3):
         shorter = _without_vocative(_OPENING.sub("", text), context)
         if shorter == text:
@@ -296,6 +305,7 @@ def normalize_message(sentence: str, context: SpeakerContext, *, is_speech: bool
     text = _RECURRING.sub(_recurring, _ABOUT_ME.sub(r"I'm \g<age>", text))
     text = _OWN_FIRST.sub(_own_first, _NO_MORE_OF.sub(r"I no longer have \g<what>", _BACK.sub("I'm ", text)))
     text = _INTRODUCTION.sub(r"I'm \g<name>", _HEDGE.sub("", text))
+    text = _WITHOUT.sub(r"I've been \g<state> \g<what> for \g<time>", text).replace("  ", " ")
     text = _OCCASION.sub(lambda match: f"I have {match['what']} ", text)
     return restore_subject(text)
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, auxiliaries
+from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import HUMAN
 from pipeline.text.english_verbs import word_set
@@ -48,11 +48,16 @@ def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) ->
         return "part of another sentence"
     if not _names_subject(clause, has_antecedent=has_antecedent):
         return "subject not named"
+    if clause.subject.lower_ == "we" and any(
+        child.dep_ in ("attr", "acomp") and child.like_num and child.n_lefts + child.n_rights == 0
+        for child in clause.head.children
+    ):
+        return "whom it counts is not named"  # `we're four now` is no age
     if any(map(_lacks_object, clause.tokens[:-1])):
         return "an object left out"
     if (unnamed := dangling(clause, has_antecedent=has_antecedent)) is not None:
         return f"{unnamed.text!r} is not named"
-    return "its writer is not named" if not context.is_speech and not words.isdisjoint(FIRST) else None
+    return "its writer is not named" if not context.is_speech and any(map(is_first, clause.tokens)) else None
 
 
 def _is_about_everybody(clause: Clause) -> bool:
@@ -92,7 +97,7 @@ def _is_unsure(clause: Clause, words: set[str]) -> bool:
     if "would" in words or "'d" in words:
         wish = clause.head.lemma_ in ("love", "like", "prefer", "rather")
         is_past = any(token.lower_ == "'d" and clause.head.tag_ in ("VBN", "VBD") for token in auxiliaries(clause.head))
-        if (not wish or clause.subject.lower_ not in FIRST) and not is_past:
+        if (not wish or not is_first(clause.subject)) and not is_past:
             return True
     if not words.isdisjoint(_UNSURE - {"would", "should", "could"}) or any(
         token.tag_ == "MD" and token.lower_ == "may" for token in clause.tokens
@@ -118,7 +123,7 @@ def _is_counted(clause: Clause) -> bool:
     """Return whether `there are 11 people in our team` says how many of the speaker's."""
     if clause.subject.lower_ != "there":
         return False
-    return any(token.like_num for token in clause.tokens) and any(token.lower_ in FIRST for token in clause.tokens)
+    return any(token.like_num for token in clause.tokens) and any(is_first(token) for token in clause.tokens)
 
 
 def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
@@ -130,7 +135,12 @@ def dangling(clause: Clause, *, has_antecedent: bool) -> "Token | None":
         if word in OTHERS:
             if not has_antecedent and not _has_own_antecedent(token, clause):
                 return token
-        elif word in _DANGLING and _stands_alone(token) and not (word == "there" and _is_counted(clause)):
+        elif (
+            word in _DANGLING
+            and token.text != "IT"
+            and _stands_alone(token)
+            and not (word == "there" and _is_counted(clause))
+        ):
             if word == "it" and token.head.lemma_ == "make" and token.dep_ == "dobj":
                 continue  # `can't make it to the party`
             if word in ("it", "them") and token.i > clause.head.i and _has_own_antecedent(token, clause, thing=True):

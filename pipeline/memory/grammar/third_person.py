@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import FIRST, OTHERS, SUBJECTS, Clause, auxiliaries
+from pipeline.memory.grammar.clauses import OTHERS, SUBJECTS, Clause, auxiliaries, is_first
 from pipeline.memory.grammar.worth import is_own_kin
 from pipeline.text.english_nouns import PARENTS
 from pipeline.text.english_verbs import third_person, word_set
@@ -45,7 +45,7 @@ def render_clause(clause: Clause, referents: Referents) -> str:
     replaced: dict[int, str] = {}
     subject_tokens = list(clause.subject.subtree) if clause.is_shared else []
     every = [*subject_tokens, *clause.tokens]
-    is_speaker = clause.subject.lower_ in FIRST
+    is_speaker = is_first(clause.subject)
     for token in every:
         word = _replacement(token, clause, referents, is_speaker=is_speaker)
         if word is not None:
@@ -87,7 +87,7 @@ def _replacement(token: "Token", clause: Clause, referents: Referents, *, is_spe
         return own
     if word in _POINTING and token.dep_ == "det" and not token.ent_type_ and not token.head.ent_type_:
         return _article(word, token)
-    if word in FIRST:
+    if is_first(token):
         return _first_person(token, word, clause, referents.speaker, is_speaker=is_speaker)
     if word in OTHERS and referents.other is not None:
         if word in ("his", "their") or (word == "her" and token.tag_ == "PRP$"):

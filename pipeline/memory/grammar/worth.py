@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.memory.grammar.clauses import FIRST, OTHERS, Clause, auxiliaries
+from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.text.english_nouns import KIN, PARENTS, PETS
 from pipeline.text.english_verbs import is_gerund, word_set
@@ -136,7 +136,7 @@ def _predicate_score(clause: Clause) -> tuple[float, str]:
     particle = next((child.lower_ for child in head.children if child.dep_ in ("prt", "prep")), "")
     objects = [child for child in head.children if child.dep_ == "dobj"]
     is_age = lemma == "turn" and any(child.like_num for child in head.children)
-    if f"{lemma} {particle}" in _PHRASES or is_age or _has_new_value(head):
+    if f"{lemma} {particle}" in _PHRASES or is_age or _has_new_value(head) or _is_over(clause):
         return 2.0, f"{lemma} {particle}"
     if lemma in _WITH_OBJECT and (objects or any(child.dep_ == "oprd" for child in head.children)):
         return (2.0, "cannot stand") if _cannot_stand(head) else (1.0, lemma)
@@ -172,6 +172,15 @@ def _cannot_stand(head: "Token") -> bool:
     return head.lemma_ == "stand" and any(child.dep_ == "neg" for child in head.children)
 
 
+def _is_over(clause: Clause) -> bool:
+    """Return whether something is over: `the trip is off`, `the rash is gone`."""
+    head = clause.head
+    if head.lower_ == "gone" and any(child.lemma_ == "be" for child in auxiliaries(head)):
+        return True
+    said = [child for child in head.children if head.lemma_ == "be" and child.dep_ in ("advmod", "prep", "prt")]
+    return any(word.lower_ in ("off", "over", "gone") and word == clause.tokens[-1] for word in said)
+
+
 def _has_new_value(head: "Token") -> bool:
     """Return whether something was changed to a number or time: `my meeting got pushed to 11:30`."""
     is_passive = any(child.dep_ == "auxpass" for child in head.children)
@@ -187,11 +196,11 @@ def _is_habit(clause: Clause) -> bool:
     changed = any(token.lower_ in _CHANGES for token in clause.tokens)
     is_present = (
         (clause.head.tag_ == "VBP" or (changed and clause.head.tag_ == "VBG"))
-        and clause.subject.lower_ in FIRST
+        and is_first(clause.subject)
         and lemma not in _LIKING
     )
     is_denied = any(child.dep_ == "neg" for child in clause.head.children)
-    if is_denied and clause.subject.lower_ in FIRST and clause.tokens[-1].lower_ in _NO_MORE:
+    if is_denied and is_first(clause.subject) and clause.tokens[-1].lower_ in _NO_MORE:
         return True
     return lemma in _STRONG and (is_present or is_denied)
 
@@ -241,7 +250,15 @@ def _is_bare(clause: Clause) -> bool:
     if any(child.dep_ == "auxpass" for child in clause.head.children):
         return False  # `I got promoted` says it all
     after = [token for token in clause.tokens if token.i > clause.head.i]
-    return not any(token.dep_ not in ("advmod", "punct", "neg") or token.pos_ == "PROPN" for token in after)
+    return not any(
+        token.dep_ not in ("advmod", "punct", "neg") or token.pos_ == "PROPN" or _is_misread(token) for token in after
+    )
+
+
+def _is_misread(token: "Token") -> bool:
+    """Return whether a thing was read as an adverb: `I want a tattoo`, `I uninstalled WoW`."""
+    has_article = any(child.dep_ in ("det", "poss") for child in token.children)
+    return token.dep_ == "advmod" and token.lower_ not in _CHANGES and (has_article or token.ent_type_ in _NAMES)
 
 
 def _copula_score(clause: Clause) -> tuple[float, str]:
@@ -265,9 +282,9 @@ _IDENTITY = 2.0
 
 def _subject_score(clause: Clause, context: SpeakerContext) -> tuple[float, str]:
     subject = clause.subject
-    if subject.lower_ in FIRST or any(child.dep_ == "conj" and child.lower_ in FIRST for child in subject.children):
+    if is_first(subject) or any(child.dep_ == "conj" and is_first(child) for child in subject.children):
         return 1.0, "about the speaker"
-    owned = is_own_kin(subject) or [part for part in subject.subtree if part.lower_ in FIRST or part.dep_ == "poss"]
+    owned = is_own_kin(subject) or [part for part in subject.subtree if is_first(part) or part.dep_ == "poss"]
     if owned:
         return (1.0 if subject.lemma_.lower() in KIN else 0.5), "about somebody's own"
     if subject.dep_ == "csubj" or (subject.i == 0 and is_gerund(subject.lower_)) or subject.tag_ == "VBG":
@@ -311,7 +328,7 @@ def _detail_scores(clause: Clause, context: SpeakerContext) -> list[tuple[float,
         ),
         (0.5, "a time or number", bool(kinds & _QUANTITIES) or any(token.like_num for token in body)),
         (0.5, "a person or animal of theirs", any(token.lemma_.lower() in KIN for token in body)),
-        (1.0, "a thing named", any(_is_concrete(token) for token in body)),
+        (1.0, "a thing named", any(_is_concrete(token) or _is_misread(token) for token in body)),
         (1.0, "a lasting trait", any(token.lower_ in _TRAITS for token in clause.tokens)),
         (
             1.0,
@@ -346,7 +363,7 @@ def _remark_scores(clause: Clause) -> list[tuple[float, str]]:
         (-0.8, "the thing spoken of before", not is_strong and any(map(_is_definite_alone, body))),
         (-0.65, "loose parts", any(_is_loose(token, clause) for token in clause.tokens)),
         (-0.75, "we", clause.subject.lower_ == "we"),
-        (0.55, "the speaker", clause.subject.lower_ in FIRST),
+        (0.55, "the speaker", is_first(clause.subject)),
         (0.5, "an owner", any(child.dep_ == "poss" for child in clause.subject.children)),
         (0.45, "something owned", any(token.dep_ == "poss" for token in body)),
         (-0.5, "a pronoun", any(token.lower_ in ("it", "they", "them") for token in clause.tokens)),
@@ -371,7 +388,7 @@ def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[f
     head, subject = clause.head, clause.subject
     owners = subject.doc[subject.left_edge.i : subject.i + 1]
     is_child = PARENTS.isdisjoint(context.speaker_name.lower().split())
-    is_own = (is_own_kin(subject) and is_child) or any(token.lower_ in FIRST for token in owners)
+    is_own = (is_own_kin(subject) and is_child) or any(is_first(token) for token in owners)
     if not is_own or any(score < 0 and why not in _OF_EVERY_REMARK for score, why in remarks):
         return False
     if any(child.tag_ == "MD" and child.lower_ in _POSSIBLE for child in auxiliaries(head)) and not any(
@@ -381,7 +398,7 @@ def _is_plain(clause: Clause, context: SpeakerContext, remarks: Iterable[tuple[f
     if any(token.lower_ in _EMPHATIC for token in clause.tokens):
         return False
     is_past, is_strong = head.tag_ in ("VBD", "VBN"), head.lemma_.lower() in _STRONG
-    if is_past and subject.lower_ not in FIRST and not auxiliaries(head) and not _counts(clause):
+    if is_past and not is_first(subject) and not auxiliaries(head) and not _counts(clause):
         return is_strong  # `my flatmate ate my leftovers` passes
     if any(token.lower_ in _TRAITS for token in clause.tokens):
         return True

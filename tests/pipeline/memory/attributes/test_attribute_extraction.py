@@ -33,6 +33,11 @@ def _updates(new: str, old: str) -> bool:
         ("The basic plan costs 5 EUR", "The price of the basic plan rose to 7 EUR"),
         ("The manager of Ann is Bob Smith", "Ann's manager is now Eve Stone"),
         ("The API version is v2", "The API version is v3"),
+        ("User is working days on the ward", "User is now on nights from the week of 16 November 2026"),
+        ("Dr. Weiss is User's dentist", "User's dentist is Dr. Aydin now"),
+        ("User is unemployed", "User got the job at Bosch"),
+        ("User wants to be called Alexandra", "User wants to be called Alex"),
+        ("User is getting married in June", "User had to postpone the wedding to September"),
     ],
 )
 def test_a_changed_value_of_one_attribute_updates(old: str, new: str) -> None:

@@ -30,6 +30,8 @@ def test_most_short_statements_of_the_open_half_form_the_memory_they_should() ->
         ("How often do you exercise?", "twice a week", "User exercises twice a week"),
         ("What's your dog's name?", "Bolt", "User's dog's name is Bolt"),
         ("How old are you?", "34", "User is 34 years old"),
+        ("Where are you based these days?", "Gdansk, since May", "User is based in Gdansk, since May"),
+        ("What's your dog called?", "Waffles", "User's dog is called Waffles"),
         ("Where did you grow up?", "Ghana", "User grew up in Ghana"),
     ],
 )
