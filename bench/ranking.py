@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from bench.answers import BUDGETS, EvidenceShares
 from bench.chunking import CURRENT_VARIANT, Corpus, Place, build_chunks, corpora, namespace_of, shares_of
 from bench.datasets.mixed_facts import mixed_facts
+from bench.datasets.near_questions import near_questions
 from bench.datasets.paraphrases import LANGUAGES, MORE_LANGUAGES, Paraphrases, paraphrases
 from bench.memory.conversations import AnnotatedQuestion, Conversation, conversations
 from bench.memory.coverage import extracted
@@ -278,6 +279,22 @@ async def _facts(data: Path, embedder: Embedder) -> list[JudgedCollection]:
         *await _everyday(MORE_LANGUAGES, " in ten more languages", embedder),
         JudgedCollection("facts among a guide", _RANKS, among),
         *await _mixed(embedder),
+        *await _near(embedder),
+    ]
+
+
+async def _near(embedder: Embedder) -> list[JudgedCollection]:
+    """Facts of one person, and questions about the same people and things that no fact answers."""
+    own: list[JudgedQuestion] = []
+    unanswered: list[JudgedQuestion] = []
+    for locked in (False, True):
+        for person in near_questions(locked=locked):
+            index = await _remembered(person.facts, 0, embedder)
+            own += [JudgedQuestion(index, text, _DEFAULT, _rank_judge(str(at)), locked) for text, at in person.answered]
+            unanswered += [JudgedQuestion(index, text, _DEFAULT, _silence_judge, locked) for text in person.unanswered]
+    return [
+        JudgedCollection("facts of one person", _RANKS, own),
+        JudgedCollection("questions near them without an answer", ("silent",), unanswered),
     ]
 
 

@@ -57,6 +57,7 @@ FACTOR_DESCRIPTIONS: Mapping[ScoreFactor, str] = {
     "date": "its document is of the time that the question names",
     "supersedes": "it replaced what would answer the question",
     "relative": "it is about a relative or friend, and the question about who asks",
+    "noNumber": "the question asks for a number, and it says none",
     "newer": "it was said after another statement about the same thing",
     "neighbor": "the passage before or after it means what the question asks for",
     "memorySupport": "a memory that was made of it answers the question",

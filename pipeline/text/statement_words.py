@@ -13,6 +13,7 @@ from pathlib import Path
 _FOLDER = Path(__file__).parent / "word_lists"
 _WORD = re.compile(r"[\w'\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0d7f\u0e00-\u0e7f]+")
 _CLOCK_TIME = re.compile(r"\b(?:[01]?\d|2[0-3])[:.h][0-5]\d\b(?![.:]\d)")
+_DIGIT = re.compile(r"[\d@]")
 _OF = frozenset({"of", "de", "da", "do", "di", "del", "della", "van", "von", "của"})
 _SUBJECT_WORDS = 3
 _OWNED_SUBJECT_WORDS = 6
@@ -88,6 +89,26 @@ def says_time(text: str) -> bool:
     (True, True, False)
     """
     return _CLOCK_TIME.search(text) is not None or _pattern("times").search(_spaced(text)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def asks_for_number(question: str) -> bool:
+    """Return whether a question asks for something written with digits or numerals: a phone number, an age, a price.
+
+    >>> asks_for_number("Welche Telefonnummer hat Olga?"), asks_for_number("How many of us are there?")
+    (True, False)
+    """
+    return _pattern("number_asked").search(_spaced(question)) is not None
+
+
+@lru_cache(maxsize=_CACHED_TEXTS)
+def says_number(text: str) -> bool:
+    """Return whether a text has a digit, a numeral or an e-mail address, or speaks of a number or price.
+
+    >>> says_number("Oma wird im Mai neunzig."), says_number("Oma wohnt in Graz.")
+    (True, False)
+    """
+    return _DIGIT.search(text) is not None or _pattern("numbers").search(_spaced(text)) is not None
 
 
 def _words(text: str) -> list[str]:

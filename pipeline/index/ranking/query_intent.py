@@ -15,7 +15,13 @@ from pipeline.index.ranking.ranking_parameters import (
 )
 from pipeline.index.ranking.search_request_and_hits import ScoreFactor
 from pipeline.text.analyzer import words
-from pipeline.text.statement_words import asks_about_asker, asks_about_asker_alone, asks_when, says_time
+from pipeline.text.statement_words import (
+    asks_about_asker,
+    asks_about_asker_alone,
+    asks_for_number,
+    asks_when,
+    says_time,
+)
 from pipeline.text.temporal_expressions import DateRange, resolve_dates
 
 _ASKS_WHEN = re.compile(
@@ -63,6 +69,9 @@ class QueryIntent:
     asks_about_asker_alone: bool = False
     """Whether it does so, and names nothing as the asker's (*Where do I live?*)."""
 
+    asks_for_number: bool = False
+    """Whether it asks for a phone number, an age, a price or the like."""
+
     @classmethod
     def parse(cls, query_text: str, reference_date: date | None = None) -> "QueryIntent":
         """Parse a query; `reference_date`: the day from which "last week" counts.
@@ -78,6 +87,7 @@ class QueryIntent:
             asks_for_several=bool(_ASKS_FOR_SEVERAL.search(query_text)),
             asks_about_asker=asks_about_asker(query_text),
             asks_about_asker_alone=asks_about_asker_alone(query_text),
+            asks_for_number=asks_for_number(query_text),
         )
 
     def date_boost(self, day: date) -> float:

@@ -77,6 +77,9 @@ NEWEST_MAX_DIFFERENCE = 0.15
 sum, for it to be raised because it is newest."""
 RELATIVE_MAX_SIMILARITY = 0.35
 """Highest similarity of a short statement about a relative or friend to a question about the asker alone."""
+NO_NUMBER_MAX_SIMILARITY = 0.25
+"""Highest similarity of a short statement without a number to a question that asks for one: below the default
+threshold, and found with a lower one."""
 NEIGHBOR_SHARE = 0.6
 NEIGHBOR_MAX_CHARS = 600
 """Share of the cosine lead of the passage before or after that a passage gains; less the longer the

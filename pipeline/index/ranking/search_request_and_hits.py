@@ -26,6 +26,7 @@ ScoreFactor = Literal[
     "outdated",
     "newer",
     "relative",
+    "noNumber",
     "proximity",
     "wordSimilarity",
     "sharedTerms",

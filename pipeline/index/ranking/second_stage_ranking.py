@@ -22,6 +22,7 @@ from pipeline.index.ranking.ranking_parameters import (
     NEWER_CANDIDATES,
     NEWER_MAX_CHARS,
     NEWEST_MAX_DIFFERENCE,
+    NO_NUMBER_MAX_SIMILARITY,
     OUTDATED_CHUNK_PENALTY,
     RELATIVE_MAX_SIMILARITY,
     STATED_IN_CHUNK_PENALTY,
@@ -31,7 +32,7 @@ from pipeline.index.ranking.superseded_memories import SuccessorPairs, expand_su
 from pipeline.index.segments.document_store import DocumentStore
 from pipeline.index.segments.segment_list import SegmentView
 from pipeline.rows import ChunkColumns, MemoryColumns, Vector
-from pipeline.text.statement_words import relative_in_subject
+from pipeline.text.statement_words import relative_in_subject, says_number
 
 _RAISE = 0.01
 """How far a newer statement is put above an older one."""
@@ -41,7 +42,8 @@ _MAX_DOCUMENT_CHARS = np.int64(1) << 40
 
 def apply_second_stage(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
     """Rescore the candidates and add the successors of superseded memories; a pure function."""
-    candidates = _lower_relatives(query, _relate_memories_and_chunks(query, candidates, documents))
+    candidates = _relate_memories_and_chunks(query, candidates, documents)
+    candidates = _lower_without_number(query, _lower_relatives(query, candidates))
     comparison = _compare_best(query, candidates, documents)
     if comparison is None:
         return candidates
@@ -58,6 +60,20 @@ def _lower_relatives(query: AnalyzedQuery, candidates: Candidates) -> Candidates
     above = np.flatnonzero(candidates.scores > highest).tolist()
     lowered = {position: highest for position in above if _is_about_relative(candidates.text(position))}
     return _set_scores(candidates, "relative", lowered)
+
+
+def _lower_without_number(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+    """Lower short statements without a number below the threshold where the question asks for one."""
+    if not query.intent.asks_for_number:
+        return candidates
+    highest = query.calibration.raw_score_at(NO_NUMBER_MAX_SIMILARITY)
+    above = np.flatnonzero(candidates.scores > highest).tolist()
+    lowered = {position: highest for position in above if _lacks_number(candidates.text(position))}
+    return _set_scores(candidates, "noNumber", lowered)
+
+
+def _lacks_number(text: str) -> bool:
+    return len(text) <= NEWER_MAX_CHARS and not says_number(text)
 
 
 def _is_about_relative(text: str) -> bool:

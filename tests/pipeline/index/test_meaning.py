@@ -63,6 +63,31 @@ async def test_the_only_document_is_silent_about_something_else(model: E5Embedde
     assert await _found(model, "How do I compile a Linux kernel?", FACTS[:1]) == []
 
 
+NUMBERS = (
+    "My sister Ines is a doctor in Faro.",
+    "Den Schlüssel zum Keller hat der Hausmeister.",
+    "Oma wird im Mai neunzig.",
+    "The plumber's number is in the blue notebook.",
+)
+
+
+@pytest.mark.parametrize(
+    "question", ["What is my sister's phone number?", "Welche Telefonnummer hat der Hausmeister?", "How old is Ines?"]
+)
+async def test_a_statement_without_a_number_is_no_answer_where_one_is_asked_for(
+    model: E5Embedder, question: str
+) -> None:
+    assert await _found(model, question, NUMBERS[:2]) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [("How old will grandma be?", NUMBERS[2]), ("What is the phone number of the plumber?", NUMBERS[3])],
+)
+async def test_a_numeral_or_the_place_of_a_number_answers(model: E5Embedder, question: str, answer: str) -> None:
+    assert (await _found(model, question, NUMBERS))[0] == answer
+
+
 TIMES = (
     "I drive a beat-up 2009 Corolla",
     "Anna and I are getting married in June next year",
