@@ -2,14 +2,16 @@
 
 import os
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 from api.commands.namespace_settings import get_or_create_namespace
 from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import QuestionService
 from api.errors.http_errors import BadRequestError, ConflictError, NotFoundError, ServiceUnavailableError
+from schemas.address_secrets import is_masked, mask_secrets
 from schemas.base import format_timestamp
 from schemas.events import QuestionChanged, QuestionNotification
 from schemas.http.extensions.feed_bodies import (
@@ -45,9 +47,9 @@ async def create_question(state: AppState, namespace: str, body: QuestionBody, k
             id=id_,
             incarnation=row.incarnations[0],
             query=body.query,
-            url=body.url,
+            url=mask_secrets(body.url),
             threshold=body.threshold,
-            sealed_secret=_seal(questions, id_, secret),
+            sealed_secret=_seal(questions, id_, secret, body.url),
             created_by_key=key,
             start=await questions.start_offsets(),
             created_at=now,
@@ -57,36 +59,57 @@ async def create_question(state: AppState, namespace: str, body: QuestionBody, k
     return QuestionCreated(**_to_response(questions, question).model_dump(exclude_unset=True), secret=secret)
 
 
-async def list_questions(state: AppState, namespace: str) -> QuestionsResponse:
-    """List the questions of a namespace, oldest first."""
+async def list_questions(state: AppState, namespace: str, *, with_paths: bool) -> QuestionsResponse:
+    """List the questions of a namespace, oldest first.
+
+    Paths of receivers are often secrets; only who may connect sees them.
+    """
     questions, row = _require_service(state), state.catalog.namespace(namespace)
     await questions.registry.catch_up()
     found = [] if row is None else questions.registry.of(row.incarnations)
-    return QuestionsResponse(questions=[_to_response(questions, question) for question in found])
+    shown = [_to_response(questions, question) for question in found]
+    if not with_paths:
+        shown = [question.model_copy(update={"url": _origin(question.url)}) for question in shown]
+    return QuestionsResponse(questions=shown)
 
 
-async def change_question(state: AppState, namespace: str, id_: str, body: QuestionPatch) -> QuestionResponse:
-    """Change a question; a changed receiver gets at once what the previous one did not accept."""
+async def change_question(state: AppState, namespace: str, id_: str, body: QuestionPatch, key: str) -> QuestionResponse:
+    """Change a question; a changed receiver gets at once what the previous one did not accept.
+
+    A question ends with the key that named its receiver.
+    """
     fields = body.model_dump(exclude_unset=True)
     if "paused" in fields:
         fields["is_paused"] = fields.pop("paused")
-    if "url" in fields:
-        await _require_receiver(_require_service(state), fields["url"])
-    return await _change(state, namespace, id_, fields)
+    url = fields.pop("url", None)
+    if url is None:
+        return await _change(state, namespace, id_, lambda *_: fields)
+    await _require_receiver(_require_service(state), url)
+
+    def name_receiver(questions: QuestionService, question: QuestionChanged) -> Mapping[str, Any]:
+        secret, _ = _unseal(questions, question)
+        sealed = _seal(questions, id_, secret, url)
+        return {**fields, "url": mask_secrets(url), "sealed_secret": sealed, "created_by_key": key}
+
+    return await _change(state, namespace, id_, name_receiver)
 
 
 async def rotate_secret(state: AppState, namespace: str, id_: str) -> QuestionCreated:
     """Sign with another secret from now on."""
     secret = _generate_secret()
-    response = await _change(state, namespace, id_, {"sealed_secret": _seal(_require_service(state), id_, secret)})
+
+    def replace_secret(questions: QuestionService, question: QuestionChanged) -> Mapping[str, Any]:
+        url = _unseal(questions, question)[1] if is_masked(question.url) else question.url
+        return {"sealed_secret": _seal(questions, id_, secret, url)}
+
+    response = await _change(state, namespace, id_, replace_secret)
     return QuestionCreated(**response.model_dump(exclude_unset=True), secret=secret)
 
 
 async def act_on_dead_letters(state: AppState, namespace: str, id_: str, body: DeadLettersBody) -> QuestionResponse:
     """Deliver again what was given up, or discard it; the notifier does so within seconds."""
-    return await _change(
-        state, namespace, id_, {"dead_letter_action": body.action, "dead_letter_action_at": state.clock.now()}
-    )
+    action = {"dead_letter_action": body.action, "dead_letter_action_at": state.clock.now()}
+    return await _change(state, namespace, id_, lambda *_: action)
 
 
 async def delete_question(state: AppState, namespace: str, id_: str) -> None:
@@ -111,10 +134,12 @@ async def try_question(state: AppState, namespace: str, id_: str) -> QuestionTri
     return QuestionTried(delivered=error is None, error=error)
 
 
-async def _change(state: AppState, namespace: str, id_: str, fields: Mapping[str, Any]) -> QuestionResponse:
+async def _change(
+    state: AppState, namespace: str, id_: str, change: Callable[[QuestionService, QuestionChanged], Mapping[str, Any]]
+) -> QuestionResponse:
     async with state.settings_lock.acquire():
         questions, question = await _require_question(state, namespace, id_)
-        changed = question.model_copy(update={**fields, "updated_at": state.clock.now()})
+        changed = question.model_copy(update={**change(questions, question), "updated_at": state.clock.now()})
         await questions.registry.save(changed)
     return _to_response(questions, changed)
 
@@ -143,11 +168,23 @@ def _generate_secret() -> str:
     return SECRET_PREFIX + b64encode(os.urandom(SECRET_BYTES)).decode()
 
 
-def _seal(questions: QuestionService, id_: str, secret: str) -> str:
+def _seal(questions: QuestionService, id_: str, secret: str, url: str) -> str:
     try:
-        return questions.seal(id_, secret)
+        return questions.seal(id_, secret, url)
     except ValueError as error:
         raise ConflictError("The secret can't be encrypted", str(error)) from error
+
+
+def _unseal(questions: QuestionService, question: QuestionChanged) -> tuple[str, str]:
+    try:
+        return questions.unseal(question)
+    except ValueError as error:
+        raise ConflictError("The secret can't be decrypted: ask the question anew", str(error)) from error
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}/…"
 
 
 def _to_response(questions: QuestionService, question: QuestionChanged) -> QuestionResponse:
@@ -166,7 +203,7 @@ def _to_response(questions: QuestionService, question: QuestionChanged) -> Quest
     return QuestionResponse(
         id=question.id,
         query=question.query,
-        url=question.url,
+        url=mask_secrets(question.url),
         threshold=question.threshold,
         status=status,
         created_at=format_timestamp(question.created_at),

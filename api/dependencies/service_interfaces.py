@@ -95,8 +95,11 @@ class QuestionService(Protocol):
     @property
     def registry(self) -> QuestionRegistry: ...
 
-    def seal(self, question: str, secret: str) -> str:
-        """Encrypt the secret of a question. ValueError names a missing key."""
+    def seal(self, question: str, secret: str, url: str) -> str:
+        """Encrypt the secret of a question and its receiver's address. ValueError names a missing key."""
+
+    def unseal(self, question: QuestionChanged) -> tuple[str, str]:
+        """Decrypt the secret of a question and its receiver's address. ValueError names a missing or wrong key."""
 
     async def start_offsets(self) -> dict[int, int]:
         """Return the position in the log from which a new question is answered."""

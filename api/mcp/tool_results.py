@@ -246,13 +246,13 @@ def _describe_hit(hit: SearchHit) -> str:
         return heading + trust
     place = "" if hit.place is None else f", {_one_line(hit.place)}"
     title = f"{hit.source.type}: {_one_line(hit.source.title or 'untitled')}"
-    return f"{heading} · from document {hit.source.id} ({title}){place}{trust}"
+    return f"{heading} · from document {_id_on_one_line(hit.source.id)} ({title}){place}{trust}"
 
 
 def _describe_document(document: ListedDocument) -> str:
     state = f"{document.type}, {document.status}, {_count_memories(document.memories)}, {document.updated_at[:10]}"
-    error = "" if document.error is None else f" {document.error}"
-    return f"- {document.id}: {_one_line(document.title or 'untitled')} ({state}){error}"
+    error = "" if document.error is None else f" {_on_one_line(document.error)}"
+    return f"- {_id_on_one_line(document.id)}: {_one_line(document.title or 'untitled')} ({state}){error}"
 
 
 def _count_documents(number: int) -> str:
@@ -274,6 +274,11 @@ def quote(text: str) -> str:
 
 def _one_line(title: str) -> str:
     return _on_one_line(title)[:MAX_TITLE_CHARS]
+
+
+def _id_on_one_line(id_: str) -> str:
+    """Return an id as it is but for line ends, which a client may use that never meant to."""
+    return " ".join(id_.splitlines())
 
 
 def _on_one_line(text: str) -> str:

@@ -18,6 +18,7 @@ from pipeline.question_registry import QuestionRegistry
 from pipeline.rows import NamespaceRow
 from pipeline.runtime.backoff import exponential_backoff
 from pipeline.runtime.settings_lock import SettingsLock
+from schemas.address_secrets import mask_secrets
 from schemas.base import format_timestamp
 from schemas.events import QuestionChanged, QuestionNotification, QuestionReported
 from schemas.http.extensions.feed_bodies import AskedQuestion, Notification
@@ -36,6 +37,8 @@ MAX_DEAD_LETTERS: Final = 50
 MAX_TOLD: Final = 500
 MAX_CONCURRENT: Final = 8
 """Questions that are worked on at once."""
+MAX_CONCURRENT_PER_KEY: Final = 4
+"""Questions of one key among them: its receivers may be slow, and others' news must not wait for them."""
 _SAVED_RECORDS: Final = 1000
 """Records of others after which the place of a question without news is written down."""
 log = logging.getLogger(__name__)
@@ -79,12 +82,19 @@ class QuestionNotifier:
         self._progress = StageProgress(bus, lambda: sources().tables.generation)
         self._positions: dict[str, Mapping[int, int]] = {}
         self._scanned: Mapping[int, int] = {}
-        self._busy: set[str] = set()
+        self._busy: dict[str, str] = {}
+        """Questions that are worked on, with the keys that asked them."""
+        self._tested: set[str] = set()
         self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
-    def seal(self, question: str, secret: str) -> str:
-        """Encrypt the secret of a question. ValueError names a missing key."""
-        return self._cipher().encrypt(question, {"secret": secret})
+    def seal(self, question: str, secret: str, url: str) -> str:
+        """Encrypt the secret of a question and its receiver's address. ValueError names a missing key."""
+        return self._cipher().encrypt(question, {"secret": secret, "url": url})
+
+    def unseal(self, question: QuestionChanged) -> tuple[str, str]:
+        """Decrypt the secret of a question and its receiver's address. ValueError names a missing or wrong key."""
+        values = self._cipher().decrypt(question.id, question.sealed_secret)
+        return values["secret"], values.get("url", question.url)  # earlier versions encrypted the secret only
 
     async def find_fault(self, url: str) -> str | None:
         """Return why nothing can be sent to a URL; None if nothing speaks against it."""
@@ -99,9 +109,21 @@ class QuestionNotifier:
         return self._sources().tables.catalog.namespace_of(question.incarnation)
 
     async def send_test(self, question: QuestionChanged) -> str | None:
-        """Post a notification without memories now; return why it failed, None if the receiver took it."""
+        """Post a notification without memories now; return why it failed, None if the receiver took it.
+
+        One at a time for a namespace: slow receivers would take the connections of other deliveries.
+        """
+        if question.incarnation in self._tested or len(self._tested) >= MAX_CONCURRENT:
+            return "Another test is under way. Try again in a moment."
+        self._tested.add(question.incarnation)
+        try:
+            return await self._send(question, self._test_notification(question))
+        finally:
+            self._tested.discard(question.incarnation)
+
+    def _test_notification(self, question: QuestionChanged) -> Notification:
         namespace, now = self.namespace_of(question), self._clock.now()
-        body = Notification(
+        return Notification(
             type="question.test",
             id=_notification_id(question, [format_timestamp(now)]),
             at=format_timestamp(now),
@@ -109,7 +131,6 @@ class QuestionNotifier:
             question=AskedQuestion(id=question.id, query=question.query),
             memories=[],
         )
-        return await self._send(question, body)
 
     def obstacle(self, question: QuestionChanged) -> str | None:
         """Return why a question that is not paused is stopped; None if it is not."""
@@ -118,7 +139,7 @@ class QuestionNotifier:
     async def run(self) -> None:
         """Work on the questions until cancelled, while no other process does."""
         async with self._locks.acquire("standing-questions") as lease:
-            self._positions, self._scanned, self._busy = {}, {}, set()
+            self._positions, self._scanned, self._busy = {}, {}, {}
             await self.rotate_keys()
             async with asyncio.TaskGroup() as tasks:
                 while True:
@@ -136,30 +157,37 @@ class QuestionNotifier:
         touched = await self._touched(ends)
         for question in questions:
             namespace = self.namespace_of(question)
-            if namespace is None or question.id in self._busy:
+            if namespace is None or question.id in self._busy or self._is_at_limit(question.created_by_key):
                 continue
             report = self.registry.report(question)
             position = self._positions.get(question.id, report.positions)
             if position == self._scanned and not touched.intersection(namespace.incarnations):
                 self._positions[question.id] = position = ends  # nothing of it in between
             if _has_action(question, report) or report.pending or position != ends:
-                self._busy.add(question.id)
+                self._busy[question.id] = question.created_by_key
                 tasks.create_task(self._work(partial(self._step, question, namespace, ends, lease), question))
         self._scanned = ends
 
+    def _is_at_limit(self, key: str) -> bool:
+        return list(self._busy.values()).count(key) >= MAX_CONCURRENT_PER_KEY
+
     async def rotate_keys(self) -> tuple[int, list[str]]:
-        """Encrypt anew the secrets that an older key encrypted: how many, and the questions that no key decrypts."""
+        """Encrypt anew the secrets that an older key encrypted: how many, and the questions that no key decrypts.
+
+        Also what an earlier version kept in clear of a receiver's address.
+        """
         rotated, unreadable = 0, []
         for question in self.registry.all():
             try:
-                if self._cipher().uses_current_key(question.sealed_secret):
+                masked = mask_secrets(question.url)
+                if masked == question.url and self._cipher().uses_current_key(question.sealed_secret):
                     continue
-                sealed = self.seal(question.id, self._cipher().decrypt(question.id, question.sealed_secret)["secret"])
+                sealed = self.seal(question.id, *self.unseal(question))
             except ValueError as error:
                 log.warning("The secret of standing question %s stays as it is: %s", question.id, error)
                 unreadable.append(question.id)
             else:
-                await self.registry.save(question.model_copy(update={"sealed_secret": sealed}))
+                await self.registry.save(question.model_copy(update={"sealed_secret": sealed, "url": masked}))
                 rotated += 1
         return rotated, unreadable
 
@@ -192,7 +220,7 @@ class QuestionNotifier:
             # The next tick tries it again: one question never stops the others.
             log.warning("Standing question %s waits: %r", question.id, error)
         finally:
-            self._busy.discard(question.id)
+            self._busy.pop(question.id, None)
 
     async def _step(
         self, question: QuestionChanged, namespace: NamespaceRow, ends: Mapping[int, int], lease: Lease
@@ -246,12 +274,12 @@ class QuestionNotifier:
 
     async def _send(self, question: QuestionChanged, body: Notification) -> str | None:
         try:
-            secret = self._cipher().decrypt(question.id, question.sealed_secret)["secret"]
+            secret, url = self.unseal(question)
         except ValueError as error:
             return str(error)
         content = body.model_dump_json(by_alias=True).encode()
         headers = sign(secret, body.id, self._clock.now(), content)
-        return await self._sender.send(question.url, content, headers)
+        return await self._sender.send(url, content, headers)
 
     async def _save(self, report: QuestionReported) -> None:
         await self.registry.save(report.model_copy(update={"at": self._clock.now()}))

@@ -16,7 +16,8 @@ import httpx2
 
 from api.commands.standing_questions import SECRET_PREFIX
 from pipeline.errors import ParsingError, RetryableError
-from pipeline.parsing.url_fetcher import GuardedTransport, resolve_allowed, resolve_host
+from pipeline.parsing.url_fetcher import GuardedTransport, Resolver, resolve_allowed, resolve_host
+from schemas.address_secrets import MASK, is_masked
 from schemas.public_addresses import Address, is_public
 
 TIMEOUT_SECONDS = 10.0
@@ -42,11 +43,18 @@ _NOT_ALLOWED = "Its host has no address, or a private or reserved one. Deliverie
 class WebhookSender:
     """HTTP client for receivers: public addresses only, no redirects, no connection kept."""
 
-    def __init__(self, *, allow_private: bool = False, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
+    def __init__(
+        self,
+        *,
+        allow_private: bool = False,
+        timeout_seconds: float = TIMEOUT_SECONDS,
+        resolver: Resolver = resolve_host,
+    ) -> None:
         self._is_allowed: Callable[[Address], bool] = (lambda _: True) if allow_private else is_public
         self._timeout_seconds = timeout_seconds
+        self._resolver = resolver
         self._client = httpx2.AsyncClient(
-            transport=GuardedTransport(resolve_host, self._is_allowed),
+            transport=GuardedTransport(resolver, self._is_allowed),
             headers={"User-Agent": USER_AGENT, "Content-Type": "application/json"},
             follow_redirects=False,
             trust_env=False,
@@ -56,17 +64,20 @@ class WebhookSender:
     async def find_fault(self, url: str) -> str | None:
         """Return why nothing can be sent to a URL; None if nothing speaks against it."""
         try:
+            httpx2.URL(url)
             parts = urlsplit(url)
             port = parts.port or (443 if parts.scheme == "https" else 80)
-        except ValueError:
+        except (httpx2.InvalidURL, ValueError):
             return "It is no URL."
+        if is_masked(url):
+            return f"It has {MASK} in place of a secret. Give the secret itself."
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             return "It is not an http or https address."
         if parts.username is not None or parts.password is not None:
             return "It carries credentials. Deliveries are signed: check the signature instead."
         try:
             with suppress(RetryableError):  # it may be resolved later
-                await resolve_allowed(parts.hostname, port, resolve_host, self._is_allowed)
+                await resolve_allowed(parts.hostname, port, self._resolver, self._is_allowed)
         except (ParsingError, ValueError):
             return _NOT_ALLOWED
         return None

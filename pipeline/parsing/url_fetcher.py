@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from email.message import Message
 from functools import cache
 from hashlib import sha256
+from http import HTTPStatus
 from ipaddress import ip_address
 from ssl import SSLContext
 from urllib.parse import unquote, urlsplit
@@ -177,6 +178,11 @@ def _validated_url(url: str) -> httpx2.URL:
     return httpx2.URL(url)
 
 
+def _phrase(status: int) -> str:
+    """Return what a status means; not the server's own words, which are shown beside ours."""
+    return f" {HTTPStatus(status).phrase}" if status in set(HTTPStatus) else ""
+
+
 def _shown(response: httpx2.Response) -> str:
     return mask_secrets(str(response.url))
 
@@ -186,7 +192,7 @@ def _raise_for_status(response: httpx2.Response) -> None:
     if status >= 500 or status in _RETRYABLE_STATUSES:
         raise RetryableError(f"{_shown(response)} answered {status}.")
     if status >= 400 or status == 204:
-        raise ParsingError(f"{_shown(response)} answered {status} {response.reason_phrase}. Check the address.")
+        raise ParsingError(f"{_shown(response)} answered {status}{_phrase(status)}. Check the address.")
 
 
 def _mime_type_and_filename(response: httpx2.Response) -> tuple[str, str | None]:

@@ -271,6 +271,25 @@ async def test_the_number_of_listeners_of_a_key_is_bounded(world: tuple[RunningS
         await open_feeds.enter_async_context(feed.listen("alice", "another", None, lambda: True))
 
 
+async def test_keys_that_a_key_issued_share_its_places(
+    world: tuple[RunningService, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, address = world
+    monkeypatch.setattr("api.feed.feed_hub.MAX_LISTENERS_PER_KEY", 2)
+    admin = {"name": "lead", "role": "admin", "namespaces": ["alice"]}
+    lead = service.client.as_key((await service.client.ok("POST", "/admin/keys", admin))["key"])
+    child = {"name": "child", "role": "admin", "namespaces": ["alice"]}
+    first = (await lead.ok("POST", "/admin/keys", child))["key"]
+    second = (await lead.as_key(first).ok("POST", "/admin/keys", child | {"role": "read"}))["key"]
+    async with AsyncExitStack() as open_feeds:
+        for key in (first, second):
+            await open_feeds.enter_async_context(listening(address, "alice", key=key))
+        for key in (first, second):
+            with pytest.raises(AssertionError, match="429"):
+                await open_feeds.enter_async_context(listening(address, "alice", key=key))
+        await open_feeds.enter_async_context(listening(address, "alice"))
+
+
 async def test_a_feed_goes_on_after_a_restart(tmp_path: Path) -> None:
     async with running_service(tmp_path) as service, serve_app(service.app) as address:
         async with listening(address, "alice") as listener:

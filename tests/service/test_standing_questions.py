@@ -1,5 +1,6 @@
 """Standing questions: what their receivers are told, when receivers misbehave, and what stays after a restart."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from api.questions import question_notifier
 from connectors.accounts.credential_vault import generate_key
 from schemas.limits import MAX_QUESTIONS
+from tests.support.connectors.connected_service import bytes_on_disk
 from tests.support.contract_client import ContractClient
 from tests.support.generation_rows import run_replay
 from tests.support.service_world import RunningService, running_service, wait_until
@@ -225,6 +227,82 @@ async def test_a_revoked_key_is_told_nothing_more(service: RunningService, recei
     stopped = await _until_question(service.client, status="stopped")
     assert "revoked" in stopped["error"]
     assert not receiver.attempts
+
+
+async def test_a_receiver_ends_with_the_key_that_named_it(service: RunningService, receiver: WebhookReceiver) -> None:
+    """Else a key could turn another's question to itself, and hear on after it is revoked."""
+    asked = await _ask(service.client, receiver, "Where does she live?")
+    key = await service.client.ok("POST", "/admin/keys", {"name": "app", "namespaces": ["ada"]})
+    async with webhook_receiver() as other:
+        await service.client.as_key(key["key"]).ok("PATCH", f"{PATH}/{asked['id']}", {"url": other.url})
+        await service.client.ok("DELETE", f"/admin/keys/{key['id']}")
+        await service.add_document("ada", "I live in Lisbon.")
+        await service.wait_idle()
+        await _until_question(service.client, status="stopped")
+        assert not other.attempts
+        assert not receiver.attempts
+
+
+async def test_a_secret_in_a_receivers_address_is_sent_there_and_shown_nowhere(
+    tmp_path: Path, receiver: WebhookReceiver
+) -> None:
+    async with running_service(tmp_path, fetch_private_addresses=True) as service:
+        reader = await service.client.ok("POST", "/admin/keys", {"name": "r", "role": "read", "namespaces": ["ada"]})
+        body = {"query": "Where does she live?", "url": f"{receiver.url}?token=s3cretvalue"}
+        asked = await service.client.ok("POST", PATH, body)
+        assert asked["url"] == f"{receiver.url}?token=***"
+        await service.client.ok("PATCH", f"{PATH}/{asked['id']}", {"url": f"{receiver.url}?a=1&sig=s3cretvalue"})
+        rotated = await service.client.ok("POST", f"{PATH}/{asked['id']}/rotate")
+        await service.add_document("ada", "I live in Lisbon.")
+        await receiver.until_received(1)
+        assert receiver.paths[-1] == "/hook?a=1&sig=s3cretvalue"
+        assert is_signed(rotated["secret"], receiver.attempts[-1], receiver.raw[-1])
+        (shown,) = (await service.client.as_key(reader["key"]).ok("GET", PATH))["questions"]
+        assert shown["url"] == f"{receiver.url.removesuffix('/hook')}/…"
+        answers = [str(await service.client.ok("GET", path)) for path in (PATH, "/admin/audit")]
+        assert all("sig=***" in answer for answer in answers)
+        assert not any("s3cretvalue" in answer for answer in answers)
+    assert b"s3cretvalue" not in bytes_on_disk(tmp_path)
+
+
+async def test_an_address_that_an_earlier_version_kept_in_clear_is_encrypted_at_the_next_start(
+    tmp_path: Path, receiver: WebhookReceiver
+) -> None:
+    async with running_service(tmp_path, fetch_private_addresses=True, run_stages_here=False) as service:
+        asked = await _ask(service.client, receiver, "Where does she live?")
+        registry = service.app.state.recollect.state.questions.registry
+        await registry.save(registry.find(asked["id"]).model_copy(update={"url": f"{receiver.url}?token=s3cret"}))
+    async with running_service(tmp_path, fetch_private_addresses=True) as service:
+        registry = service.app.state.recollect.state.questions.registry
+
+        async def is_masked() -> bool:
+            return bool(registry.find(asked["id"]).url.endswith("token=***"))
+
+        await wait_until(is_masked, "an encrypted address")
+
+
+async def test_slow_receivers_of_one_key_leave_room_for_others(
+    service: RunningService, receiver: WebhookReceiver
+) -> None:
+    async with webhook_receiver() as slow:
+        slow.mood = "hangs"
+        key = await service.client.ok("POST", "/admin/keys", {"name": "slow", "namespaces": ["ada"]})
+        for number in range(12):
+            await _ask(service.client.as_key(key["key"]), slow, f"Where does she live? {number}", threshold=0.0)
+        await service.add_document("ada", "I live in Lisbon.")
+        await slow.until_tried(question_notifier.MAX_CONCURRENT_PER_KEY)
+        await service.client.ok(
+            "POST", "/ns/ben/explain/questions", {"query": "Where does he live?", "url": receiver.url}
+        )
+        await service.add_document("ben", "I live in Porto.")
+        await receiver.until_received(1)
+        assert len(slow.attempts) == question_notifier.MAX_CONCURRENT_PER_KEY
+        id_ = (await service.client.ok("GET", PATH))["questions"][0]["id"]
+        first = asyncio.create_task(service.client.ok("POST", f"{PATH}/{id_}/test"))
+        await slow.until_tried(question_notifier.MAX_CONCURRENT_PER_KEY + 1)
+        second = await service.client.ok("POST", f"{PATH}/{id_}/test")
+        assert "under way" in second["error"]
+        first.cancel()
 
 
 async def test_a_deleted_question_is_gone_with_its_words(service: RunningService, receiver: WebhookReceiver) -> None:

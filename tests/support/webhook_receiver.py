@@ -17,13 +17,14 @@ Mood = Literal["kind", "refuses", "redirects", "hangs", "closes"]
 
 @dataclass
 class WebhookReceiver:
-    """A running receiver. `received`: bodies that it took, in order; `attempts`: headers of all requests."""
+    """A running receiver. `received`: bodies that it took, in order; `attempts`, `paths`: of all requests."""
 
     url: str = ""
     mood: Mood = "kind"
     received: list[Any] = field(default_factory=list)
     attempts: list[Mapping[str, str]] = field(default_factory=list)
     raw: list[bytes] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def until_received(self, count: int) -> list[Any]:
@@ -45,6 +46,7 @@ class WebhookReceiver:
         with suppress(OSError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
             headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:])}
+            self.paths.append(head[0].split(" ")[1])
             body = await reader.readexactly(int(headers.get("content-length", "0")))
             mood = self.mood
             if mood == "kind":

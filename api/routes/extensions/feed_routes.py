@@ -15,6 +15,7 @@ from api.dependencies.authentication import NamespaceAccess, ReadAccess, Subscri
 from api.dependencies.path_and_query_parameters import ResourcePath
 from api.dependencies.service_interfaces import FeedStream
 from api.errors.http_errors import ServiceUnavailableError
+from api.policies.key_tree import KeyTree
 from api.routes.contract_route import ContractRoute, error_responses
 from schemas.http.extensions.feed_bodies import (
     DeadLettersBody,
@@ -61,7 +62,9 @@ async def _feed(request: Request, access: ReadAccess, last_event_id: _LastEventI
     def may_continue() -> bool:
         return _still_opens(request, access)
 
-    async with feed.listen(access.namespace, access.principal.id, last_event_id or None, may_continue) as listening:
+    heads = KeyTree(access.state.catalog).heads_above(access.principal.id)
+    key = heads[-1].id if heads else access.principal.id  # keys that it issued share the places of an admin key
+    async with feed.listen(access.namespace, key, last_event_id or None, may_continue) as listening:
         yield listening
 
 
@@ -98,14 +101,17 @@ async def create_question(access: SubscribeAccess, body: QuestionBody) -> Questi
 @router.get("/questions", responses=error_responses(400, 401, 403, 500, 503), response_model_exclude_unset=True)
 async def list_questions(access: ReadAccess) -> QuestionsResponse:
     """List the standing questions of the namespace and how their deliveries go."""
-    return await commands.list_questions(access.state, access.namespace)
+    may_connect = access.principal.may("connect", access.namespace)
+    return await commands.list_questions(access.state, access.namespace, with_paths=may_connect)
 
 
 @router.patch("/questions/{id}", responses=_ERRORS, response_model_exclude_unset=True)
 async def change_question(access: SubscribeAccess, id: ResourcePath, body: QuestionPatch) -> QuestionResponse:
     """Change, pause or resume a standing question."""
-    access.add_audit_fields(**body.model_dump(exclude_unset=True, exclude={"query"}))
-    return await commands.change_question(access.state, access.namespace, id, body)
+    changed = await commands.change_question(access.state, access.namespace, id, body, access.principal.id)
+    named = {} if body.url is None else {"url": changed.url}
+    access.add_audit_fields(**body.model_dump(exclude_unset=True, exclude={"query", "url"}), **named)
+    return changed
 
 
 @router.post("/questions/{id}/rotate", responses=_ERRORS, response_model_exclude_unset=True)

@@ -165,6 +165,13 @@ async def test_what_cannot_work_is_refused_with_a_reason() -> None:
         assert "credentials" in await refused(fetcher, server.url.replace("//", "//a:b@"))
 
 
+async def test_a_servers_own_words_are_not_repeated() -> None:
+    """They would be shown, also to a model, beside ours."""
+    async with stub_server({}) as server:
+        message = await refused(HttpFetcher(allow_private=True), f"{server.url}/missing")
+    assert message.endswith("answered 404 Not Found. Check the address.")
+
+
 async def test_no_refusal_shows_a_secret_of_the_address() -> None:
     answers = {
         "/loop?sig=s3cret": StubResponse(status=302, headers={"location": "/loop?sig=s3cret"}),
