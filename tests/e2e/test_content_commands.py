@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -156,12 +158,23 @@ def test_an_export_that_fails_leaves_no_folder(recollect: CliRunner, namespace: 
 def test_ctrl_c_ends_a_command_without_a_traceback(server: Server, tmp_path: Path) -> None:
     variables = unconfigured() | {"RECOLLECT_URL": server.url, "RECOLLECT_API_KEY": server.key}
     command = [PROGRAM, "add", "alice", "-", "--wait"]
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        command, cwd=tmp_path, env=variables, stdin=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    with _interruptible_children():
+        process = subprocess.Popen(  # noqa: S603 - our own program
+            command, cwd=tmp_path, env=variables, stdin=subprocess.PIPE, stderr=subprocess.PIPE
+        )
     assert process.stdin is not None
     process.stdin.write(b"x" * (1 << 20))  # more than a pipe holds: written once the command reads
     os.kill(process.pid, signal.SIGINT)
     _, error = process.communicate()
     assert process.returncode == ExitCode.INTERRUPTED
     assert b"Traceback" not in error
+
+
+@contextmanager
+def _interruptible_children() -> Iterator[None]:
+    """Start processes that take SIGINT, although a shell that starts pytest in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
