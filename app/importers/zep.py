@@ -21,9 +21,12 @@ from app.importers.json_records import ROOT, IntactRecords, Record, records, val
 from app.importers.source_files import SourceFile, each_file, source_files
 from app.importers.transcripts import ChatMessage, transcript_documents
 
-_PLACES = (ROOT, "episodes", "messages", "edges", "facts", "data")
-_SESSIONS = ("session_id", "thread_id")
-_OWNERS = ("group_id", "graph_id", "user_id")
+_PLACES = (ROOT, "items", "episodes", "messages", "edges", "facts", "data")
+"""Version 4 of Zep answers pages of `items`; Graphiti and earlier versions name the list by what it holds."""
+_SESSIONS = ("session_id", "thread_id", "thread_uuid")
+_OWNERS = ("group_id", "graph_id", "graph_uuid", "user_id", "user_uuid")
+_DATES = ("valid_at", "reference_time", "created_at")
+"""What it is about comes before when it was received."""
 
 
 def read_zep(source: Path) -> Read:
@@ -48,7 +51,7 @@ def _file(file: SourceFile, seen: Counter[str]) -> Read:
 
 def _is_message(record: Any) -> bool:
     """Return whether a record is a message of a thread: an episode has a source or a group."""
-    return isinstance(record, dict) and "role" in record and "source" not in record and "group_id" not in record
+    return isinstance(record, dict) and "role" in record and not {"source", "group_id", "graph_uuid"} & set(record)
 
 
 def _item(record: Any) -> ImportedItem | LeftOut:
@@ -58,7 +61,7 @@ def _item(record: Any) -> ImportedItem | LeftOut:
     if record.get("invalid_at") or record.get("expired_at"):
         return LeftOut(str(identity), "a fact that is no longer true")
     text = text_of(record.get("content")) or text_of(record.get("fact"))
-    date = to_date(record.get("valid_at")) or to_date(record.get("created_at"))
+    date = _date(record)
     about = {name: record.get(name) for name in ("name", "source_description", "thread_id")}
     metadata = to_metadata({**about, **_object(record.get("metadata"))}, source="zep", kind=record.get("source"))
     return check(ImportedItem(stable_id("zep", identity), text, date, metadata, _owner(record)))
@@ -70,7 +73,7 @@ def _threads(file: SourceFile, group: Iterable[Record], seen: Counter[str]) -> R
 
     def thread(record: Record) -> str:
         named = next((record[name] for name in _SESSIONS if record.get(name)), None)
-        return str(named or whole["session_id"] or whole["thread_id"] or file.name.rpartition("/")[2])
+        return str(named or next(filter(None, map(whole.get, _SESSIONS)), None) or file.name.rpartition("/")[2])
 
     for name, messages in groupby(group, key=thread):
         rows = list(messages)
@@ -97,11 +100,15 @@ def _messages(rows: Iterable[Record]) -> Iterator[ChatMessage]:
             }
             named = row.get("name") or (None if row["role"] in {"user", "assistant", "system"} else row["role"])
             speaker = "assistant" if machine else str(named or "user")
-            yield ChatMessage(speaker, text, to_date(row.get("created_at")))
+            yield ChatMessage(speaker, text, _date(row))
 
 
 def _owner(record: Record) -> str | None:
     return next((str(record[name]) for name in _OWNERS if record.get(name)), None)
+
+
+def _date(record: Record) -> str | None:
+    return next((date for name in _DATES if (date := to_date(record.get(name)))), None)
 
 
 def _object(value: Any) -> Record:

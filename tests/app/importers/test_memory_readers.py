@@ -168,6 +168,40 @@ def test_threads_of_zep_that_alternate_lose_no_piece(tmp_path: Path) -> None:
     assert [item.id for item in items] == ["zep:s1", "zep:s2", "zep:s1:2", "zep:s1:3"]
 
 
+def test_pages_of_zep_4_are_read_by_graph_and_thread(tmp_path: Path) -> None:
+    """As the models of zep-cloud 4.0.1 print them."""
+    episode = {"uuid": "e1", "content": "Ann sold the car", "source": "text", "role": None, "graph_uuid": "g1"}
+    episode |= {"created_at": "2026-10-01T00:00:00Z", "reference_time": "2025-01-02T00:00:00Z"}
+    edges = [
+        {
+            "uuid": "f1",
+            "name": "OWNS",
+            "fact": "Ann owns a boat",
+            "graph_uuid": "g1",
+            "valid_at": "2025-03-01T00:00:00Z",
+        },
+        {
+            "uuid": "f2",
+            "name": "OWNS",
+            "fact": "Ann owns a car",
+            "graph_uuid": "g1",
+            "invalid_at": "2025-01-02T00:00:00Z",
+        },
+    ]
+    for name, rows in {"episodes": [episode], "edges": edges}.items():
+        write(tmp_path / f"{name}.json", {"items": rows, "next_cursor": None})
+    items, left_out = read(read_zep, tmp_path)
+    assert {(item.id, item.date, item.namespace) for item in items} == {
+        ("zep:e1", "2025-01-02T00:00:00Z", "g1"),
+        ("zep:f1", "2025-03-01T00:00:00Z", "g1"),
+    }
+    assert [one.reason for one in left_out] == ["a fact that is no longer true"]
+    message = {"uuid": "m1", "role": "user", "name": "Ann", "content": "I moved.", "thread_uuid": "t1"}
+    page = {"items": [message | {"reference_time": "2025-01-02T10:00:00Z"}], "next_cursor": None}
+    (item,), _ = read(read_zep, write(tmp_path / "thread.json", page))
+    assert (item.id, item.content) == ("zep:t1:2025-01-02", "Ann: I moved.")
+
+
 def test_every_list_of_a_saved_search_in_zep_is_read(tmp_path: Path) -> None:
     found = {"edges": [{"uuid": "f1", "fact": "Ann owns a car"}], "episodes": [{"uuid": "e1", "content": "Ann: Hi"}]}
     items, _ = read(read_zep, write(tmp_path / "search.json", found))
