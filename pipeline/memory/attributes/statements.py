@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.analyzer import terms, words
 from pipeline.text.english_nouns import RELATIVES
 from pipeline.text.english_verbs import BASES, is_finite, is_past, word_set
@@ -118,13 +119,6 @@ _UNREAL = re.compile(
     r"prefers? not|how|what|whether|will)\b|'d\b|\?",
     re.IGNORECASE,
 )
-_HOME = re.compile(
-    r"\b(?:wohn\w*|leb(?:e|en)|umgezogen|gezogen|habit\w*|vi[sv]o?|d\u00e9m\u00e9nag\w*|emm\u00e9nag\w*|vivo|"
-    r"vivimos|mud\u00e9|mudado|mudamos|mudei|moro|"
-    r"abit\w*|trasferit\w|woon|wonen|verhuis\w*|mieszkam|przeprowadzi\w*|bor|flyttat|bydl\u00edm|"
-    r"p\u0159est\u011bhova\w*|\u0436\u0438\u0432\u0443|\u043f\u0435\u0440\u0435\u0435\u0445\u0430\u043b\w?)\b",
-    re.IGNORECASE,
-)
 _DONE = {
     "quit": "quit", "cut": "cut", "put": "put", "let": "let", "sell": "sold", "give": "gave", "leave": "left",
     "stop": "stopped", "drop": "dropped", "break": "broke", "throw": "threw", "take": "took", "scrap": "scrapped",
@@ -145,16 +139,6 @@ _ONE_DAY = re.compile(
 )
 """What is so on one day only: `is at 10 on 21 November`."""
 _FRONTED = re.compile(r"^(?:Since|After|As of|From|Before|With|At|In|On) [^,]{2,40}?,? (?=User\b)")
-_FOREIGN_END = re.compile(
-    r"\b(?:(?:an)?statt|au lieu d\w*|en (?:vez|lugar) de|invece d\w+|gek\u00fcndigt|k\u00fcndigt\w*|aufgeh\u00f6rt|"
-    r"verkauft|getrennt|gestorben|abgemeldet|beendet|(?:nicht|keine?n?) mehr|quitt\u00e9\w*|arr\u00eat\u00e9|vendue?s?|"
-    r"rompu|mort\w*|plus (?:de|jamais)|dej\u00e9|dejado|dejamos|vend\u00ed|vendido|muri\u00f3|ya no|lasciat\w|smesso|"
-    r"vendut\w|morto|morta|non pi\u00f9|deixei|parei|vendi|morreu|j\u00e1 n\u00e3o|gestopt|verkocht|overleden|niet "
-    r"meer|geen \w+ meer|rzuci\w+|sprzeda\w+|przesta\w+|ju\u017c nie|slutat|s\u00e5lt|inte l\u00e4ngre|zm\u0159el\w*|"
-    r"prodal\w*|bros\w+|\u0431\u0440\u043e\u0441\w+|\u043f\u0440\u043e\u0434\u0430\w+|"
-    r"\u0431\u043e\u043b\u044c\u0448\u0435 \u043d\u0435)\b",
-    re.IGNORECASE,
-)
 _NUMBERS = {
     name: str(at)
     for at, name in enumerate(
@@ -303,7 +287,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
     """Return the outline of a statement in another language, of which only its words and its change are known."""
     relative = relative_in_subject(said)
     stems = frozenset(_foreign_stem(word) for word in words(said) if len(word) > 3 or word.isdigit())
-    is_over = _FOREIGN_END.search(said) is not None
+    is_over = words_of_all("ended").search(said) is not None
     changed = is_over or has_change_word(said)
     return Statement(
         holder=f"{speaker.lower()} {relative}".strip(),
@@ -314,7 +298,7 @@ def _foreign_outline(speaker: str, said: str) -> Statement:
         is_changed=changed,
         is_denied=is_over,
         is_foreign=True,
-        is_home=_HOME.search(said) is not None,
+        is_home=words_of_all("home").search(said) is not None,
     )
 
 

@@ -126,7 +126,9 @@ _SPELLING: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str
 _SMALL_I = re.compile(r"(?<![\w.'-])i(?=$|[ ,!?]|'(?:m|ve|ll|d)\b)")
 _VOCATIVE_FIRST = re.compile(r"^(?P<name>[A-Z][a-z]+)(?:, |! ?| (?=I\b|I'|my\b|we\b|we'))")
 _VOCATIVE_LAST = re.compile(r",\s*(?P<name>[A-Z][a-z]+)(?=[.!?\u2026]*$)")
-_SYMBOLS = re.compile(r"^[^\w(\[\"'$\u20ac\u00a3+#@]+|[^\w.!?)\]\"'%$\u20ac\u00a3:\u2026]+$")
+_VOWEL_SIGNS = "\u0300-\u036f\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0900-\u0963\u0970-\u0d7f\u0e00-\u0e7f"
+"""Marks on letters, which are no letters to a pattern: a word of Hindi or Thai may end with one."""
+_SYMBOLS = re.compile(rf"^[^\w(\[\"'$\u20ac\u00a3+#@]+|[^\w.!?)\]\"'%$\u20ac\u00a3:\u2026{_VOWEL_SIGNS}]+$")
 _BEGUN = re.compile(
     r"^(?P<adverbs>(?:(?:just|finally|recently|already|also|actually|still|officially|currently|no longer) )*)"
     r"(?P<verb>[A-Za-z']+)\b"
