@@ -23,6 +23,8 @@ CONCURRENT_HISTORIES = 16
 """So many share commits and waits, and a fault meets all of them. More make two busy cores refuse requests."""
 BATCHES = 2
 """Rounds of concurrent histories between two looks at the log, after which problems are told."""
+LOGGED_LINES = 40
+"""Warnings of each process that are printed after a problem."""
 OPERATIONS_WITH_FAULTS = 30
 """Operations of a client with faults: so many that faults meet requests, not only what follows them."""
 
@@ -139,7 +141,17 @@ def _check_until(
                 file=sys.stderr,
                 flush=True,
             )
+            if checked.verdict.problems:
+                _print_logs(service)
     return report
+
+
+def _print_logs(deployment: Deployment) -> None:
+    """Print the last warnings of every process, whose logs go with the data."""
+    for output in {server.output for server in deployment.servers}:
+        lines = output.read_text(errors="replace").splitlines()
+        warnings = [line for line in lines if line.startswith(("WARNING", "ERROR"))]
+        print(output.name, *warnings[-LOGGED_LINES:], sep="\n  ", file=sys.stderr, flush=True)
 
 
 def main() -> None:
