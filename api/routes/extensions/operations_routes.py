@@ -127,12 +127,8 @@ async def erase(caller: ForgettingOperatorKey, body: ErasureBody) -> ErasureResp
     caller.add_audit_fields(namespace=body.namespace or "", documentIds=", ".join(body.documents or ()))
     if body.dry_run:
         caller.add_audit_fields(dryRun=True)
-        plan = await erasure.plan_erasure(caller.state, scope)
-        may_read = "read" in caller.principal.granted
-        return erasure_response(scope, plan, caller.principal.id, names_memories=may_read)
+        return erasure_response(scope, await erasure.plan_erasure(caller.state, scope), caller.principal.id)
     report = await erasure.erase(caller.state, scope)
     response = erasure_response(scope, report.counts, caller.principal.id, report)
-    caller.add_audit_fields(
-        **response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by", "going_memories"})
-    )
+    caller.add_audit_fields(**response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by"}))
     return response

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.memory.attributes import hypernyms
-from pipeline.memory.attributes.gazetteer import is_region
 from pipeline.memory.attributes.replacement import replaces
 from pipeline.memory.attributes.time_values import times_conflict
+from pipeline.memory.languages.english import english_words
 
 ValueKind = Literal["exact", "name", "phrase", "time", "statement"]
 _DAY = re.compile(r"\bon (?:the \w+ of )?\d{1,2} [a-z]{3,} \d{4}\b")
@@ -126,7 +126,8 @@ def _is_refinement(new: Attribute, old: Attribute) -> bool:
     ours, theirs = new.value.replace(",", "").split(), old.value.replace(",", "").split()
     if set(ours) & set(theirs):
         return not _differ_in_one(ours, theirs)
-    return new.name == "residence" and is_region(new.value) != is_region(old.value)
+    regions = english_words("regions")
+    return new.name == "residence" and (new.value in regions) != (old.value in regions)
 
 
 def _differ_in_one(ours: list[str], theirs: list[str]) -> bool:

@@ -19,65 +19,17 @@ from pipeline.memory.attributes.attribute_patterns import (
 )
 from pipeline.memory.attributes.time_values import CANCELLED, time_components
 from pipeline.memory.attributes.value_normalization import normalize_phrase, parse_subject, parse_value
+from pipeline.memory.languages.english import english_synonyms, english_words
 from pipeline.text.english_verbs import word_set
 
-_OPEN = word_set(
-    "name nickname surname username handle email number address birthday age height weight salary income "
-    "rent job title role position occupation profession diet zone level gpa grade major plan status state "
-    "deadline date price cost fee budget version owner maintainer priority limit port assignee headcount "
-    "capacity pressure dosage dose bedtime domain host region language currency slogan motto quota threshold "
-    "timeout interval frequency temperature score rank rating balance nationality religion hometown size "
-    "password passcode pin code color employer bank goal target eta duration length speed rate shift schedule"
-)
-"""Single-valued attributes with any value."""
-_NAMED_ONLY = word_set(
-    "boss manager supervisor wife husband spouse partner girlfriend boyfriend fiance fianc\u00e9 fianc\u00e9e ceo cto "
-    "cfo coo lead leader captain coach mentor doctor dentist therapist landlord tutor president chair roommate "
-    "flatmate contact university school gym airline team restaurant band singer author director mayor"
-)
-"""Attributes whose value is a name."""
-_DEVICES = word_set(
-    "laptop phone car computer monitor editor browser tablet camera bike watch console provider carrier"
-)
-"""Attributes whose value is a product."""
+_OPEN = english_words("single_valued_attributes")
+_NAMED_ONLY = english_words("attributes_with_names")
+_DEVICES = english_words("attributes_with_products")
 _SINGLE = _OPEN | _NAMED_ONLY | _DEVICES
 _OF_THINGS = word_set(
     "status price cost version deadline owner manager lead maintainer budget priority limit port assignee "
     "headcount ceo cto cfo contact number address fee schedule target"
 ) | {"due date", "release date", "launch date", "start date", "end date", "rate limit", "phone number"}
-_SYNONYMS = {
-    "cost": "price",
-    "current version": "version",
-    "latest version": "version",
-    "due date": "deadline",
-    "wife": "spouse",
-    "husband": "spouse",
-    "girlfriend": "partner",
-    "boyfriend": "partner",
-    "fiance": "partner",
-    "fiancé": "partner",
-    "fiancée": "partner",
-    "mobile number": "phone number",
-    "cell number": "phone number",
-    "cell phone number": "phone number",
-    "telephone number": "phone number",
-    "mobile phone number": "phone number",
-    "number": "phone number",
-    "mobile": "phone number",
-    "email address": "email",
-    "manager": "boss",
-    "supervisor": "boss",
-    "job title": "job",
-    "role": "job",
-    "position": "job",
-    "occupation": "job",
-    "profession": "job",
-    "last name": "surname",
-    "full name": "name",
-    "first name": "name",
-    "real name": "name",
-    "headcount": "employees",
-}
 _WORDED = word_set("job color diet role status state goal target schedule shift level")
 _SKIPPED = re.compile(r"^(?:new|current|latest|own|old|all-time|present) ")
 _PLACED = re.compile(r" (?:on|in|at|with) ")
@@ -108,7 +60,7 @@ def _attribute(name: str) -> str | None:
         return None
     if folded == "best friend" or folded.startswith("favorite "):
         return folded
-    return _SYNONYMS.get(folded, folded)
+    return english_synonyms().get(folded, folded)
 
 
 def _kind(attribute: str, value: str) -> ValueKind:
@@ -288,7 +240,9 @@ PATTERNS: tuple[AttributePattern, ...] = (
     attribute_pattern(rf"{THING} (?P<w>is|has been|was|got|became) {NOW}(?P<v>[a-z-]+)", _state, " ".join(_STATE)),
     attribute_pattern(rf"{WHO} (?:has )?(?:died|passed away)", _died, "died passed"),
     attribute_pattern(rf"{WHO} {NOW}works (?P<v>part-time|full-time)", _part_time, "part-time full-time"),
-    attribute_pattern(rf"(?P<v>{NAME}|[A-Z]\w+) is {NOW}{THING}'s {_ATTRIBUTE}", _inverse, "is"),
+    attribute_pattern(
+        rf"(?P<v>(?:(?:Dr|Mr|Mrs|Ms|Prof)\.? )?{NAME}|[A-Z]\w+) is {NOW}{THING}'s (?:new )?{_ATTRIBUTE}", _inverse, "is"
+    ),
     attribute_pattern(
         rf"{THING} is {NOW}(?P<r>maintained|owned|led|managed|assigned to)(?: by)? {NAMED}",
         _kept_by,

@@ -2,25 +2,17 @@
 
 import re
 
+from pipeline.memory.languages.english import english_words
 from pipeline.text.english_verbs import word_set
 
 _MANY = word_set("several many some any numerous countless various both all")
-_SUCH = word_set(
-    "big small large tiny huge long short tall old new young older younger elder own used cheap expensive "
-    "beautiful nice lovely cute good great strong black white red blue green yellow brown grey gray orange "
-    "pink purple silver golden electric heavy strict lifelong registered qualified certified senior junior"
-)
-"""Modifiers that only select from a kind. Not `hot`, `toy` or `oat`: hot dogs are no dogs."""
+_SUCH = english_words("selecting_adjectives")
 _POSSESSED = word_set("have drive ride rent keep wear is")
 _CONSUMED = word_set("eat drink smoke take use")
 _PORTION = re.compile(r"^(?:lots?|plenty|couple|pair|dozens?) of ")
 _PLURALS = {"children": "child", "kids": "child", "kid": "child"}
 _NAMED = word_set("named called")
-_GOES_ON = word_set(
-    "with in on at for from by of to every each since until during before after near around as about a per "
-    "twice once when while without and only mostly"
-)
-"""Words after which a phrase only gains detail; other words change its kind."""
+_GOES_ON = english_words("postmodifiers")
 
 
 def is_postmodifier(word: str) -> bool:

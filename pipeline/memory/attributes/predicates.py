@@ -17,13 +17,10 @@ from pipeline.memory.attributes.attribute_patterns import (
 )
 from pipeline.memory.attributes.hypernyms import is_bare_hypernym
 from pipeline.memory.attributes.value_normalization import parse_predicate_object, parse_subject, parse_value
-from pipeline.text.english_verbs import third_person, word_set
+from pipeline.memory.languages.english import english_words
+from pipeline.text.english_verbs import third_person
 
-_VERBS = word_set(
-    "eat drink smoke speak play own have use study teach learn collect support attend watch read need want wear take "
-    "visit live work run drive ride keep practice date train prepare look plan intend subscribe go travel fly write "
-    "sing paint swim climb cook bake meet share rent volunteer follow know trust accept offer"
-)
+_VERBS = english_words("predicate_verbs")
 _LIKING = {
     **dict.fromkeys(("likes", "enjoys", "is fond of", "is into"), "like"),
     **dict.fromkeys(("loves", "adores", "really likes", "is crazy about"), "love"),

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from pipeline.memory.languages.english import english_words
 from pipeline.memory.languages.profiles import words_of_all
 from pipeline.text.analyzer import terms, words
 from pipeline.text.english_nouns import RELATIVES
@@ -24,26 +25,10 @@ _ROLE = "a role"
 """Stands for the holders of a role, who change."""
 _TOKEN = re.compile(r"[\w%$\u20ac\u00a3][\w.:'\u2019%+-]*|[,;()]|[!?]")
 _FOREIGN = re.compile(r"^(?P<speaker>[A-Z][\w .'-]{0,40}): (?P<said>.+)$", re.DOTALL)
-_STOP = word_set(
-    "a an the my their our his her its user user's they them he she it we i me us this that these those and or but so "
-    "of to in on at for from by with as about into out up down off over is are was were be been being am has have had "
-    "do does did will would can could should now just really very too also again still already not no never any some "
-    "all one there here then than more most much many lot lots who which what when where while if because since until "
-    "after before instead anymore back today yesterday last next week month year day time thing things new old first "
-    "get gets got go goes went going make makes made take takes took say says said named called like "
-    "actually finally officially recently currently good great every each other another own only even ever pretty bit"
-)
-_AUX = word_set(
-    "is are was were has have had does do did will be been being isn't aren't wasn't doesn't didn't hasn't "
-    "haven't can can't"
-)
-_ADVERBS = word_set(
-    "now just finally still already actually officially recently currently sadly also really only never always usually"
-)
-_PREPOSITIONS = word_set(
-    "in on at to for from with of by as about into after before since until every near during because and or but "
-    "so when while if"
-)
+_STOP = english_words("empty_in_outlines")
+_AUX = english_words("auxiliaries")
+_ADVERBS = english_words("adverbs_before_verbs")
+_PREPOSITIONS = english_words("phrase_ends")
 _DETERMINERS = word_set("the a an my their our his her its this that some any")
 _STRONG_END = (
     r"quit|stop(?:s|ped)?|cancel(?:l?ed|s)?|uninstalled|deleted|ditched|dumped|ghosted|sold|abandoned|scrapped|wrecked|"

@@ -2,7 +2,7 @@
 
 import re
 
-from pipeline.text.english_verbs import word_set
+from pipeline.memory.languages.english import english_words
 
 MAX_VALUE_WORDS = 6
 """Words of a value; longer phrases are descriptions."""
@@ -51,20 +51,8 @@ _ONE_OF_SEVERAL = re.compile(
     r"cousin|uncle|aunt|niece|nephew|neighbor|neighbour|cat|dog|pet|grandmother|grandfather|grandma|grandpa|"
     r"student|client|customer|teammate|classmate|grandchild|grandson|granddaughter)$"
 )
-_OF_ITS_TEXT = word_set(
-    "issue problem system file code function method class object value result results paper study book "
-    "story film movie song item page document section chapter number question answer door window light room "
-    "day week month man woman boy girl person patient customer client restaurant hotel author name thing "
-    "way idea point case example test data model table figure report text message email call task step "
-    "process program script command option setting field key image picture photo video link site "
-    "dog cat baby child kid kids car house place city town country bus train plane trip game match"
-)
-"""Nouns whose `the` refers within the text: another document's issue is another issue."""
-_NOBODY = word_set(
-    "the this that there it he she they we everyone everybody someone somebody nobody one people what which "
-    "here if when today yesterday tomorrow so and but also another each every some any no all most many "
-    "default current latest new old total initial main overall final first last other i you my your"
-)
+_OF_ITS_TEXT = english_words("things_of_a_text")
+_NOBODY = english_words("no_subjects")
 
 
 def normalize_phrase(text: str) -> str:

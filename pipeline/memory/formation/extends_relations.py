@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 from itertools import takewhile
 
 from pipeline.memory.attributes.hypernyms import singular
+from pipeline.memory.languages.english import english_words
 from pipeline.ports import NearestMemories, NearestMemory
 from pipeline.text.analyzer import term_hash, terms
 from pipeline.text.english_verbs import ADVERBS, BASES, PASTS, is_finite, is_past, third_person, word_set
@@ -37,17 +38,10 @@ _INTRODUCED = re.compile(
 _HELPING = word_set("is are was were has have had")
 _BEING = word_set("is are was were been became becomes")
 _OWNERS = word_set("their his her its my our")
-_PREPOSITIONS = word_set(
-    "at in on to for with from of as about near by into along across through around over under behind beside "
-    "between before after during without towards"
-)
+_PREPOSITIONS = english_words("detail_prepositions")
 _NEXT_TO = re.compile(r"\b(?:next|close) to\b")
 _HAVING = word_set("has have owns keeps got adopted")
-_DOING = word_set(
-    "runs swims cycles rows hikes climbs dances sings paints cooks bakes volunteers gardens knits sews "
-    "fishes sails surfs skis boxes rides trains writes draws"
-)
-"""Verbs of habits: any further statement with one is about the habit."""
+_DOING = english_words("verbs_of_doing")
 _LEARNING = word_set("learned learnt learns started began studied practises practices teaches taught")
 _LIKING = word_set("likes loves enjoys plays practises practices does")
 _WHEN = re.compile(
@@ -55,19 +49,6 @@ _WHEN = re.compile(
     r"July|August|September|October|November|December|noon|\d[\d:]*)\b(?: \d{4})?)$"
 )
 _FAVOURITE = re.compile(r"\b(?:favou?rite [\w ]+ is|is a fan of|supports|roots for) (?P<name>[A-Z][\w-]*)$")
-_EMPTY_WORDS = (
-    "is are was were has have had do does did got much part around happened since back stuff really able kind heard "
-    "shared new old good great nice day time thing people lot way year week weekend month today tonight tomorrow "
-    "yesterday now first last next every once twice again name named called email phone number address birthday "
-    "favorite favourite learning using going living working running based employed brother sister son daughter child "
-    "mother father friend wife husband january february march april may june july august september october november "
-    "december monday tuesday wednesday thursday friday saturday sunday morning afternoon evening night one two three "
-    "four five lately nearby still something someone anything everything everyone somebody little proud excited "
-    "thankful grateful happy sad glad fun different similar important special hard easy awesome amazing cool fantastic "
-    "wonderful lovely best better big small huge long short whole full sure ready busy tired super gone more most many "
-    "few lots couple bit kinda sort yet already together alone others difference chance support inspired inspiring "
-    "motivated struggling feeling feelings half another else"
-)
 _ATTRIBUTES = "diet owner owned owns role position title status nationality religion hometown favourite"
 """Words that merely name the attribute whose value is stated."""
 
@@ -76,7 +57,7 @@ _ATTRIBUTES = "diet owner owned owns role position title status nationality reli
 def _stop_terms() -> frozenset[str]:
     """Return terms that never relate two facts."""
     verbs = " ".join((*BASES, *map(third_person, BASES), *PASTS))
-    return frozenset(terms(f"{_EMPTY_WORDS} {verbs}"))
+    return frozenset(terms(" ".join((*english_words("empty_in_extends"), verbs))))
 
 
 @cache

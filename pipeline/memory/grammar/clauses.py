@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pipeline.memory.languages.english import english_words
 from pipeline.text.english_verbs import word_set
 
 if TYPE_CHECKING:
@@ -15,10 +16,7 @@ SUBJECTS = frozenset({"nsubj", "nsubjpass", "csubj", "expl"})
 _ATTACHABLE = frozenset({"conj", "ccomp", "parataxis", "advcl", "dep"})
 _VERBS = frozenset({"VERB", "AUX"})
 _FINITE = frozenset({"VBD", "VBZ", "VBP", "MD"})
-_SUBORDINATING = word_set(
-    "if unless because since while when whenever before after until till although though that whether as once like how "
-    "what where why who which than"
-)
+_SUBORDINATING = english_words("subordinating")
 _UNREAL = word_set("let make hope wish think guess bet suppose imagine glad hear say feel tell know promise")
 """Verbs without a subject whose clauses are not said to be true."""
 _EDGE = frozenset(["and", "but", "so", "plus", "also", "then", "well", "anyway", "or", "nor", "yet", "therefore"])

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from pipeline.memory.grammar.instructions import find_instruction
 from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.languages.english import english_words
 from pipeline.text.english_nouns import PARENTS, is_plural, own_noun
 from pipeline.text.english_verbs import BASES, PASTS, is_gerund, is_past, is_third_person, word_set
 
@@ -157,10 +158,7 @@ _PRESENT = re.compile(
     rf"don't (?:have|live|own|speak) |(?P<often>{_OFTEN}) (?P<base>[a-z]+) (?P<place>(?:from|at|in|on|by|with|to) )?)"
 )
 """Present forms that are no orders: `prefer window seats`, `can't eat nuts`, `don't drink anymore`."""
-_PARTICIPLES = word_set(
-    "based interested excited married divorced engaged retired turned looked sounded seemed agreed missed needed red "
-    "hundred indeed said loved closed"
-)
+_PARTICIPLES = english_words("participles_alone")
 _GERUNDS = word_set("nothing something anything everything morning evening during according including following")
 _PLAIN_FINITE = word_set("is has was moved lived worked got")
 """Further verbs after a name that looks like one: `Drew moved to Rome`."""
@@ -264,12 +262,8 @@ _FIGURE = re.compile(
     r"^(?P<what>[a-z]{3,}(?: [a-z]{3,})?)(?: is|'s) (?=(?:now |at |up to |down to )?[$\u20ac\u00a3]?\d)"
 )
 """A noun of the writer's and its figure: `budget's 30k now`; a name or a heading begins with a capital."""
-_NOT_NOUNS = word_set(
-    "open closed free busy off home out away back only not never always usually here there both also and or my our the"
-)
-_NOT_OWN = word_set(
-    "what how where when that this here there who the she our his her their your its all each every today"
-)
+_NOT_NOUNS = english_words("no_weekly_things")
+_NOT_OWN = english_words("no_own_things")
 _NOT_OWN_NOUNS = word_set("they i we he you my and but so then not if as mom mum dad everyone someone somebody people")
 _WITH_NAME = re.compile(r"^[a-z]{3,}(?= and I (?!mean\b|guess\b|think\b))")
 _HEDGE = re.compile(r"^i(?:(?:'d| would) say| guess| think)(?: that)? (?=my favou?rite\b)", re.IGNORECASE)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
 from pipeline.memory.grammar.speaker_context import SpeakerContext
 from pipeline.memory.grammar.worth import HUMAN
+from pipeline.memory.languages.english import english_words
 from pipeline.text.english_verbs import word_set
 
 if TYPE_CHECKING:
@@ -13,23 +14,13 @@ if TYPE_CHECKING:
 MAX_WORDS = 40
 _DANGLING = word_set("it this that these those one ones here there them so such another both others same else either")
 _ADDRESSING = word_set("you your yours yourself yourselves u ya ur y'all please")
-_UNSURE = word_set(
-    "maybe perhaps probably possibly might could should would ought hopefully supposedly apparently if unless "
-    "imagine suppose"
-)
-_NOBODY = word_set(
-    "it this that these those what which who whoever there something someone somebody everything everyone everybody "
-    "anyone anything nothing nobody one some others all both most such thing things people stuff life time part way "
-    "none each tons lots loads fingers plenty"
-)
+_UNSURE = english_words("unsure")
+_NOBODY = english_words("unnamed_subjects")
 _TIMES = frozenset({"day", "week", "weekend", "month", "year", "hour"})
 _OTHERS_PLACES = frozenset({"place", "stead"})
 """Whose one takes is somebody else's: `Ada was elected in her place`."""
 _MODALS = word_set("would could should might may must shall ought 'd")
-_OPINIONS = word_set(
-    "think guess believe suppose imagine feel hope wish bet reckon assume say figure pray swear wonder hear "
-    "seem look sound"
-)
+_OPINIONS = english_words("verbs_of_opinion")
 
 
 def refusal(clause: Clause, context: SpeakerContext, *, has_antecedent: bool) -> str | None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.memory.grammar.clauses import OTHERS, Clause, auxiliaries, is_first
 from pipeline.memory.grammar.speaker_context import SpeakerContext
+from pipeline.memory.languages.english import english_words
 from pipeline.text.english_nouns import KIN, PARENTS, PETS
 from pipeline.text.english_verbs import is_gerund, word_set
 
@@ -16,79 +17,26 @@ DEFAULT_MIN_WORTH = 3.5
 """Score from which a clause becomes a memory."""
 _HOUSEHOLD = word_set("kid kids children twins baby dog cat dogs cats puppy kitten wife husband")
 HUMAN = (KIN - PETS) | word_set("man woman boy girl guy lady person student nurse lawyer")
-_STRONG = word_set(
-    "live reside move relocate settle work study teach graduate marry divorce separate bear adopt retire quit hire "
-    "fire promote resign own buy sell rent diagnose prefer hate dislike smoke speak name call book schedule cancel "
-    "enroll volunteer publish inherit found launch migrate commute weigh earn cost die propose switch transfer upgrade "
-    "renew engage steal expire postpone win visit travel collect practise decide drive play like love enjoy"
-)
-"""Verbs that say most about a life."""
+_STRONG = english_words("strong_verbs")
 _WITH_OBJECT = frozenset({"keep", "see", "bring", "stand"})
 _LIGHT = frozenset({"have", "get", "make", "take", "give", "do", "spend"})
 _LIKING = frozenset({"like", "love", "enjoy"})
-_INTENDING = word_set(
-    "like love enjoy hate prefer go come want plan intend hope try start begin stop think look consider"
-)
+_INTENDING = english_words("intending_verbs")
 _NAMES = frozenset({"PERSON", "ORG", "GPE", "LOC", "FAC", "PRODUCT", "EVENT", "WORK_OF_ART", "NORP", "LANGUAGE"})
 _QUANTITIES = frozenset({"DATE", "TIME", "CARDINAL", "MONEY", "QUANTITY", "ORDINAL", "PERCENT"})
 _BOUNDS = word_set("begin start end finish open close")
 _POSSIBLE = frozenset({"can", "could", "'ll", "will"})
 _LONG = 25
 """Words from which a clause is long."""
-_PHRASES = frozenset(
-    {
-        "look for",
-        "break up",
-        "split up",
-        "search for",
-        "sign up",
-        "give up",
-        "grow up",
-        "apply for",
-        "work on",
-        "take up",
-        "base out",
-        "base in",
-        "pass away",
-        "break down",
-    }
-)
-"""Verbs with a particle that say more than the verb."""
-_EMPTY = word_set(
-    "think feel guess suppose hope wish mean look sound seem appear hear see wonder imagine bet thank appreciate "
-    "understand remember forget notice realize realise believe say tell ask talk chat let keep wait check show happen "
-    "matter agree glad recommend inspire motivate scare remind cherish value deserve admire face try push deal relate "
-    "capture express bring"
-)
-"""Verbs of thought, speech and courtesy."""
-_EVALUATIONS = word_set(
-    "great good nice amazing awesome cool fun wonderful beautiful lovely important hard tough difficult easy crazy "
-    "incredible special happy glad proud excited thrilled grateful thankful sorry sure tired stoked pumped ready lucky "
-    "blessed sad bummed nervous fine ok okay okey busy worth rewarding interesting inspiring exciting scary weird "
-    "funny true right wrong bad impressed curious honored relieved overwhelmed stressed determined confident hopeful "
-    "passionate fantastic fab perfect best better help cute sweet delicious touching powerful peaceful calming "
-    "relaxing hooked down up alone keen eager able afraid positive blast joy honor pleasure treat experience feeling "
-    "idea way thing moment time adventure reminder journey support fire finger series family hungry thirsty bored hot "
-    "sleepy here there back late early similar game rollercoaster relief"
-)
-_VAGUE_OBJECTS = word_set(
-    "time fun blast thing things lot stuff something anything everything nothing way ways idea moment moments look "
-    "feeling feelings experience experiences point part memories words word support joy challenge challenges break "
-    "care love hope photo pic picture photos pics pictures difference sense mind day luck progress touch step steps "
-    "faith impact courage kind dream dreams goal goals destiny path paths voice rock rocks journey mix bummer hurdle "
-    "passion success happiness confidence motivation strength energy best ton shot chance fan advantage ability life "
-    "heart attention choice big deal people everyone person place week year game food hunt lookout gig power one "
-    "change doubt risk risks roller coaster vibe vibes connection connections inspiration encouragement kudos "
-    "opportunity opportunities possibilities future hand hands eye eyes"
-)
+_PHRASES = english_words("strong_phrases")
+_EMPTY = english_words("empty_verbs")
+_EVALUATIONS = english_words("evaluations")
+_VAGUE_OBJECTS = english_words("vague_objects")
 _PLACING = frozenset({"in", "from", "at", "on", "into", "out", "back"})
 _CHANGES = word_set("now again anymore back instead longer up down gone")
 """Words that say that something became different, in a note."""
 _NO_MORE = frozenset({"anymore", "longer", "more"})
-_TRAITS = word_set(
-    "favourite favorite allergic intolerant vegetarian vegan diabetic always never anymore longer every usually "
-    "daily weekly pregnant married engaged divorced widowed retired unemployed"
-)
+_TRAITS = english_words("traits")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +159,7 @@ def _is_generic(token: "Token") -> bool:
     return token.lemma_.lower() in _GENERIC and not detailed
 
 
-_GENERIC = word_set(
-    "plan lead advice setback news project incident feedback talent skill meeting attitude addition copy idea dream "
-    "goal stuff memory trend theme inclusivity feeling thought surge opinion insight style"
-)
+_GENERIC = english_words("generic_nouns")
 
 
 def _light_verb_score(lemma: str, objects: "list[Token]") -> tuple[float, str]:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from pipeline.memory.languages.english import english_words
 from pipeline.text.analyzer import detect_language as text_language
 from pipeline.text.analyzer import words as folded_words
 from pipeline.text.english_verbs import is_finite, is_third_person, word_set
@@ -28,10 +29,7 @@ _FOLDER = Path(__file__).parent
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _LATIN = re.compile("[a-z]", re.IGNORECASE)
 _SCRIPTS = {"ja": re.compile("[\u3040-\u30ff]"), "zh": re.compile("[\u4e00-\u9fff]")}
-_ENGLISH = word_set(
-    "the and me is are was were i my to of in that with for have has it you we at on be this not but from they he she "
-    "will would can could do did don doesn so as an our your his her its their there been had just get got"
-)
+_ENGLISH = english_words("common")
 _UNSURE = word_set("am min mit mi mine vi ho io eu ma ja me con no or")
 """Words of speakers of other languages that are also English, or units and names."""
 _CODES = {"german": "de", "french": "fr", "spanish": "es"}
@@ -129,7 +127,8 @@ def words_of_all(kind: str) -> re.Pattern[str]:
 
 @cache
 def _tables() -> dict[str, dict[str, list[str]]]:
-    return {path.stem: tomllib.loads(path.read_text("utf-8")) for path in sorted(_FOLDER.glob("*.toml"))}
+    paths = (path for path in sorted(_FOLDER.glob("*.toml")) if path.stem != "en")
+    return {path.stem: tomllib.loads(path.read_text("utf-8")) for path in paths}
 
 
 @cache

@@ -1,0 +1,31 @@
+"""English words that the grammar, the attributes and the score of a memory go by, from `en.toml`."""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+
+_FILE = Path(__file__).with_name("en.toml")
+
+
+@cache
+def english_words(kind: str) -> frozenset[str]:
+    """Return the words of a kind.
+
+    >>> "diabetic" in english_words("traits")
+    True
+    """
+    listed = _tables()[kind]
+    return frozenset(listed.split() if isinstance(listed, str) else listed)
+
+
+@cache
+def english_synonyms() -> dict[str, str]:
+    """Return the attributes by their other names: `wife` is the spouse."""
+    return {
+        other: name for name, others in tomllib.loads(_FILE.read_text("utf-8"))["synonyms"].items() for other in others
+    }
+
+
+@cache
+def _tables() -> dict[str, str | list[str]]:
+    return tomllib.loads(_FILE.read_text("utf-8"))
