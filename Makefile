@@ -95,7 +95,7 @@ bench-peers: install ## Measure what other systems find in the same passages (AR
 chaos: install ## Break the service on purpose and see what is lost (ARGS="--short", or faults by name)
 	@$(BIN)/python -m bench.chaos $(ARGS)
 
-jepsen: install ## Check histories of many clients against the log, on both buses, with kills (ARGS="--histories 2000")
+jepsen: install ## Check histories of many clients against the log, on both buses, with faults (ARGS="--histories 2000")
 	@$(BIN)/python -m bench.history_checker $(ARGS)
 
 soak: install ## Let 64 clients ask and write for an hour, and see whether anything grows (ARGS="--seconds 600")

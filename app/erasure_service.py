@@ -178,12 +178,21 @@ class ErasureService:
                 generations = await self._replays.clean_up() if on_request else ()
                 # Older settings of a namespace hold words too, and are superseded.
                 await resources.bus.maintain([topic for topic in ALL_TOPICS if topic.compacted])
+                if self._has_connectors_to_clean_up():
+                    self._left_over.set()
                 counts, digest = await self._erase_log_and_blobs()
             moved = await self._rewrite_tables(is_due=bool(counts.events) or on_request)
             if on_request:
                 await resources.vector_cache.clear()
             await self._require_log().shrink()
             return ErasureReport(started_at, resources.clock.now(), counts, moved, generations, on_request, digest)
+
+    def _has_connectors_to_clean_up(self) -> bool:
+        """Tell whether connectors ended whose settings, with their words, are not superseded yet."""
+        catalog = self._supervisor.pipeline.store.catalog
+        return any(
+            row.status == "removed" or catalog.namespace_of(row.incarnation) is None for row in catalog.connectors()
+        )
 
     async def _erase_log_and_blobs(self) -> tuple[ErasedCounts, str]:
         """Erase records, rows of deleted namespaces, and blobs."""

@@ -55,7 +55,10 @@ class SubmissionFollower:
         self._cleanup: asyncio.Task[None] | None = None
         self._exit_stack = AsyncExitStack()
         self._start_lock = asyncio.Lock()
-        self._barrier = ReadBarrier(Coalescer(partial(self.catch_up, LOG_ANSWER_SECONDS)), "Documents")
+        self._barrier = ReadBarrier(Coalescer(self._catch_up_for_reads), "Documents")
+        self._early_answers = 0
+        """Submissions that were acknowledged before they were shown."""
+        self._early_answers_shown = 0
 
     @property
     def writes_tables(self) -> bool:
@@ -79,9 +82,17 @@ class SubmissionFollower:
         await self._follower.catch_up(answer_seconds)
 
     async def refresh_if_available(self) -> None:
-        """Catch up before a read; while the log or the tables are away, keep what was shown so far. OutageError."""
-        if not self.writes_tables:
+        """Catch up before a read; while the log or the tables are away, keep what was shown so far. OutageError.
+
+        The only process has shown what it acknowledged, unless that took too long.
+        """
+        if not self.writes_tables or self._early_answers > self._early_answers_shown:
             await self._barrier.refresh_if_available()
+
+    async def _catch_up_for_reads(self) -> None:
+        early_answers = self._early_answers
+        await self.catch_up(LOG_ANSWER_SECONDS)
+        self._early_answers_shown = early_answers
 
     async def wait_until_shown(self, positions: Sequence[Position]) -> bool:
         """Wait, for a bounded time, until these submissions are shown; False if they are not yet.
@@ -97,6 +108,7 @@ class SubmissionFollower:
             return False
         except TimeoutError:
             log.warning("Submissions are in the log, but could not be shown within %.0f s.", APPLY_TIMEOUT_SECONDS)
+            self._early_answers += 1
             return False
         return True
 

@@ -8,6 +8,9 @@ from api.dependencies.app_state import AppState
 from api.dependencies.service_interfaces import ErasureService
 from api.errors.http_errors import ConflictError, NotFoundError, ServiceUnavailableError
 from pipeline.erasure.erasure_report import ErasedCounts, ErasureReport, ErasureScope, ErasureUnsupportedError
+from pipeline.memory.versioning.comparison_keys import premise_key
+from pipeline.memory.versioning.truth_maintenance import premises
+from pipeline.rows import MemoryRow
 from pipeline.store.generations.replay_request import ReplayError
 
 
@@ -26,9 +29,32 @@ async def find_scope(state: AppState, namespace_name: str | None, ids: Sequence[
     rows = list(found.values())
     keys = {row.key for row in rows}
     memories = await state.memories.find_by_documents(keys)
-    shared = sum(not keys.issuperset(memory.sources) for memory in memories)
+    going = [memory for memory in memories if keys.issuperset(memory.sources)]
+    derived = await _conclusions(state, namespace.incarnations, going)
     chunks = sum(len(members) for members in (await state.chunks.get(keys)).values())
-    return ErasureScope(namespace, rows, len(rows), chunks, len(memories) - shared, shared)
+    return ErasureScope(
+        namespace,
+        rows,
+        document_count=len(rows),
+        chunks=chunks,
+        memories=len(going) + len(derived),
+        shared_memories=len(memories) - len(going),
+        derived_memories=len(derived),
+        going_memories=[*going, *derived],
+    )
+
+
+async def _conclusions(state: AppState, incarnations: Sequence[str], going: Sequence[MemoryRow]) -> list[MemoryRow]:
+    """Return the memories that follow from others that go, and go with them though another document brought them."""
+    gone, found = {memory.id for memory in going}, list[MemoryRow]()
+    new = set(gone)
+    while new:
+        rows = await state.memories.find_by_keys(incarnations, [*map(premise_key, sorted(new))])
+        more = {row.id: row for row in rows if row.id not in gone and new.intersection(premises(row))}
+        found += more.values()
+        new = set(more)
+        gone |= new
+    return found
 
 
 async def plan_erasure(state: AppState, scope: ErasureScope) -> ErasedCounts:

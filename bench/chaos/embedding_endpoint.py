@@ -1,11 +1,13 @@
 """An OpenAI-compatible embedding endpoint that can stop answering."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 DIMENSIONS = 32
 
@@ -27,6 +29,15 @@ class Endpoint:
             "RECOLLECT_EMBEDDER_BASE_URL": self.url,
             "RECOLLECT_EMBEDDER_DIMENSIONS": str(DIMENSIONS),
         }
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print the error, unless a process was killed while it asked."""
+        if not isinstance(sys.exception(), ConnectionError | ValueError):
+            super().handle_error(request, client_address)
 
 
 def _vector(text: str) -> list[float]:
@@ -63,8 +74,7 @@ def serve_endpoint() -> Iterator[Endpoint]:
         def log_message(self, *_: object) -> None:
             """Discard log messages; the table is the output."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     double.url = f"http://127.0.0.1:{server.server_port}/v1"
     try:

@@ -17,7 +17,7 @@ from pipeline.bus.kafka.cluster import KafkaOptions
 from pipeline.bus.sqlite.log_reader import LogReader
 from schemas.events import DocumentSubmitted
 from schemas.topics import DOCUMENTS_SUBMITTED
-from tools.kafka_broker import run_broker
+from tools.kafka_broker import LocalBroker, run_broker
 
 PARTITIONS = 4
 SETTINGS = {
@@ -40,6 +40,8 @@ class Deployment:
     urls: Sequence[str]
     key: str
     open_log: Callable[[], AbstractAsyncContextManager[ReadSubmissions]]
+    broker_pid: int | None = None
+    """The process of the broker, if it is one that can be paused."""
 
 
 @contextmanager
@@ -83,12 +85,14 @@ class _Clock:
 @contextmanager
 def kafka_deployment(folder: Path) -> Iterator[Deployment]:
     """A broker of its own, with two processes that answer and two that work."""
-    with run_broker() as broker, running_processes(folder, broker.bootstrap) as deployment:
-        yield deployment
+    with run_broker() as broker:
+        pid = broker.pid if isinstance(broker, LocalBroker) else None
+        with running_processes(folder, broker.bootstrap, pid) as deployment:
+            yield deployment
 
 
 @contextmanager
-def running_processes(folder: Path, bootstrap: str) -> Iterator[Deployment]:
+def running_processes(folder: Path, bootstrap: str, broker_pid: int | None = None) -> Iterator[Deployment]:
     """Two processes that answer and two that work on this broker."""
     with ExitStack() as stack:
         embedder = stack.enter_context(serve_endpoint())
@@ -108,7 +112,7 @@ def running_processes(folder: Path, bootstrap: str) -> Iterator[Deployment]:
             list(threads.map(Server.start, servers))
 
         urls = [server.url for server in servers[:2]]
-        yield Deployment("Kafka", servers, urls, key, lambda: _kafka_log(bootstrap))
+        yield Deployment("Kafka", servers, urls, key, lambda: _kafka_log(bootstrap), broker_pid)
 
 
 @asynccontextmanager

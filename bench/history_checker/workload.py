@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 
 from bench.history_checker.history import FinalState, History, Operation, OperationKind, Sight
+from bench.history_checker.service_progress import ServiceProgress
 
 REQUEST_TIMEOUT_SECONDS = 30.0
 MAX_POLL_SECONDS = 1.0
@@ -17,8 +18,10 @@ MAX_POLL_SECONDS = 1.0
 REPEATS = 30
 """Attempts of a request that is refused or gets no answer: the same request each time."""
 REPEAT_PAUSE_SECONDS = 0.5
-SETTLE_SECONDS = 120.0
-"""Time after which a document that is still being processed counts as stuck."""
+SETTLE_SECONDS = 60.0
+"""Time without anything to do after which a document that is not processed counts as stuck."""
+MAX_SETTLE_SECONDS = 1800.0
+"""Time after which it counts as stuck in any case."""
 OK = 200
 NOT_FOUND = 404
 REFUSED = 503
@@ -56,9 +59,19 @@ def open_client(key: str) -> httpx2.Client:
 class HistoryRunner:
     """Runs one history against the API processes at these addresses; client n speaks to each in turn."""
 
-    def __init__(self, urls: Sequence[str], client: httpx2.Client, namespace: str, seed: int, size: Size) -> None:
+    def __init__(
+        self,
+        urls: Sequence[str],
+        client: httpx2.Client,
+        progress: ServiceProgress,
+        *,
+        namespace: str,
+        seed: int,
+        size: Size,
+    ) -> None:
         self._urls = urls
         self._client = client
+        self._progress = progress
         self._seed = seed
         self._size = size
         self.history = History(namespace)
@@ -104,9 +117,9 @@ class HistoryRunner:
 
     def _wait_for_the_move(self) -> bool:
         """Wait until the stage of moves has handled every request; return whether this one was among them."""
-        deadline, pauses = time.monotonic() + SETTLE_SECONDS, _growing_pauses()
+        began, pauses = time.monotonic(), _growing_pauses()
         # That the target is there says nothing: it is made before the content is moved.
-        while self._has_unhandled_operations() and time.monotonic() < deadline:
+        while self._progress.is_waiting(OPERATIONS_GROUP) and not self._is_stuck(began):
             time.sleep(next(pauses))
         answer = None
         while answer is None or answer.status_code not in {OK, NOT_FOUND}:
@@ -209,7 +222,7 @@ class HistoryRunner:
         return None
 
     def _settled(self, document: str, *, is_moved: bool) -> FinalState:
-        deadline, pauses = time.monotonic() + SETTLE_SECONDS, _growing_pauses()
+        began, pauses = time.monotonic(), _growing_pauses()
         namespace = self._name(is_moved=is_moved)
         while True:
             answer = self._send(0, ("GET", f"/document/{document}", None), namespace=namespace)
@@ -217,26 +230,23 @@ class HistoryRunner:
                 return FinalState(document, None, {}, "", is_moved)
             shown = answer.json() if answer is not None and answer.status_code == OK else {}
             status = shown.get("system", {}).get("status", "unknown")
-            if status in {"done", "failed"} or time.monotonic() > deadline:
+            if status in {"done", "failed"} or self._is_stuck(began):
                 content = shown.get("content") or ""
                 return FinalState(document, status, shown.get("metadata") or {}, content, is_moved)
             time.sleep(next(pauses))
 
-    def _has_unhandled_operations(self) -> bool:
-        try:
-            answer = self._client.get(f"{self._urls[0]}/admin/status")
-        except httpx2.TransportError:
-            return True
-        lag = answer.json().get("lag") if answer.status_code == OK else None
-        return not lag or bool(lag.get(OPERATIONS_GROUP))
+    def _is_stuck(self, began: float) -> bool:
+        """Tell whether what is waited for since then will not come: a busy machine is late, and not stuck."""
+        waited = time.monotonic() - began
+        return waited > MAX_SETTLE_SECONDS or min(waited, self._progress.idle_seconds()) > SETTLE_SECONDS
 
     def _forget(self) -> None:
         """Have a statement remembered, forget it through one process, and look for it through every one."""
         body = {"id": "statement", "content": STATEMENT, "dreaming": "instant"}
         self._send(0, ("POST", "/document", body))
-        deadline = time.monotonic() + SETTLE_SECONDS
+        began = time.monotonic()
         while not (ids := self._live_memories(0)):
-            if time.monotonic() > deadline:
+            if self._is_stuck(began):
                 self.history.is_unremembered = True
                 return
             time.sleep(REPEAT_PAUSE_SECONDS)

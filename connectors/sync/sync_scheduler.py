@@ -204,7 +204,9 @@ class SyncScheduler:
             await self._delete_documents(row)
         await self.states.delete_state(row.id)
         await self.registry.delete_runs(row.id)
-        await self.registry.modify(row.id, lambda current: current.model_copy(update={"status": "gone"}))
+        # Its last setting stays in the log for ever: without addresses, the account's name and names of folders.
+        end = {"status": "gone", "config": None, "selection": None, "account": None}
+        await self.registry.modify(row.id, lambda current: current.model_copy(update=end))
 
     async def _delete_documents(self, row: ConnectorChanged) -> None:
         """Delete indexed documents and those of the state, which may not be indexed yet."""

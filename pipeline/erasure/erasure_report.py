@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
 
-from pipeline.rows import DocumentRow, NamespaceRow
+from pipeline.rows import DocumentRow, MemoryRow, NamespaceRow
 
 
 class ErasureUnsupportedError(Exception):
@@ -23,6 +23,10 @@ class ErasureScope:
     chunks: int = 0
     memories: int = 0
     shared_memories: int = 0
+    derived_memories: int = 0
+    """Memories among them that follow from others that go, and that no document of the erasure states."""
+    going_memories: Sequence[MemoryRow] = ()
+    """The memories that go with documents."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,11 @@ import pytest
 
 from connectors.providers.web_crawler.provider import WebCrawler
 from pipeline.runtime.log_format import configure_logging
+from schemas.topics import SETTINGS_CHANGED
 from tests.support.connectors.connected_service import ConnectedService, bytes_on_disk, run_connected_service
 from tests.support.fakes import FixedClock
 from tests.support.providers.web_site_double import SitePage, WebSiteDouble
+from tests.support.service_world import wait_until
 
 SECRETS = ("start-s3cret", "signature-s3cret")
 
@@ -18,7 +20,7 @@ SECRETS = ("start-s3cret", "signature-s3cret")
 class CrawlerOfADouble(WebCrawler):
     """Crawler that reaches a double."""
 
-    api_origins = frozenset({"https://site.test"})
+    api_origins = frozenset({"https://site.test", "https://zyxosite.test"})
 
 
 def _site() -> WebSiteDouble:
@@ -95,6 +97,30 @@ async def test_a_secret_that_an_earlier_version_kept_in_clear_moves_to_the_other
         row = registry.catalog.connector(connector)
         assert row is not None
         assert row.config == {"startUrl": "https://site.test/?token=***"}
+
+
+@pytest.mark.anyio
+async def test_an_erasure_leaves_nothing_of_a_removed_connector(tmp_path: Path) -> None:
+    site = WebSiteDouble("zyxosite.test")
+    site.page("/", "The kettle is blue.")
+    async with run_connected_service(
+        tmp_path, {"web-crawler": CrawlerOfADouble(clock=FixedClock())}, httpx2.ASGITransport(site)
+    ) as world:
+        connector = await world.create("alice", "web-crawler", config={"startUrl": "https://zyxosite.test/"})
+        await world.wait_for_run(connector)
+        await world.wait_until_idle()
+        await world.client.ok("DELETE", f"/ns/alice/connectors/{connector}")
+
+        async def is_gone() -> bool:
+            return world.connectors.account_linking.registry.catalog.connector(connector) is None
+
+        await wait_until(is_gone, "a removed connector")
+        await world.wait_until_idle()
+        assert b"zyxosite" in bytes_on_disk(tmp_path)
+        await world.client.ok("POST", "/admin/erasures", {})
+        rows = [record.content async for record in world.live.resources.bus.read(SETTINGS_CHANGED.name)]
+        assert any(b'"gone"' in row for row in rows)
+        assert not [row for row in rows if b"zyxosite" in row]
 
 
 @pytest.mark.anyio

@@ -45,6 +45,12 @@ async def test_what_rules_conclude_is_found_and_replayed(tmp_path: Path) -> None
             ("derives", HOME),
         }
         await _assert_replay_reproduces(service, "home")
+        plan = await service.client.ok(
+            "POST", "/admin/erasures", {"namespace": "home", "documents": ["a"], "dryRun": True}
+        )
+        assert (plan["memories"], plan["derivedMemories"]) == (2, 1)
+        named = [(memory["memory"], memory["isDerived"]) for memory in plan["goingMemories"]]
+        assert named == [(SISTER, False), ("User's sister Clara lives in Rome", True)]
         await service.delete_documents("home", "a")
         assert await _inferred_memories(service, "home") == set()
 

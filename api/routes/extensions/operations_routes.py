@@ -127,8 +127,12 @@ async def erase(caller: ForgettingOperatorKey, body: ErasureBody) -> ErasureResp
     caller.add_audit_fields(namespace=body.namespace or "", documentIds=", ".join(body.documents or ()))
     if body.dry_run:
         caller.add_audit_fields(dryRun=True)
-        return erasure_response(scope, await erasure.plan_erasure(caller.state, scope), caller.principal.id)
+        plan = await erasure.plan_erasure(caller.state, scope)
+        may_read = "read" in caller.principal.granted
+        return erasure_response(scope, plan, caller.principal.id, names_memories=may_read)
     report = await erasure.erase(caller.state, scope)
     response = erasure_response(scope, report.counts, caller.principal.id, report)
-    caller.add_audit_fields(**response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by"}))
+    caller.add_audit_fields(
+        **response.model_dump(mode="json", by_alias=True, exclude={"namespace", "erased_by", "going_memories"})
+    )
     return response

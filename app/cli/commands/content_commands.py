@@ -162,7 +162,11 @@ def erase(
     if dry_run or not yes:
         plan = service.request("POST", ERASE_PATH, json={**body, "dryRun": True}, timeout=ERASE_TIMEOUT_SECONDS)
         if dry_run:
-            emit(plan, f"Would go: {_describe_erasure(plan)}.", as_json=as_json)
+            named = [
+                f"  {'follows from these: ' * memory['isDerived']}{memory['memory']}"
+                for memory in plan["goingMemories"]
+            ]
+            emit(plan, f"Would go: {_describe_erasure(plan)}.", *map(escape, named), as_json=as_json)
             return
         confirm(f"Erase for ever: {_describe_erasure(plan)}?")
     report = service.request("POST", ERASE_PATH, json=body, timeout=ERASE_TIMEOUT_SECONDS)

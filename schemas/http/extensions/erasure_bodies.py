@@ -26,6 +26,14 @@ class ErasureBody(RequestBody):
         return self
 
 
+class GoingMemory(ResponseBody):
+    """Memory that would go. `is_derived`: it follows from one that goes, and no document of the erasure states it."""
+
+    id: str
+    memory: str
+    is_derived: bool
+
+
 class ErasureResponse(ResponseBody):
     """Report of an erasure, or of a dry run: then the times are null, and the counts are what would go.
 
@@ -42,6 +50,10 @@ class ErasureResponse(ResponseBody):
     memories: Count
     shared_memories: Count
     """Memories that other documents support too: they stay."""
+    derived_memories: Count
+    """Memories, counted in `memories`, that follow from others that go, and that no document of the erasure states."""
+    going_memories: list[GoingMemory]
+    """First of a dry run's memories, to a key that may read."""
     events: dict[str, Count]
     blobs: Count
     keys: Count
