@@ -168,10 +168,6 @@ class MemoryRow:
         return self.is_latest and self.forgotten_at is None
 
 
-_MAX_UTF8_BYTES = 4
-"""Bytes of one character in UTF-8."""
-
-
 @dataclass(frozen=True, slots=True)
 class StringColumn:
     """Strings in one UTF-8 buffer, as Arrow holds them, without a Python object for each.
@@ -208,13 +204,6 @@ class StringColumn:
             memoryview(b"".join(self.data[start:end] for start, end in bounds)),
             np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]),
         )
-
-    def prefixes(self, rows: NDArray[np.intp], characters: int) -> list[bytes]:
-        """Return at least this many characters of each string as UTF-8; the last one may be cut."""
-        begin = self.offsets[rows]
-        end = np.minimum(self.offsets[rows + 1], begin + _MAX_UTF8_BYTES * characters)
-        data = self.data
-        return [bytes(data[start:stop]) for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
 
     def count_spaces(self, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         begin, end = int(self.offsets[0]), int(self.offsets[-1])

@@ -111,18 +111,6 @@ class Candidates:
             contributions = {**contributions, factor: after}
         return replace(self, scores=scores, contributions=contributions)
 
-    def texts(self) -> list[str]:
-        """The text of every row."""
-        return [text for group in self.scored_rows for text in group.view.segment.columns.texts.take(group.rows)]
-
-    def text_prefixes(self, chars: int) -> list[bytes]:
-        """The first `chars` characters or more of every row's text, as UTF-8."""
-        return [
-            prefix
-            for group in self.scored_rows
-            for prefix in group.view.segment.columns.texts.prefixes(group.rows, chars)
-        ]
-
     def text(self, position: int) -> str:
         """The text of a row."""
         view, row = self.locate(position)

@@ -96,9 +96,9 @@ class QueryIntent:
         return 0.0 if distance is None else DATE_BOOST * math.exp(-distance / DATE_DECAY_DAYS)
 
     @property
-    def applies_to_any_text(self) -> bool:
-        """True when any text may score, not only one that begins with a speaker's name."""
-        return self.asks_when or self.asks_quantity
+    def max_feature_score(self) -> float:
+        """The most that `feature_scores` gives a text."""
+        return SPEAKER_BOOST + TIME_BOOST * self.asks_when + NUMBER_BOOST * self.asks_quantity
 
     def feature_scores(self, text: str) -> list[tuple[ScoreFactor, float]]:
         """The gains of a text by speaker, time and number."""

@@ -65,6 +65,10 @@ FULL_CUE_SIMILARITY = 0.3
 CUE_DECAY_SCORE = 6.0
 """Similarity from which a speaker, a time, a number or a date counts in full (below it counts in proportion), and the
 distance to the best score at which it counts by 1/e: it orders what answers about as well, and lifts nothing else."""
+FEATURE_RANKS_PER_RESULT = 3
+MIN_FEATURE_RANKS = 50
+"""A text is read for speakers, times and numbers if these can lift it to this multiple of the number of results, or to
+this rank: a third less work in conversations, where all texts have speakers (decision 0014)."""
 NEWER_MAX_CHARS = 160
 NEWER_CANDIDATES = 8
 """Of so many of the best statements, short ones, a newer one may answer instead of an older one (`newer_statement`)."""

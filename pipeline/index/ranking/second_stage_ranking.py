@@ -1,6 +1,5 @@
 """Second-stage ranking of the candidates: features of their text and date, and links of memories to chunks."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeGuard
@@ -9,16 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.index.ranking.analyzed_query import AnalyzedQuery
-from pipeline.index.ranking.array_operations import concatenate
+from pipeline.index.ranking.array_operations import concatenate, kth_largest
 from pipeline.index.ranking.candidates import AnySegmentView, Candidates
 from pipeline.index.ranking.newer_statement import StatementPair, answers_instead, usual_likeness
-from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS, QueryIntent
+from pipeline.index.ranking.query_intent import MAX_SPEAKER_NAME_CHARS
 from pipeline.index.ranking.ranking_parameters import (
     ALIKE_MIN_COSINE,
     CUE_DECAY_SCORE,
+    FEATURE_RANKS_PER_RESULT,
     FULL_CUE_SIMILARITY,
     MEMORY_SUPPORT_FACTOR,
     MIN_ANSWER_SIMILARITY,
+    MIN_FEATURE_RANKS,
     NEWER_CANDIDATES,
     NEWER_MAX_CHARS,
     NEWEST_MAX_DIFFERENCE,
@@ -40,9 +41,14 @@ _MAX_DOCUMENT_CHARS = np.int64(1) << 40
 """Above any document's length: `ordinal * this + offset` orders positions of all documents by one number."""
 
 
-def apply_second_stage(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
-    """Rescore the candidates and add the successors of superseded memories; a pure function."""
-    candidates = _relate_memories_and_chunks(query, candidates, documents)
+def apply_second_stage(
+    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, limit: int
+) -> Candidates:
+    """Rescore the candidates and add the successors of superseded memories; a pure function.
+
+    `limit`: the number of results; texts that are far from being one are not read.
+    """
+    candidates = _relate_memories_and_chunks(query, candidates, documents, limit)
     candidates = _lower_without_number(query, _lower_relatives(query, candidates))
     comparison = _compare_best(query, candidates, documents)
     if comparison is None:
@@ -196,11 +202,13 @@ def _statement_at(
     )
 
 
-def _relate_memories_and_chunks(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:
+def _relate_memories_and_chunks(
+    query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore, limit: int
+) -> Candidates:
     """Add text features, successors of superseded memories, and what memories and chunks say about each other."""
     candidates, successors = expand_successors(query, candidates)
     candidates = _add_neighbor_feature(query, candidates)
-    candidates = _add_text_features(query, candidates)
+    candidates = _add_text_features(query, candidates, limit)
     candidates = _add_date_feature(query, candidates, documents)
     candidates = _propagate_to_successors(candidates, successors)
     aligned = align_memories_to_chunks(candidates.document_ordinals, candidates.is_chunk, *_text_spans(candidates))
@@ -282,13 +290,16 @@ def _holds_chunks(view: AnySegmentView) -> TypeGuard[SegmentView[ChunkColumns]]:
     return isinstance(view.segment.columns, ChunkColumns)
 
 
-def _add_text_features(query: AnalyzedQuery, candidates: Candidates) -> Candidates:
+def _add_text_features(query: AnalyzedQuery, candidates: Candidates, limit: int) -> Candidates:
     """Add the features that depend on the query's intent and the texts."""
-    gains: dict[ScoreFactor, dict[int, float]] = {}
-    for position, text in _feature_candidates(query.intent, candidates):
-        for factor, amount in query.intent.feature_scores(text):
-            gains.setdefault(factor, {})[position] = amount
     merits = _merits(query, candidates)
+    compared = min(max(FEATURE_RANKS_PER_RESULT * limit, MIN_FEATURE_RANKS), len(candidates) - 1)
+    least = kth_largest(candidates.scores, compared) if compared > 0 else -np.inf
+    within_reach = np.flatnonzero(candidates.scores + query.intent.max_feature_score * merits >= least)
+    gains: dict[ScoreFactor, dict[int, float]] = {}
+    for position in within_reach.tolist():
+        for factor, amount in query.intent.feature_scores(candidates.text(position)):
+            gains.setdefault(factor, {})[position] = amount
     for factor, amounts in gains.items():
         rows = np.array(list(amounts))
         candidates = candidates.with_contribution(factor, np.array(list(amounts.values())) * merits[rows], rows)
@@ -303,14 +314,6 @@ def _merits(query: AnalyzedQuery, candidates: Candidates) -> NDArray[np.float64]
     merits = np.minimum(1.0 / (1.0 + np.exp(exponents)) / FULL_CUE_SIMILARITY, 1.0)
     distances: NDArray[np.float64] = np.maximum(best - scores, 0.0)
     return merits * np.exp(-distances / CUE_DECAY_SCORE)
-
-
-def _feature_candidates(intent: QueryIntent, candidates: Candidates) -> Iterable[tuple[int, str]]:
-    """Positions and texts of the candidates that a text feature may apply to."""
-    if intent.applies_to_any_text:
-        return enumerate(candidates.texts())
-    prefixes = candidates.text_prefixes(MAX_SPEAKER_NAME_CHARS)
-    return [(position, candidates.text(position)) for position, prefix in enumerate(prefixes) if b":" in prefix]
 
 
 def _add_date_feature(query: AnalyzedQuery, candidates: Candidates, documents: DocumentStore) -> Candidates:

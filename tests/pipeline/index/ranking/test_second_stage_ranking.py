@@ -43,6 +43,15 @@ async def test_an_answer_gains_by_the_question_before_it(either: IndexHarness) -
     assert gains["alone-0"] is gains["long-1"] is None
 
 
+async def test_the_named_speaker_comes_first_whatever_the_number_of_results(either: IndexHarness) -> None:
+    said = [f"{name}: The ferry to island {number} was late." for number in range(40) for name in ("Ann", "Bob")]
+    await either.add_document("talk", *said)
+    few = await either.found_ids("What did Bob say about the ferry?", threshold=0.0, limit=2, kinds=("chunk",))
+    all_of_them = await either.found_ids("What did Bob say about the ferry?", threshold=0.0, limit=80, kinds=("chunk",))
+    assert few == all_of_them[:2]
+    assert {said[int(found.removeprefix("talk-"))][:3] for found in all_of_them[:40]} == {"Bob"}
+
+
 async def test_a_memory_comes_after_the_passage_that_says_the_same(either: IndexHarness) -> None:
     await either.add_document("d", *PASSAGES)
     await either.add_memory("m", "Bob went to the sea with Bob's dog", "d", start=len(PASSAGES[0]) + 5)
