@@ -1,5 +1,6 @@
 """Sync of issues and pull requests, each with its discussion as one document; watermarks tell what changed."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -26,6 +27,7 @@ from schemas.base import Metadata
 _CONCURRENCY: Final = 8
 _ListName = Literal["comments", "reviews", "line_comments"]
 BufferEntry = tuple[str, dict[str, Any]]
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _COMMENT_FIELDS: Final = ("id", "body", "created_at", "updated_at", "user")
 
 
@@ -40,8 +42,8 @@ class Watermark:
     ids: tuple[int, ...] = ()
 
     def advanced_by(self, changes: Sequence[tuple[int, str]]) -> "Watermark":
-        """Return the watermark after reading these (id, time) pairs."""
-        at = max([self.updated_at, *(time for _, time in changes)])
+        """Return the watermark after reading these (id, time) pairs; what is not a time does not move it."""
+        at = max([self.updated_at, *(time for _, time in changes if _TIME.fullmatch(time))])
         seen = {id_ for id_, time in changes if time == at} | (set(self.ids) if at == self.updated_at else set())
         return Watermark(at, tuple(sorted(seen)))
 
